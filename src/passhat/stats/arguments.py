@@ -1,0 +1,99 @@
+"""The rules that arguments of the statistics obey, each checked in one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from passhat.errors import ArgumentError
+
+DEFAULT_SEED = 0
+
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+RandomSource = np.random.Generator | int | None
+
+
+def whole_number(name: str, value: object, *, least: int = 1) -> int:
+    """`value` as an int, if it is a whole number that is at least `least`."""
+    number = _single_number(name, value)
+    if number != np.floor(number) or number < least:
+        raise ArgumentError(name, f"must be a whole number >= {least}", value)
+    return int(number)
+
+
+def probability(name: str, value: object, *, open_ends: bool = False) -> float:
+    """`value` as a float, if it lies in [0, 1] (or strictly inside, with `open_ends`)."""
+    number = _single_number(name, value)
+    inside = 0 < number < 1 if open_ends else 0 <= number <= 1
+    if not inside:
+        rule = "must lie strictly between 0 and 1" if open_ends else "must lie in [0, 1]"
+        raise ArgumentError(name, rule, value)
+    return number
+
+
+def confidence_level(value: object) -> float:
+    """A confidence such as 0.95."""
+    return probability("confidence", value, open_ends=True)
+
+
+def count_array(name: str, values: ArrayLike) -> Counts:
+    """Whole numbers >= 0 of any shape, as int64."""
+    array = np.asarray(values)
+    if array.dtype.kind in "iu" and (array.size == 0 or array.min() >= 0):
+        return array.astype(np.int64)
+    if array.dtype.kind not in "iuf":
+        raise ArgumentError(name, "must be whole numbers >= 0", values)
+    bad = ~(np.isfinite(array) & (array >= 0) & (array == np.floor(array)))
+    if bad.any():
+        raise ArgumentError(name, "must be whole numbers >= 0", array[bad].flat[0].item())
+    return array.astype(np.int64)
+
+
+def trial_counts(n: ArrayLike, c: ArrayLike) -> tuple[Counts, Counts]:
+    """Runs and passes per task, broadcast together, with 0 <= c <= n."""
+    runs, passes = np.broadcast_arrays(count_array("n", n), count_array("c", c))
+    over = passes > runs
+    if over.any():
+        pair = (int(runs[over].flat[0]), int(passes[over].flat[0]))
+        raise ArgumentError("c", "must not exceed n (as (n, c))", pair)
+    return runs, passes
+
+
+def score_array(name: str, values: ArrayLike) -> Floats:
+    """Scores in [0, 1], as float64."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(name, "must be numbers in [0, 1]", values) from None
+    bad = ~((array >= 0) & (array <= 1))
+    if bad.any():
+        raise ArgumentError(name, "must be numbers in [0, 1]", array[bad].flat[0].item())
+    return array
+
+
+def random_generator(rng: RandomSource) -> tuple[np.random.Generator, int | None]:
+    """A generator, and the seed to record with the result.
+
+    None means the fixed default seed: the same call gives the same bits.
+    """
+    if isinstance(rng, np.random.Generator):
+        return rng, None
+    seed = DEFAULT_SEED if rng is None else whole_number("rng", rng, least=0)
+    return np.random.default_rng(seed), seed
+
+
+def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
+    """`value`, if it is one of the `allowed` words."""
+    if value not in allowed:
+        raise ArgumentError(name, f"must be one of {', '.join(map(repr, allowed))}", value)
+    return str(value)
+
+
+def _single_number(name: str, value: object) -> float:
+    is_number = isinstance(value, (int, float, np.integer, np.floating))
+    if not is_number or isinstance(value, (bool, np.bool_)) or not np.isfinite(float(value)):
+        raise ArgumentError(name, "must be a finite number", value)
+    return float(value)

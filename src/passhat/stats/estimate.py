@@ -1,0 +1,65 @@
+"""What a statistic returns: a number that says how sure it is, or the reason there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from passhat.errors import ArgumentError
+
+Scope = Literal["this suite", "tasks like these"]
+
+THIS_SUITE: Scope = "this suite"
+TASKS_LIKE_THESE: Scope = "tasks like these"
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A closed interval [low, high].
+
+    >>> Interval(0.25, 0.75).width
+    0.5
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.high:
+            raise ArgumentError("interval", "must have low <= high", (self.low, self.high))
+
+    @property
+    def width(self) -> float:
+        return self.high - self.low
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A number with its interval, how both were made, and from how much.
+
+    `interval` is None where a point is known and no interval can be: `notes` says why.
+    """
+
+    value: float
+    interval: Interval | None
+    method: str
+    confidence: float
+    scope: Scope | None = None
+    tasks: int | None = None
+    runs: int | None = None
+    excluded_tasks: int = 0
+    seed: int | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """What cannot be known, and why. False in a condition, so `if estimate:` reads well."""
+
+    reason: str
+
+    def __bool__(self) -> bool:
+        return False
