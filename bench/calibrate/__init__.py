@@ -1,1 +1,1 @@
-"""Simulations that show what the statistics promise; `python -m bench.calibrate` writes the tables."""
+"""Simulations that show what the statistics promise; `python -m bench.calibrate` runs them."""

@@ -1,1 +1,1 @@
-"""passhat.analysis"""
+"""What the trials mean: reports, comparisons, gates, plans."""

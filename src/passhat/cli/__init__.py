@@ -1,1 +1,1 @@
-"""passhat.cli"""
+"""The commands: each a journey of a few lines."""

@@ -1,1 +1,1 @@
-"""passhat.dashboard"""
+"""The local site over everything that ever ran."""

@@ -1,1 +1,1 @@
-"""passhat.history"""
+"""The store of every trial that ever ran."""

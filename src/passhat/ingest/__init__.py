@@ -1,1 +1,1 @@
-"""passhat.ingest"""
+"""From anybody's result files to Trials."""

@@ -1,1 +1,1 @@
-"""passhat.records"""
+"""The facts: tasks, systems, trials, and the table of trials the analysis reads."""

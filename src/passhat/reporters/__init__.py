@@ -1,1 +1,1 @@
-"""passhat.reporters"""
+"""From an answer to text: one format a file."""

@@ -1,1 +1,1 @@
-"""passhat.runner"""
+"""Runs systems on tasks, many times, and hands back trials."""

@@ -1,1 +1,1 @@
-"""passhat.stats"""
+"""Numbers in, frozen results out: every statistic that passhat states."""

@@ -93,7 +93,8 @@ def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
 
 
 def _single_number(name: str, value: object) -> float:
-    is_number = isinstance(value, (int, float, np.integer, np.floating))
-    if not is_number or isinstance(value, (bool, np.bool_)) or not np.isfinite(float(value)):
-        raise ArgumentError(name, "must be a finite number", value)
-    return float(value)
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+        number = float(value)
+        if np.isfinite(number):
+            return number
+    raise ArgumentError(name, "must be a finite number", value)
