@@ -1,0 +1,60 @@
+# The workshop. Every target sets up what it needs; the second time it starts at once.
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+NODE_SERVERS := tests/node_modules/.package-lock.json
+
+.PHONY: help demo test check fix bench calibrate docs lock clean
+
+help: ## show the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: $(INSTALLED) ## the main job, with no key
+	@$(BIN)/passhat demo
+
+test: $(INSTALLED) $(NODE_SERVERS) ## every test, doctests included
+	$(BIN)/python -m pytest --doctest-modules src -q
+	$(BIN)/python -m pytest tests -q -n 2 --dist loadfile --cov --cov-report=term:skip-covered
+
+check: $(INSTALLED) ## lint, format, types, import contracts
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fix: $(INSTALLED) ## let ruff mend what it can
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: .venv/.bench ## ratios against peers, measured in one run
+	$(BIN)/python -m bench
+
+calibrate: $(INSTALLED) ## simulations behind docs/explanation/calibration.md (some minutes)
+	$(BIN)/python -m bench.calibrate
+
+lock: $(INSTALLED) ## pin and hash the development environment anew
+	$(BIN)/pip install --quiet uv
+	for name in dev bench; do \
+	  $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
+	    --python-version 3.11 --extra $$name pyproject.toml --output-file requirements/$$name.lock; \
+	done
+
+clean: ## remove the environment and everything made
+	rm -rf .venv build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
+
+$(INSTALLED): requirements/dev.lock pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	touch $@
+
+.venv/.bench: $(INSTALLED) requirements/bench.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.lock
+	touch $@
+
+# MCP servers that others wrote; tests that need them skip with a reason where npm is absent.
+$(NODE_SERVERS): tests/package.json tests/package-lock.json
+	@if command -v npm >/dev/null; then \
+	  cd tests && npm ci --silent --no-audit --no-fund && touch node_modules/.package-lock.json; \
+	else echo "npm is absent: tests against npm's MCP servers will be skipped"; fi

@@ -1,0 +1,1 @@
+"""Benchmarks against peers: `python -m bench` prints ratios measured in one run."""
