@@ -1,15 +1,19 @@
-"""Run every calibration and write docs/explanation/calibration.md; `--quick` only prints."""
+"""Run the calibrations and write their tables into docs/explanation/calibration.md.
+
+`python -m bench.calibrate [--quick] [coverage variance comparisons gates]`: the quick form prints
+and writes nothing; a named study replaces its own part of the page only.
+"""
 
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import time
 from pathlib import Path
 
 STUDIES = ("coverage", "variance", "comparisons", "gates")
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "calibration.md"
-PARTS = PAGE.parent / "calibration"
 
 OPENING = """# Calibration
 
@@ -20,18 +24,22 @@ What the statistics promise, and what came out when the promises were simulated.
 
 def main(arguments: list[str]) -> None:
     quick = "--quick" in arguments
-    chosen = [name for name in arguments if name in STUDIES] or list(STUDIES)
-    for name in chosen:
+    for name in [study for study in STUDIES if study in arguments] or STUDIES:
         began = time.process_time()
         tables = importlib.import_module(f"bench.calibrate.{name}").tables(quick=quick)
         text = "\n".join(table.markdown() for table in tables)
         print(text, f"({name}: {time.process_time() - began:.0f} CPU-s)\n", sep="\n")
         if not quick:
-            PARTS.mkdir(exist_ok=True)
-            (PARTS / f"{name}.md").write_text(text)
-    if not quick:
-        parts = [PARTS / f"{name}.md" for name in STUDIES]
-        PAGE.write_text("\n".join([OPENING, *(p.read_text() for p in parts if p.exists())]))
+            write_part(name, text)
+
+
+def write_part(name: str, text: str) -> None:
+    """Put one study's tables into the page, in the order of STUDIES."""
+    page = PAGE.read_text() if PAGE.exists() else ""
+    parts = dict(re.findall(r"<!-- (\w+) -->\n(.*?)<!-- end -->", page, flags=re.DOTALL))
+    parts[name] = text
+    blocks = [f"<!-- {s} -->\n{parts[s]}<!-- end -->\n" for s in STUDIES if s in parts]
+    PAGE.write_text("\n".join([OPENING, *blocks]))
 
 
 if __name__ == "__main__":
