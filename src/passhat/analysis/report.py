@@ -1,0 +1,371 @@
+"""The answer: everything measured about some trials, one SystemReport a system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.errors import ArgumentError
+from passhat.records import ErrorPolicy, Source
+from passhat.stats.estimate import Estimate, Interval, Scope, Unavailable
+
+Number = Estimate | Unavailable
+Label = Literal["solid", "flaky", "broken", "too few runs"]
+
+LABELS: tuple[Label, ...] = ("solid", "flaky", "broken", "too few runs")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One number in both scopes: the value is the same, the intervals are not.
+
+    `this_suite` treats the tasks as fixed, `tasks_like_these` as a sample of more of their kind.
+    """
+
+    name: str
+    this_suite: Number
+    tasks_like_these: Number
+
+    @property
+    def value(self) -> float | None:
+        """The number itself, or None where it cannot be known."""
+        number = self.this_suite or self.tasks_like_these
+        return number.value if isinstance(number, Estimate) else None
+
+    @property
+    def reason(self) -> str | None:
+        """Why there is no number, where there is none."""
+        both = (self.this_suite, self.tasks_like_these)
+        reasons = [number.reason for number in both if isinstance(number, Unavailable)]
+        return reasons[0] if len(reasons) == len(both) else None
+
+    def within(self, scope: Scope) -> Number:
+        return self.this_suite if scope == "this suite" else self.tasks_like_these
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """How much was run: tasks, trials, and how evenly the runs fall on the tasks."""
+
+    tasks: int
+    trials: int
+    errors: int
+    fewest_runs: int
+    typical_runs: int
+    most_runs: int
+
+    @property
+    def equal_runs(self) -> bool:
+        return self.fewest_runs == self.most_runs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VarianceSplit:
+    """Where the spread of scores comes from: tasks that differ in difficulty, and luck.
+
+    `luck_share` is the part of a single run's variance that running it again would redraw.
+    `reliability` is how well the mean of the typical number of runs tells tasks apart.
+    """
+
+    between_tasks: float
+    within_tasks: float
+    luck_share: float
+    icc: Number
+    reliability: Number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedSpread:
+    """How far whole runs of the suite differ by their seed, beside the error within a seed."""
+
+    seeds: int
+    means: Mapping[int, float]
+    between_sd: Number
+    mean_score: Number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint:
+    """pass@k or pass^k at one k; the interval is a band that holds for the whole curve at once."""
+
+    k: int
+    estimate: Number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOrder:
+    """Descriptions of run sequences that depend on the order of runs, 0 to 100, mean over tasks.
+
+    Exchangeable runs make variance amplification and graceful degradation mean nothing: they
+    describe a sequence, they do not estimate a property of the agent.
+    """
+
+    decay: tuple[float, ...]
+    variance_amplification: float
+    graceful_degradation: float
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decay:
+    """How reliability falls as more successes in a row are asked for.
+
+    `beyond` continues pass^k past the runs there are, from the beta-binomial model: a model's
+    word, not an estimate, and labelled so.
+    """
+
+    pass_hat: tuple[CurvePoint, ...]
+    pass_at: tuple[CurvePoint, ...]
+    beyond: tuple[CurvePoint, ...]
+    run_order: RunOrder | Unavailable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRow:
+    """One task: how often it passed, and what can be said about it.
+
+    `sequence` writes the runs in order as P, F and E; it is None where only counts were read.
+    """
+
+    name: str
+    runs: int
+    passed: int
+    failed: int
+    errored: int
+    rate: Estimate
+    mean_score: float
+    label: Label
+    chance: float
+    more_runs: int | None
+    sequence: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TaskTable(Sequence[TaskRow]):
+    """The tasks of a system in columns; a row is made when it is asked for."""
+
+    names: tuple[str, ...]
+    passed: NDArray[np.int64]
+    failed: NDArray[np.int64]
+    errored: NDArray[np.int64]
+    runs: NDArray[np.int64]
+    rate: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    mean_score: NDArray[np.float64]
+    labels: NDArray[np.int8]
+    chance: NDArray[np.float64]
+    more_runs: Mapping[int, int]
+    sequences: tuple[str, ...] | None
+    confidence: float
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, index: int) -> TaskRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[TaskRow]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return [self._row(i) for i in range(*index.indices(len(self)))]
+        return self._row(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[TaskRow]:
+        return (self._row(i) for i in range(len(self)))
+
+    def count(self, value: Any) -> int:
+        """How many tasks carry a label (or equal a row).
+
+        Labels: solid, flaky, broken, too few runs.
+        """
+        if value in LABELS:
+            return int(np.count_nonzero(self.labels == LABELS.index(value)))
+        return sum(row == value for row in self)
+
+    def labelled(self, label: Label) -> list[TaskRow]:
+        """The tasks with a label, the least settled first."""
+        rows = np.flatnonzero(self.labels == LABELS.index(label))
+        order = np.lexsort((rows, np.abs(self.rate[rows] - 0.5)))
+        return [self._row(int(i)) for i in rows[order]]
+
+    def named(self, name: str) -> TaskRow:
+        return self._row(self.names.index(name))
+
+    def _row(self, i: int) -> TaskRow:
+        return TaskRow(
+            name=self.names[i],
+            runs=int(self.runs[i]),
+            passed=int(self.passed[i]),
+            failed=int(self.failed[i]),
+            errored=int(self.errored[i]),
+            rate=Estimate(
+                value=float(self.rate[i]),
+                interval=Interval(float(self.low[i]), float(self.high[i])),
+                method="Wilson",
+                confidence=self.confidence,
+                scope="this suite",
+                tasks=1,
+                runs=int(self.runs[i]),
+            ),
+            mean_score=float(self.mean_score[i]),
+            label=LABELS[self.labels[i]],
+            chance=float(self.chance[i]),
+            more_runs=self.more_runs.get(i),
+            sequence=None if self.sequences is None else self.sequences[i],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BarCount:
+    """How many tasks have a pass^k that clears their bar: certified, not guessed from noise.
+
+    `model_share` is what the beta-binomial model says of the share, labelled as a model's word.
+    """
+
+    k: int
+    bar: float | None
+    above: tuple[str, ...]
+    below: tuple[str, ...]
+    undetermined: tuple[str, ...]
+    model_share: Number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorSplit:
+    """Errored trials apart from failures, and every metric under the other policy.
+
+    `otherwise` holds the metrics as they would be under the policy that was not chosen; it is
+    empty where nothing errored.
+    """
+
+    policy: ErrorPolicy
+    count: int
+    rate: Number
+    kinds: Mapping[str, int]
+    otherwise: Mapping[str, Metric]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """What trials took (tokens, cost, seconds, turns, tool calls), by how they ended.
+
+    `association` is the correlation with passing inside tasks, so that hard tasks being long
+    ones does not count. Quantiles need the rows: they are Unavailable where only counts were read.
+    """
+
+    name: str
+    trials: int
+    mean: Number
+    passed: Number
+    failed: Number
+    errored: Number
+    difference: Number
+    association: Number
+    median: Number
+    p95: Number
+    per_success: Number
+    per_streak: Mapping[int, Number]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exclusion:
+    """Tasks that a number leaves out, and why: nothing is dropped in silence."""
+
+    what: str
+    tasks: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsettled:
+    """Something the trials do not decide, and how many more runs would, at the observed rates.
+
+    `more_runs` counts runs of each task named; None means that no number of runs would do.
+    """
+
+    what: str
+    tasks: tuple[str, ...]
+    more_runs: int | None
+    advice: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemReport:
+    """Everything measured about one system."""
+
+    name: str
+    design: Design
+    metrics: Mapping[str, Metric]
+    variance: VarianceSplit | Unavailable
+    seeds: SeedSpread | Unavailable
+    decay: Decay
+    tasks: TaskTable
+    bars: tuple[BarCount, ...]
+    errors: ErrorSplit
+    features: Mapping[str, Feature]
+    tools: Mapping[str, Estimate]
+    unsettled: tuple[Unsettled, ...]
+    excluded: tuple[Exclusion, ...]
+    levels: Mapping[str, SystemReport] = field(default_factory=dict)
+    tags: Mapping[str, SystemReport] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ks(self) -> tuple[int, ...]:
+        """The k for which the metrics are stated."""
+        return tuple(int(name[5:]) for name in self.metrics if name.startswith("pass^"))
+
+    @property
+    def mean_score(self) -> Metric:
+        return self.metrics["mean_score"]
+
+    def pass_hat(self, k: int) -> Metric:
+        """pass^k: the chance that k attempts at a task all succeed (reliability@k)."""
+        return self.metrics[f"pass^{k}"]
+
+    def pass_at(self, k: int) -> Metric:
+        """pass@k: the chance that at least one of k attempts succeeds."""
+        return self.metrics[f"pass@{k}"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the caller chose: enough, with the input, to make the same report again."""
+
+    ks: tuple[int, ...] | None
+    confidence: float
+    errors: ErrorPolicy
+    bars: Mapping[str, float] | float | None
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """Where a report comes from: input, versions, options."""
+
+    input_sha256: str
+    sources: tuple[Source, ...]
+    versions: Mapping[str, str]
+    options: Options
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything measured about the systems of one table of trials."""
+
+    systems: tuple[SystemReport, ...]
+    provenance: Provenance
+    notes: tuple[str, ...] = ()
+
+    def system(self, name: str | None = None) -> SystemReport:
+        """The report of one system (the only one, if none is named)."""
+        found = [s for s in self.systems if name is None or s.name == name]
+        if len(found) != 1:
+            names = ", ".join(repr(s.name) for s in self.systems)
+            raise ArgumentError("system", f"must be one of {names}", name)
+        return found[0]
