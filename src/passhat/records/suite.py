@@ -1,0 +1,126 @@
+"""What to run and what to demand, as the runner and the gates see it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any, Literal
+
+from passhat.records.budget import Budget, RateLimit
+from passhat.records.system import Model, Server, System
+from passhat.records.task import Task
+
+CassetteMode = Literal["none", "record", "append", "replay", "replay-or-live"]
+ServerMode = Literal["live", "recorded"]
+
+DEFAULT_CONCURRENCY = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """One system on one task, so many times. No two pairings share both names.
+
+    >>> from passhat.records import CommandSystem
+    >>> agent = CommandSystem(name="gpt-5", argv=("agent",))
+    >>> task = Task(name="weather selection")
+    >>> Pairing(system=agent, task=task, runs=10, label="weather selection [gpt-5]").row(2)
+    'weather selection [gpt-5] #3'
+    """
+
+    system: System
+    task: Task
+    runs: int
+    label: str
+
+    def row(self, trial: int) -> str:
+        """The name of one trial (counted from 0) as people see it; a lone run has no number."""
+        return f"{self.label} #{trial + 1}" if self.runs > 1 else self.label
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quarantine:
+    """A task known to be flaky: run and shown, not gated, until the date (inclusive)."""
+
+    task: str
+    until: date
+    reason: str = ""
+
+    def in_force(self, today: date) -> bool:
+        return today <= self.until
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CassetteSettings:
+    """Where recorded runs live and how they are used; `mode` None lets the run decide."""
+
+    mode: CassetteMode | None = None
+    directory: Path = Path("cassettes")
+    servers: ServerMode = "recorded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """The model that reads rubrics, and how often it is asked about each answer."""
+
+    model: Model
+    repeats: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """Everything a suite file says. `gates` are sentences or long forms, as they were written.
+
+    `directory` is where relative paths start; `digest` is the hash of the file.
+    """
+
+    name: str
+    pairings: tuple[Pairing, ...]
+    servers: Mapping[str, Server] = field(default_factory=dict)
+    gates: tuple[str | Mapping[str, Any], ...] = ()
+    seed: int = 0
+    seeds: tuple[int, ...] = ()
+    budget: Budget = field(default_factory=Budget)
+    trial_budget: Budget = field(default_factory=Budget)
+    concurrency: int = DEFAULT_CONCURRENCY
+    rate_limits: Mapping[str, RateLimit] = field(default_factory=dict)
+    retries: int = 8
+    cassette: CassetteSettings = CassetteSettings()
+    quarantine: tuple[Quarantine, ...] = ()
+    judge: Judge | None = None
+    ks: tuple[int, ...] = ()
+    confidence: float | None = None
+    path: Path | None = None
+    directory: Path = Path()
+    digest: str = ""
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The names of the systems, in the order of the file."""
+        return tuple(dict.fromkeys(p.system.name for p in self.pairings))
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks, each once, in the order of the file."""
+        return tuple({p.task.name: p.task for p in self.pairings}.values())
+
+    @property
+    def trials(self) -> int:
+        """How many trials the whole suite asks for."""
+        return sum(pairing.runs for pairing in self.pairings)
+
+    def recorded_seed(self, trial: int) -> int:
+        """The seed written with a trial: that of the re-run of the suite it belongs to.
+
+        The same for every task, so that the spread between re-runs can be measured. The seeds of
+        `seeds:` take turns, which keeps an early stop fair.
+        """
+        return self.seeds[trial % len(self.seeds)] if self.seeds else self.seed + trial
+
+    def sampling_seed(self, pairing: Pairing, trial: int) -> int:
+        """The seed of everything random in one trial: different for every trial of the suite."""
+        parts = (self.recorded_seed(trial), pairing.system.name, pairing.task.name, trial)
+        text = "\x1f".join(map(str, parts)).encode()
+        return int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "big") >> 1

@@ -1,0 +1,73 @@
+"""One thing the agent is asked to do, with the way to tell whether it was done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from passhat.records.budget import Budget
+
+Level = Literal["function", "task", "system"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """One thing demanded of an observation: a target, a matcher, and what it is held against.
+
+    `options` are the matcher's own words (`tolerance` of `number`, `repeats` of `judge`).
+    """
+
+    matcher: str
+    value: Any = None
+    target: str = "answer"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    weight: float = 1.0
+    negate: bool = False
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSelection:
+    """The floor under how often the right tool is picked.
+
+    With `bound`, the lower end of the interval must reach `min_selection_rate`, not the point.
+    """
+
+    expected_tool: str
+    min_selection_rate: float = 1.0
+    max_total_tokens: int | None = None
+    bound: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One link of a chain: the next thing said in the same conversation, graded on its own."""
+
+    name: str
+    prompt: str
+    expect: tuple[Expectation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What is asked, what is expected, and what the task may take.
+
+    A task has a `prompt` or `steps`. `values` are the columns of the dataset row it came from.
+    None in `timeout` (seconds), `max_turns` or `system_prompt` leaves it to the system.
+    """
+
+    name: str
+    prompt: str = ""
+    expect: tuple[Expectation, ...] = ()
+    steps: tuple[Step, ...] = ()
+    pass_score: float = 1.0
+    bar: float | None = None
+    level: Level | None = None
+    tags: tuple[str, ...] = ()
+    timeout: float | None = None
+    max_turns: int | None = None
+    system_prompt: str | None = None
+    tool_selection: ToolSelection | None = None
+    budget: Budget = field(default_factory=Budget)
+    values: Mapping[str, Any] = field(default_factory=dict)
