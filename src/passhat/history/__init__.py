@@ -1,1 +1,6 @@
 """The store of every trial that ever ran."""
+
+from passhat.history.checkout import Checkout, read_checkout
+from passhat.history.store import DEFAULT_PATH, History, Run
+
+__all__ = ["DEFAULT_PATH", "Checkout", "History", "Run", "read_checkout"]

@@ -1,0 +1,374 @@
+"""The history store: one SQLite file that several processes may write and read at once."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+from passhat.errors import HistoryError
+from passhat.history.checkout import Checkout
+from passhat.history.schema import migrate
+from passhat.records import FEATURES, Source, Trial, Trials
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+DEFAULT_PATH = Path(".passhat/history.db")
+BUSY_SECONDS = 30.0
+
+_TRIAL_COLUMNS = (
+    "trial", "sequence", "outcome", "score", "seed", *FEATURES,
+    "tools", "level", "tags", "error", "started",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run of a suite, as the store knows it."""
+
+    id: int
+    key: str
+    suite: str
+    status: str
+    started: str
+    finished: str | None = None
+    suite_hash: str | None = None
+    seed: int | None = None
+    checkout: Checkout = field(default_factory=Checkout)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    sources: tuple[Source, ...] = ()
+    tags: tuple[str, ...] = ()
+    trials: int = 0
+    passed: int = 0
+    errored: int = 0
+    systems: int = 0
+    tasks: int = 0
+
+
+class History:
+    """All trials ever run. Open with `History.open(path)`; close it, or use it in `with`."""
+
+    def __init__(self, connection: sqlite3.Connection, *, name: str) -> None:
+        self.connection = connection
+        self.name = name
+        self._name_ids: dict[str, int] = {}
+
+    @classmethod
+    def open(cls, path: Path | str = DEFAULT_PATH, *, read_only: bool = False) -> Self:
+        """The store at `path`; made, or brought to the current version, unless `read_only`."""
+        path = Path(path)
+        if read_only and not path.exists():
+            raise HistoryError(
+                f"{path}: no history here yet; `passhat run` or `passhat history add` begins one"
+            )
+        if not read_only:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            return cls(_connect(path, read_only=read_only), name=str(path))
+        except sqlite3.DatabaseError as error:
+            raise HistoryError(f"{path}: not a passhat history store ({error})") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.connection.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """One transaction; it takes the write lock at once, so that it waits rather than fails."""
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self.connection.execute("ROLLBACK")
+            raise
+        self.connection.execute("COMMIT")
+
+    def start_run(
+        self,
+        suite: str,
+        *,
+        suite_hash: str | None = None,
+        seed: int | None = None,
+        checkout: Checkout | None = None,
+        options: Mapping[str, Any] | None = None,
+        sources: Sequence[Source] = (),
+        started: str | None = None,
+    ) -> Run:
+        """A new run, in the state "running"."""
+        at = checkout or Checkout()
+        values = {
+            "key": secrets.token_hex(4),
+            "suite": suite,
+            "suite_hash": suite_hash,
+            "status": "running",
+            "started": started or now(),
+            "seed": seed,
+            "commit_id": at.commit,
+            "branch": at.branch,
+            "dirty": at.dirty,
+            "host": at.host,
+            "versions": json.dumps(at.versions, sort_keys=True),
+            "options": json.dumps(dict(options or {}), sort_keys=True),
+            "sources": json.dumps([_source_dict(source) for source in sources]),
+        }
+        marks = ", ".join(f":{name}" for name in values)
+        with self.writing():
+            cursor = self.connection.execute(
+                f"INSERT INTO runs ({', '.join(values)}) VALUES ({marks})",  # noqa: S608  our names
+                values,
+            )
+        return self.run_by_id(int(cursor.lastrowid or 0))
+
+    def finish_run(self, run: Run, status: str = "finished") -> Run:
+        """Say how a run ended: finished, interrupted, budget, failed."""
+        with self.writing():
+            self.connection.execute(
+                "UPDATE runs SET status = ?, finished = ? WHERE id = ?", (status, now(), run.id)
+            )
+        return self.run_by_id(run.id)
+
+    def add_trials(self, run: Run, trials: Iterable[Trial], *, first_sequence: int = 0) -> None:
+        """Keep finished trials, in one transaction."""
+        with self.writing():
+            self.insert_trials(run.id, list(trials), first_sequence=first_sequence)
+
+    def insert_trials(self, run: int, trials: Sequence[Trial], *, first_sequence: int) -> None:
+        """Inside a transaction of the caller's: insert trials in the order of evidence."""
+        rows = [
+            (
+                run,
+                self.name_id(trial.system),
+                self.name_id(trial.task),
+                *_trial_row(trial, first_sequence + i),
+            )
+            for i, trial in enumerate(trials)
+        ]
+        marks = ", ".join("?" * (3 + len(_TRIAL_COLUMNS)))
+        try:
+            self.connection.executemany(
+                f"INSERT INTO trials (run, system, task, {', '.join(_TRIAL_COLUMNS)}) "  # noqa: S608  our names
+                f"VALUES ({marks})",
+                rows,
+            )
+        except sqlite3.IntegrityError:
+            raise HistoryError(
+                f"{self.name}: run {run} already has one of these trials; a trial is kept once"
+            ) from None
+
+    def add_transcript(self, run: int, trial: Trial, text: str) -> None:
+        """Inside a transaction of the caller's: keep what was said in a trial, compressed."""
+        self.connection.execute(
+            "INSERT OR REPLACE INTO transcripts VALUES (?, ?, ?, ?, ?)",
+            (run, self.name_id(trial.system), self.name_id(trial.task), trial.trial, pack(text)),
+        )
+
+    def transcript(self, run: Run, system: str, task: str, trial: int) -> str | None:
+        """What was said in one trial, if it was kept."""
+        row = self.connection.execute(
+            "SELECT body FROM transcripts WHERE run = ? AND trial = ? "
+            "AND system = (SELECT id FROM names WHERE text = ?) "
+            "AND task = (SELECT id FROM names WHERE text = ?)",
+            (run.id, trial, system, task),
+        ).fetchone()
+        return None if row is None else unpack(row[0])
+
+    def name_id(self, text: str) -> int:
+        """The number of a text in `names`, given out when it is new (inside a transaction)."""
+        if (known := self._name_ids.get(text)) is not None:
+            return known
+        self.connection.execute("INSERT OR IGNORE INTO names (text) VALUES (?)", (text,))
+        row = self.connection.execute("SELECT id FROM names WHERE text = ?", (text,)).fetchone()
+        return self._name_ids.setdefault(text, int(row[0]))
+
+    def runs(
+        self, *, suite: str | None = None, branch: str | None = None, limit: int | None = None
+    ) -> list[Run]:
+        """The runs, newest first."""
+        wanted = {"suite": suite, "branch": branch}
+        where = " AND ".join(f"{name} = :{name}" for name, value in wanted.items() if value)
+        return self._select_runs(where or "1", {**wanted, "limit": -1 if limit is None else limit})
+
+    def run_by_id(self, run_id: int) -> Run:
+        return self._select_runs("id = :id", {"id": run_id, "limit": 1})[0]
+
+    def find_run(self, reference: str) -> Run:
+        """A run by key (or its beginning), tag, commit, branch (its newest), or `latest`."""
+        if reference == "latest" and (runs := self.runs(limit=1)):
+            return runs[0]
+        for where in (
+            "id = (SELECT run FROM tags WHERE name = :ref)",
+            "key = :ref",
+            "branch = :ref",
+            "length(:ref) >= 4 AND substr(key, 1, length(:ref)) = :ref",
+            "length(:ref) >= 7 AND substr(commit_id, 1, length(:ref)) = :ref",
+        ):
+            if found := self._select_runs(where, {"ref": reference, "limit": 1}):
+                return found[0]
+        known = ", ".join(run.key for run in self.runs(limit=5)) or "none"
+        raise HistoryError(
+            f"{self.name}: no run, tag, branch or commit {reference!r}; newest runs: {known}"
+        )
+
+    def tag(self, run: Run, name: str) -> None:
+        """Name a run, for example as a baseline; a name moves when it is given again."""
+        with self.writing():
+            self.connection.execute("INSERT OR REPLACE INTO tags VALUES (?, ?)", (name, run.id))
+
+    def delete(self, run: Run) -> None:
+        """Forget a run, its trials, transcripts, answers and tags."""
+        with self.writing():
+            self.connection.execute("DELETE FROM runs WHERE id = ?", (run.id,))
+
+    def vacuum(self) -> None:
+        """Give the space of deleted runs back, and fold the write-ahead log in."""
+        with self.writing():
+            self.connection.execute(
+                "DELETE FROM names WHERE id NOT IN (SELECT system FROM trials UNION "
+                "SELECT task FROM trials UNION SELECT system FROM answers UNION "
+                "SELECT task FROM answers)"
+            )
+            self._name_ids.clear()
+        self.connection.execute("VACUUM")
+        self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def trials(self, run: Run) -> Trials:
+        """The trials of a run, in the order of evidence."""
+        rows = self.connection.execute(
+            f"SELECT s.text, t.text, {', '.join(f'x.{name}' for name in _TRIAL_COLUMNS)} "  # noqa: S608  our names
+            "FROM trials x JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task "
+            "WHERE x.run = ? ORDER BY x.sequence",
+            (run.id,),
+        ).fetchall()
+        return _trials_table(rows, run)
+
+    def query(self, sql: str, *, limit: int = 1000) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Header and rows of a reading query; anything that would write is refused."""
+        with closing(_connect(Path(self.name), read_only=True)) as connection:
+            connection.set_authorizer(_only_reading)
+            try:
+                cursor = connection.execute(sql)
+                rows = cursor.fetchmany(limit)
+            except sqlite3.Error as error:
+                raise HistoryError(f"--sql: {error}") from None
+            return [column[0] for column in cursor.description or ()], rows
+
+    def _select_runs(self, where: str, values: Mapping[str, Any]) -> list[Run]:
+        cursor = self.connection.execute(
+            f"""
+            SELECT r.*,
+              (SELECT group_concat(name, char(0)) FROM tags WHERE run = r.id) AS tags,
+              (SELECT count(*) FROM trials WHERE run = r.id) AS trials,
+              (SELECT count(*) FROM trials WHERE run = r.id AND outcome = 1) AS passed,
+              (SELECT count(*) FROM trials WHERE run = r.id AND outcome = 2) AS errored,
+              (SELECT count(DISTINCT system) FROM trials WHERE run = r.id) AS systems,
+              (SELECT count(DISTINCT task) FROM trials WHERE run = r.id) AS tasks
+            FROM (SELECT * FROM runs WHERE {where} ORDER BY started DESC, id DESC LIMIT :limit) r
+            """,  # noqa: S608  `where` is one of our own texts
+            values,
+        )
+        names = [column[0] for column in cursor.description]
+        return [_run(dict(zip(names, row, strict=True))) for row in cursor]
+
+
+def now() -> str:
+    """The time, as it is kept: ISO 8601, UTC, to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def pack(text: str) -> bytes:
+    """Text, compressed."""
+    return zstd.compress(text.encode(), level=3)
+
+
+def unpack(body: bytes) -> str:
+    """Text that `pack` compressed."""
+    return zstd.decompress(body).decode()
+
+
+def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
+    uri = path.absolute().as_uri() + ("?mode=ro" if read_only else "")
+    connection = sqlite3.connect(
+        uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    if read_only:
+        connection.execute("PRAGMA query_only = 1")
+        return connection
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = 1")
+    migrate(connection, name=str(path))
+    return connection
+
+
+def _only_reading(action: int, _: object, function: object, *__: object) -> int:
+    reading = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE)
+    harmless = action == sqlite3.SQLITE_FUNCTION and function != "load_extension"
+    return sqlite3.SQLITE_OK if action in reading or harmless else sqlite3.SQLITE_DENY
+
+
+def _source_dict(source: Source) -> dict[str, Any]:
+    return {name: getattr(source, name) for name in ("name", "format", "sha256", "notes")}
+
+
+def _trial_row(trial: Trial, sequence: int) -> tuple[Any, ...]:
+    packed = {
+        "sequence": sequence,
+        "outcome": int(trial.outcome),
+        "tools": "\0".join(trial.tools) or None,
+        "tags": "\0".join(trial.tags) or None,
+    }
+    return tuple(
+        packed[name] if name in packed else getattr(trial, name) for name in _TRIAL_COLUMNS
+    )
+
+
+def _trials_table(rows: list[tuple[Any, ...]], run: Run) -> Trials:
+    names = ("system", "task", *_TRIAL_COLUMNS)
+    values = list(zip(*rows, strict=True)) or [()] * len(names)
+    columns = dict(zip(names, values, strict=True))
+    del columns["sequence"]
+    optional = ("seed", *FEATURES, "tools", "level", "tags", "error", "started")
+    for name in optional:
+        if all(value is None for value in columns[name]):
+            del columns[name]
+    for name in ("tools", "tags"):
+        if name in columns:
+            columns[name] = tuple(tuple(t.split("\0")) if t else () for t in columns[name])
+    source = Source(name=f"run {run.key}", format="passhat history", sha256="")
+    return Trials.from_columns(columns, sources=run.sources or (source,))
+
+
+def _run(row: dict[str, Any]) -> Run:
+    checkout = Checkout(
+        commit=row.pop("commit_id"),
+        branch=row.pop("branch"),
+        dirty=None if (dirty := row.pop("dirty")) is None else bool(dirty),
+        host=row.pop("host"),
+        versions=json.loads(row.pop("versions")),
+    )
+    sources = tuple(
+        Source(**{**source, "notes": tuple(source["notes"])})
+        for source in json.loads(row.pop("sources"))
+    )
+    tags = row.pop("tags")
+    return Run(
+        **{**row, "options": json.loads(row["options"])},
+        checkout=checkout,
+        sources=sources,
+        tags=tuple(sorted(tags.split("\0"))) if tags else (),
+    )

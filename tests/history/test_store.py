@@ -1,0 +1,204 @@
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from passhat.errors import HistoryError
+from passhat.history import Checkout, History, read_checkout
+from passhat.history.schema import MIGRATIONS
+from passhat.records import Outcome, Source, Trial
+
+NAMES = st.text(min_size=1, max_size=8).filter(lambda text: "\0" not in text)
+NUMBERS = st.none() | st.floats(0, 1e9)
+TRIALS = st.builds(
+    Trial,
+    system=NAMES,
+    task=NAMES,
+    trial=st.integers(0, 50),
+    outcome=st.sampled_from([Outcome.PASSED, Outcome.FAILED]),
+    score=st.none() | st.floats(0, 1),
+    seed=st.none() | st.integers(0, 2**62),
+    tokens_in=NUMBERS,
+    cost=NUMBERS,
+    tools=st.lists(NAMES, max_size=3).map(tuple),
+    tags=st.lists(NAMES, max_size=2).map(tuple),
+    level=st.none() | NAMES,
+    error=st.none() | NAMES,
+)
+
+
+def trial(number: int, *, system: str = "agent", task: str = "refund") -> Trial:
+    outcome = Outcome.PASSED if number % 3 else Outcome.FAILED
+    return Trial(system=system, task=task, trial=number, outcome=outcome)
+
+
+@pytest.fixture
+def history(tmp_path):
+    with History.open(tmp_path / "history.db") as store:
+        yield store
+
+
+@given(st.lists(TRIALS, max_size=12, unique_by=lambda t: (t.system, t.task, t.trial)))
+@settings(max_examples=40, deadline=None)
+def test_trials_come_back_as_they_were_kept_and_in_order(trials):
+    with History(sqlite3.connect(":memory:", isolation_level=None), name="memory") as store:
+        from passhat.history.schema import migrate
+
+        migrate(store.connection, name="memory")
+        run = store.start_run("suite")
+        store.add_trials(run, trials)
+        assert list(store.trials(run)) == trials
+
+
+def test_a_trial_is_kept_once_and_a_second_try_changes_nothing(history):
+    run = history.start_run("suite")
+    history.add_trials(run, [trial(0)])
+    with pytest.raises(HistoryError, match="a trial is kept once"):
+        history.add_trials(run, [trial(1), trial(0)])
+    assert len(history.trials(run)) == 1
+
+
+def test_a_run_is_found_by_key_tag_branch_commit_and_latest(history):
+    here = Checkout(commit="0123456789abcdef", branch="main", dirty=False)
+    first = history.start_run("suite", checkout=here)
+    history.tag(first, "baseline")
+    second = history.start_run("suite", checkout=Checkout(branch="topic"))
+    for reference in (first.key, first.key[:5], "baseline", "main", "0123456"):
+        assert history.find_run(reference).id == first.id
+    assert history.find_run("latest").id == second.id
+    with pytest.raises(HistoryError, match="no run, tag, branch or commit 'nowhere'"):
+        history.find_run("nowhere")
+
+
+def test_a_run_remembers_its_circumstances_and_counts_its_trials(history):
+    source = Source(name="log.json", format="promptfoo", sha256="ab", notes=("said",))
+    at = Checkout(commit="c" * 40, branch="main", dirty=True, host="h", versions={"passhat": "1"})
+    run = history.start_run("suite", seed=7, checkout=at, options={"k": [1]}, sources=[source])
+    history.add_trials(run, [trial(i) for i in range(4)])
+    run = history.finish_run(run)
+    assert (run.status, run.seed, run.checkout, run.options, run.sources) == (
+        "finished", 7, at, {"k": [1]}, (source,),
+    )  # fmt: skip
+    assert (run.trials, run.passed, run.errored, run.tasks) == (4, 2, 0, 1)
+
+
+def test_deleting_a_run_takes_all_that_was_its_own_and_nothing_else(history):
+    gone, kept = history.start_run("suite"), history.start_run("suite")
+    for run in (gone, kept):
+        history.add_trials(run, [trial(0)])
+        with history.writing():
+            history.add_transcript(run.id, trial(0), "hello " * 100)
+    history.tag(gone, "old")
+    history.delete(gone)
+    history.vacuum()
+    assert [run.id for run in history.runs()] == [kept.id]
+    assert history.transcript(kept, "agent", "refund", 0) == "hello " * 100
+    assert history.query("SELECT count(*) FROM transcripts")[1] == [(1,)]
+    assert history.query("SELECT count(*) FROM tags")[1] == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM trials",
+        "DROP TABLE runs",
+        "PRAGMA user_version = 9",
+        "ATTACH 'other.db' AS other",
+    ],
+)
+def test_a_query_cannot_change_the_store(history, sql, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = history.start_run("suite")
+    history.add_trials(run, [trial(0)])
+    before = history.connection.execute("PRAGMA user_version").fetchone()
+    with pytest.raises(HistoryError, match="--sql"):
+        history.query(sql)
+    assert history.connection.execute("PRAGMA user_version").fetchone() == before
+    assert len(history.trials(run)) == 1
+    assert not (tmp_path / "other.db").exists()
+
+
+def test_a_store_of_a_newer_passhat_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "history.db"
+    History.open(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    with pytest.raises(HistoryError, match="written by a newer passhat"):
+        History.open(path)
+
+
+def test_a_file_that_is_no_store_is_refused(tmp_path):
+    path = tmp_path / "history.db"
+    path.write_text("these are not the bytes of a database" * 100)
+    with pytest.raises(HistoryError, match="not a passhat history store"):
+        History.open(path)
+    with pytest.raises(HistoryError, match="no history here yet"):
+        History.open(tmp_path / "absent.db", read_only=True)
+
+
+WRITER = """
+import sys
+from passhat.history import History
+from passhat.records import Outcome, Trial
+with History.open(sys.argv[1]) as store:
+    run = store.start_run(f"writer {sys.argv[2]}")
+    for i in range(60):
+        one = Trial(system="s", task=f"t{i % 7}", trial=i, outcome=Outcome.PASSED)
+        store.add_trials(run, [one], first_sequence=i)
+    store.finish_run(run)
+"""
+READER = """
+import sys
+from passhat.history import History
+most = 0
+while most < 8 * 60:
+    with History.open(sys.argv[1], read_only=True) as store:
+        total = sum(len(store.trials(run)) for run in store.runs())
+    assert total >= most, "a reader saw fewer trials than before"
+    most = total
+"""
+
+
+def test_eight_writers_and_four_readers_lose_nothing_and_are_never_locked_out(tmp_path):
+    path = tmp_path / "history.db"
+    History.open(path).close()
+    jobs = [(WRITER, str(i)) for i in range(8)] + [(READER, "") for _ in range(4)]
+    processes = [
+        subprocess.Popen([sys.executable, "-c", code, str(path), name], stderr=subprocess.PIPE)
+        for code, name in jobs
+    ]
+    complaints = [process.communicate(timeout=120)[1].decode() for process in processes]
+    assert complaints == [""] * len(jobs)
+    with History.open(path) as store:
+        assert [run.trials for run in store.runs()] == [60] * 8
+
+
+def test_a_checkout_says_commit_branch_and_whether_it_was_changed(tmp_path):
+    def git(*arguments: str) -> None:
+        identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+        subprocess.run(
+            ["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True
+        )
+
+    assert read_checkout(tmp_path).commit is None
+    git("init", "-b", "main")
+    (tmp_path / "file").write_text("a")
+    git("add", ".")
+    git("commit", "-m", "first")
+    clean = read_checkout(tmp_path)
+    (tmp_path / "file").write_text("b")
+    changed = read_checkout(tmp_path)
+    assert clean.branch == "main"
+    assert clean.dirty is False
+    assert len(clean.commit) == 40
+    assert (changed.commit, changed.dirty) == (clean.commit, True)
+
+
+def test_a_store_path_may_hold_any_character(tmp_path: Path):
+    path = tmp_path / "a b?c#d%.db"
+    History.open(path).close()
+    assert path.exists()
