@@ -1,1 +1,85 @@
-"""The commands: each a journey of a few lines."""
+"""The commands: each a journey of a few lines, loaded when it is called."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import click
+
+from passhat._version import __version__
+from passhat.cli.exit_codes import ExitCode
+from passhat.errors import InputError, PasshatError
+
+# name: (where it is, what it does in a few words); --help needs no command to be loaded.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "report": ("passhat.cli.report:report", "How reliable is the agent in these results?"),
+    "compare": ("passhat.cli.compare:compare", "Is one agent better than another?"),
+    "rank": ("passhat.cli.rank:rank", "Which of several agents are ahead, and which are tied?"),
+    "plan": ("passhat.cli.plan:plan", "How many runs and tasks does an answer need?"),
+    "profile": ("passhat.cli.profile:profile", "Where does the agent stand among others?"),
+    "simulate": ("passhat.cli.simulate:simulate", "Write seeded trials of made-up agents."),
+    "convert": ("passhat.cli.convert:convert", "Rewrite any result file as JSONL, CSV or Parquet."),
+    "demo": ("passhat.cli.demo:demo", "See what passhat says, with no key and no file."),
+}
+
+EPILOG = (
+    "Exit codes: 0 done or passed, 1 a gate or expectation failed, 2 usage or unreadable input, "
+    "3 the run could not be completed, 4 undecided, 130/143 stopped by a signal."
+)
+
+
+class Commands(click.Group):
+    """A group whose commands are imported when called, and whose errors are one sentence."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute = COMMANDS[cmd_name][0].split(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, what) for name, (_, what) in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; what passhat raises on purpose becomes one message and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except PasshatError as error:
+            seen = Refusal if isinstance(error, InputError) else Incomplete
+            raise seen(error) from error
+
+
+class Refusal(click.ClickException):
+    """A PasshatError as the user sees it: no traceback, nothing that could steer a terminal."""
+
+    exit_code = ExitCode.USAGE
+
+    def __init__(self, error: PasshatError) -> None:
+        from passhat.reporters.safe_text import safe_lines
+
+        super().__init__(safe_lines(str(error)))
+
+
+class Incomplete(Refusal):
+    """The run, not the request, was at fault."""
+
+    exit_code = ExitCode.INCOMPLETE
+
+
+@click.command(
+    cls=Commands,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, "--version", message="passhat %(version)s")
+def main() -> None:
+    """Can you depend on your AI agent every time?
+
+    pass^k ("pass hat k") is the chance that k attempts at a task all succeed.
+    """

@@ -1,0 +1,5 @@
+"""`python -m passhat`."""
+
+from passhat.cli import main
+
+main(prog_name="passhat")

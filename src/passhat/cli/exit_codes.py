@@ -1,0 +1,17 @@
+"""What the exit code of a command says."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """0 done or passed, 1 a demand failed, 2 usage, 3 incomplete, 4 undecided, 130/143 signals."""
+
+    PASS = 0
+    FAIL = 1
+    USAGE = 2
+    INCOMPLETE = 3
+    UNDECIDED = 4
+    INTERRUPTED = 130
+    TERMINATED = 143

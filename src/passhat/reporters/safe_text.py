@@ -1,0 +1,84 @@
+"""Text from data, made safe to show: no control of the terminal, no reordering, bounded width."""
+
+from __future__ import annotations
+
+import unicodedata
+
+ELLIPSIS = "…"
+
+# Zero-width joiners and variation selectors belong to real names (emoji, Indic scripts); what
+# reorders text or hides in it does not.
+_HARMLESS_FORMAT = {"\u200c", "\u200d"}
+
+
+def safe_text(text: str) -> str:
+    r"""`text` on one line, with every character that could steer a terminal written out.
+
+    >>> safe_text("agent\x1b]0;owned\x07")
+    'agent\\x1b]0;owned\\x07'
+    >>> safe_text("invoice\u202efdp.exe")
+    'invoice\\u202efdp.exe'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_safe_character(character) for character in text)
+
+
+def safe_lines(text: str) -> str:
+    r"""`safe_text` for a message of several lines.
+
+    >>> safe_lines("two\nlines\x00")
+    'two\nlines\\x00'
+    """
+    return "\n".join(safe_text(line) for line in text.split("\n"))
+
+
+def display_width(text: str) -> int:
+    """The columns a terminal gives to safe text.
+
+    >>> display_width("naïve"), display_width("東京")
+    (5, 4)
+    """
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def shorten(text: str, width: int) -> str:
+    """Safe text of at most `width` columns, with an ellipsis where it was cut.
+
+    >>> shorten("book-a-flight-with-two-stops", 12)
+    'book-a-flig…'
+    """
+    shown = safe_text(text)
+    if display_width(shown) <= width:
+        return shown
+    kept: list[str] = []
+    used = 0
+    for character in shown:
+        used += display_width(character)
+        if used > width - 1:
+            break
+        kept.append(character)
+    return "".join(kept) + ELLIPSIS
+
+
+def pad(text: str, width: int) -> str:
+    """`text` cut and filled to exactly `width` columns.
+
+    >>> pad("ab", 4) + "|"
+    'ab  |'
+    """
+    shown = shorten(text, width)
+    return shown + " " * (width - display_width(shown))
+
+
+def _safe_character(character: str) -> str:
+    if character in _HARMLESS_FORMAT:
+        return character
+    category = unicodedata.category(character)
+    if category in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
+        return character.encode("unicode_escape").decode("ascii")
+    return " " if category == "Zs" else character

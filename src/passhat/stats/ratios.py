@@ -1,0 +1,191 @@
+"""What trials took: ratios of totals over tasks, differences of them, association inside tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from passhat.errors import ArgumentError
+from passhat.stats.arguments import Floats, confidence_level
+from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
+
+FEWEST_TASKS = 3
+
+
+def ratio_of_totals(
+    numerator: ArrayLike,
+    denominator: ArrayLike,
+    *,
+    what: str = "the ratio",
+    confidence: float = 0.95,
+) -> Estimate | Unavailable:
+    """Sum over sum, such as cost per success, with tasks as the sampled units.
+
+    The ratio estimator of Cochran (1977, chapter 6), with t on tasks - 1 degrees of freedom on
+    the log scale, because what is spent is positive and skewed.
+
+    >>> answer = ratio_of_totals([10.0, 14.0, 12.0, 11.0], [5, 7, 4, 6])
+    >>> round(answer.value, 3), round(answer.interval.low, 2), round(answer.interval.high, 2)
+    (2.136, 1.55, 2.94)
+    >>> ratio_of_totals([3.0, 4.0], [0, 0], what="cost per success")
+    Unavailable(reason='cost per success has no value: nothing to divide by')
+    """
+    top, bottom = _columns(numerator, denominator)
+    level = confidence_level(confidence)
+    if not bottom.sum() > 0:
+        return Unavailable(f"{what} has no value: nothing to divide by")
+    value = float(top.sum() / bottom.sum())
+    error = _root_of_squares((top - value * bottom) / bottom.sum())
+    return Estimate(
+        value=value,
+        interval=_log_interval(value, error, top.size, level),
+        method="ratio of totals over tasks, log-t",
+        confidence=level,
+        scope=TASKS_LIKE_THESE,
+        tasks=top.size,
+        notes=_why_no_interval(value, error, top.size),
+    )
+
+
+def difference_of_ratios(
+    numerator: ArrayLike,
+    denominator: ArrayLike,
+    other_numerator: ArrayLike,
+    other_denominator: ArrayLike,
+    *,
+    confidence: float = 0.95,
+) -> Estimate | Unavailable:
+    """The first ratio of totals minus the other, over the same tasks, so that pairing counts.
+
+    >>> difference_of_ratios([4.0, 6.0], [2, 2], [1.0, 1.0], [1, 1]).value
+    1.5
+    """
+    top, bottom = _columns(numerator, denominator)
+    other_top, other_bottom = _columns(other_numerator, other_denominator)
+    level = confidence_level(confidence)
+    if not (bottom.sum() > 0 and other_bottom.sum() > 0):
+        return Unavailable("a difference needs trials on both sides")
+    value, other = top.sum() / bottom.sum(), other_top.sum() / other_bottom.sum()
+    residual = (top - value * bottom) / bottom.sum()
+    residual -= (other_top - other * other_bottom) / other_bottom.sum()
+    error, tasks = _root_of_squares(residual), top.size
+    difference = float(value - other)
+    margin = float(special.stdtrit(tasks - 1, (1 + level) / 2)) * error if tasks > 1 else 0.0
+    return Estimate(
+        value=difference,
+        interval=Interval(difference - margin, difference + margin) if margin > 0 else None,
+        method="difference of ratios over tasks, t",
+        confidence=level,
+        scope=TASKS_LIKE_THESE,
+        tasks=tasks,
+        notes=_why_no_interval(1.0, error, tasks),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeSums:
+    """Count, total and sum of squares of one feature per task, of passed and of failed trials."""
+
+    passed_count: NDArray[np.int64]
+    failed_count: NDArray[np.int64]
+    passed_total: Floats
+    failed_total: Floats
+    squares: Floats
+
+
+def association_with_passing(
+    sums: OutcomeSums, *, confidence: float = 0.95
+) -> Estimate | Unavailable:
+    """The correlation of a feature with passing inside tasks: does the same task take more?
+
+    Task means are removed from both sides, so hard tasks being long ones does not count. The
+    interval is a jackknife over tasks of Fisher's z.
+    """
+    level = confidence_level(confidence)
+    both = (sums.passed_count > 0) & (sums.failed_count > 0)
+    parts = _inside_tasks(sums)[:, both]
+    tasks = int(np.count_nonzero(both))
+    if tasks < FEWEST_TASKS:
+        return Unavailable(
+            f"association with passing needs {FEWEST_TASKS} tasks that both passed and failed, "
+            f"there {'is' if tasks == 1 else 'are'} {tasks}"
+        )
+    value = float(_correlation(parts.sum(axis=1)))
+    if np.isnan(value):
+        return Unavailable("association with passing has no value: the feature never varied")
+    return Estimate(
+        value=value,
+        interval=_jackknife_z(parts, value, level),
+        method="correlation inside tasks, jackknife of Fisher's z",
+        confidence=level,
+        scope=TASKS_LIKE_THESE,
+        tasks=tasks,
+        notes=() if abs(value) < 1 else ("a perfect correlation has no interval",),
+    )
+
+
+def _columns(numerator: ArrayLike, denominator: ArrayLike) -> tuple[Floats, Floats]:
+    top = np.asarray(numerator, dtype=np.float64).ravel()
+    bottom = np.asarray(denominator, dtype=np.float64).ravel()
+    if top.size != bottom.size or top.size == 0:
+        raise ArgumentError(
+            "numerator and denominator", "must have one entry per task", (top.size, bottom.size)
+        )
+    if not (np.isfinite(top).all() and np.isfinite(bottom).all() and (bottom >= 0).all()):
+        raise ArgumentError(
+            "numerator and denominator", "must be finite, the latter >= 0", "others"
+        )
+    return top, bottom
+
+
+def _root_of_squares(residuals: Floats) -> float:
+    """The standard error of a sum of residuals over tasks."""
+    tasks = residuals.size
+    return float(np.sqrt((residuals**2).sum() * tasks / max(1, tasks - 1)))
+
+
+def _log_interval(value: float, error: float, tasks: int, confidence: float) -> Interval | None:
+    if tasks < 2 or value <= 0 or error <= 1e-12 * value:
+        return None
+    spread = float(special.stdtrit(tasks - 1, (1 + confidence) / 2)) * error / value
+    return Interval(value * float(np.exp(-spread)), value * float(np.exp(min(spread, 700.0))))
+
+
+def _why_no_interval(value: float, error: float, tasks: int) -> tuple[str, ...]:
+    if tasks < 2:
+        return ("one task gives no interval over tasks",)
+    if value <= 0 or error <= 1e-12 * value:
+        return ("every task gives the same value: no interval",)
+    return ()
+
+
+def _inside_tasks(sums: OutcomeSums) -> Floats:
+    """Rows: covariance, variance of the feature, variance of passing; columns: tasks."""
+    passed, failed = sums.passed_count.astype(np.float64), sums.failed_count.astype(np.float64)
+    runs = np.maximum(passed + failed, 1.0)
+    total = sums.passed_total + sums.failed_total
+    covariance = sums.passed_total - passed * total / runs
+    spread = np.maximum(sums.squares - total**2 / runs, 0.0)
+    spread[spread <= 1e-12 * sums.squares] = 0.0
+    return np.stack((covariance, spread, passed * failed / runs))
+
+
+def _correlation(parts: Floats) -> Floats:
+    scale = np.sqrt(parts[1] * parts[2])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.clip(np.where(scale > 0, parts[0] / scale, np.nan), -1, 1))
+
+
+def _jackknife_z(parts: Floats, value: float, confidence: float) -> Interval | None:
+    tasks = parts.shape[1]
+    left_out = _correlation(parts.sum(axis=1, keepdims=True) - parts)
+    if abs(value) >= 1 or np.isnan(left_out).any() or (np.abs(left_out) >= 1).any():
+        return None
+    z = np.arctanh(left_out)
+    error = np.sqrt((tasks - 1) / tasks * ((z - z.mean()) ** 2).sum())
+    margin = special.stdtrit(tasks - 1, (1 + confidence) / 2) * error
+    centre = np.arctanh(value)
+    return Interval(float(np.tanh(centre - margin)), float(np.tanh(centre + margin)))
