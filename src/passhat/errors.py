@@ -11,6 +11,7 @@ PasshatError                 anything a caller may want to catch at once
 └── RunError                 the run could not be completed (exit code 3)
     ├── ServerError          an MCP server failed to start, hung, crashed or spoke garbage
     ├── ModelError           a model API refused, failed or answered nonsense
+    │   └── ModelBusy        it may answer if asked again: overloaded, rate-limited, cut off
     └── GraderError          a grader broke: neither a pass nor a failure
 """
 
@@ -79,6 +80,17 @@ class ServerError(RunError):
 
 class ModelError(RunError):
     """A model API refused, failed or answered nonsense."""
+
+
+class ModelBusy(ModelError):
+    """A model API may answer if asked again: overloaded, rate-limited, or cut off.
+
+    `retry_after` is how many seconds it asked to be left alone, where it said so.
+    """
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class GraderError(RunError):

@@ -1,6 +1,7 @@
 """The facts: tasks, systems, trials, and the table of trials the analysis reads."""
 
 from passhat.records.budget import Budget, Prices, RateLimit
+from passhat.records.ledger import Answer, Entry, Finished, Ticket
 from passhat.records.observation import CheckResult, Grade, Observation, TokenUsage, ToolCall
 from passhat.records.secret import Secret
 from passhat.records.suite import CassetteSettings, Judge, Pairing, Quarantine, Suite
@@ -30,16 +31,19 @@ from passhat.records.trials import Labels, Source, Trials
 __all__ = [
     "FEATURES",
     "SCRIPTED",
+    "Answer",
     "Behaviour",
     "Budget",
     "CassetteSettings",
     "CheckResult",
     "CommandSystem",
+    "Entry",
     "ErrorPolicy",
     "Expectation",
     "Fault",
     "FaultKind",
     "FeatureSums",
+    "Finished",
     "Grade",
     "HttpServer",
     "HttpSystem",
@@ -66,6 +70,7 @@ __all__ = [
     "System",
     "Tally",
     "Task",
+    "Ticket",
     "TokenUsage",
     "ToolCall",
     "ToolSelection",

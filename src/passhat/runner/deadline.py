@@ -1,0 +1,70 @@
+"""The time an attempt may take, not counting what it waits for on account of others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Self
+
+_current: ContextVar[Deadline | None] = ContextVar("passhat_deadline", default=None)
+
+
+class Deadline:
+    """`async with Deadline(30)` ends its body with TimeoutError after 30 s of its own time."""
+
+    __slots__ = ("_scope", "_seconds", "_token")
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+
+    async def __aenter__(self) -> Self:
+        self._scope = asyncio.timeout(self._seconds)
+        await self._scope.__aenter__()
+        self._token = _current.set(self)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        _current.reset(self._token)
+        await self._scope.__aexit__(kind, error, trace)
+
+    @property
+    def left(self) -> float | None:
+        """The seconds left, or None without a limit."""
+        when = self._scope.when()
+        return None if when is None else when - asyncio.get_running_loop().time()
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Stop the clock for the body of a `with`."""
+        left = self.left
+        if left is None or left <= 0:
+            yield
+            return
+        self._scope.reschedule(None)
+        try:
+            yield
+        finally:
+            if not self._scope.expired():
+                self._scope.reschedule(asyncio.get_running_loop().time() + left)
+
+
+@contextmanager
+def excused() -> Iterator[None]:
+    """Stop the clock of the attempt under way, if there is one.
+
+    Waiting for a rate limit or for a provider to recover is not the agent's doing.
+    """
+    deadline = _current.get()
+    if deadline is None:
+        yield
+        return
+    with deadline.stopped():
+        yield

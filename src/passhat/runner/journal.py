@@ -1,0 +1,142 @@
+"""Where a run is written down, so that what was paid for is never paid for again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Protocol, Self
+
+from passhat.records.ledger import Answer, Entry, Finished, Ticket
+
+MOST_AT_ONCE = 4096
+
+
+class Journal(Protocol):
+    """The ledger of one run. The history store has one; `MemoryJournal` forgets at exit.
+
+    `write` is called from one thread at a time and not always the same; everything in it is
+    durable when it returns. A `Finished` takes the place of an earlier one for the same trial.
+    The other three are read before the run begins, on the thread that starts it.
+    """
+
+    def write(self, entries: Sequence[Entry], /) -> None: ...
+
+    def launched(self) -> Sequence[Ticket]:
+        """All tickets, by number."""
+        ...
+
+    def answered(self) -> Sequence[Answer]:
+        """The answers of trials that were launched and did not finish."""
+        ...
+
+    def finished(self) -> Sequence[Finished]:
+        """All finished trials, by the number of their ticket."""
+        ...
+
+
+class MemoryJournal:
+    """A journal that lives as long as the process.
+
+    >>> journal = MemoryJournal()
+    >>> journal.write([Ticket(number=0, system="a", task="t", trial=0)])
+    >>> len(journal.launched()), len(journal.finished())
+    (1, 0)
+    """
+
+    def __init__(self) -> None:
+        self._tickets: dict[int, Ticket] = {}
+        self._answers: dict[tuple[str, str, int, int], Answer] = {}
+        self._finished: dict[int, Finished] = {}
+
+    def write(self, entries: Sequence[Entry], /) -> None:
+        for entry in entries:
+            match entry:
+                case Ticket():
+                    self._tickets[entry.number] = entry
+                case Answer():
+                    key = (entry.system, entry.task, entry.trial, entry.step)
+                    self._answers[key] = entry
+                case Finished():
+                    self._finished[entry.ticket.number] = entry
+
+    def launched(self) -> Sequence[Ticket]:
+        return [self._tickets[number] for number in sorted(self._tickets)]
+
+    def answered(self) -> Sequence[Answer]:
+        done = {(f.trial.system, f.trial.task, f.trial.trial) for f in self._finished.values()}
+        return [answer for key, answer in self._answers.items() if key[:3] not in done]
+
+    def finished(self) -> Sequence[Finished]:
+        return [self._finished[number] for number in sorted(self._finished)]
+
+
+class Scribe:
+    """Writes to a journal from many tasks at once, in batches.
+
+    Whoever calls `keep` goes on when the entry is durable. While one batch is being written the
+    next one gathers, so that a hundred trials share one flush of the disk.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._waiting: list[tuple[Entry, asyncio.Future[None] | None]] = []
+        self._writing: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="passhat-journal")
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        while self._writing is not None:
+            await asyncio.wait([self._writing])
+        self._thread.shutdown()
+
+    async def keep(self, entry: Entry) -> None:
+        """Write an entry; it is durable on return."""
+        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._add(entry, written)
+        # A cancelled trial must not cancel the write that others wait for too.
+        await asyncio.shield(written)
+
+    def note(self, entry: Entry) -> None:
+        """Write an entry before any later one, without waiting for it."""
+        self._add(entry, None)
+
+    def _add(self, entry: Entry, written: asyncio.Future[None] | None) -> None:
+        self._waiting.append((entry, written))
+        if self._writing is None:
+            self._writing = asyncio.create_task(self._write_all())
+
+    async def _write_all(self) -> None:
+        # One pass of the loop first: trials that are ready at the same time share the batch.
+        await asyncio.sleep(0)
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            batch, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
+            entries = [entry for entry, _ in batch]
+            try:
+                await loop.run_in_executor(self._thread, self._journal.write, entries)
+            except Exception as error:
+                _settle(batch, error)
+            else:
+                _settle(batch, None)
+        self._writing = None
+
+
+def _settle(
+    batch: Sequence[tuple[Entry, asyncio.Future[None] | None]], error: Exception | None
+) -> None:
+    for _, written in batch:
+        if written is None or written.done():
+            continue
+        if error is None:
+            written.set_result(None)
+        else:
+            written.set_exception(error)

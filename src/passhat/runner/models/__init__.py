@@ -1,0 +1,1 @@
+"""Models: one provider a file, and the wrappers that record, replay, retry and break them."""

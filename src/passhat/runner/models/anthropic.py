@@ -1,0 +1,181 @@
+"""The Anthropic Messages API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from passhat.errors import ModelBusy
+from passhat.records import ModelParameters, TokenUsage
+from passhat.runner.models.dialect import Body, Dialect, cut_off
+from passhat.runner.models.exchange import CallRequest, Message, Reply, Request, call_request
+
+DEFAULT_MAX_TOKENS = 4096
+"""The API demands a number; this one holds any tool call and a long answer."""
+
+STOP_REASONS = {
+    "end_turn": "done",
+    "stop_sequence": "done",
+    "tool_use": "tool_calls",
+    "max_tokens": "max_tokens",
+    "refusal": "refused",
+}
+
+
+def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
+    """The body of a request."""
+    given = request.parameters
+    body: dict[str, Any] = {
+        "model": model,
+        "max_tokens": given.max_tokens or DEFAULT_MAX_TOKENS,
+        "messages": _conversation(request.messages),
+    }
+    optional = {
+        "system": request.system,
+        "temperature": given.temperature,
+        "top_p": given.top_p,
+        "stop_sequences": list(given.stop),
+        "stream": stream,
+    }
+    body |= {key: value for key, value in optional.items() if value not in (None, "", [], False)}
+    if request.tools:
+        body["tools"] = [
+            {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+            for tool in request.tools
+        ]
+        body["tool_choice"] = _tool_choice(given)
+    return body | dict(given.extra)
+
+
+def decode(body: Body) -> Reply:
+    """The reply in the body of an answer."""
+    blocks = body["content"]
+    usage = body.get("usage") or {}
+    reason = body.get("stop_reason")
+    return Reply(
+        text="".join(block["text"] for block in blocks if block["type"] == "text"),
+        calls=tuple(_call(block) for block in blocks if block["type"] == "tool_use"),
+        stop_reason=STOP_REASONS.get(str(reason), str(reason)),
+        usage=_usage(usage),
+        model=body.get("model", ""),
+        raw=tuple(blocks),
+    )
+
+
+def assemble(events: Iterable[Body]) -> Body:
+    """The body that a stream of events amounts to."""
+    message: dict[str, Any] = {}
+    blocks: dict[int, dict[str, Any]] = {}
+    partial: dict[int, str] = {}
+    for event in events:
+        kind = event.get("type")
+        if kind == "message_start":
+            message = dict(event["message"])
+        elif kind == "content_block_start":
+            blocks[event["index"]] = dict(event["content_block"])
+        elif kind == "content_block_delta":
+            _extend(blocks[event["index"]], event["delta"], partial, event["index"])
+        elif kind == "message_delta":
+            message |= event["delta"]
+            message["usage"] = {**message.get("usage", {}), **(event.get("usage") or {})}
+        elif kind == "message_stop":
+            for index, text in partial.items():
+                blocks[index]["input"] = text
+            return {**message, "content": [blocks[index] for index in sorted(blocks)]}
+        elif kind == "error":
+            raise ModelBusy(f"the stream broke off: {event['error'].get('message')}")
+    raise cut_off("message_stop")
+
+
+def _extend(
+    block: dict[str, Any], delta: Mapping[str, Any], partial: dict[int, str], index: int
+) -> None:
+    if delta["type"] == "input_json_delta":
+        partial[index] = partial.get(index, "") + delta["partial_json"]
+        return
+    for key in ("text", "thinking", "signature"):
+        if key in delta:
+            block[key] = block.get(key, "") + delta[key]
+
+
+def _conversation(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
+    """The messages, with neighbours of one role joined: tool results form one user turn."""
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        role = "assistant" if message.role == "assistant" else "user"
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += _blocks(message)
+        else:
+            turns.append({"role": role, "content": _blocks(message)})
+    return turns
+
+
+def _blocks(message: Message) -> list[dict[str, Any]]:
+    if message.role == "tool":
+        result: dict[str, Any] = {
+            "type": "tool_result",
+            "tool_use_id": message.call_id,
+            "content": message.text,
+        }
+        return [result | ({"is_error": True} if message.is_error else {})]
+    if message.raw:
+        return [_sendable(block) for block in message.raw]
+    text = [{"type": "text", "text": message.text}] if message.text else []
+    return text + [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)}
+        for call in message.calls
+    ]
+
+
+def _sendable(block: Mapping[str, Any]) -> dict[str, Any]:
+    """A block as it came, except that the input of a call must be an object to be sent back."""
+    if block["type"] == "tool_use" and not isinstance(block["input"], Mapping):
+        return {**block, "input": dict(_call(block).arguments)}
+    return dict(block)
+
+
+def _call(block: Mapping[str, Any]) -> CallRequest:
+    given = block["input"]
+    if not isinstance(given, (str, Mapping)):
+        given = msgspec.json.encode(given).decode()
+    return call_request(block["id"], block["name"], given)
+
+
+def _tool_choice(given: ModelParameters) -> dict[str, Any]:
+    word = given.tool_choice or "auto"
+    known = {"auto": "auto", "required": "any", "none": "none"}
+    choice: dict[str, Any] = (
+        {"type": known[word]} if word in known else {"type": "tool", "name": word}
+    )
+    if given.parallel_tool_calls is not None and word != "none":
+        choice["disable_parallel_tool_use"] = not given.parallel_tool_calls
+    return choice
+
+
+def _usage(usage: Mapping[str, Any]) -> TokenUsage:
+    # input_tokens leaves out what was read from or written to the cache.
+    read = usage.get("cache_read_input_tokens") or 0
+    written = usage.get("cache_creation_input_tokens") or 0
+    return TokenUsage(
+        tokens_in=(usage.get("input_tokens") or 0) + read + written,
+        tokens_out=usage.get("output_tokens") or 0,
+        cached_in=read,
+        cache_written=written,
+    )
+
+
+def _headers(key: str) -> dict[str, str]:
+    return {"x-api-key": key, "anthropic-version": "2023-06-01"}
+
+
+ANTHROPIC = Dialect(
+    name="anthropic",
+    path="/v1/messages",
+    list_path="/v1/models",
+    headers=_headers,
+    encode=encode,
+    decode=decode,
+    assemble=assemble,
+)

@@ -1,0 +1,220 @@
+"""A model behind an HTTP address, whatever wire format it speaks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+from passhat.errors import MissingExtra, ModelBusy, ModelError
+from passhat.runner.models.dialect import Body, Dialect
+from passhat.runner.models.exchange import Reply, Request
+from passhat.runner.models.prices import Pricing
+
+if TYPE_CHECKING:
+    import httpx2
+
+BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+"""Statuses after which the same request may succeed."""
+
+REQUEST_TIMEOUT = 600.0
+CONNECT_TIMEOUT = 15.0
+LONGEST_ANSWER = 64 * 2**20
+SHOWN = 500
+"""Characters of a server's own words that go into a message."""
+
+LISTED = 20
+
+
+def http_client(*, timeout: float = REQUEST_TIMEOUT) -> httpx2.AsyncClient:
+    """The one client that all models of a run share."""
+    try:
+        import httpx2
+    except ImportError:
+        raise MissingExtra("calling a model over HTTP", "run") from None
+    return httpx2.AsyncClient(
+        timeout=httpx2.Timeout(timeout, connect=CONNECT_TIMEOUT),
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=64),
+    )
+
+
+class Endpoint:
+    """One model of one provider; `key_variable` is named when the key is refused."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        *,
+        model: str,
+        base_url: str,
+        client: httpx2.AsyncClient,
+        key: str = "",
+        headers: Mapping[str, str] | None = None,
+        stream: bool = False,
+        price: Pricing | None = None,
+        key_variable: str = "",
+    ) -> None:
+        self._dialect = dialect
+        self._model = model
+        self._client = client
+        self._stream = stream
+        self._price = price
+        self._key_variable = key_variable
+        self._url = _join(base_url, dialect.path)
+        self._list_url = _join(base_url, dialect.list_path)
+        self._headers = {
+            "content-type": "application/json",
+            **dialect.headers(key),
+            **_azure_headers(base_url, key),
+            **(headers or {}),
+        }
+
+    async def complete(self, request: Request, /) -> Reply:
+        body = self._dialect.encode(self._model, request, self._stream)
+        started = time.perf_counter()
+        content = await self._post(msgspec.json.encode(body))
+        reply = self._read(content)
+        return replace(
+            reply,
+            cost=None if self._price is None else self._price(reply.usage),
+            seconds=time.perf_counter() - started,
+            model=reply.model or self._model,
+        )
+
+    async def _post(self, body: bytes) -> bytes:
+        import httpx2
+
+        try:
+            async with self._client.stream(
+                "POST", self._url, content=body, headers=self._headers
+            ) as response:
+                content = await self._receive(response)
+        except (httpx2.TransportError, httpx2.DecodingError) as error:
+            raise self._busy(f"{type(error).__name__} {error}".strip()) from error
+        if not response.is_success:
+            await self._refuse(response, content)
+        return content
+
+    async def _receive(self, response: httpx2.Response) -> bytes:
+        content = bytearray()
+        async for chunk in response.aiter_bytes():
+            content += chunk
+            if len(content) > LONGEST_ANSWER:
+                raise self._busy(f"the answer is longer than {LONGEST_ANSWER} bytes")
+        return bytes(content)
+
+    def _read(self, content: bytes) -> Reply:
+        dialect = self._dialect
+        try:
+            body = dialect.assemble(_events(content)) if self._stream else _object(content)
+            return dialect.decode(body)
+        except ModelBusy as error:
+            raise self._busy(str(error)) from error
+        except (KeyError, IndexError, TypeError, AttributeError, msgspec.DecodeError) as error:
+            text = f"the answer is not {dialect.name} ({type(error).__name__} {error}): "
+            raise self._busy(text + _said(content)) from error
+
+    async def _refuse(self, response: httpx2.Response, content: bytes) -> None:
+        status, said = response.status_code, _said(content)
+        if status in BUSY:
+            raise self._busy(f"{status} {said}", retry_after=retry_after(response.headers))
+        text = f"{status} {said}"
+        if status in (401, 403) and self._key_variable:
+            text += f". Check {self._key_variable}"
+        if status == 404 or (status == 400 and "model" in said.lower()):
+            text += await self._existing()
+        raise ModelError(self._about(text))
+
+    async def _existing(self) -> str:
+        """The models that the endpoint has, in words; nothing if it does not say."""
+        import httpx2
+
+        try:
+            response = await self._client.get(
+                self._list_url, headers=self._headers, timeout=CONNECT_TIMEOUT
+            )
+            names = sorted(str(entry["id"]) for entry in _object(response.content)["data"])
+        except (httpx2.HTTPError, msgspec.DecodeError, KeyError, TypeError):
+            return ""
+        more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+        return f". Models there: {', '.join(names[:LISTED])}{more}" if names else ""
+
+    def _busy(self, text: str, *, retry_after: float | None = None) -> ModelBusy:
+        return ModelBusy(self._about(text), retry_after=retry_after)
+
+    def _about(self, text: str) -> str:
+        return f"{self._model} at {urlsplit(self._url).netloc.rpartition('@')[2]}: {text}"
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """How many seconds the provider asks to wait: given in milliseconds, seconds, or as a date.
+
+    >>> retry_after({"retry-after": "1.5"}), retry_after({"retry-after-ms": "250"})
+    (1.5, 0.25)
+    >>> retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"})
+    0.0
+    """
+    try:
+        if "retry-after-ms" in headers:
+            return max(0.0, float(headers["retry-after-ms"]) / 1000)
+        return max(0.0, float(headers["retry-after"]))
+    except KeyError:
+        return None
+    except ValueError:
+        return _seconds_until(headers["retry-after"])
+
+
+def _seconds_until(date: str) -> float | None:
+    try:
+        when = parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    when = when if when.tzinfo else when.replace(tzinfo=UTC)
+    return max(0.0, (when - datetime.now(UTC)).total_seconds())
+
+
+def _events(content: bytes) -> Iterator[Body]:
+    for line in content.decode("utf-8", "replace").splitlines():
+        if line.startswith("data:") and (data := line[5:].strip()) not in ("", "[DONE]"):
+            yield _object(data.encode())
+
+
+def _object(content: bytes) -> dict[str, Any]:
+    return msgspec.json.decode(content, type=dict[str, Any])
+
+
+def _said(content: bytes) -> str:
+    """The server's own words about what went wrong, on one line."""
+    try:
+        error = _object(content).get("error", "")
+        text = error.get("message", error) if isinstance(error, Mapping) else error
+    except msgspec.DecodeError:
+        text = content.decode("utf-8", "replace")
+    line = " ".join(str(text).split())
+    return line[:SHOWN] or "without a word"
+
+
+def _join(base_url: str, path: str) -> str:
+    """The address under a base, which may carry a query (as Azure's api-version does).
+
+    >>> _join("https://host/openai/deployments/x?api-version=1", "/chat/completions")
+    'https://host/openai/deployments/x/chat/completions?api-version=1'
+    >>> _join("https://api.anthropic.com/v1", "/v1/messages")
+    'https://api.anthropic.com/v1/messages'
+    """
+    parts = urlsplit(base_url)
+    base = parts.path.rstrip("/")
+    if path.startswith("/v1/"):
+        base = base.removesuffix("/v1")
+    return urlunsplit(parts._replace(path=base + path))
+
+
+def _azure_headers(base_url: str, key: str) -> dict[str, str]:
+    host = urlsplit(base_url).hostname or ""
+    return {"api-key": key} if key and host.endswith(".azure.com") else {}

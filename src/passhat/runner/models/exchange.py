@@ -1,0 +1,131 @@
+"""What is said to a model and what it answers, whoever serves it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from passhat.records import ModelParameters, TokenUsage
+
+Role = Literal["user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where an exchange belongs: the system, the task, the trial, and the step in it."""
+
+    system: str = ""
+    task: str = ""
+    trial: int = 0
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """A tool as the model is told of it; `parameters` is a JSON Schema."""
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRequest:
+    """A tool call that the model asks for; `broken` holds arguments that are no JSON object."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    broken: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One entry of the conversation.
+
+    `raw` is an assistant turn in the provider's own words: it goes back as it came, so that
+    signed reasoning survives from one turn to the next.
+    """
+
+    role: Role
+    text: str = ""
+    calls: tuple[CallRequest, ...] = ()
+    call_id: str = ""
+    is_error: bool = False
+    raw: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One question to a model: the conversation so far, the tools, and how to answer."""
+
+    messages: tuple[Message, ...]
+    system: str = ""
+    tools: tuple[ToolSpec, ...] = ()
+    parameters: ModelParameters = field(default_factory=ModelParameters)
+    place: Place = Place()
+
+    def fingerprint(self) -> str:
+        """A hash of all that the model sees, and of nothing else.
+
+        >>> from dataclasses import replace
+        >>> hello = Request(messages=(Message(role="user", text="Hello"),))
+        >>> later = replace(hello, place=Place(step=3))
+        >>> later.fingerprint() == hello.fingerprint()
+        True
+        """
+        seen = (self.messages, self.system, self.tools, self.parameters)
+        text = msgspec.json.encode(seen, order="sorted")
+        return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What came back: text, tool calls, why it ended, and what it took.
+
+    `stop_reason` is one of `done`, `tool_calls`, `max_tokens`, `refused`, or the provider's own
+    word. `cost` is None where no price is known. `faults` names what was injected on purpose.
+    """
+
+    text: str = ""
+    calls: tuple[CallRequest, ...] = ()
+    stop_reason: str = "done"
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    cost: float | None = None
+    seconds: float = 0.0
+    model: str = ""
+    raw: tuple[Mapping[str, Any], ...] = ()
+    faults: tuple[str, ...] = ()
+
+    def message(self) -> Message:
+        """The reply as an entry of the conversation."""
+        return Message(role="assistant", text=self.text, calls=self.calls, raw=self.raw)
+
+
+class ChatModel(Protocol):
+    """Anything that answers a request: an API, a script, a recording."""
+
+    async def complete(self, request: Request, /) -> Reply: ...
+
+
+def call_request(call_id: str, name: str, arguments: str | Mapping[str, Any]) -> CallRequest:
+    """A tool call as it came off the wire, with its arguments parsed where that can be done.
+
+    >>> call_request("1", "add", '{"a": 1}').arguments
+    {'a': 1}
+    >>> call_request("1", "add", '{"a": ').broken
+    '{"a": '
+    """
+    if isinstance(arguments, Mapping):
+        return CallRequest(id=call_id, name=name, arguments=arguments)
+    try:
+        parsed = msgspec.json.decode(arguments.strip() or "{}")
+    except msgspec.DecodeError:
+        parsed = None
+    if isinstance(parsed, dict):
+        return CallRequest(id=call_id, name=name, arguments=parsed)
+    return CallRequest(id=call_id, name=name, broken=arguments)

@@ -1,0 +1,177 @@
+"""OpenAI Chat Completions, which most other servers speak too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from passhat.errors import ModelBusy
+from passhat.records import TokenUsage
+from passhat.runner.models.dialect import Body, Dialect, cut_off
+from passhat.runner.models.exchange import CallRequest, Message, Reply, Request, call_request
+
+STOP_REASONS = {
+    "stop": "done",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "length": "max_tokens",
+    "content_filter": "refused",
+}
+
+
+def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
+    """The body of a request."""
+    given = request.parameters
+    body: dict[str, Any] = {"model": model, "messages": _conversation(request)}
+    optional = {
+        "temperature": given.temperature,
+        "top_p": given.top_p,
+        "seed": given.seed,
+        # OpenAI's own reasoning models refuse max_tokens; other servers know nothing else.
+        "max_completion_tokens" if _from_openai(model) else "max_tokens": given.max_tokens,
+        "stop": list(given.stop) or None,
+    }
+    body |= {key: value for key, value in optional.items() if value is not None}
+    if request.tools:
+        body["tools"] = [
+            _tool(tool.name, tool.description, tool.parameters) for tool in request.tools
+        ]
+        body["tool_choice"] = _tool_choice(given.tool_choice or "auto")
+        if given.parallel_tool_calls is not None:
+            body["parallel_tool_calls"] = given.parallel_tool_calls
+    if stream:
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+    return body | dict(given.extra)
+
+
+def decode(body: Body) -> Reply:
+    """The reply in the body of an answer."""
+    choice = body["choices"][0]
+    message = choice["message"]
+    calls = tuple(_call(index, call) for index, call in enumerate(message.get("tool_calls") or ()))
+    reason = choice.get("finish_reason")
+    return Reply(
+        text=message.get("content") or message.get("refusal") or "",
+        calls=calls,
+        stop_reason="tool_calls"
+        if calls and reason == "stop"
+        else STOP_REASONS.get(reason, str(reason)),
+        usage=_usage(body.get("usage") or {}),
+        model=body.get("model") or "",
+    )
+
+
+def assemble(events: Iterable[Body]) -> Body:
+    """The body that a stream of chunks amounts to."""
+    text, refusal = [], []
+    calls: dict[int, dict[str, Any]] = {}
+    reason: str | None = None
+    whole: dict[str, Any] = {}
+    for event in events:
+        if event.get("error"):
+            raise ModelBusy(f"the stream broke off: {_error_text(event['error'])}")
+        whole |= {key: event[key] for key in ("model", "usage") if event.get(key)}
+        for choice in event.get("choices") or ():
+            delta = choice.get("delta") or {}
+            text.append(delta.get("content") or "")
+            refusal.append(delta.get("refusal") or "")
+            for part in delta.get("tool_calls") or ():
+                _extend(calls.setdefault(part.get("index", len(calls)), {}), part)
+            reason = choice.get("finish_reason") or reason
+    if reason is None:
+        raise cut_off("finish_reason")
+    message = {
+        "content": "".join(text),
+        "refusal": "".join(refusal),
+        "tool_calls": [calls[index] for index in sorted(calls)],
+    }
+    return {**whole, "choices": [{"message": message, "finish_reason": reason}]}
+
+
+def _extend(call: dict[str, Any], part: Mapping[str, Any]) -> None:
+    if part.get("id"):
+        call["id"] = part["id"]
+    function = call.setdefault("function", {"name": "", "arguments": ""})
+    given = part.get("function") or {}
+    function["name"] += given.get("name") or ""
+    function["arguments"] += given.get("arguments") or ""
+
+
+def _conversation(request: Request) -> list[dict[str, Any]]:
+    turns: list[dict[str, Any]] = []
+    if request.system:
+        turns.append({"role": "system", "content": request.system})
+    return turns + [_turn(message) for message in request.messages]
+
+
+def _turn(message: Message) -> dict[str, Any]:
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
+    turn: dict[str, Any] = {"role": message.role, "content": message.text}
+    if message.calls:
+        turn["content"] = message.text or None
+        turn["tool_calls"] = [_sent_call(call) for call in message.calls]
+    return turn
+
+
+def _sent_call(call: CallRequest) -> dict[str, Any]:
+    arguments = msgspec.json.encode(call.arguments).decode() if call.broken is None else call.broken
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments},
+    }
+
+
+def _call(index: int, call: Mapping[str, Any]) -> CallRequest:
+    function = call["function"]
+    # Some servers leave the id out; a stable one keeps the request the same when it is replayed.
+    arguments = function.get("arguments")
+    return call_request(
+        call.get("id") or f"call_{index}", function["name"], "" if arguments is None else arguments
+    )
+
+
+def _tool(name: str, description: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    function = {"name": name, "description": description, "parameters": parameters}
+    return {"type": "function", "function": function}
+
+
+def _tool_choice(word: str) -> str | dict[str, Any]:
+    if word in ("auto", "required", "none"):
+        return word
+    return {"type": "function", "function": {"name": word}}
+
+
+def _from_openai(model: str) -> bool:
+    return model.startswith(("gpt-", "o1", "o3", "o4", "chatgpt"))
+
+
+def _usage(usage: Mapping[str, Any]) -> TokenUsage:
+    details = usage.get("prompt_tokens_details") or {}
+    return TokenUsage(
+        tokens_in=usage.get("prompt_tokens") or 0,
+        tokens_out=usage.get("completion_tokens") or 0,
+        cached_in=details.get("cached_tokens") or 0,
+    )
+
+
+def _error_text(error: Any) -> str:
+    return str(error.get("message", error)) if isinstance(error, Mapping) else str(error)
+
+
+def _headers(key: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}"} if key else {}
+
+
+OPENAI_CHAT = Dialect(
+    name="openai-chat",
+    path="/chat/completions",
+    list_path="/models",
+    headers=_headers,
+    encode=encode,
+    decode=decode,
+    assemble=assemble,
+)

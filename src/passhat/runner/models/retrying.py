@@ -1,0 +1,110 @@
+"""Asking again when a provider is busy: with patience, jitter, and a limit to both."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from passhat.errors import ModelBusy, ModelError
+from passhat.records import RateLimit
+from passhat.runner.deadline import excused
+from passhat.runner.models.exchange import ChatModel, Reply, Request
+from passhat.runner.models.rate_limits import Throttle
+
+OnRetry = Callable[[Request, int, float, ModelBusy], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """How often and how patiently a request is repeated.
+
+    The wait doubles from `first_wait` up to `longest_wait`, and is drawn evenly between nothing
+    and that ("full jitter", so that callers who failed together do not return together). A
+    Retry-After of the provider is kept to, unless it is above `patience` seconds.
+    """
+
+    retries: int = 8
+    first_wait: float = 0.5
+    longest_wait: float = 30.0
+    patience: float = 300.0
+
+
+class RetryBudget:
+    """Retries that all requests to one provider share: a reserve, and one more for each request.
+
+    In an outage every request fails; without a common limit each would still insist `retries`
+    times.
+    """
+
+    __slots__ = ("_left", "_per_request")
+
+    def __init__(self, *, reserve: int = 100, per_request: float = 1.0) -> None:
+        self._left: float = reserve
+        self._per_request = per_request
+
+    def earn(self) -> None:
+        self._left += self._per_request
+
+    def spend(self) -> bool:
+        """Whether there was a retry left to take."""
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+class Retrying:
+    """A model that is asked again while it is busy, within the limits of its provider."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        policy: RetryPolicy | None = None,
+        throttle: Throttle | None = None,
+        budget: RetryBudget | None = None,
+        rng: random.Random | None = None,
+        on_retry: OnRetry | None = None,
+    ) -> None:
+        self._model = model
+        self._policy = policy or RetryPolicy()
+        self._throttle = throttle or Throttle(RateLimit())
+        self._budget = budget or RetryBudget()
+        self._rng = rng or random.Random()  # noqa: S311 - jitter guards no secret
+        self._on_retry = on_retry
+
+    async def complete(self, request: Request, /) -> Reply:
+        self._budget.earn()
+        attempt = 0
+        while True:
+            try:
+                async with self._throttle.turn():
+                    reply = await self._model.complete(request)
+            except ModelBusy as error:
+                wait = self._wait(attempt, error)
+                attempt += 1
+                if self._on_retry is not None:
+                    self._on_retry(request, attempt, wait, error)
+                with excused():
+                    await asyncio.sleep(wait)
+            else:
+                self._throttle.spent(reply.usage.total)
+                return reply
+
+    def _wait(self, attempt: int, error: ModelBusy) -> float:
+        policy = self._policy
+        if attempt >= policy.retries:
+            raise ModelError(f"{error} (asked {attempt + 1} times)") from error
+        if not self._budget.spend():
+            raise ModelError(f"{error} (no retries left: too many requests fail)") from error
+        asked = error.retry_after
+        if asked is not None and asked > policy.patience:
+            raise ModelError(f"{error} (it asks to wait {asked:.0f} s)") from error
+        longest = min(policy.longest_wait, policy.first_wait * 2**attempt)
+        return (
+            self._rng.uniform(0, longest)
+            if asked is None
+            else asked + self._rng.uniform(0, 0.1 * asked)
+        )
