@@ -7,7 +7,7 @@ import sqlite3
 from passhat.errors import HistoryError
 
 # Texts that repeat (systems, tasks) are kept once, in `names`. A row of `trials` is found by its
-# run, system, task and trial number; `sequence` is the order in which evidence came in.
+# run, system, task and trial number; `sequence` is the number of its ticket: the order of evidence.
 _VERSION_1 = """
 CREATE TABLE runs (
   id INTEGER PRIMARY KEY,
@@ -50,6 +50,15 @@ CREATE TABLE trials (
   started TEXT,
   PRIMARY KEY (run, system, task, trial)
 ) WITHOUT ROWID;
+CREATE TABLE tickets (
+  run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+  number INTEGER NOT NULL,
+  system INTEGER NOT NULL,
+  task INTEGER NOT NULL,
+  trial INTEGER NOT NULL,
+  stamp TEXT,
+  PRIMARY KEY (run, number)
+) WITHOUT ROWID;
 CREATE TABLE transcripts (
   run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
   system INTEGER NOT NULL,
@@ -63,10 +72,10 @@ CREATE TABLE answers (
   system INTEGER NOT NULL,
   task INTEGER NOT NULL,
   trial INTEGER NOT NULL,
-  turn INTEGER NOT NULL,
+  step INTEGER NOT NULL,
   request TEXT NOT NULL,
   reply BLOB NOT NULL,
-  PRIMARY KEY (run, system, task, trial, turn)
+  PRIMARY KEY (run, system, task, trial, step)
 );
 CREATE TABLE tags (
   name TEXT PRIMARY KEY,

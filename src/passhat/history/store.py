@@ -145,24 +145,21 @@ class History:
     def add_trials(self, run: Run, trials: Iterable[Trial], *, first_sequence: int = 0) -> None:
         """Keep finished trials, in one transaction."""
         with self.writing():
-            self.insert_trials(run.id, list(trials), first_sequence=first_sequence)
+            self.insert_trials(run.id, enumerate(trials, first_sequence))
 
-    def insert_trials(self, run: int, trials: Sequence[Trial], *, first_sequence: int) -> None:
-        """Inside a transaction of the caller's: insert trials in the order of evidence."""
+    def insert_trials(
+        self, run: int, trials: Iterable[tuple[int, Trial]], *, replace: bool = False
+    ) -> None:
+        """Inside a transaction of the caller's: insert trials, each with its place in the order."""
         rows = [
-            (
-                run,
-                self.name_id(trial.system),
-                self.name_id(trial.task),
-                *_trial_row(trial, first_sequence + i),
-            )
-            for i, trial in enumerate(trials)
+            (run, self.name_id(trial.system), self.name_id(trial.task), *_trial_row(trial, number))
+            for number, trial in trials
         ]
         marks = ", ".join("?" * (3 + len(_TRIAL_COLUMNS)))
         try:
             self.connection.executemany(
-                f"INSERT INTO trials (run, system, task, {', '.join(_TRIAL_COLUMNS)}) "  # noqa: S608  our names
-                f"VALUES ({marks})",
+                f"INSERT {'OR REPLACE ' if replace else ''}INTO trials "  # noqa: S608  our names
+                f"(run, system, task, {', '.join(_TRIAL_COLUMNS)}) VALUES ({marks})",
                 rows,
             )
         except sqlite3.IntegrityError:
@@ -239,8 +236,8 @@ class History:
         with self.writing():
             self.connection.execute(
                 "DELETE FROM names WHERE id NOT IN (SELECT system FROM trials UNION "
-                "SELECT task FROM trials UNION SELECT system FROM answers UNION "
-                "SELECT task FROM answers)"
+                "SELECT task FROM trials UNION SELECT system FROM tickets UNION "
+                "SELECT task FROM tickets)"
             )
             self._name_ids.clear()
         self.connection.execute("VACUUM")

@@ -1,0 +1,25 @@
+"""Numbers in, pictures out: SVG for pages, characters for terminals. Knows no task and no file."""
+
+from passhat.drawing.figure import STYLE, Figure
+from passhat.drawing.grid import CellRow, cell_grid
+from passhat.drawing.intervals import IntervalRow, interval_rows
+from passhat.drawing.lines import Guide, Marker, Series, line_chart
+from passhat.drawing.parts import Part, stacked_bar
+from passhat.drawing.scatter import Point, scatter
+
+__all__ = [
+    "STYLE",
+    "CellRow",
+    "Figure",
+    "Guide",
+    "IntervalRow",
+    "Marker",
+    "Part",
+    "Point",
+    "Series",
+    "cell_grid",
+    "interval_rows",
+    "line_chart",
+    "scatter",
+    "stacked_bar",
+]

@@ -1,0 +1,99 @@
+"""A cell a run: which attempts at which task passed, failed or errored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from passhat.drawing.figure import Figure, element, label, number, shorten
+
+LEFT, TOP, CELL, ROW = 190, 34, 14, 16
+MOST_COLUMNS = 60
+KINDS = {"P": ("a", "passed"), "F": ("b", "failed"), "E": ("n", "errored")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellRow:
+    """A task and its runs in order, written as P, F and E (a space where none was run)."""
+
+    name: str
+    cells: str
+
+
+def cell_grid(
+    rows: Sequence[CellRow],
+    *,
+    title: str,
+    finding: str,
+    column_label: str = "run",
+    groups: Sequence[tuple[int, str]] = (),
+) -> Figure:
+    """Rows of cells: filled where passed, hollow where failed, crossed where errored.
+
+    `groups` names stretches of columns by their first column, for example seeds.
+    """
+    columns = min(max((len(row.cells) for row in rows), default=0), MOST_COLUMNS)
+    width = max(LEFT + CELL * columns + 24, 420)
+    height = TOP + ROW * len(rows) + 28
+    body = (
+        label(column_label, LEFT, 12)
+        + _column_names(columns, groups)
+        + "".join(
+            label(row.name, LEFT - 10, TOP + ROW * i + 11, "end", most=28)
+            for i, row in enumerate(rows)
+        )
+        + "".join(_cells(rows, kind, columns) for kind in KINDS)
+        + _legend(height - 8)
+    )
+    text = "\n".join(
+        [f"{title}  (● passed, ○ failed, × errored)", *(_text_row(row) for row in rows)]
+    )
+    return Figure(title=title, finding=finding, width=width, height=height, body=body, text=text)
+
+
+def _column_names(columns: int, groups: Sequence[tuple[int, str]]) -> str:
+    named = groups or [(i, str(i + 1)) for i in range(columns) if i == 0 or (i + 1) % 5 == 0]
+    return "".join(
+        label(name, LEFT + CELL * i + CELL / 2, TOP - 8, "soft mid", most=8)
+        for i, name in named
+        if i < columns
+    )
+
+
+def _cells(rows: Sequence[CellRow], kind: str, columns: int) -> str:
+    """All cells of one kind as a single path: a page with many runs stays small."""
+    places = [
+        (LEFT + CELL * j + 1, TOP + ROW * i + 1)
+        for i, row in enumerate(rows)
+        for j, cell in enumerate(row.cells[:columns])
+        if cell == kind
+    ]
+    if not places:
+        return ""
+    return element("path", d="".join(_shape(kind, x, y) for x, y in places), class_=_class(kind))
+
+
+def _shape(kind: str, x: float, y: float) -> str:
+    if kind == "E":
+        return f"M{number(x + 2)} {number(y + 2)}l8 8m0-8l-8 8"
+    size = 12 if kind == "P" else 9
+    off = 0 if kind == "P" else 1.5
+    return f"M{number(x + off)} {number(y + off)}h{size}v{size}h-{size}z"
+
+
+def _class(kind: str) -> str:
+    return f"{KINDS[kind][0]} {'fill' if kind == 'P' else 'open thin'}"
+
+
+def _legend(y: float) -> str:
+    parts, x = [], float(LEFT)
+    for kind, (_, name) in KINDS.items():
+        parts.append(element("path", d=_shape(kind, x, y - 11), class_=_class(kind)))
+        parts.append(label(name, x + 18, y, "soft"))
+        x += 80
+    return "".join(parts)
+
+
+def _text_row(row: CellRow) -> str:
+    marks = row.cells[:MOST_COLUMNS].translate(str.maketrans("PFE", "●○×"))
+    return f"{shorten(row.name, 24):<24} {marks}"

@@ -1,0 +1,106 @@
+"""A row a thing, each with its value and interval: forests, differences, ranks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from passhat.drawing.figure import Figure, element, escape, label, number, shorten
+from passhat.drawing.scale import Kind, Scale
+
+WIDTH = 640
+LEFT, RIGHT, TOP, ROW = 190, 96, 42, 18
+TEXT_WIDTH = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntervalRow:
+    """One row: a name, a value with its interval; `other` draws a dumbbell, `bar` a demand."""
+
+    name: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    bar: float | None = None
+    other: float | None = None
+    colour: str = "a"
+    note: str = ""
+
+
+def interval_rows(
+    rows: Sequence[IntervalRow],
+    *,
+    title: str,
+    finding: str,
+    x_label: str,
+    x_range: tuple[float, float],
+    x_kind: Kind = "number",
+    zero: float | None = None,
+    bands: Sequence[tuple[int, int, str]] = (),
+    width: int = WIDTH,
+) -> Figure:
+    """Intervals under each other on one axis.
+
+    `zero` draws the line of no difference; `bands` shade runs of rows (first, last, name).
+    """
+    height = TOP + ROW * len(rows) + 24
+    x = Scale(low=x_range[0], high=x_range[1], start=LEFT, stop=width - RIGHT, kind=x_kind)
+    body = (
+        "".join(_band(*band, x=x, width=width) for band in bands)
+        + _frame(x, height, x_label, zero)
+        + "".join(_row(row, TOP + ROW * i + ROW / 2, x) for i, row in enumerate(rows))
+    )
+    text = "\n".join([title, *(_text_row(row, x) for row in rows)])
+    return Figure(title=title, finding=finding, width=width, height=height, body=body, text=text)
+
+
+def _frame(x: Scale, height: int, x_label: str, zero: float | None) -> str:
+    bottom = height - 24
+    parts = [label(x_label, x.start, 14)]
+    for tick in x.ticks():
+        at = number(x(tick))
+        parts.append(element("path", d=f"M{at} {TOP - 6}V{bottom}", class_="rule"))
+        parts.append(label(x.show(tick), x(tick), TOP - 10, "soft mid"))
+    if zero is not None:
+        parts.append(element("path", d=f"M{number(x(zero))} {TOP - 6}V{bottom}", class_="axis"))
+    return "".join(parts)
+
+
+def _row(row: IntervalRow, y: float, x: Scale) -> str:
+    parts = [element("title", escape(f"{row.name}: {row.note}"))] if row.note else []
+    if row.low is not None and row.high is not None:
+        line = f"M{number(x(row.low))} {number(y)}H{number(x(row.high))}"
+        parts.append(element("path", d=line, class_="thin"))
+    if row.other is not None:
+        line = f"M{number(x(row.other))} {number(y)}H{number(x(row.value))}"
+        parts.append(element("path", d=line, class_="thin dot"))
+        parts.append(element("circle", cx=x(row.other), cy=y, r=3.5, class_="open"))
+    if row.bar is not None:
+        parts.append(element("path", d=f"M{number(x(row.bar))} {number(y - 6)}v12", class_="axis"))
+    parts.append(element("circle", cx=x(row.value), cy=y, r=3.5, class_="fill"))
+    name = label(row.name, LEFT - 10, y + 4, "end", most=28)
+    note = label(row.note, x.stop + 10, y + 4, "soft", most=15) if row.note else ""
+    return element("g", "".join(parts), class_=row.colour) + name + note
+
+
+def _band(first: int, last: int, name: str, *, x: Scale, width: int) -> str:
+    box = element(
+        "rect", x=4, y=TOP + ROW * first, width=width - 8, height=ROW * (last - first + 1),
+        class_="n band",
+    )  # fmt: skip
+    return box + label(name, x.stop + 10, TOP + ROW * first + 13, "soft", most=15)
+
+
+def _text_row(row: IntervalRow, x: Scale) -> str:
+    place = Scale(low=x.low, high=x.high, start=0, stop=TEXT_WIDTH - 1, kind=x.kind)
+    cells = [" "] * TEXT_WIDTH
+    if row.low is not None and row.high is not None:
+        for i in range(math.floor(place(row.low)), math.ceil(place(row.high)) + 1):
+            cells[min(i, TEXT_WIDTH - 1)] = "─"
+    if row.bar is not None:
+        cells[round(place(row.bar))] = "│"
+    if row.other is not None:
+        cells[round(place(row.other))] = "○"
+    cells[round(place(row.value))] = "●"
+    return f"{shorten(row.name, 24):<24} {''.join(cells)} {row.note}".rstrip()

@@ -1,0 +1,191 @@
+"""Lines with bands over a shared axis: decay curves, trends, the evidence of a gate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from passhat.drawing.figure import Figure, element, label, number
+from passhat.drawing.scale import Kind, Scale, spread
+
+WIDTH, HEIGHT = 640, 316
+LEFT, RIGHT, TOP, BOTTOM = 56, 130, 32, 44
+COLOURS = "abcde"
+DASHES = ("", "dash", "dot", "", "dash")
+TEXT_HEIGHT, TEXT_WIDTH = 12, 56
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """A line, with a band where `low` and `high` are given; beyond `model_from` it is dashed."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float] | None = None
+    high: Sequence[float] | None = None
+    model_from: float | None = None
+    dots: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guide:
+    """A level that matters: a threshold, a boundary."""
+
+    name: str
+    y: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marker:
+    """A place on the x axis where something happened."""
+
+    name: str
+    x: float
+
+
+def line_chart(
+    series: Sequence[Series],
+    *,
+    title: str,
+    finding: str,
+    x_label: str,
+    y_label: str,
+    y_range: tuple[float, float] | None = None,
+    y_kind: Kind = "number",
+    x_names: Sequence[str] | None = None,
+    guides: Sequence[Guide] = (),
+    markers: Sequence[Marker] = (),
+    width: int = WIDTH,
+) -> Figure:
+    """Lines over a shared x axis, named at their right ends."""
+    x_scale, y_scale = _scales(series, guides, y_range, y_kind, width)
+    body = (
+        _frame(x_scale, y_scale, x_label, y_label, x_names)
+        + "".join(_guide(guide, x_scale, y_scale) for guide in guides)
+        + "".join(_marker(marker, x_scale) for marker in markers)
+        + "".join(_line(s, i, x_scale, y_scale) for i, s in enumerate(series))
+        + _names(series, y_scale, x_scale.stop + 10)
+    )
+    return Figure(
+        title=title,
+        finding=finding,
+        width=width,
+        height=HEIGHT,
+        body=body,
+        text=_text(series, title, y_scale, x_scale, x_label, guides),
+    )
+
+
+def _scales(
+    series: Sequence[Series],
+    guides: Sequence[Guide],
+    y_range: tuple[float, float] | None,
+    y_kind: Kind,
+    width: int,
+) -> tuple[Scale, Scale]:
+    xs = [x for s in series for x in s.x] or [0.0, 1.0]
+    values = [y for s in series for part in (s.y, s.low, s.high) if part for y in part]
+    low, high = y_range or spread(values + [guide.y for guide in guides])
+    x_scale = Scale(low=min(xs), high=max(xs), start=LEFT, stop=width - RIGHT)
+    return x_scale, Scale(low=low, high=high, start=HEIGHT - BOTTOM, stop=TOP, kind=y_kind)
+
+
+def _frame(x: Scale, y: Scale, x_label: str, y_label: str, x_names: Sequence[str] | None) -> str:
+    parts = []
+    for tick in y.ticks():
+        at = y(tick)
+        parts.append(
+            element("path", d=f"M{number(x.start)} {number(at)}H{number(x.stop)}", class_="rule")
+        )
+        parts.append(label(y.show(tick), x.start - 6, at + 4, "soft end"))
+    for tick, name in _x_ticks(x, x_names):
+        parts.append(label(name, x(tick), y.start + 16, "soft mid", most=12))
+    parts.append(
+        element("path", d=f"M{number(x.start)} {number(y.start)}H{number(x.stop)}", class_="axis")
+    )
+    parts.append(label(x_label, (x.start + x.stop) / 2, HEIGHT - 8, "mid"))
+    parts.append(label(y_label, 8, 14))
+    return "".join(parts)
+
+
+def _x_ticks(x: Scale, names: Sequence[str] | None) -> list[tuple[float, str]]:
+    if names is None:
+        whole = [tick for tick in x.ticks(9) if tick == int(tick)]
+        return [(tick, x.show(tick)) for tick in whole or x.ticks(6)]
+    step = max(1, math.ceil(len(names) / 7))
+    return [(float(i), names[i]) for i in range(0, len(names), step)]
+
+
+def _guide(guide: Guide, x: Scale, y: Scale) -> str:
+    at = y(guide.y)
+    return element(
+        "path", d=f"M{number(x.start)} {number(at)}H{number(x.stop)}", class_="n line dash"
+    ) + label(guide.name, x.start + 6, at - 4, "soft")
+
+
+def _marker(marker: Marker, x: Scale) -> str:
+    at = x(marker.x)
+    return element("path", d=f"M{number(at)} {TOP}V{HEIGHT - BOTTOM}", class_="n thin dot") + label(
+        marker.name, at + 4, TOP + 10, "soft"
+    )
+
+
+def _line(series: Series, index: int, x: Scale, y: Scale) -> str:
+    colour = COLOURS[index % len(COLOURS)]
+    points = list(zip(series.x, series.y, strict=True))
+    edge = series.model_from if series.model_from is not None else math.inf
+    solid = [point for point in points if point[0] <= edge]
+    model = [point for point in points if point[0] >= edge] if series.model_from else []
+    parts = []
+    if series.low is not None and series.high is not None:
+        upper = list(zip(series.x, series.high, strict=True))
+        lower = list(zip(series.x, series.low, strict=True))[::-1]
+        parts.append(element("path", d=_path(upper + lower, x, y) + "Z", class_="band"))
+    parts.append(element("path", d=_path(solid, x, y), class_=f"line {DASHES[index % 5]}".strip()))
+    if len(model) > 1:
+        parts.append(element("path", d=_path(model, x, y), class_="line dot"))
+    if series.dots and len(points) <= 60:
+        kind = "fill" if index % 2 == 0 else "open"
+        parts += [element("circle", cx=x(a), cy=y(b), r=3, class_=kind) for a, b in solid]
+    return element("g", "".join(parts), class_=colour)
+
+
+def _path(points: Sequence[tuple[float, float]], x: Scale, y: Scale) -> str:
+    return "M" + "L".join(f"{number(x(a))} {number(y(b))}" for a, b in points) if points else "M0 0"
+
+
+def _names(series: Sequence[Series], y: Scale, left: float) -> str:
+    ends = sorted((y(s.y[-1]), i) for i, s in enumerate(series) if len(s.y))
+    parts, last = [], -math.inf
+    for at, i in ends:
+        last = max(at, last + 14)
+        text = label(series[i].name, left, last + 4, "key", most=18)
+        parts.append(element("g", text, class_=COLOURS[i % len(COLOURS)]))
+    return "".join(parts)
+
+
+def _text(
+    series: Sequence[Series],
+    title: str,
+    y: Scale,
+    x: Scale,
+    x_label: str,
+    guides: Sequence[Guide],
+) -> str:
+    rows = [[" "] * TEXT_WIDTH for _ in range(TEXT_HEIGHT)]
+    column = Scale(low=x.low, high=x.high, start=0, stop=TEXT_WIDTH - 1)
+    row = Scale(low=y.low, high=y.high, start=TEXT_HEIGHT - 1, stop=0, kind=y.kind)
+    for guide in guides:
+        rows[round(row(guide.y))] = ["-"] * TEXT_WIDTH
+    for i, s in enumerate(series):
+        for a, b in zip(s.x, s.y, strict=True):
+            rows[round(row(b))][round(column(a))] = "ox+*#"[i % 5]
+    names = "   ".join(f"{'ox+*#'[i % 5]} {s.name}" for i, s in enumerate(series))
+    width = max(len(y.show(y.low)), len(y.show(y.high)))
+    margin = {0: y.show(y.high), TEXT_HEIGHT - 1: y.show(y.low)}
+    lines = [f"{margin.get(i, ''):>{width}} |{''.join(r).rstrip()}" for i, r in enumerate(rows)]
+    axis = " " * width + " +" + "-" * TEXT_WIDTH
+    ends = f"{x.show(x.low)}{x_label:^{TEXT_WIDTH - 12}}{x.show(x.high)}"
+    return "\n".join([title, names, *lines, axis, " " * (width + 2) + ends])

@@ -1,0 +1,117 @@
+"""Laws that hold for every kind of picture, whatever text and numbers come in."""
+
+import xml.etree.ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passhat.drawing import (
+    CellRow,
+    Guide,
+    IntervalRow,
+    Marker,
+    Part,
+    Point,
+    Series,
+    cell_grid,
+    interval_rows,
+    line_chart,
+    scatter,
+    stacked_bar,
+)
+from passhat.drawing.scale import Scale
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
+SHARES = st.floats(0, 1)
+SVG = "{http://www.w3.org/2000/svg}"
+SHAPES = {
+    f"{SVG}{tag}" for tag in ("path", "circle", "rect", "text", "g", "title", "desc", "style")
+}
+
+
+def lines(text, value):
+    series = Series(name=text, x=[1, 2, 3], y=[value] * 3, low=[0] * 3, high=[1] * 3, model_from=2)
+    return line_chart(
+        [series],
+        title=text,
+        finding=text,
+        x_label=text,
+        y_label=text,
+        x_names=[text] * 4,
+        guides=[Guide(name=text, y=value)],
+        markers=[Marker(name=text, x=2)],
+    )
+
+
+def intervals(text, value):
+    row = IntervalRow(name=text, value=value, low=0, high=1, bar=0.5, other=value, note=text)
+    return interval_rows(
+        [row, row], title=text, finding=text, x_label=text, x_range=(0, 1), bands=[(0, 1, text)]
+    )
+
+
+def grid(text, value):
+    row = CellRow(name=text, cells="PFE ")
+    return cell_grid([row], title=text, finding=text, groups=[(0, text)])
+
+
+def parts(text, value):
+    shares = [Part(name=text, share=value), Part(name=text, share=1 - value)]
+    return stacked_bar(shares, title=text, finding=text)
+
+
+def points(text, value):
+    point = Point(name=text, x=value, y=value, x_interval=(0, 1), y_interval=(0, 1))
+    return scatter([point], title=text, finding=text, x_label=text, y_label=text)
+
+
+FIGURES = pytest.mark.parametrize("draw", [lines, intervals, grid, parts, points])
+
+
+@FIGURES
+@given(text=ANY_TEXT, value=SHARES)
+def test_any_text_gives_well_formed_svg_of_known_elements_without_handlers(draw, text, value):
+    root = ET.fromstring(draw(text, value).svg(standalone=True))
+    for node in root.iter():
+        assert node is root or node.tag in SHAPES
+        assert not [name for name in node.attrib if name.startswith("on") or "href" in name]
+
+
+@FIGURES
+def test_a_picture_says_what_it_shows_to_who_cannot_see_it(draw):
+    root = ET.fromstring(draw("the finding", 0.5).svg())
+    ids = root.attrib["aria-labelledby"].split()
+    assert root.attrib["role"] == "img"
+    assert [root.find(f".//*[@id='{name}']").text for name in ids] == ["the finding"] * 2
+
+
+@FIGURES
+def test_inside_a_page_a_picture_brings_no_style_of_its_own(draw):
+    assert "style" not in draw("x", 0.5).svg()
+    assert "<style>" in draw("x", 0.5)._repr_svg_()
+
+
+@FIGURES
+def test_the_same_numbers_give_the_same_bytes(draw):
+    assert draw("x", 0.3) == draw("x", 0.3)
+
+
+@given(SHARES, SHARES)
+def test_a_scale_keeps_order_and_never_leaves_its_axis(a, b):
+    place = Scale(low=0, high=1, start=100, stop=10)
+    assert (place(a) >= place(b)) or a > b
+    assert 10 <= place(a) <= 100
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
+def test_ticks_are_few_and_lie_inside_the_range(low, width):
+    ticks = Scale(low=low, high=low + width, start=0, stop=1).ticks(6)
+    slack = width * 1e-6 + abs(low) * 1e-9
+    assert len(ticks) <= 8
+    assert all(low - slack <= tick <= low + width + slack for tick in ticks)
+
+
+def test_a_thousand_runs_cost_a_page_little():
+    rows = [CellRow(name=f"task-{i}", cells="PF" * 10) for i in range(100)]
+    assert len(cell_grid(rows, title="t", finding="f").svg()) < 100 * 600
