@@ -1,0 +1,229 @@
+"""Planning: how many runs and tasks an answer needs, and what a budget can show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, floor, isfinite, log, sqrt
+
+import numpy as np
+from scipy import special
+
+from passhat.errors import ArgumentError
+from passhat.stats.arguments import confidence_level, one_of, probability, whole_number
+from passhat.stats.estimate import Unavailable
+
+METHODS = ("wald", "wilson")
+
+# No plan is sought beyond this many tasks or runs.
+MOST = 10_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuitePlan:
+    """What tasks x runs buys, and what a target half-width costs, in both scopes."""
+
+    tasks: int
+    runs: int
+    variance: float
+    icc: float
+    confidence: float
+    this_suite: float
+    tasks_like_these: float
+    floor: float
+    target: float | None
+    runs_this_suite: int | None
+    runs_tasks_like_these: int | Unavailable | None
+    tasks_needed: int | None
+    cost_ratio: float | None
+    best_runs: int | Unavailable | None
+    method: str = "z sqrt(V (rho + (1 - rho) / n) / T)"
+
+
+def recommend_runs(
+    half_width: float, *, p: float = 0.5, confidence: float = 0.95, method: str = "wald"
+) -> int:
+    """The runs of one task that pin its pass rate to plus or minus `half_width`.
+
+    Wald's width is taken at the rate `p` itself; Wilson's depends on what is seen, so its
+    expectation over the outcomes of that many runs is.
+
+    >>> recommend_runs(0.05)
+    385
+    >>> [recommend_runs(0.05, p=p, method="wilson") for p in (0.5, 0.9, 0.95)]
+    [380, 139, 80]
+    """
+    width = _half_width(half_width)
+    rate = probability("p", p)
+    one_of("method", method, METHODS)
+    z = _normal_quantile(confidence)
+    if method == "wald":
+        return max(1, _round_up(z**2 * rate * (1 - rate) / width**2))
+    answer = smallest_count(lambda n: _expected_wilson(n, rate, z) <= width, least=1)
+    if answer is None:
+        raise ArgumentError("half_width", f"must be reached within {MOST} runs", half_width)
+    return answer
+
+
+def confidence_band(
+    runs: int, *, p: float = 0.5, confidence: float = 0.95, method: str = "wald"
+) -> float:
+    """The half-width that this many runs of one task buy.
+
+    >>> round(confidence_band(100), 3)
+    0.098
+    """
+    n = whole_number("runs", runs)
+    rate = probability("p", p)
+    one_of("method", method, METHODS)
+    z = _normal_quantile(confidence)
+    if method == "wald":
+        return z * sqrt(rate * (1 - rate) / n)
+    return _expected_wilson(n, rate, z)
+
+
+def zero_failure_runs(p: float, *, confidence: float = 0.95) -> int:
+    """The runs that, all passing, show a pass rate of at least `p`.
+
+    >>> [zero_failure_runs(p) for p in (0.9, 0.95, 0.99)]
+    [29, 59, 299]
+    """
+    rate = probability("p", p, open_ends=True)
+    return max(1, _round_up(log(1 - confidence_level(confidence)) / log(rate)))
+
+
+def plan_suite(
+    *,
+    tasks: int,
+    runs: int,
+    variance: float = 0.25,
+    icc: float,
+    half_width: float | None = None,
+    cost_ratio: float | None = None,
+    confidence: float = 0.95,
+) -> SuitePlan:
+    """What `tasks` x `runs` can show of a mean, and what a target half-width would take.
+
+    `variance` is that of a single run's score and `icc` the share of it that the task explains
+    (both from `variance_components` and `icc`); `cost_ratio` is what a new task costs, in runs.
+
+    >>> plan = plan_suite(tasks=50, runs=5, variance=0.25, icc=0.4, half_width=0.1, cost_ratio=6)
+    >>> round(plan.this_suite, 3), round(plan.tasks_like_these, 3), round(plan.floor, 3)
+    (0.048, 0.1, 0.088)
+    >>> plan.runs_this_suite, plan.runs_tasks_like_these, plan.tasks_needed, plan.best_runs
+    (2, 5, 50, 3)
+    """
+    count, times = whole_number("tasks", tasks), whole_number("runs", runs)
+    spread, rho = score_variance(variance), probability("icc", icc)
+    z = _normal_quantile(confidence)
+    target = None if half_width is None else _half_width(half_width)
+    ratio = None if cost_ratio is None else _positive("cost_ratio", cost_ratio)
+    skill, luck = spread * rho, spread * (1 - rho)
+    least = z * sqrt(skill / count)
+    return SuitePlan(
+        tasks=count,
+        runs=times,
+        variance=spread,
+        icc=rho,
+        confidence=confidence,
+        this_suite=z * sqrt(luck / (times * count)),
+        tasks_like_these=z * sqrt((skill + luck / times) / count),
+        floor=least,
+        target=target,
+        runs_this_suite=(
+            None if target is None else max(1, _round_up(z**2 * luck / (target**2 * count)))
+        ),
+        runs_tasks_like_these=(
+            None if target is None else _runs_for(target, least, z**2 * luck / count, count)
+        ),
+        tasks_needed=(
+            None if target is None else max(2, _round_up(z**2 * (skill + luck / times) / target**2))
+        ),
+        cost_ratio=ratio,
+        best_runs=None if ratio is None else _best_runs(ratio, rho),
+    )
+
+
+def smallest_count(enough: Callable[[int], bool], *, least: int) -> int | None:
+    """The smallest count that is enough, where more never is less; None beyond `MOST`."""
+    low, high = least - 1, least
+    while not enough(high):
+        if high >= MOST:
+            return None
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def score_variance(value: float) -> float:
+    """The variance of a single score in [0, 1]: above 0, at most 1/4."""
+    spread = _positive("variance", value)
+    if spread > 0.25:
+        raise ArgumentError("variance", "of scores in [0, 1] must not exceed 0.25", value)
+    return spread
+
+
+def finite_number(name: str, value: object) -> float:
+    """`value` as a float, if it is a finite number."""
+    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not is_number or not isfinite(float(value)):  # type: ignore[arg-type]  # is_number says so
+        raise ArgumentError(name, "must be a finite number", value)
+    return float(value)  # type: ignore[arg-type]  # is_number says so
+
+
+def _expected_wilson(n: int, p: float, z: float) -> float:
+    """The mean half-width of Wilson's interval over Binomial(n, p) passes."""
+    # Twelve standard deviations hold all of the law that a float can see.
+    reach = 12 * sqrt(n * p * (1 - p)) + 12
+    passes = np.arange(max(0, floor(n * p - reach)), min(n, ceil(n * p + reach)) + 1)
+    weight = np.exp(
+        special.gammaln(n + 1)
+        - special.gammaln(passes + 1)
+        - special.gammaln(n - passes + 1)
+        + special.xlogy(passes, p)
+        + special.xlog1py(n - passes, -p)
+    )
+    widths = z * np.sqrt(passes * (1 - passes / n) + z**2 / 4) / (n + z**2)
+    return float((weight * widths).sum() / weight.sum())
+
+
+def _runs_for(target: float, least: float, luck: float, tasks: int) -> int | Unavailable:
+    if target <= least:
+        return Unavailable(
+            f"no number of runs on these {tasks} tasks gets below ±{least:.3g}; more tasks would"
+        )
+    return max(1, _round_up(luck / (target**2 - least**2)))
+
+
+def _best_runs(ratio: float, rho: float) -> int | Unavailable:
+    """The whole number of runs with the least variance for its cost; Cochran (1977), 10.6."""
+    if rho == 0:
+        return Unavailable("with an ICC of 0 tasks do not differ: a run of any task is worth a run")
+    ideal = sqrt(ratio * (1 - rho) / rho)
+    choices = {max(1, floor(ideal)), max(1, ceil(ideal))}
+    return min(choices, key=lambda n: ((rho + (1 - rho) / n) * (ratio + n), n))
+
+
+def _normal_quantile(confidence: float) -> float:
+    return float(special.ndtri((1 + confidence_level(confidence)) / 2))
+
+
+def _round_up(value: float) -> int:
+    """The next whole number, where a hair of rounding error above one does not count."""
+    return ceil(value - 1e-9 * max(1.0, abs(value)))
+
+
+def _half_width(value: float) -> float:
+    width = probability("half_width", value, open_ends=True)
+    if width >= 0.5:
+        raise ArgumentError("half_width", "must lie strictly between 0 and 0.5", value)
+    return width
+
+
+def _positive(name: str, value: object) -> float:
+    number = finite_number(name, value)
+    if number <= 0:
+        raise ArgumentError(name, "must be above 0", value)
+    return number

@@ -1,0 +1,184 @@
+"""Whether stated probabilities come true: the Brier score and the expected calibration error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from passhat.errors import ArgumentError
+from passhat.stats.arguments import (
+    Counts,
+    Floats,
+    RandomSource,
+    confidence_level,
+    random_generator,
+    score_array,
+    whole_number,
+)
+from passhat.stats.estimate import Estimate, Interval, Unavailable
+from passhat.stats.proportions import proportion_bounds, wilson_bounds
+
+_DRAWS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationBin:
+    """The forecasts in [low, high) (the last bin holds 1): what they said and what happened."""
+
+    low: float
+    high: float
+    count: int
+    stated: float
+    happened: float
+    interval: Interval
+
+    @property
+    def gap(self) -> float:
+        return self.happened - self.stated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """How far stated probabilities lie from what happened.
+
+    `ece_if_calibrated` is the error that a perfectly calibrated forecaster would be charged by
+    chance alone with these forecasts: an `ece` near it is no evidence of miscalibration.
+    """
+
+    brier: Estimate
+    ece: Estimate
+    ece_if_calibrated: float
+    base_rate: float
+    bins: tuple[CalibrationBin, ...]
+
+
+def calibration(
+    probability: ArrayLike,
+    outcome: ArrayLike,
+    *,
+    bins: int = 10,
+    confidence: float = 0.95,
+    rng: RandomSource = None,
+) -> Calibration | Unavailable:
+    """Score stated probabilities of passing against what happened, one entry per run.
+
+    The Brier score's interval is Wilson's, with the runs its variance is worth. The ECE (of the
+    bins: equal widths, empty ones left out) is biased upward, since noise never cancels inside an
+    absolute value; its interval allows for that: downward by the quantile of the noise's own
+    sum of absolute values, upward by that of its signed sum.
+
+    >>> answer = calibration([0.9, 0.9, 0.9, 0.9, 0.2, 0.2], [1, 1, 1, 0, 0, 0])
+    >>> round(answer.brier.value, 4), round(answer.ece.value, 4)
+    (0.1533, 0.1667)
+    """
+    level = confidence_level(confidence)
+    pieces = whole_number("bins", bins)
+    stated, happened = _checked(probability, outcome)
+    if stated.size < 2:
+        return Unavailable(f"calibration needs at least 2 forecasts, there is {stated.size}")
+    generator, seed = random_generator(rng)
+    table = _bin_table(stated, happened, pieces, confidence=level)
+    share = np.array([row.count for row in table]) / stated.size
+    error = float(share @ np.abs([row.gap for row in table]))
+    return Calibration(
+        brier=_brier(stated, happened, confidence=level),
+        ece=Estimate(
+            value=error,
+            interval=_ece_interval(error, table, generator, confidence=level),
+            method=f"ECE over {len(table)} bins of equal width, noise bounds",
+            confidence=level,
+            runs=stated.size,
+            seed=seed,
+        ),
+        ece_if_calibrated=_chance_error(stated, pieces),
+        base_rate=float(happened.mean()),
+        bins=table,
+    )
+
+
+def _checked(probability: ArrayLike, outcome: ArrayLike) -> tuple[Floats, Floats]:
+    stated = score_array("probability", probability).ravel()
+    happened = score_array("outcome", outcome).ravel()
+    if stated.size != happened.size:
+        sizes = (stated.size, happened.size)
+        raise ArgumentError("probability and outcome", "must have one entry per run", sizes)
+    neither = ~np.isin(happened, (0.0, 1.0))
+    if neither.any():
+        raise ArgumentError("outcome", "must be 0 or 1", happened[neither][0].item())
+    return stated, happened
+
+
+def _bin_index(stated: Floats, bins: int) -> Counts:
+    return np.minimum((stated * bins).astype(np.int64), bins - 1)
+
+
+def _bin_table(
+    stated: Floats, happened: Floats, bins: int, *, confidence: float
+) -> tuple[CalibrationBin, ...]:
+    index = _bin_index(stated, bins)
+    counts = np.bincount(index, minlength=bins)
+    passes = np.bincount(index, weights=happened, minlength=bins)
+    said = np.bincount(index, weights=stated, minlength=bins)
+    low, high = proportion_bounds(passes, counts, confidence=confidence)
+    return tuple(
+        CalibrationBin(
+            low=int(j) / bins,
+            high=(int(j) + 1) / bins,
+            count=int(counts[j]),
+            stated=float(said[j] / counts[j]),
+            happened=float(passes[j] / counts[j]),
+            interval=Interval(float(low[j]), float(high[j])),
+        )
+        for j in np.flatnonzero(counts)
+    )
+
+
+def _brier(stated: Floats, happened: Floats, *, confidence: float) -> Estimate:
+    losses = (stated - happened) ** 2
+    value, spread = float(losses.mean()), float(losses.var(ddof=1))
+    notes: tuple[str, ...] = ()
+    if spread > 0:
+        runs = np.asarray(min(losses.size, value * (1 - value) * losses.size / spread))
+    else:
+        runs = np.asarray(float(losses.size))
+        notes = ("every forecast lost the same, so each counts as one pass/fail run",)
+    quantile = float(special.stdtrit(losses.size - 1, (1 + confidence) / 2))
+    low, high = wilson_bounds(np.asarray(value), runs, quantile)
+    return Estimate(
+        value=value,
+        interval=Interval(min(float(low), value), max(float(high), value)),
+        method="mean squared error of the forecasts, Wilson with effective runs, t",
+        confidence=confidence,
+        runs=losses.size,
+        notes=notes,
+    )
+
+
+def _ece_interval(
+    error: float,
+    table: tuple[CalibrationBin, ...],
+    rng: np.random.Generator,
+    *,
+    confidence: float,
+) -> Interval:
+    """Bounds from |g + e| <= |g| + |e| below and |g + e| >= |g| + sign(g) e above."""
+    count = np.array([row.count for row in table], dtype=np.float64)
+    share = count / count.sum()
+    # Half a pass and half a failure keep the noise of an all-pass bin above zero.
+    rate = (np.array([row.happened for row in table]) * count + 0.5) / (count + 1)
+    noise = share * np.sqrt(rate * (1 - rate) / count)
+    tail = (1 - confidence) / 2
+    draws = np.abs(rng.standard_normal((_DRAWS, len(table)))) @ noise
+    below = float(np.quantile(draws, 1 - tail))
+    above = float(special.ndtri(1 - tail) * np.sqrt((noise**2).sum()))
+    return Interval(max(0.0, error - below), min(1.0, error + above))
+
+
+def _chance_error(stated: Floats, bins: int) -> float:
+    """The mean ECE when every stated probability is true: E|N(0, s)| = s sqrt(2 / pi) per bin."""
+    index = _bin_index(stated, bins)
+    variance = np.bincount(index, weights=stated * (1 - stated), minlength=bins)
+    return float(np.sqrt(variance * 2 / np.pi).sum() / stated.size)
