@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Source
 from passhat.stats.estimate import Estimate, Interval, Scope, Unavailable
+from passhat.stats.seeds import SeedVariance
 
 Number = Estimate | Unavailable
 Label = Literal["solid", "flaky", "broken", "too few runs"]
@@ -67,13 +68,15 @@ class Design:
 class VarianceSplit:
     """Where the spread of scores comes from: tasks that differ in difficulty, and luck.
 
-    `luck_share` is the part of a single run's variance that running it again would redraw.
-    `reliability` is how well the mean of the typical number of runs tells tasks apart.
+    `luck_share` is the part of a single run's variance that running it again would redraw (with
+    its interval in `luck`), `icc` the rest. `reliability` is how well the mean of the typical
+    number of runs tells tasks apart.
     """
 
     between_tasks: float
     within_tasks: float
     luck_share: float
+    luck: Number
     icc: Number
     reliability: Number
 
@@ -82,15 +85,13 @@ class VarianceSplit:
 class SeedSpread:
     """How far whole runs of the suite differ by their seed, beside the error within a seed."""
 
-    seeds: int
     means: Mapping[int, float]
-    between_sd: Number
-    mean_score: Number
+    variance: SeedVariance | Unavailable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
-    """pass@k or pass^k at one k; the interval is a band that holds for the whole curve at once."""
+    """pass@k or pass^k of this suite at one k; its interval holds for the whole curve at once."""
 
     k: int
     estimate: Number
@@ -98,15 +99,16 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOrder:
-    """Descriptions of run sequences that depend on the order of runs, 0 to 100, mean over tasks.
+    """Descriptions that depend on the order of runs, 0 to 100, averaged over tasks.
 
-    Exchangeable runs make variance amplification and graceful degradation mean nothing: they
-    describe a sequence, they do not estimate a property of the agent.
+    Where runs are exchangeable they describe a sequence; they do not estimate a property of the
+    agent. `decay[k - 1]` is over the tasks with at least k runs.
     """
 
     decay: tuple[float, ...]
-    variance_amplification: float
+    variance_amplification: float | Unavailable
     graceful_degradation: float
+    flips: float | Unavailable
     tasks: int
 
 
