@@ -10,7 +10,14 @@ import msgspec
 from passhat.errors import ModelBusy
 from passhat.records import TokenUsage
 from passhat.runner.models.dialect import Body, Dialect, cut_off
-from passhat.runner.models.exchange import CallRequest, Message, Reply, Request, call_request
+from passhat.runner.models.exchange import (
+    CallRequest,
+    Message,
+    Reply,
+    Request,
+    ToolSpec,
+    call_request,
+)
 
 STOP_REASONS = {
     "stop": "done",
@@ -35,9 +42,7 @@ def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
     }
     body |= {key: value for key, value in optional.items() if value is not None}
     if request.tools:
-        body["tools"] = [
-            _tool(tool.name, tool.description, tool.parameters) for tool in request.tools
-        ]
+        body["tools"] = [_tool(tool) for tool in request.tools]
         body["tool_choice"] = _tool_choice(given.tool_choice or "auto")
         if given.parallel_tool_calls is not None:
             body["parallel_tool_calls"] = given.parallel_tool_calls
@@ -55,9 +60,7 @@ def decode(body: Body) -> Reply:
     return Reply(
         text=message.get("content") or message.get("refusal") or "",
         calls=calls,
-        stop_reason="tool_calls"
-        if calls and reason == "stop"
-        else STOP_REASONS.get(reason, str(reason)),
+        stop_reason="tool_calls" if calls and reason == "stop" else _stop_reason(reason),
         usage=_usage(body.get("usage") or {}),
         model=body.get("model") or "",
     )
@@ -134,9 +137,17 @@ def _call(index: int, call: Mapping[str, Any]) -> CallRequest:
     )
 
 
-def _tool(name: str, description: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    function = {"name": name, "description": description, "parameters": parameters}
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+    }
     return {"type": "function", "function": function}
+
+
+def _stop_reason(reason: Any) -> str:
+    return STOP_REASONS.get(reason, str(reason))
 
 
 def _tool_choice(word: str) -> str | dict[str, Any]:

@@ -103,8 +103,6 @@ class Retrying:
         if asked is not None and asked > policy.patience:
             raise ModelError(f"{error} (it asks to wait {asked:.0f} s)") from error
         longest = min(policy.longest_wait, policy.first_wait * 2**attempt)
-        return (
-            self._rng.uniform(0, longest)
-            if asked is None
-            else asked + self._rng.uniform(0, 0.1 * asked)
-        )
+        if asked is None:
+            return self._rng.uniform(0, longest)
+        return asked * self._rng.uniform(1.0, 1.1)

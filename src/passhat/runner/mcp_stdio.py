@@ -1,0 +1,182 @@
+"""An MCP server as a child process: the transport under the SDK's client.
+
+The SDK's own stdio transport splits its buffer anew at every chunk (quadratic in the size of a
+message), dies on bytes that are not UTF-8 and leaves grandchildren behind; this one does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from passhat.errors import ServerError
+from passhat.records import StdioServer
+from passhat.runner.processes import Tail, end_group, inherited_environment, start_group
+
+if TYPE_CHECKING:
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.client._transport import TransportStreams
+    from mcp.shared.message import SessionMessage
+
+LONGEST_MESSAGE = 8 * 2**20
+MOST_GARBAGE = 2**20
+"""Bytes on stdout that are no JSON-RPC before we stop listening; a banner is no reason to."""
+
+CHUNK = 2**16
+EXIT_GRACE = 1.0
+
+
+class StdioPipe:
+    """One server process and the two streams to it."""
+
+    def __init__(self, server: StdioServer, *, directory: Path, workdir: Path | None) -> None:
+        self._server = server
+        self._directory = directory
+        self._workdir = workdir
+        self._stderr = Tail()
+        self._garbage = 0
+        self._last_garbage = ""
+        self._failure = ""
+        self._exit_grace = EXIT_GRACE
+        self._process: asyncio.subprocess.Process | None = None
+
+    @contextlib.asynccontextmanager
+    async def connect(self) -> AsyncIterator[TransportStreams]:
+        """The streams, in the form that the SDK's client takes."""
+        import anyio
+
+        process = await self._start()
+        to_client, incoming = anyio.create_memory_object_stream["SessionMessage | Exception"](16)
+        outgoing, from_client = anyio.create_memory_object_stream["SessionMessage"](16)
+        tasks = [
+            asyncio.create_task(self._stderr.follow(_stream(process.stderr))),
+            asyncio.create_task(self._read(process, to_client)),
+            asyncio.create_task(self._write(process, from_client)),
+        ]
+        try:
+            yield incoming, outgoing
+        finally:
+            await self._stop(process)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for stream in (to_client, incoming, outgoing, from_client):
+                stream.close()
+
+    def explain(self) -> str:
+        """What is known of the reason why the server does not answer."""
+        parts = [self._failure] if self._failure else []
+        code = None if self._process is None else self._process.returncode
+        if not parts and code is not None:
+            parts.append(f"it exited with code {code}")
+        if self._garbage:
+            parts.append(f"it wrote to stdout what is not JSON-RPC: {self._last_garbage!r}")
+        if self._stderr.text:
+            parts.append(f"its last words on stderr: {self._stderr.text[-1000:]}")
+        return "; ".join(parts)
+
+    def hurry(self) -> None:
+        """Let the end of the connection be the end of the process, without a grace."""
+        self._exit_grace = 0.0
+
+    async def exited(self) -> None:
+        """Give a dying process a moment to be seen dead, and its last words to be read."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.2):
+                while self._process is not None and self._process.returncode is None:
+                    await asyncio.sleep(0.005)
+        await asyncio.sleep(0.01)
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        server = self._server
+        env = inherited_environment()
+        env |= {name: secret.reveal() for name, secret in server.env.items()}
+        workdir = "" if self._workdir is None else str(self._workdir)
+        if workdir:
+            env["PASSHAT_WORKDIR"] = workdir
+        argv = [part.replace("{workdir}", workdir) for part in server.argv]
+        try:
+            self._process = await start_group(argv, env=env, cwd=server.cwd or self._directory)
+        except (OSError, ValueError) as error:
+            raise ServerError(
+                f'server "{server.name}" cannot be started: {" ".join(argv)!r}: {error}'
+            ) from error
+        return self._process
+
+    async def _stop(self, process: asyncio.subprocess.Process) -> None:
+        if process.stdin is not None:
+            process.stdin.close()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._exit_grace):
+                while process.returncode is None:
+                    await asyncio.sleep(0.005)
+        await end_group(process)
+
+    async def _read(
+        self,
+        process: asyncio.subprocess.Process,
+        to_client: MemoryObjectSendStream[SessionMessage | Exception],
+    ) -> None:
+        stdout = _stream(process.stdout)
+        buffer = bytearray()
+        with to_client:
+            while chunk := await stdout.read(CHUNK):
+                searched = len(buffer)
+                buffer += chunk
+                start = 0
+                while (end := buffer.find(b"\n", max(start, searched))) >= 0:
+                    await self._deliver(bytes(buffer[start:end]), to_client)
+                    start = end + 1
+                del buffer[:start]
+                if len(buffer) > LONGEST_MESSAGE:
+                    self._failure = f"a message of more than {LONGEST_MESSAGE} bytes"
+                if self._failure:
+                    break
+        # The client now knows; what is still written must not block the server's way out.
+        while await stdout.read(CHUNK):
+            pass
+
+    async def _deliver(
+        self, line: bytes, to_client: MemoryObjectSendStream[SessionMessage | Exception]
+    ) -> None:
+        from mcp.shared.message import SessionMessage
+        from mcp_types import jsonrpc_message_adapter
+
+        text = line.decode("utf-8", "replace").strip()
+        if not text:
+            return
+        try:
+            message = jsonrpc_message_adapter.validate_json(text, by_name=False)
+        except ValueError:
+            self._garbage += len(line)
+            self._last_garbage = text[:200]
+            if self._garbage > MOST_GARBAGE:
+                self._failure = f"more than {MOST_GARBAGE} bytes that are not JSON-RPC"
+            return
+        import anyio
+
+        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await to_client.send(SessionMessage(message))
+
+    async def _write(
+        self,
+        process: asyncio.subprocess.Process,
+        from_client: MemoryObjectReceiveStream[SessionMessage],
+    ) -> None:
+        stdin = process.stdin
+        assert stdin is not None
+        async for session_message in from_client:
+            message = session_message.message
+            stdin.write(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            try:
+                await stdin.drain()
+            except (ConnectionError, OSError):
+                return  # the reader sees the end of stdout and tells the client
+
+
+def _stream(stream: asyncio.StreamReader | None) -> asyncio.StreamReader:
+    assert stream is not None, "every stream is piped"
+    return stream

@@ -1,0 +1,53 @@
+"""The seam between an agent and its tools."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+
+from passhat.runner.models.exchange import ToolSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """What a tool answered, as the model sees it; `fault` names what was injected on purpose."""
+
+    text: str = ""
+    is_error: bool = False
+    server: str = ""
+    seconds: float = 0.0
+    fault: str | None = None
+
+
+class Tools(Protocol):
+    """Tools that can be called: of MCP servers, of a recording, or none at all."""
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]: ...
+
+    async def call(self, name: str, arguments: Mapping[str, Any], /) -> ToolResult: ...
+
+
+class NoTools:
+    """The tools of an agent that has none."""
+
+    specs: tuple[ToolSpec, ...] = ()
+
+    async def call(self, name: str, arguments: Mapping[str, Any], /) -> ToolResult:
+        return unknown_tool(name, self.specs)
+
+
+def unknown_tool(name: str, specs: tuple[ToolSpec, ...]) -> ToolResult:
+    """What a model is told that calls a tool which does not exist."""
+    known = ", ".join(spec.name for spec in specs) or "none"
+    return ToolResult(text=f"There is no tool {name!r}. Tools: {known}", is_error=True)
+
+
+def call_fingerprint(name: str, arguments: Mapping[str, Any]) -> str:
+    """A hash of what is asked of a tool."""
+    text = msgspec.json.encode((name, arguments), order="sorted")
+    return hashlib.blake2b(text, digest_size=16).hexdigest()
