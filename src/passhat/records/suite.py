@@ -17,6 +17,7 @@ CassetteMode = Literal["none", "record", "append", "replay", "replay-or-live"]
 ServerMode = Literal["live", "recorded"]
 
 DEFAULT_CONCURRENCY = 8
+DEFAULT_RETRIES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +87,7 @@ class Suite:
     trial_budget: Budget = field(default_factory=Budget)
     concurrency: int = DEFAULT_CONCURRENCY
     rate_limits: Mapping[str, RateLimit] = field(default_factory=dict)
-    retries: int = 8
+    retries: int = DEFAULT_RETRIES
     cassette: CassetteSettings = CassetteSettings()
     quarantine: tuple[Quarantine, ...] = ()
     judge: Judge | None = None

@@ -151,7 +151,9 @@ class ModelSystem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSystem:
-    """A program: `{prompt}` in `argv` is the task's text; it runs in a fresh directory.
+    """A program: `{prompt}` in `argv` is the task's text.
+
+    It runs in `cwd`, or (None) in a fresh directory for each trial, and sees only `env`.
 
     `outcome` says what decides: `exit` (code 0 passes), `json` (the last JSON line on stdout
     carries `score` or `passed`), `expect` (the expectations on its output), or `auto`: expectations

@@ -1,1 +1,6 @@
-"""From a suite file to what shall be run and what is demanded."""
+"""From a YAML file to a Suite: what to run and what to demand."""
+
+from passhat.suite.load import check_suite, find_suite, load_suite
+from passhat.suite.problems import Problem
+
+__all__ = ["Problem", "check_suite", "find_suite", "load_suite"]

@@ -1,0 +1,193 @@
+"""Servers, models and systems, from what the file says to the frozen values that are run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from passhat.records import (
+    Behaviour,
+    CommandSystem,
+    Fault,
+    HttpServer,
+    HttpSystem,
+    Model,
+    ModelParameters,
+    ModelSystem,
+    Prices,
+    PythonSystem,
+    ScriptedCall,
+    Secret,
+    Server,
+    StdioServer,
+    System,
+)
+from passhat.records.system import DEFAULT_MAX_TURNS, DEFAULT_TIMEOUT
+from passhat.suite.fields import Strict
+from passhat.suite.references import secret
+from passhat.suite.schema import AgentModel, DefaultsModel
+from passhat.suite.system_schema import (
+    FaultModel,
+    ModelFields,
+    ReferenceModel,
+    ServerModel,
+    SystemModel,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a part of a suite is read against: its directory, the environment, the defaults."""
+
+    directory: Path
+    env: Mapping[str, str]
+    defaults: DefaultsModel
+
+    def choose(self, entry: Strict, name: str) -> Any:
+        """What the entry says, or else what the defaults say."""
+        return getattr(entry if name in entry.model_fields_set else self.defaults, name)
+
+
+def build_server(name: str, model: ServerModel, around: Surroundings) -> Server:
+    """A server: a process where there is a command, else an address."""
+    if model.url is not None:
+        headers = build_secrets(model.headers, around)
+        if model.auth is not None:
+            text = f"Bearer ${{{model.auth.bearer_token_env}}}"
+            headers["Authorization"] = secret(text, around.env)
+        return HttpServer(name=name, url=model.url, headers=headers, **_shared_fields(model))
+    return StdioServer(
+        name=name,
+        argv=_argv([*(model.command or ()), *model.args]),
+        cwd=around.directory / (model.cwd or ""),
+        env=_environment(model.env, around),
+        **_shared_fields(model),
+    )
+
+
+def build_system(entry: SystemModel, around: Surroundings) -> System:
+    """A system of the kind that the entry names."""
+    timeout = around.choose(entry, "timeout") or DEFAULT_TIMEOUT
+    if entry.command is not None:
+        return CommandSystem(
+            name=entry.name,
+            argv=_argv(entry.command, beside=around.directory),
+            cwd=around.directory / entry.cwd if entry.cwd else None,
+            env=_environment(entry.env, around),
+            outcome=entry.outcome or "auto",
+            timeout=timeout,
+        )
+    if entry.python is not None:
+        return PythonSystem(
+            name=entry.name,
+            function=entry.python,
+            search=around.directory,
+            workers=entry.workers or 0,
+            timeout=timeout,
+        )
+    if entry.http is not None:
+        headers = build_secrets(entry.headers, around)
+        return HttpSystem(name=entry.name, url=entry.http, headers=headers, timeout=timeout)
+    return _model_system(entry, entry.name, str(entry.model), around)
+
+
+def build_agents(entry: AgentModel, around: Surroundings) -> list[System]:
+    """The systems of one agent: one for each of its models, named after it."""
+    names = entry.models or [str(entry.model or around.defaults.model)]
+    return [_model_system(entry, name, name, around) for name in names]
+
+
+def build_model(name: str, entry: ModelFields, around: Surroundings) -> Model:
+    """A model by name, with the entry's settings over the defaults."""
+    settings = {field: around.choose(entry, field) for field in ModelFields.model_fields}
+    prices, key = settings["prices"], settings["api_key"]
+    return Model(
+        name=name,
+        parameters=_parameters(settings),
+        wire=settings["wire"],
+        base_url=settings["base_url"],
+        api_key=_secret(key, around) if key is not None else None,
+        headers=build_secrets(settings["headers"], around),
+        prices=Prices(**prices.model_dump()) if prices is not None else None,
+        script=tuple(
+            Behaviour(
+                **item.model_dump(exclude={"calls"}),
+                calls=tuple(ScriptedCall(**call.model_dump()) for call in item.calls),
+            )
+            for item in settings["script"]
+        ),
+        faults=_faults(settings["faults"]),
+    )
+
+
+def build_secrets(
+    references: Mapping[str, ReferenceModel], around: Surroundings
+) -> dict[str, Secret]:
+    """Names and the secrets they stand for."""
+    return {name: _secret(reference, around) for name, reference in references.items()}
+
+
+def _model_system(
+    entry: AgentModel | SystemModel, name: str, model: str, around: Surroundings
+) -> ModelSystem:
+    return ModelSystem(
+        name=name,
+        model=build_model(model, entry, around),
+        servers=tuple(around.choose(entry, "servers")),
+        system_prompt=around.choose(entry, "system"),
+        max_turns=around.choose(entry, "max_turns") or DEFAULT_MAX_TURNS,
+        timeout=around.choose(entry, "timeout") or DEFAULT_TIMEOUT,
+    )
+
+
+def _parameters(settings: Mapping[str, Any]) -> ModelParameters:
+    return ModelParameters(
+        temperature=settings["temperature"],
+        top_p=settings["top_p"],
+        seed=settings["seed"],
+        max_tokens=settings["max_tokens"],
+        parallel_tool_calls=settings["parallel_tool_calls"],
+        tool_choice=settings["tool_choice"],
+        stop=tuple(settings["stop"]),
+        extra=settings["extra"],
+    )
+
+
+def _shared_fields(model: ServerModel) -> dict[str, Any]:
+    return {
+        "shared": model.shared,
+        "start_timeout": model.start_timeout,
+        "call_timeout": model.call_timeout,
+        "faults": _faults(model.faults),
+    }
+
+
+def _faults(models: Iterable[FaultModel]) -> tuple[Fault, ...]:
+    return tuple(Fault(**model.model_dump()) for model in models)
+
+
+def _environment(
+    references: Mapping[str, ReferenceModel], around: Surroundings
+) -> dict[str, Secret]:
+    """The variables a process sees: one that is only passed on may be unset."""
+    return {
+        name: _secret(reference, around)
+        for name, reference in references.items()
+        if reference.env is None or reference.env in around.env
+    }
+
+
+def _secret(reference: ReferenceModel, around: Surroundings) -> Secret:
+    text = reference.text if reference.text is not None else f"${{{reference.env}}}"
+    return secret(text, around.env)
+
+
+def _argv(words: Iterable[str], *, beside: Path | None = None) -> tuple[str, ...]:
+    """The words of a command; a program given by a relative path lies beside the suite."""
+    program, *arguments = (word.replace("{python}", sys.executable) for word in words)
+    if beside is not None and "/" in program:
+        program = str(beside / program)
+    return (program, *arguments)

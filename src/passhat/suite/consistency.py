@@ -1,0 +1,188 @@
+"""Whether the parts of a suite fit together: names are unique, and what is referred to exists.
+
+These checks read the tree, not the models, so that they are reported beside faults of form.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeGuard
+
+from passhat.errors import PasshatError
+from passhat.records import SCRIPTED
+from passhat.suite.problems import Path, Problem, did_you_mean
+from passhat.suite.yaml_tree import Tree
+
+JUDGES = ("judge", "llm-judge", "llm_judge", "rubric")
+
+
+def inconsistencies(tree: Tree) -> Iterator[Problem]:
+    """Everything in the suite that does not fit with the rest of it."""
+    if not isinstance(tree.value, dict):
+        return
+    yield from _repeated_names(tree)
+    yield from _unknown_servers(tree)
+    yield from _unknown_systems(tree)
+    yield from _unknown_tasks(tree)
+    yield from _models(tree)
+    yield from _rubrics_without_judge(tree)
+    yield from _gates(tree)
+
+
+def _repeated_names(tree: Tree) -> Iterator[Problem]:
+    for kind in ("systems", "tasks"):
+        names = [(path, entry.get("name")) for path, entry in _entries(tree, kind)]
+        yield from _repeats(tree, names)
+    pairs = [
+        (path, (entry.get("name"), model))
+        for path, entry in _entries(tree, "agents")
+        for model in _texts(entry.get("models")) or _texts(entry.get("model")) or [""]
+    ]
+    yield from _repeats(tree, pairs)
+
+
+def _repeats(tree: Tree, names: list[tuple[Path, Any]]) -> Iterator[Problem]:
+    first: dict[Any, Path] = {}
+    for path, name in names:
+        if not _is_name(name):
+            continue
+        if name in first:
+            line, _ = tree.mark((*first[name], "name"))
+            shown = name if isinstance(name, str) else " on ".join(map(str, filter(None, name)))
+            yield tree.problem((*path, "name"), f'"{shown}" is also the name on line {line}')
+        first.setdefault(name, path)
+
+
+def _is_name(name: Any) -> bool:
+    return isinstance(name[0] if isinstance(name, tuple) else name, str)
+
+
+def _unknown_servers(tree: Tree) -> Iterator[Problem]:
+    servers = tree.value.get("servers")
+    known = [name for name in servers if isinstance(name, str)] if _is_map(servers) else []
+    owners = [*_entries(tree, "agents"), *_entries(tree, "systems"), *_section(tree, "defaults")]
+    for path, entry in owners:
+        yield from _unknown(tree, path, entry, "servers", known)
+
+
+def _unknown_systems(tree: Tree) -> Iterator[Problem]:
+    known = [str(entry.get("name")) for _, entry in _entries(tree, "systems")]
+    for path, entry in _entries(tree, "tasks"):
+        yield from _unknown(tree, path, entry, "systems", known)
+
+
+def _unknown_tasks(tree: Tree) -> Iterator[Problem]:
+    tasks = [*_entries(tree, "agents"), *_entries(tree, "tasks")]
+    if any("dataset" in entry for _, entry in tasks):
+        return  # their names are known once the rows are read
+    known = [str(entry.get("name")) for _, entry in tasks]
+    for path, entry in _entries(tree, "quarantine"):
+        yield from _unknown(tree, path, entry, "task", known)
+    for path, entry in [*_entries(tree, "agents"), *_entries(tree, "systems")]:
+        for index, behaviour in enumerate(_list(entry.get("script"))):
+            if _is_map(behaviour):
+                yield from _unknown(tree, (*path, "script", index), behaviour, "task", known)
+
+
+def _models(tree: Tree) -> Iterator[Problem]:
+    """An agent has a model; the scripted one has a script, and no other does."""
+    defaults = next((entry for _, entry in _section(tree, "defaults")), {})
+    for path, entry in _entries(tree, "agents"):
+        models = _texts(entry.get("models")) or _texts(entry.get("model", defaults.get("model")))
+        if not models:
+            yield tree.problem(path, "needs a model: write model, models or defaults.model")
+        yield from _script(tree, path, entry, defaults, models)
+    for path, entry in _entries(tree, "systems"):
+        yield from _script(tree, path, entry, defaults, _texts(entry.get("model")))
+
+
+def _script(
+    tree: Tree, path: Path, entry: Mapping[str, Any], defaults: Mapping[str, Any], models: list[str]
+) -> Iterator[Problem]:
+    if SCRIPTED in models and not (entry.get("script") or defaults.get("script")):
+        yield tree.problem(path, "the model scripted needs a script: what it does, and how often")
+    if models and entry.get("script") and SCRIPTED not in models:
+        yield tree.problem((*path, "script"), f"only the model {SCRIPTED} plays a script")
+
+
+def _rubrics_without_judge(tree: Tree) -> Iterator[Problem]:
+    if tree.value.get("judge") is not None:
+        return
+    for path, expectation in _expectations(tree):
+        matcher = expectation.get("matcher")
+        for place in (expectation, matcher if _is_map(matcher) else {}):
+            for word in JUDGES:
+                rubric = place.get(word)
+                if rubric is not None and not (_is_map(rubric) and rubric.get("model")):
+                    yield tree.problem(path, f"{word} needs a model: add judge: to the suite")
+
+
+def _expectations(tree: Tree) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    owners = [*_entries(tree, "agents"), *_entries(tree, "tasks"), *_section(tree, "defaults")]
+    for path, entry in owners:
+        steps = [
+            ((*path, "steps", index), step)
+            for index, step in enumerate(_list(entry.get("steps")))
+            if _is_map(step)
+        ]
+        for place, owner in [(path, entry), *steps]:
+            for index, expectation in enumerate(_list(owner.get("expect"))):
+                if _is_map(expectation):
+                    yield (*place, "expect", index), expectation
+
+
+def _gates(tree: Tree) -> Iterator[Problem]:
+    """The demands are read by those who judge them."""
+    gates = _list(tree.value.get("gates"))
+    if not gates:
+        return
+    try:
+        parse_gate = importlib.import_module("passhat.analysis.gates").parse_gate
+    except ModuleNotFoundError:
+        return
+    for index, gate in enumerate(gates):
+        try:
+            if isinstance(gate, str) or (_is_map(gate) and isinstance(gate.get("require"), str)):
+                parse_gate(gate)
+        except PasshatError as error:
+            yield tree.problem(("gates", index), str(error))
+
+
+def _unknown(
+    tree: Tree, path: Path, entry: Mapping[str, Any], key: str, known: list[str]
+) -> Iterator[Problem]:
+    """Names under a key (one or a list of them) that nothing bears."""
+    value = entry.get(key)
+    for index, name in enumerate(_texts(value)):
+        if name not in known:
+            place = (*path, key, index) if isinstance(value, list) else (*path, key)
+            kind = key.removesuffix("s")
+            message = f'"{name}" is not the name of a {kind}. {did_you_mean(name, known)}'
+            yield tree.problem(place, message)
+
+
+def _entries(tree: Tree, key: str) -> list[tuple[Path, Mapping[str, Any]]]:
+    entries = enumerate(_list(tree.value.get(key)))
+    return [((key, index), entry) for index, entry in entries if _is_map(entry)]
+
+
+def _section(tree: Tree, key: str) -> list[tuple[Path, Mapping[str, Any]]]:
+    section = tree.value.get(key)
+    return [((key,), section)] if _is_map(section) else []
+
+
+def _texts(value: Any) -> list[str]:
+    return [text for text in (value if isinstance(value, list) else [value]) if _is_text(text)]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _is_map(value: Any) -> TypeGuard[dict[Any, Any]]:
+    return isinstance(value, dict)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)

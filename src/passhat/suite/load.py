@@ -1,0 +1,101 @@
+"""Reading a suite file: everything that is wrong with it at once, or the suite."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from passhat.errors import MissingExtra, SuiteError
+from passhat.records import Suite
+from passhat.suite.problems import Problem
+from passhat.suite.secrets import holds_secrets, literal_secrets
+from passhat.suite.yaml_tree import MAX_BYTES, Tree, read_tree
+
+SUITE_FILES = ("passhat.yml", "passhat.yaml", "suite.yml", "suite.yaml")
+"""Where a suite is looked for when no file is named."""
+
+
+def load_suite(path: str | Path, *, env: Mapping[str, str] | None = None) -> Suite:
+    """The suite in a file; every fault of the file is in the one error that is raised.
+
+    `env` is what `${VAR}` is read from: the environment of this process where it is left out.
+    """
+    suite, problems = check_suite(path, env=env)
+    if suite is None:
+        raise SuiteError("\n".join(problem.at(str(path)) for problem in problems))
+    return suite
+
+
+def check_suite(
+    path: str | Path, *, env: Mapping[str, str] | None = None
+) -> tuple[Suite | None, tuple[Problem, ...]]:
+    """The suite in a file, or all its problems in the order of the file."""
+    text, digest = _read(Path(path))
+    return check_text(text, path=Path(path), env=os.environ if env is None else env, digest=digest)
+
+
+def check_text(
+    text: str, *, path: Path, env: Mapping[str, str], digest: str = ""
+) -> tuple[Suite | None, tuple[Problem, ...]]:
+    """As `check_suite`, for a text that belongs at `path`."""
+    tree = read_tree(text, env=env, keeps_references=holds_secrets)
+    if tree.problems and tree.value is None:
+        return None, tree.problems
+    suite, problems = _build(tree, path, env, digest)
+    # A value that could not be read is not blamed a second time for what it is.
+    unread = {problem.path for problem in tree.problems if problem.path}
+    told = [*tree.problems, *(p for p in problems if p.path not in unread)]
+    found = sorted(set(told), key=lambda p: (p.line, p.column, p.message))
+    return (None if found else suite), tuple(found)
+
+
+def find_suite(directory: Path) -> Path:
+    """The suite file of a directory, when none is named.
+
+    >>> find_suite(Path("/nowhere"))
+    Traceback (most recent call last):
+    passhat.errors.SuiteError: no suite here (passhat.yml, ...): write one with `passhat init`
+    """
+    for name in SUITE_FILES:
+        if (directory / name).is_file():
+            return directory / name
+    names = ", ".join(SUITE_FILES)
+    raise SuiteError(f"no suite here ({names}): write one with `passhat init`")
+
+
+def _read(path: Path) -> tuple[str, str]:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise SuiteError(f"{path}: the suite cannot be read: {error.strerror}") from None
+    try:
+        return content.decode("utf-8-sig"), hashlib.sha256(content).hexdigest()
+    except UnicodeDecodeError as error:
+        raise SuiteError(f"{path}: the suite is not UTF-8 at byte {error.start}") from None
+
+
+def _build(
+    tree: Tree, path: Path, env: Mapping[str, str], digest: str
+) -> tuple[Suite | None, list[Problem]]:
+    # pydantic takes longer to import than a small suite takes to run: it is loaded here, once.
+    try:
+        from passhat.suite.build import BuildError, build_suite
+        from passhat.suite.consistency import inconsistencies
+        from passhat.suite.validation import validate
+    except ModuleNotFoundError as error:
+        if error.name and error.name.startswith("pydantic"):
+            raise MissingExtra("loading a suite", "run") from None
+        raise
+    model, problems = validate(tree)
+    problems += [*inconsistencies(tree), *literal_secrets(tree)]
+    if model is None or problems:
+        return None, problems
+    gates: list[Any] = tree.value.get("gates", [])
+    try:
+        return build_suite(model, path=path, env=env, gates=gates, digest=digest), []
+    except BuildError as error:
+        return None, [tree.problem(error.path, str(error))]

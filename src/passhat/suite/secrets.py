@@ -1,0 +1,90 @@
+"""Keys have no place in a file: find texts that look like one, so that they are referred to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from passhat.suite.problems import Path, Problem
+from passhat.suite.references import REFERENCE
+from passhat.suite.yaml_tree import Tree
+
+KNOWN_SHAPES = re.compile(
+    r"\b(sk-[A-Za-z0-9_-]{16,}|ghp_\w{20,}|gh[osu]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}"
+    r"|xox[abeprs]-[\w-]{10,}|AIza[\w-]{30,}|AKIA[A-Z0-9]{12,}|hf_[A-Za-z0-9]{20,}"
+    r"|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY)"
+)
+TOKEN = re.compile(r"[A-Za-z0-9_+/=.-]{20,}")
+SECRET_NAME = re.compile(r"authorization|cookie|api.?key|token|secret|password", re.IGNORECASE)
+
+HOLDERS = ("headers", "env")
+PROSE = ("prompt", "expect", "answer", "script", "description", "system", "rubric")
+
+
+def holds_secrets(path: Path) -> bool:
+    """Whether a part of the suite is where secrets go: it keeps its references unread.
+
+    >>> holds_secrets(("servers", "crm", "headers", "Authorization"))
+    True
+    >>> holds_secrets(("tasks", 0, "prompt"))
+    False
+    """
+    if path[:1] == ("servers",) and len(path) > 3:
+        return path[2] in HOLDERS
+    owner = _settings(path)
+    return bool(owner) and (owner[0] == "api_key" or (len(owner) > 1 and owner[0] in HOLDERS))
+
+
+def literal_secrets(tree: Tree) -> Iterator[Problem]:
+    """Texts of the suite that are, or look like, a key written out."""
+    for path, text in _texts(tree.value, ()):
+        name = next((str(part) for part in reversed(path) if isinstance(part, str)), "")
+        if _is_written_out(text, name, path):
+            hint = re.sub(r"\W+", "_", name).upper().strip("_") or "KEY"
+            yield tree.problem(
+                path,
+                f"looks like a secret written out: keep it in the environment "
+                f"and write ${{{hint}}} here",
+            )
+
+
+def _settings(path: Path) -> Path:
+    """The part of a path below the system, agent, judge or defaults it belongs to."""
+    if path[:1] in (("agents",), ("systems",)):
+        return path[2:]
+    return path[1:] if path[:1] in (("judge",), ("defaults",)) else ()
+
+
+def _is_written_out(text: str, name: str, path: Path) -> bool:
+    literal = _without_references(text)
+    if KNOWN_SHAPES.search(literal):
+        return not any(part in PROSE for part in path)
+    if not holds_secrets(path):
+        return False
+    if any(_is_random(match) for match in TOKEN.findall(literal)):
+        return True
+    bare = literal.removeprefix("Bearer").removeprefix("Basic").strip()
+    return bool(SECRET_NAME.search(name)) and len(bare) >= 12 and "env" not in path[-1:]
+
+
+def _without_references(text: str) -> str:
+    """The literal text: a reference leaves only its default behind."""
+    return REFERENCE.sub(lambda match: f" {match['operand'] or ''} ", text)
+
+
+def _is_random(text: str) -> bool:
+    """Letters and digits well mixed, as no word or path is."""
+    changes = len(re.findall(r"(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])", text))
+    return changes >= 4 and "/" not in text[:1]
+
+
+def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _texts(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _texts(inner, (*path, index))

@@ -1,0 +1,97 @@
+"""The models of tasks in a suite file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from passhat.records import Level
+from passhat.suite.expect_schema import ExpectModel
+from passhat.suite.fields import Count, Name, Positive, Seconds, Share, Strict, Texts
+
+
+class ToolSelectionModel(Strict):
+    """The floor under how often the right tool is picked."""
+
+    expected_tool: str
+    """The tool that must appear among the calls."""
+    min_selection_rate: Share = 1.0
+    """The least share of runs that call it."""
+    max_total_tokens: Count | None = None
+    """No run may take more tokens."""
+    bound: bool = False
+    """Whether the lower end of the interval must reach the rate, not the point."""
+
+
+class BudgetModel(Strict):
+    """The most that may be spent."""
+
+    max_cost: Positive | None = None
+    """Dollars."""
+    max_tokens: Count | None = None
+    """Tokens, in and out."""
+    max_minutes: Positive | None = None
+    """Minutes of wall clock."""
+
+
+class StepModel(Strict):
+    """One link of a chain: said next in the same conversation, graded on its own."""
+
+    name: Name
+    """Its name in the cascade."""
+    prompt: str
+    """What is said."""
+    expect: list[ExpectModel] = Field(default_factory=list)
+    """What must hold after it."""
+
+
+class TaskFields(Strict):
+    """What is asked and what is expected."""
+
+    name: Name
+    """Its name in every report."""
+    prompt: str | None = None
+    """What the agent is asked."""
+    steps: list[StepModel] = Field(default_factory=list)
+    """A chain of prompts in one conversation, in place of `prompt`."""
+    expect: list[ExpectModel] = Field(default_factory=list)
+    """What must hold in the end."""
+    dataset: str | None = None
+    """A CSV or JSONL file: one task a row, with `{column}` filled in everywhere."""
+    limit: Count | None = None
+    """Only the first rows of the dataset."""
+    runs: int | None = Field(default=None, ge=0)
+    """How many trials (for each seed, where there are `seeds:`); 0 means 1."""
+    pass_score: Annotated[float, Field(gt=0, le=1)] | None = None
+    """The score at which a trial passes; 1.0 where it is left out."""
+    bar: Share | None = None
+    """The pass^k this task must clear."""
+    level: Level | None = None
+    """function, task or system."""
+    tags: Texts = Field(default_factory=list)
+    """Words to slice reports by."""
+    timeout: Seconds | None = None
+    """The most seconds for one trial."""
+    max_turns: Count | None = None
+    """The most turns of the conversation."""
+    tool_selection: ToolSelectionModel | None = None
+    """A floor under the choice of the right tool."""
+    budget: BudgetModel = Field(default_factory=BudgetModel)
+    """The most that one trial of it may spend."""
+
+    @model_validator(mode="after")
+    def _something_to_ask(self) -> Self:
+        if bool(self.steps) == (self.prompt is not None):
+            raise PydanticCustomError("ask", "needs either prompt or steps")
+        return self
+
+
+class TaskModel(TaskFields):
+    """One thing every system is asked to do."""
+
+    system_prompt: str | None = None
+    """A system prompt for this task, in place of the system's own."""
+    systems: Texts | None = None
+    """Only these systems; all of them where it is left out."""

@@ -1,0 +1,268 @@
+"""Strict, bounded YAML 1.2: a plain tree, and where each part of it stands in the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from passhat.suite.problems import Path, Problem, shown
+from passhat.suite.references import UnsetVariable, refers, substitute
+
+MAX_BYTES = 2**20
+MAX_DEPTH = 40
+MAX_NODES = 200_000
+
+# The core schema of YAML 1.2.2, section 10.3.2: `no`, `0777` and `12:30` stay texts.
+NULL = re.compile(r"null|Null|NULL|~|")
+TRUE = re.compile(r"true|True|TRUE")
+FALSE = re.compile(r"false|False|FALSE")
+INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+SPECIAL_FLOAT = re.compile(r"[-+]?(\.inf|\.Inf|\.INF)|\.nan|\.NaN|\.NAN")
+
+Mark = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """The value of a file, the marks (line and column, from 1) of its parts, and its faults."""
+
+    value: Any
+    marks: Mapping[Path, Mark]
+    problems: tuple[Problem, ...]
+
+    def mark(self, path: Path) -> Mark:
+        """Where a part stands, or the nearest part around it."""
+        for length in range(len(path), -1, -1):
+            if (mark := self.marks.get(path[:length])) is not None:
+                return mark
+        return 1, 1
+
+    def problem(self, path: Path, message: str) -> Problem:
+        line, column = self.mark(path)
+        return Problem(line=line, column=column, path=path, message=message)
+
+
+def read_tree(
+    text: str,
+    *,
+    env: Mapping[str, str],
+    keeps_references: Callable[[Path], bool] = lambda path: False,
+) -> Tree:
+    """Read a YAML text; references are replaced except where `keeps_references` says so.
+
+    >>> read_tree("runs: ${RUNS:-10}", env={}).value
+    {'runs': 10}
+    """
+    if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
+        return _failed(f"the file is larger than {MAX_BYTES} bytes: put tasks in a dataset")
+    builder = _Builder(env, keeps_references)
+    fault = _feed(text, builder)
+    problems = (*builder.problems, *([fault] if fault else ()))
+    return Tree(value=builder.root, marks=builder.marks, problems=problems)
+
+
+def resolve(text: str) -> Any:
+    """A plain scalar by the core schema.
+
+    >>> [resolve(t) for t in ("10", "0.5", "no", "true", "~", "0x1F")]
+    [10, 0.5, 'no', True, None, 31]
+    """
+    if NULL.fullmatch(text):
+        return None
+    if TRUE.fullmatch(text) or FALSE.fullmatch(text):
+        return bool(TRUE.fullmatch(text))
+    if INTEGER.fullmatch(text):
+        # Python refuses to read integers of more than 4300 digits: such a thing is a text.
+        return _integer(text) if len(text) < 1000 else text
+    if FLOAT.fullmatch(text):
+        return float(text)
+    if SPECIAL_FLOAT.fullmatch(text):
+        return float(text.lower().replace(".", ""))
+    return text
+
+
+def _integer(text: str) -> int:
+    return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
+
+
+def _failed(message: str) -> Tree:
+    problem = Problem(line=1, column=1, path=(), message=message)
+    return Tree(value=None, marks={}, problems=(problem,))
+
+
+@dataclass(slots=True)
+class _Open:
+    """A collection whose end has not come yet."""
+
+    value: Any
+    path: Path
+    anchor: str | None
+    nodes_before: int
+    key: Any = None
+    has_key: bool = False
+    seen: dict[Any, int] = field(default_factory=dict)
+
+
+class _Stop(Exception):
+    """The file cannot be read on."""
+
+    def __init__(self, mark: Mark, path: Path, message: str) -> None:
+        super().__init__(message)
+        self.problem = Problem(line=mark[0], column=mark[1], path=path, message=message)
+
+
+def _feed(text: str, builder: _Builder) -> Problem | None:
+    """Hand the events to the builder; the problem that ended it, if one did."""
+    # The pure-Python parser keeps its own stack, so that deep nesting cannot overflow ours.
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError, YAMLStreamError
+
+    try:
+        for event in YAML(typ="safe", pure=True).parse(text):
+            builder.take(event)
+    except _Stop as stop:
+        return stop.problem
+    except (YAMLError, YAMLStreamError) as error:
+        return _syntax_problem(error)
+    return None
+
+
+def _syntax_problem(error: Exception) -> Problem:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    said = getattr(error, "problem", None) or getattr(error, "context", None) or str(error)
+    line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
+    first = str(said).splitlines()[0]
+    return Problem(line=line, column=column, path=(), message=f"not valid YAML: {first}")
+
+
+class _Builder:
+    """Builds the tree from events; an alias is the same object again, counted again."""
+
+    def __init__(self, env: Mapping[str, str], keeps: Callable[[Path], bool]) -> None:
+        self.root: Any = None
+        self.marks: dict[Path, Mark] = {}
+        self.problems: list[Problem] = []
+        self._env = env
+        self._keeps = keeps
+        self._stack: list[_Open] = []
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._nodes = 0
+        self._documents = 0
+
+    def take(self, event: Any) -> None:
+        kind = type(event).__name__
+        mark = (event.start_mark.line + 1, event.start_mark.column + 1)
+        if kind == "DocumentStartEvent":
+            self._documents += 1
+            if self._documents > 1:
+                raise _Stop(mark, (), "a suite file has one document: remove the second '---'")
+        elif kind == "ScalarEvent":
+            self._add(self._scalar(event, mark), mark, anchor=event.anchor)
+        elif kind == "AliasEvent":
+            self._alias(event, mark)
+        elif kind in ("MappingStartEvent", "SequenceStartEvent"):
+            self._open({} if kind == "MappingStartEvent" else [], event, mark)
+        elif kind in ("MappingEndEvent", "SequenceEndEvent"):
+            self._close()
+
+    def _open(self, value: Any, event: Any, mark: Mark) -> None:
+        self._refuse_tag(event, mark)
+        if len(self._stack) >= MAX_DEPTH:
+            raise _Stop(mark, (), f"nested more than {MAX_DEPTH} deep")
+        if self._at_key():
+            raise _Stop(mark, self._stack[-1].path, "a key must be a text, not a collection")
+        before = self._nodes
+        path = self._add(value, mark)
+        self._stack.append(_Open(value, path, event.anchor, before))
+
+    def _close(self) -> None:
+        done = self._stack.pop()
+        if done.anchor:
+            self._anchors[done.anchor] = (done.value, self._nodes - done.nodes_before)
+
+    def _alias(self, event: Any, mark: Mark) -> None:
+        if event.anchor not in self._anchors:
+            raise _Stop(mark, (), f"*{event.anchor} refers to nothing that was completed before it")
+        value, nodes = self._anchors[event.anchor]
+        self._add(value, mark, nodes=nodes)
+
+    def _scalar(self, event: Any, mark: Mark) -> Any:
+        self._refuse_tag(event, mark)
+        text, plain = event.value, event.implicit[0]
+        if self._at_key():
+            return text
+        path = self._next_path()
+        if not refers(text) and "$${" not in text:
+            return resolve(text) if plain else text
+        if self._keeps(path):
+            return text
+        try:
+            replaced = substitute(text, self._env)
+        except UnsetVariable as problem:
+            self._problem(mark, path, str(problem))
+            return text
+        return resolve(replaced) if plain else replaced
+
+    def _add(self, value: Any, mark: Mark, *, anchor: str | None = None, nodes: int = 1) -> Path:
+        """Put a value where it belongs; a scalar in a mapping may be a key."""
+        self._nodes += nodes
+        if self._nodes > MAX_NODES:
+            raise _Stop(mark, (), f"more than {MAX_NODES} values once aliases are expanded")
+        if self._at_key():
+            self._take_key(value, mark)
+            return ()
+        path = self._next_path()
+        # A key's own mark serves its value: it is where a reader looks.
+        self.marks.setdefault(path, mark)
+        if anchor:
+            self._anchors[anchor] = (value, nodes)
+        self._place(value)
+        return path
+
+    def _place(self, value: Any) -> None:
+        if not self._stack:
+            self.root = value
+            return
+        top = self._stack[-1]
+        if isinstance(top.value, list):
+            top.value.append(value)
+        else:
+            top.value.setdefault(top.key, value)
+            top.has_key = False
+
+    def _take_key(self, key: Any, mark: Mark) -> None:
+        top = self._stack[-1]
+        path = (*top.path, key)
+        if not isinstance(key, str):
+            raise _Stop(mark, top.path, f"a key must be a text, got {shown(key)}")
+        if key == "<<":
+            self._problem(mark, path, "merge keys are not YAML 1.2: use defaults: instead")
+        if key in top.seen:
+            self._problem(mark, path, f'"{key}" is given twice, first on line {top.seen[key]}')
+        top.seen.setdefault(key, mark[0])
+        self.marks.setdefault(path, mark)
+        top.key, top.has_key = key, True
+
+    def _at_key(self) -> bool:
+        return (
+            bool(self._stack)
+            and isinstance(self._stack[-1].value, dict)
+            and (not self._stack[-1].has_key)
+        )
+
+    def _next_path(self) -> Path:
+        if not self._stack:
+            return ()
+        top = self._stack[-1]
+        return (*top.path, len(top.value) if isinstance(top.value, list) else top.key)
+
+    def _refuse_tag(self, event: Any, mark: Mark) -> None:
+        tag = getattr(event, "tag", None)
+        if tag is not None and str(tag) not in ("", "!"):
+            self._problem(mark, (), f"tags are not used in a suite: remove {shown(str(tag))}")
+
+    def _problem(self, mark: Mark, path: Path, message: str) -> None:
+        self.problems.append(Problem(line=mark[0], column=mark[1], path=path, message=message))
