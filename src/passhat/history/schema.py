@@ -39,6 +39,7 @@ CREATE TABLE trials (
   seed INTEGER,
   tokens_in REAL,
   tokens_out REAL,
+  tokens REAL,
   cost REAL,
   seconds REAL,
   turns REAL,

@@ -8,8 +8,8 @@ from typing import Literal
 
 ErrorPolicy = Literal["fail", "exclude"]
 
-FEATURES = ("tokens_in", "tokens_out", "cost", "seconds", "turns", "tool_calls")
-"""What an attempt took, in numbers: columns that may be missing."""
+FEATURES = ("tokens_in", "tokens_out", "tokens", "cost", "seconds", "turns", "tool_calls")
+"""What an attempt took, in numbers; `tokens` is the total of logs that do not tell in from out."""
 
 
 class Outcome(enum.IntEnum):
@@ -36,6 +36,7 @@ class Trial:
     seed: int | None = None
     tokens_in: float | None = None
     tokens_out: float | None = None
+    tokens: float | None = None
     cost: float | None = None
     seconds: float | None = None
     turns: float | None = None

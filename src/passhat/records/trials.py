@@ -7,16 +7,17 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError
+from passhat.records import given_columns
+from passhat.records.labels import NO_CODE, Codes, Labels
 from passhat.records.tally import FeatureSums, Tally
 from passhat.records.trial import FEATURES, Outcome, Trial
 
-Codes = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
-NO_CODE = -1
+_TEXTS = ("level", "tags", "tools", "error", "started")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,45 +28,6 @@ class Source:
     format: str
     sha256: str
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Labels:
-    """A column of repeated texts: distinct `names`, and for each row the index of its own.
-
-    >>> Labels.of(["b", "a", "b", None]).codes.tolist()
-    [0, 1, 0, -1]
-    """
-
-    names: tuple[str, ...]
-    codes: Codes
-
-    @classmethod
-    def of(cls, values: Iterable[str | None]) -> Self:
-        index: dict[str | None, int] = {None: NO_CODE}
-        codes = [index.setdefault(value, len(index) - 1) for value in values]
-        del index[None]
-        return cls(tuple(str(name) for name in index), np.asarray(codes, dtype=np.int32))
-
-    def take(self, rows: NDArray[Any]) -> Labels:
-        """The chosen rows, with the names that still occur, in their old order."""
-        codes = self.codes[rows]
-        used = np.zeros(len(self.names) + 1, dtype=bool)
-        used[codes] = True  # NO_CODE falls on the extra last slot
-        renumber = np.full(len(self.names) + 1, NO_CODE, dtype=np.int32)
-        kept = np.flatnonzero(used[:-1])
-        renumber[kept] = np.arange(len(kept), dtype=np.int32)
-        return Labels(tuple(self.names[i] for i in kept), renumber[codes])
-
-    def texts(self) -> list[str | None]:
-        lookup: list[str | None] = [*self.names, None]
-        return [lookup[code] for code in self.codes.tolist()]
-
-    def code(self, name: str) -> int:
-        try:
-            return self.names.index(name)
-        except ValueError:
-            return NO_CODE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -142,7 +104,7 @@ class Trials:
         if "task" not in given:
             raise ArgumentError("columns", "must name the task of each trial", sorted(given))
         size = len(given["task"])
-        outcome = _outcomes(given)
+        outcome = given_columns.outcomes(given)
         task = Labels.of(map(str, given["task"]))
         system = (
             Labels.of(map(str, given["system"]))
@@ -153,37 +115,44 @@ class Trials:
         return cls(
             system=system,
             task=task,
-            trial=_occurrence(system, task) if trial is None else _integers("trial", trial),
+            trial=(
+                given_columns.occurrence(system, task)
+                if trial is None
+                else given_columns.integers("trial", trial)
+            ),
             outcome=outcome,
-            score=_scores(given.get("score"), outcome),
-            seed=_seeds(given.get("seed")),
-            features={name: _numbers(name, given[name]) for name in FEATURES if name in given},
-            level=_labels(given.get("level")),
-            tags=_word_labels(given.get("tags")),
-            tools=_word_labels(given.get("tools")),
-            error=_labels(given.get("error")),
-            started=_labels(given.get("started")),
+            score=given_columns.scores(given.get("score"), outcome),
+            seed=given_columns.seeds(given.get("seed")),
+            features={
+                name: given_columns.numbers(name, given[name]) for name in FEATURES if name in given
+            },
+            level=given_columns.labels(given.get("level")),
+            tags=given_columns.word_labels("tags", given.get("tags")),
+            tools=given_columns.word_labels("tools", given.get("tools")),
+            error=given_columns.labels(given.get("error")),
+            started=given_columns.labels(given.get("started")),
             sources=sources,
         )
 
     @classmethod
     def concat(cls, tables: Sequence[Trials]) -> Trials:
         """The rows of several tables, one after the other; their sources too."""
+        if not tables:
+            return cls.from_columns(task=[], outcome=[])
         if len(tables) == 1:
             return tables[0]
-        columns: dict[str, list[Any]] = {}
-        parts = [table.to_columns() for table in tables]
-        names = {name for part in parts for name in part}
-        for name in sorted(names):
-            columns[name] = [
-                value
-                for part, table in zip(parts, tables, strict=True)
-                for value in part.get(name, [None] * len(table))
-            ]
-        sources = tuple(source for table in tables for source in table.sources)
-        if not columns:
-            columns = {"task": [], "outcome": []}
-        return cls.from_columns(columns, sources=sources)
+        features = [name for name in FEATURES if any(name in table.features for table in tables)]
+        return cls(
+            system=Labels.concat([table.system for table in tables]),
+            task=Labels.concat([table.task for table in tables]),
+            trial=np.concatenate([table.trial for table in tables]),
+            outcome=np.concatenate([table.outcome for table in tables]),
+            score=np.concatenate([table.score for table in tables]),
+            seed=_joined_seeds(tables),
+            features={name: _joined_feature(name, tables) for name in features},
+            **{name: _joined_labels(name, tables) for name in _TEXTS},
+            sources=tuple(source for table in tables for source in table.sources),
+        )
 
     def __len__(self) -> int:
         return len(self.outcome)
@@ -215,7 +184,7 @@ class Trials:
             features={name: column[rows] for name, column in self.features.items()},
             **{
                 name: column.take(rows)
-                for name in ("level", "tags", "tools", "error", "started")
+                for name in _TEXTS
                 if (column := getattr(self, name)) is not None
             },
         )
@@ -257,20 +226,39 @@ class Trials:
 
     def duplicates(self) -> list[tuple[str, str, int]]:
         """The (system, task, trial) that occur more than once."""
-        order = np.lexsort((self.trial, self.task.codes, self.system.codes))
-        same = np.ones(max(len(self) - 1, 0), dtype=bool)
-        for column in (self.trial, self.task.codes, self.system.codes):
-            same &= np.diff(column[order]) == 0
-        rows = order[1:][same]
+        order, starts = self._by_key()
+        repeated = np.flatnonzero(~starts)
         keys = {
             (
                 self.systems[self.system.codes[row]],
                 self.tasks[self.task.codes[row]],
                 int(self.trial[row]),
             )
-            for row in rows
+            for row in order[repeated].tolist()
         }
         return sorted(keys)
+
+    def last_of_each(self) -> NDArray[np.intp]:
+        """The rows that are the last of their (system, task, trial), in their old order."""
+        order, starts = self._by_key()
+        ends = np.r_[starts[1:], True] if len(self) else starts
+        return np.sort(order[ends])
+
+    def renumbered(self, rows: NDArray[np.bool_] | None = None) -> Trials:
+        """The same rows, their trials (or those of the masked rows) numbered as they come."""
+        mask = np.ones(len(self), dtype=bool) if rows is None else rows
+        trial = self.trial.copy()
+        trial[mask] = given_columns.occurrence(self.system.take(mask), self.task.take(mask))
+        return replace(self, trial=trial)
+
+    def _by_key(self) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Rows ordered by (system, task, trial), stably; and which of them open a new key."""
+        order = np.lexsort((self.trial, self.task.codes, self.system.codes))
+        starts = np.ones(len(self), dtype=bool)
+        for column in (self.trial, self.task.codes, self.system.codes):
+            starts[1:] &= np.diff(column[order]) == 0
+        starts[1:] = ~starts[1:]
+        return order, starts
 
     def tally(self, system: str | None = None) -> Tally:
         """Counts per task of one system (the only one, if none is named)."""
@@ -301,7 +289,7 @@ class Trials:
         return columns
 
     def _columns(self) -> Iterator[tuple[str, Any]]:
-        for name in ("system", "task", "level", "tags", "tools", "error", "started"):
+        for name in ("system", "task", *_TEXTS):
             if (labels := getattr(self, name)) is not None:
                 yield name, labels.codes
         for name in ("trial", "score", "seed"):
@@ -314,91 +302,30 @@ def _get(row: Trial | Mapping[str, Any], name: str) -> Any:
     return row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
 
 
-def _outcomes(given: Mapping[str, Any]) -> NDArray[np.int8]:
-    if "outcome" in given:
-        codes = np.array([_outcome(value) for value in given["outcome"]], dtype=np.int8)
-    elif "passed" in given:
-        codes = np.array([_passed(value) for value in given["passed"]], dtype=np.int8)
-    elif "score" in given:
-        scores = np.array([np.nan if s is None else s for s in given["score"]], dtype=np.float64)
-        codes = np.where(np.isnan(scores), Outcome.ERRORED, scores >= 1).astype(np.int8)
-    else:
-        raise ArgumentError("columns", "must have outcome, passed or score", sorted(given))
-    return codes
-
-
-def _outcome(value: Any) -> int:
-    try:
-        return int(Outcome[value.upper()] if isinstance(value, str) else Outcome(value))
-    except (KeyError, ValueError, TypeError):
-        rule = "must be passed, failed or errored (or 1, 0, 2)"
-        raise ArgumentError("outcome", rule, value) from None
-
-
-def _passed(value: Any) -> int:
-    if value is None or value != value:  # NaN
-        return int(Outcome.ERRORED)
-    if value not in (0, 1):
-        raise ArgumentError("passed", "must be true, false, 1, 0, or missing", value)
-    return int(value)
-
-
-def _scores(values: Any, outcome: NDArray[np.int8]) -> Floats:
-    own = np.where(outcome == Outcome.ERRORED, np.nan, outcome.astype(np.float64))
-    if values is None:
-        return own
-    scores = _numbers("score", values)
-    scores = np.where(np.isnan(scores), own, scores)
-    bad = (scores < 0) | (scores > 1)
-    if bad.any():
-        raise ArgumentError("score", "must lie in [0, 1]", float(scores[bad][0]))
-    return np.where(outcome == Outcome.ERRORED, np.nan, scores)
-
-
-def _numbers(name: str, values: ArrayLike | Sequence[Any]) -> Floats:
-    try:
-        if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
-            return values.astype(np.float64)
-        return np.array([np.nan if v is None else v for v in values], dtype=np.float64)  # type: ignore[union-attr]  # any iterable of numbers and None
-    except (TypeError, ValueError):
-        raise ArgumentError(name, "must be numbers or missing", values) from None
-
-
-def _integers(name: str, values: Any) -> NDArray[np.int64]:
-    numbers = _numbers(name, values)
-    if (bad := ~(numbers == np.floor(numbers))).any():
-        raise ArgumentError(name, "must be whole numbers", float(numbers[bad][0]))
-    return numbers.astype(np.int64)
-
-
-def _seeds(values: Any) -> NDArray[np.int64] | None:
-    if values is None:
+def _joined_seeds(tables: Sequence[Trials]) -> NDArray[np.int64] | None:
+    if all(table.seed is None for table in tables):
         return None
-    return np.array([NO_CODE if v is None or v != v else int(v) for v in values], dtype=np.int64)
+    return np.concatenate(
+        [np.full(len(t), NO_CODE, dtype=np.int64) if t.seed is None else t.seed for t in tables]
+    )
 
 
-def _labels(values: Iterable[Any] | None) -> Labels | None:
-    if values is None:
+def _joined_feature(name: str, tables: Sequence[Trials]) -> Floats:
+    return np.concatenate(
+        [table.features.get(name, np.full(len(table), np.nan)) for table in tables]
+    )
+
+
+def _joined_labels(name: str, tables: Sequence[Trials]) -> Labels | None:
+    columns: list[Labels | None] = [getattr(table, name) for table in tables]
+    if all(column is None for column in columns):
         return None
-    return Labels.of(None if v is None or v != v else str(v) for v in values)
-
-
-def _word_labels(values: Iterable[Any] | None) -> Labels | None:
-    if values is None:
-        return None
-    return Labels.of("\0".join(words) if words else None for words in values)
-
-
-def _occurrence(system: Labels, task: Labels) -> NDArray[np.int64]:
-    """The how-manieth row of its system and task each row is, from 0."""
-    key = system.codes.astype(np.int64) * max(len(task.names), 1) + task.codes
-    order = np.argsort(key, kind="stable")
-    sorted_key = key[order]
-    starts = np.flatnonzero(np.r_[True, np.diff(sorted_key) != 0]) if len(key) else key
-    lengths = np.diff(np.r_[starts, len(key)])
-    occurrence = np.empty(len(key), dtype=np.int64)
-    occurrence[order] = np.arange(len(key)) - np.repeat(starts, lengths)
-    return occurrence
+    return Labels.concat(
+        [
+            Labels.missing(len(table)) if column is None else column
+            for table, column in zip(tables, columns, strict=True)
+        ]
+    )
 
 
 def _optional(column: Floats) -> list[float | None]:

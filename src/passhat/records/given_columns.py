@@ -1,0 +1,124 @@
+"""Columns as users hand them in (lists, arrays, None and NaN for missing), made exact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from passhat.errors import ArgumentError
+from passhat.records.labels import NO_CODE, Labels
+from passhat.records.trial import Outcome
+
+Floats = NDArray[np.float64]
+
+
+def outcomes(given: Mapping[str, Any]) -> NDArray[np.int8]:
+    """How each trial ended, by `outcome`, else `passed`, else a score of 1."""
+    if "outcome" in given:
+        return np.array([_outcome(value) for value in given["outcome"]], dtype=np.int8)
+    if "passed" in given:
+        return np.array([_passed(value) for value in given["passed"]], dtype=np.int8)
+    if "score" in given:
+        scores = numbers("score", given["score"])
+        return np.where(np.isnan(scores), Outcome.ERRORED, scores >= 1).astype(np.int8)
+    raise ArgumentError("columns", "must have outcome, passed or score", sorted(given))
+
+
+def scores(values: Any, outcome: NDArray[np.int8]) -> Floats:
+    """Scores in [0, 1], the outcome's own where none is given, NaN for errored trials."""
+    own = np.where(outcome == Outcome.ERRORED, np.nan, outcome.astype(np.float64))
+    if values is None:
+        return own
+    given = numbers("score", values)
+    if len(given) != len(own):
+        raise ArgumentError("score", f"must have {len(own)} rows like outcome", len(given))
+    given = np.where(np.isnan(given), own, given)
+    bad = (given < 0) | (given > 1)
+    if bad.any():
+        raise ArgumentError("score", "must lie in [0, 1]", float(given[bad][0]))
+    return np.where(outcome == Outcome.ERRORED, np.nan, given)
+
+
+def numbers(name: str, values: ArrayLike | Sequence[Any]) -> Floats:
+    """Numbers, NaN where one is missing."""
+    try:
+        if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+            return values.astype(np.float64)
+        return np.array([np.nan if v is None else v for v in values], dtype=np.float64)  # type: ignore[union-attr] # any iterable of numbers and None
+    except (TypeError, ValueError):
+        raise ArgumentError(name, "must be numbers or missing", values) from None
+
+
+def integers(name: str, values: Any) -> NDArray[np.int64]:
+    """Whole numbers, none missing."""
+    given = numbers(name, values)
+    if (bad := ~(given == np.floor(given))).any():
+        raise ArgumentError(name, "must be whole numbers", float(given[bad][0]))
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+        return values.astype(np.int64)
+    return given.astype(np.int64)
+
+
+def seeds(values: Any) -> NDArray[np.int64] | None:
+    """Seeds, NO_CODE where one is missing."""
+    if values is None:
+        return None
+    try:
+        whole = [NO_CODE if v is None or v != v else int(v) for v in values]
+        return np.array(whole, dtype=np.int64)
+    except (TypeError, ValueError, OverflowError):
+        rule = "must be whole numbers below 2**63, or missing"
+        raise ArgumentError("seed", rule, values) from None
+
+
+def labels(values: Iterable[Any] | None) -> Labels | None:
+    """Texts, where there is such a column."""
+    if values is None:
+        return None
+    return Labels.of(None if v is None or v != v else str(v) for v in values)
+
+
+def word_labels(name: str, values: Iterable[Sequence[str] | None] | None) -> Labels | None:
+    """Tuples of words: a distinct tuple is one label, its words joined by NUL."""
+    if values is None:
+        return None
+    return Labels.of(_joined(name, words) for words in values)
+
+
+def occurrence(system: Labels, task: Labels) -> NDArray[np.int64]:
+    """The how-manieth row of its system and task each row is, from 0."""
+    key = system.codes.astype(np.int64) * max(len(task.names), 1) + task.codes
+    order = np.argsort(key, kind="stable")
+    sorted_key = key[order]
+    starts = np.flatnonzero(np.r_[True, np.diff(sorted_key) != 0]) if len(key) else key
+    lengths = np.diff(np.r_[starts, len(key)])
+    found = np.empty(len(key), dtype=np.int64)
+    found[order] = np.arange(len(key)) - np.repeat(starts, lengths)
+    return found
+
+
+def _outcome(value: Any) -> int:
+    try:
+        return int(Outcome[value.upper()] if isinstance(value, str) else Outcome(value))
+    except (KeyError, ValueError, TypeError):
+        rule = "must be passed, failed or errored (or 1, 0, 2)"
+        raise ArgumentError("outcome", rule, value) from None
+
+
+def _passed(value: Any) -> int:
+    if value is None or value != value:  # NaN
+        return int(Outcome.ERRORED)
+    if value not in (0, 1):
+        raise ArgumentError("passed", "must be true, false, 1, 0, or missing", value)
+    return int(value)
+
+
+def _joined(name: str, words: Sequence[str] | None) -> str | None:
+    if words is None or len(words) == 0:
+        return None
+    if isinstance(words, str) or any(not word or "\0" in word for word in words):
+        raise ArgumentError(name, "must be tuples of words that are not empty", words)
+    return "\0".join(words)

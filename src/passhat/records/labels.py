@@ -1,0 +1,73 @@
+"""A column of repeated texts, held as distinct names and small numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Codes = NDArray[np.int32]
+
+NO_CODE = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """A column of repeated texts: distinct `names`, and for each row the index of its own.
+
+    >>> Labels.of(["b", "a", "b", None]).codes.tolist()
+    [0, 1, 0, -1]
+    """
+
+    names: tuple[str, ...]
+    codes: Codes
+
+    @classmethod
+    def of(cls, values: Iterable[str | None]) -> Self:
+        index: dict[str | None, int] = {None: NO_CODE}
+        codes = [index.setdefault(value, len(index) - 1) for value in values]
+        del index[None]
+        return cls(tuple(str(name) for name in index), np.asarray(codes, dtype=np.int32))
+
+    @classmethod
+    def missing(cls, size: int) -> Self:
+        """A column in which every row is missing."""
+        return cls((), np.full(size, NO_CODE, dtype=np.int32))
+
+    @classmethod
+    def concat(cls, columns: Sequence[Labels]) -> Self:
+        """The rows of several columns; only distinct names are compared, never rows.
+
+        >>> Labels.concat([Labels.of(["a", "b"]), Labels.of(["b", None, "c"])]).texts()
+        ['a', 'b', 'b', None, 'c']
+        """
+        index: dict[str, int] = {}
+        parts = []
+        for column in columns:
+            known = [index.setdefault(name, len(index)) for name in column.names]
+            renumber = np.array([*known, NO_CODE], dtype=np.int32)  # NO_CODE takes the last
+            parts.append(renumber[column.codes])
+        return cls(tuple(index), np.concatenate([np.empty(0, dtype=np.int32), *parts]))
+
+    def take(self, rows: NDArray[Any]) -> Labels:
+        """The chosen rows, with the names that still occur, in their old order."""
+        codes = self.codes[rows]
+        used = np.zeros(len(self.names) + 1, dtype=bool)
+        used[codes] = True  # NO_CODE falls on the extra last slot
+        renumber = np.full(len(self.names) + 1, NO_CODE, dtype=np.int32)
+        kept = np.flatnonzero(used[:-1])
+        renumber[kept] = np.arange(len(kept), dtype=np.int32)
+        return Labels(tuple(self.names[i] for i in kept), renumber[codes])
+
+    def texts(self) -> list[str | None]:
+        lookup: list[str | None] = [*self.names, None]
+        return [lookup[code] for code in self.codes.tolist()]
+
+    def code(self, name: str) -> int:
+        try:
+            return self.names.index(name)
+        except ValueError:
+            return NO_CODE
