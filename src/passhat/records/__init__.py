@@ -1,6 +1,7 @@
 """The facts: tasks, systems, trials, and the table of trials the analysis reads."""
 
 from passhat.records.budget import Budget, Prices, RateLimit
+from passhat.records.labels import Labels
 from passhat.records.ledger import Answer, Entry, Finished, Ticket
 from passhat.records.observation import CheckResult, Grade, Observation, TokenUsage, ToolCall
 from passhat.records.secret import Secret
@@ -26,7 +27,7 @@ from passhat.records.system import (
 from passhat.records.tally import FeatureSums, Tally
 from passhat.records.task import Expectation, Level, Step, Task, ToolSelection
 from passhat.records.trial import FEATURES, ErrorPolicy, Outcome, Trial
-from passhat.records.trials import Labels, Source, Trials
+from passhat.records.trials import Source, Trials
 
 __all__ = [
     "FEATURES",
