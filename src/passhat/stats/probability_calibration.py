@@ -84,7 +84,7 @@ def calibration(
     share = np.array([row.count for row in table]) / stated.size
     error = float(share @ np.abs([row.gap for row in table]))
     return Calibration(
-        brier=_brier(stated, happened, confidence=level),
+        brier=_brier(stated, happened, pieces, confidence=level),
         ece=Estimate(
             value=error,
             interval=_ece_interval(error, table, generator, confidence=level),
@@ -136,15 +136,13 @@ def _bin_table(
     )
 
 
-def _brier(stated: Floats, happened: Floats, *, confidence: float) -> Estimate:
+def _brier(stated: Floats, happened: Floats, bins: int, *, confidence: float) -> Estimate:
     losses = (stated - happened) ** 2
-    value, spread = float(losses.mean()), float(losses.var(ddof=1))
-    notes: tuple[str, ...] = ()
-    if spread > 0:
-        runs = np.asarray(min(losses.size, value * (1 - value) * losses.size / spread))
-    else:
-        runs = np.asarray(float(losses.size))
-        notes = ("every forecast lost the same, so each counts as one pass/fail run",)
+    value = float(losses.mean())
+    level, spread = _expected_losses(stated, happened, bins)
+    # Where failures are still to come, the losses seen vary too little: the model knows better.
+    level, spread = max(value, level), max(float(losses.var(ddof=1)), spread)
+    runs = np.asarray(level * (1 - level) * losses.size / spread) if spread else np.asarray(1.0)
     quantile = float(special.stdtrit(losses.size - 1, (1 + confidence) / 2))
     low, high = wilson_bounds(np.asarray(value), runs, quantile)
     return Estimate(
@@ -153,8 +151,17 @@ def _brier(stated: Floats, happened: Floats, *, confidence: float) -> Estimate:
         method="mean squared error of the forecasts, Wilson with effective runs, t",
         confidence=confidence,
         runs=losses.size,
-        notes=notes,
     )
+
+
+def _expected_losses(stated: Floats, happened: Floats, bins: int) -> tuple[float, float]:
+    """The mean of a loss, and its variance given the forecast, at each bin's smoothed rate."""
+    index = _bin_index(stated, bins)
+    counts = np.bincount(index, minlength=bins)
+    rate = ((np.bincount(index, weights=happened, minlength=bins) + 0.5) / (counts + 1))[index]
+    luck = rate * (1 - rate)
+    level = (stated - rate) ** 2 + luck
+    return float(level.mean()), float(((1 - 2 * stated) ** 2 * luck).mean())
 
 
 def _ece_interval(

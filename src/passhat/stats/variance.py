@@ -228,27 +228,32 @@ def _log_f_interval(table: _Anova, *, widened: bool, confidence: float) -> tuple
         log_f = float(np.log(table.ms_between / table.ms_within))
     low = log_f - float(np.log(special.fdtri(*degrees, 1 - tail)))
     high = log_f - float(np.log(special.fdtri(*degrees, tail)))
-    error = _jackknife_error(table) if widened else 0.0
-    margin = float(special.stdtrit(table.tasks - 1, 1 - tail)) * error
-    return min(low, log_f - margin), max(high, log_f + margin)
+    down, up = _jackknife_errors(table) if widened else (0.0, 0.0)
+    quantile = float(special.stdtrit(table.tasks - 1, 1 - tail))
+    return min(low, log_f - quantile * down), max(high, log_f + quantile * up)
 
 
-def _jackknife_error(table: _Anova) -> float:
-    """The jackknife standard error of log F over tasks (Arvesen 1969); 0 where it has none."""
+def _jackknife_errors(table: _Anova) -> tuple[float, float]:
+    """The jackknife standard errors of log F over tasks (Arvesen 1969), downward and upward.
+
+    Where all of a variance hangs on one task, leaving that task out sends log F to infinity:
+    the error on that side is infinite, and on the other the F interval is left alone.
+    """
     tasks = table.tasks
-    if tasks < 3:
-        return 0.0
     runs = table.n.sum() - table.n
     total = table.total.sum() - table.total
     spread = table.total**2 / table.n
-    between = (spread.sum() - spread - total**2 / runs) / (tasks - 2)
-    freedom = runs - (tasks - 1)
+    between = spread.sum() - spread - total**2 / runs
     inside = table.inside.sum() - table.inside
+    freedom = runs - (tasks - 1)
     floor = _ROUNDING * table.runs
-    if (freedom <= 0).any() or (inside <= floor).any() or (between <= floor).any():
-        return 0.0
-    log_f = np.log(between * freedom / inside)
-    return float(np.sqrt((tasks - 1) / tasks * ((log_f - log_f.mean()) ** 2).sum()))
+    lost_between = tasks < 3 or bool((between <= floor).any())
+    lost_inside = bool((freedom <= 0).any() or (inside <= floor).any())
+    if lost_between or lost_inside:
+        return (np.inf if lost_between else 0.0), (np.inf if lost_inside else 0.0)
+    log_f = np.log(between / (tasks - 2) * freedom / inside)
+    error = float(np.sqrt((tasks - 1) / tasks * ((log_f - log_f.mean()) ** 2).sum()))
+    return error, error
 
 
 def _icc_from_f(ratio: float, n0: float) -> float:

@@ -1,0 +1,261 @@
+"""Reliability as more runs in a row must pass."""
+
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import special, stats
+
+from passhat.errors import ArgumentError
+from passhat.stats.betabinomial import fit_cells
+from passhat.stats.cells import count_cells
+from passhat.stats.decay import (
+    DecayCurve,
+    _largest_t,
+    _run_covariance,
+    _task_covariance,
+    decay_curve,
+    decay_summary,
+)
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Unavailable
+from passhat.stats.passk import pass_hat_k
+from passhat.stats.proportions import proportion_interval
+from passhat.stats.suite_mean import suite_estimate
+
+P, F = True, False
+
+runs_of_a_task = st.lists(st.booleans(), min_size=1, max_size=12)
+suites = st.integers(2, 6).flatmap(
+    lambda n: st.lists(st.tuples(st.just(n), st.integers(0, n)), min_size=2, max_size=12)
+)
+
+
+def described(*outcomes):
+    (only,) = decay_summary(outcomes).sequences
+    return only
+
+
+def test_the_documented_examples_of_one_sequence_come_out():
+    assert described(P, P, P, F).curve == (100, 100, 100, 31)
+    assert described(P, F, P, F).variance_amplification == 100
+    assert described(F, P, P, P).graceful_degradation == 90
+    assert described(P, P, P, F).graceful_degradation == 60
+
+
+def test_the_sequence_curve_is_the_rate_so_far_to_the_power_of_its_length():
+    assert described(F, P).curve == (0, 25)
+    assert described(P, F, P).curve == (100, 25, 29)  # (2/3)^3 = 0.296
+
+
+def test_variance_amplification_sets_the_later_half_against_the_earlier():
+    assert described(P, F, P, P).variance_amplification == 0
+    assert described(P, F, P, P, F).variance_amplification == 88  # (2/9) / (1/4)
+    assert isinstance(described(P, P, P, F).variance_amplification, Unavailable)
+    assert isinstance(described(P).variance_amplification, Unavailable)
+
+
+def test_flips_count_neighbours_that_differ():
+    assert described(P, F, P, F).flips == 100
+    assert described(P, P, F, F).flips == 33
+    assert isinstance(described(P).flips, Unavailable)
+
+
+def test_of_exchangeable_runs_the_order_dependent_numbers_are_noise_around_a_constant():
+    # Over all orders of 4 passes in 6 runs, the mean graceful degradation is just the pass rate.
+    orders = [[i in passed for i in range(6)] for passed in combinations(range(6), 4)]
+    exact = [100 * sum(i + 1 for i in range(6) if o[i]) / 21 for o in orders]
+    assert np.mean(exact) == pytest.approx(100 * 4 / 6)
+    seen = {described(*o).graceful_degradation for o in orders}
+    assert len(seen) > 5  # the same 4 of 6, told as many different stories
+    curves = {decay_summary(o).curve.values for o in orders}
+    assert len(curves) == 1  # the unbiased curve tells one
+
+
+@given(runs_of_a_task)
+def test_descriptions_are_percentages_and_perfect_runs_get_full_marks(outcomes):
+    answer = described(*outcomes)
+    assert all(0 <= entry <= 100 for entry in answer.curve)
+    assert 0 <= answer.graceful_degradation <= 100
+    assert (answer.runs, answer.passes) == (len(outcomes), sum(outcomes))
+    assert (answer.graceful_degradation == 100) == all(outcomes)
+    assert (answer.curve[-1] == 100) == all(outcomes)
+
+
+def test_the_unbiased_curve_is_pass_hat_k_of_every_task_averaged():
+    n, c = [6, 6, 6], [6, 4, 1]
+    curve = decay_curve(n, c)
+    expected = [
+        np.mean([pass_hat_k(a, b, k) for a, b in zip(n, c, strict=True)]) for k in range(1, 7)
+    ]
+    assert curve.values == pytest.approx(expected)
+    assert (curve.tasks, curve.runs, curve.excluded_tasks) == (3, 18, 0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(suites, st.sampled_from([THIS_SUITE, TASKS_LIKE_THESE]))
+def test_curve_and_band_never_rise_and_the_curve_lies_in_its_band(tasks, scope):
+    n, c = zip(*tasks, strict=True)
+    curve = decay_curve(n, c, scope=scope)
+    assert isinstance(curve, DecayCurve)
+    for point in curve.points:
+        assert point.interval.low - 1e-12 <= point.value <= point.interval.high + 1e-12
+    for attribute in ("low", "high"):
+        ends = [getattr(bounds, attribute) for bounds in curve.band]
+        assert all(later <= earlier + 1e-12 for earlier, later in pairwise(ends))
+    assert curve.pointwise_confidence >= curve.confidence - 1e-12
+
+
+def test_a_curve_of_one_point_is_the_suite_estimate():
+    n, c = [5] * 8, [5, 5, 4, 4, 3, 2, 1, 0]
+    alone = suite_estimate(n, c, k=1, scope=TASKS_LIKE_THESE)
+    curve = decay_curve(n, c, k=1)
+    assert curve.values == (alone.value,)
+    assert curve.band[0].low == pytest.approx(alone.interval.low)
+    assert curve.pointwise_confidence == 0.95
+
+
+def test_the_band_holds_every_pointwise_interval_before_it_is_made_monotone():
+    n, c = [8] * 30, np.arange(30) % 9
+    curve = decay_curve(n, c, k=5)
+    for k, bounds in enumerate(curve.band, start=1):
+        single = suite_estimate(n, c, k=k, scope=TASKS_LIKE_THESE).interval
+        assert bounds.low <= single.low + 1e-9
+        assert bounds.high >= single.high - 1e-9
+
+
+def test_the_joint_confidence_lies_between_one_point_and_bonferroni():
+    curve = decay_curve([8] * 30, np.arange(30) % 9, k=5)
+    assert 0.95 < curve.pointwise_confidence < 1 - 0.05 / 5
+
+
+def test_the_quantile_of_the_largest_t_is_exact_where_it_is_known():
+    rng = np.random.default_rng(0)
+    for correlation in (np.eye(1), np.ones((4, 4))):
+        expected = stats.t.ppf(0.975, 10)
+        error = np.sqrt(0.05 * 0.95 / 20_000) / (2 * stats.t.pdf(expected, 10))
+        assert _largest_t(correlation, 10, 0.95, rng) == pytest.approx(expected, abs=4 * error)
+    expected = stats.norm.ppf((1 + 0.95 ** (1 / 5)) / 2)
+    error = np.sqrt(0.05 * 0.95 / 20_000) / (10 * stats.norm.pdf(expected) * 0.95 ** (4 / 5))
+    apart = _largest_t(np.eye(5), 10**6, 0.95, rng)
+    assert apart == pytest.approx(expected, abs=4 * error)
+
+
+def test_the_covariance_over_tasks_is_numpys():
+    n, c = np.full(20, 6), np.arange(20) % 7
+    values = np.stack([pass_hat_k(n, c, k) for k in range(1, 5)])
+    expected = np.cov(values, bias=True)
+    assert _task_covariance(count_cells(n, c), 4) == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_covariance_over_runs_is_that_of_runs_drawn_again():
+    n, c = np.array([6, 6, 9]), np.array([5, 2, 9])
+    cells = count_cells(n, c)
+    found = _run_covariance(cells, 4)
+    a, b = (float(x) for x in fit_cells(cells))
+    expected = np.zeros((4, 4))
+    for runs, passes in zip(n, c, strict=True):
+        p, weight = special.roots_jacobi(60, b + runs - passes - 1, a + passes - 1)
+        p, weight = (p + 1) / 2, weight / weight.sum()
+        f = np.stack(
+            [pass_hat_k(np.full(runs + 1, runs), np.arange(runs + 1), k) for k in range(1, 5)]
+        )
+        for rate, share in zip(p, weight, strict=True):
+            law = stats.binom(runs, rate).pmf(np.arange(runs + 1))
+            mean = f @ law
+            expected += share * ((f * law) @ f.T - np.outer(mean, mean))
+    assert found == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("scope", [TASKS_LIKE_THESE, THIS_SUITE])
+def test_the_band_holds_the_whole_curve(scope):
+    rng = np.random.default_rng(9)
+    repeats, tasks, runs = 120, 40, 6
+    k = np.arange(1, 6)
+    held = 0
+    for _ in range(repeats):
+        rates = rng.beta(3, 1, tasks)
+        truth = 3 / (3 + k) if scope == TASKS_LIKE_THESE else (rates[:, None] ** k).mean(0)
+        curve = decay_curve([runs] * tasks, rng.binomial(runs, rates), k=5, scope=scope)
+        held += all(v in b for v, b in zip(truth, curve.band, strict=True))
+    assert held / repeats >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / repeats)
+
+
+def test_one_tasks_band_is_its_pass_rate_to_the_power_k():
+    curve = decay_curve([10], [9], k=3)
+    rate = proportion_interval(9, 10, method="wilson")
+    assert [b.low for b in curve.band] == pytest.approx([rate.low**k for k in (1, 2, 3)])
+    assert [b.high for b in curve.band] == pytest.approx([rate.high**k for k in (1, 2, 3)])
+    assert curve.scope == THIS_SUITE
+
+
+def test_one_tasks_band_holds_an_estimate_of_zero():
+    curve = decay_curve([5], [4])
+    assert curve.values[-1] == 0
+    assert curve.band[-1].low == 0
+
+
+def test_tasks_with_too_few_runs_are_left_out_and_counted():
+    curve = decay_curve([5, 5, 2], [5, 3, 2], k=4)
+    assert (curve.tasks, curve.excluded_tasks) == (2, 1)
+    assert curve.values[0] == pytest.approx(0.8)
+
+
+def test_by_default_the_curve_ends_at_the_fewest_runs_or_ten():
+    assert len(decay_curve([4, 7, 9], [3, 7, 2]).points) == 4
+    assert len(decay_curve([40, 50], [30, 20]).points) == 10
+
+
+@pytest.mark.parametrize("c", [0, 5])
+def test_suites_that_all_pass_or_all_fail_stay_uncertain(c):
+    for scope in (THIS_SUITE, TASKS_LIKE_THESE):
+        curve = decay_curve([5] * 10, [c] * 10, scope=scope)
+        assert set(curve.values) == {c / 5}
+        assert all(bounds.width > 0 for bounds in curve.band)
+
+
+def test_the_same_seed_gives_the_same_bits():
+    n, c = [6] * 10, [6, 6, 5, 5, 4, 3, 3, 2, 1, 0]
+    assert decay_curve(n, c, rng=4) == decay_curve(n, c, rng=4)
+    assert decay_curve(n, c).seed == 0
+
+
+def test_a_million_tasks_cost_no_more_than_their_cells():
+    n = np.full(10**6, 5)
+    curve = decay_curve(n, np.arange(10**6) % 6, k=3)
+    assert curve.values[0] == pytest.approx(0.5, abs=1e-4)
+    assert curve.band[0].width < 0.01
+
+
+@pytest.mark.parametrize(
+    ("n", "c", "k", "reason"),
+    [
+        ([], [], None, "no task"),
+        ([3, 3], [1, 2], 5, "pass^5 needs"),
+        ([0, 0], [0, 0], None, "pass^1"),
+    ],
+)
+def test_a_curve_without_runs_is_unavailable(n, c, k, reason):
+    answer = decay_curve(n, c, k=k)
+    assert isinstance(answer, Unavailable)
+    assert reason in answer.reason
+
+
+def test_several_sequences_make_one_curve():
+    summary = decay_summary([[P, P, P], [P, F, P], [F, F, F]])
+    assert len(summary.sequences) == 3
+    assert summary.curve.values == pytest.approx((5 / 9, 4 / 9, 1 / 3))
+
+
+@pytest.mark.parametrize("outcomes", [[], [[P], []], [2, 1], [["x"]], [[[P]]]])
+def test_outcomes_must_be_passes_and_failures(outcomes):
+    with pytest.raises(ArgumentError, match="outcomes must be passes"):
+        decay_summary(outcomes)
+
+
+def test_impossible_options_are_refused():
+    with pytest.raises(ArgumentError, match="k must be a whole number"):
+        decay_curve([5, 5], [1, 2], k=0)
+    with pytest.raises(ArgumentError, match="scope must be one of"):
+        decay_curve([5, 5], [1, 2], scope="everything")
