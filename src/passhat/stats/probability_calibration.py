@@ -141,8 +141,8 @@ def _brier(stated: Floats, happened: Floats, bins: int, *, confidence: float) ->
     value = float(losses.mean())
     level, spread = _expected_losses(stated, happened, bins)
     # Where failures are still to come, the losses seen vary too little: the model knows better.
-    level, spread = max(value, level), max(float(losses.var(ddof=1)), spread)
-    runs = np.asarray(level * (1 - level) * losses.size / spread) if spread else np.asarray(1.0)
+    most, spread = max(value * (1 - value), level * (1 - level)), max(losses.var(ddof=1), spread)
+    runs = np.asarray(losses.size * (most / spread if spread > 0 else 1.0))
     quantile = float(special.stdtrit(losses.size - 1, (1 + confidence) / 2))
     low, high = wilson_bounds(np.asarray(value), runs, quantile)
     return Estimate(
