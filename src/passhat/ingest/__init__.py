@@ -1,1 +1,9 @@
-"""From anybody's result files to Trials."""
+"""Anybody's result files, read into Trials: one format a file, all behind `read_trials`."""
+
+from passhat.ingest.columns import ColumnMap
+from passhat.ingest.limits import Limits
+from passhat.ingest.read import Duplicates, read_trials
+from passhat.ingest.reader import Reader, Table
+from passhat.ingest.readers import READERS
+
+__all__ = ["READERS", "ColumnMap", "Duplicates", "Limits", "Reader", "Table", "read_trials"]

@@ -1,0 +1,181 @@
+"""From a reader's table to Trials: every cell checked, every fault named by file and entry."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.errors import ReadError
+from passhat.ingest.columns import ColumnMap, listed
+from passhat.ingest.document import Document
+from passhat.ingest.outcomes import is_missing, number, parse_pass_if
+from passhat.ingest.reader import Table
+from passhat.records import FEATURES, Outcome, Source, Trials
+
+_NUMBERED = re.compile(r"(.*?)(\d{1,15})")
+
+
+def assemble(document: Document, format_name: str, table: Table, mapping: ColumnMap) -> Trials:
+    """The trials of one file, checked, with the file as their source."""
+    columns: dict[str, Any] = dict(table.columns)
+    fault = _fault_of(document.name, table)
+    columns["task"] = _texts("task", columns.get("task", []), fault)
+    columns["system"] = _systems(document, columns, mapping, fault)
+    for name in ("score", *FEATURES):
+        if name in columns:
+            columns[name] = _numbers(name, columns[name], fault)
+    if mapping.pass_if is not None and format_name != "table":
+        columns["outcome"] = _apply_pass_if(mapping.pass_if, columns, fault)
+    notes = [*table.notes, *_fit_scores(columns, mapping, fault)]
+    if "seed" in columns:
+        columns["seed"] = [_whole("seed", v, i, fault) for i, v in enumerate(columns["seed"])]
+    if "trial" in columns:
+        columns["trial"] = _trial_numbers(columns, fault)
+    source = Source(
+        name=document.name, format=format_name, sha256=document.sha256, notes=tuple(notes)
+    )
+    return Trials.from_columns(_without_empty(columns), sources=(source,))
+
+
+Fault = Callable[[int, str, str], ReadError]
+
+
+def _fault_of(name: str, table: Table) -> Fault:
+    def fault(row: int, field: str, what: str) -> ReadError:
+        return ReadError(f"{name}, {table.where(row)}, field {field}: {what}")
+
+    return fault
+
+
+def _texts(name: str, values: Sequence[Any], fault: Fault) -> list[str]:
+    texts = ["" if value is None else str(value).strip() for value in values]
+    for row, text in enumerate(texts):
+        if not text:
+            raise fault(row, name, f"the {name} is missing")
+    return texts
+
+
+def _systems(
+    document: Document, columns: dict[str, Any], mapping: ColumnMap, fault: Fault
+) -> list[str]:
+    size = len(columns["task"])
+    given = columns.get("system") or [document.stem] * size
+    systems = _texts("system", given, fault)
+    if mapping.name is None:
+        return systems
+    if len(distinct := dict.fromkeys(systems)) > 1:
+        raise ReadError(
+            f"{document.name}: holds {len(distinct)} systems ({listed(distinct)}); one name, "
+            f'"{mapping.name}", would merge them'
+        )
+    return [mapping.name] * size
+
+
+def _numbers(name: str, values: Sequence[Any], fault: Fault) -> NDArray[np.float64]:
+    try:
+        numbers = np.array([number(value) for value in values], dtype=np.float64)
+    except ValueError:
+        row = next(row for row, value in enumerate(values) if not _is_number(value))
+        raise fault(row, name, f"must be a number or empty, got {values[row]!r}") from None
+    if (infinite := np.flatnonzero(np.isinf(numbers))).size:
+        raise fault(int(infinite[0]), name, "must be finite")
+    if name != "score" and (negative := np.flatnonzero(numbers < 0)).size:
+        raise fault(int(negative[0]), name, f"must be at least 0, got {numbers[negative[0]]:g}")
+    return numbers
+
+
+def _is_number(value: object) -> bool:
+    try:
+        number(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _apply_pass_if(pass_if: str, columns: dict[str, Any], fault: Fault) -> list[Outcome]:
+    """Judge anew, by the user's comparison, what the tool's own log had completed."""
+    tests = parse_pass_if(pass_if)
+    for test in tests:
+        if test.column not in columns:
+            known = listed(sorted(columns))
+            raise fault(0, test.column, f"--pass-if {pass_if!r} can use here: {known}")
+    outcomes = []
+    for row, old in enumerate(columns.get("outcome", [None] * len(columns["task"]))):
+        cells = [columns[test.column][row] for test in tests]
+        if old == Outcome.ERRORED or any(is_missing(cell) for cell in cells):
+            outcomes.append(Outcome.ERRORED)
+        else:
+            passed = all(test.holds(cell) for test, cell in zip(tests, cells, strict=True))
+            outcomes.append(Outcome(passed))
+    return outcomes
+
+
+def _fit_scores(columns: dict[str, Any], mapping: ColumnMap, fault: Fault) -> list[str]:
+    """Scores must lie in [0, 1]; others can only be judged, and then are left out."""
+    scores = columns.get("score")
+    if scores is None:
+        return []
+    outside = np.flatnonzero((scores < 0) | (scores > 1))
+    if not outside.size:
+        return []
+    if mapping.pass_if is None:
+        row = int(outside[0])
+        raise fault(
+            row,
+            "score",
+            f"must lie in [0, 1], got {scores[row]:g}; say what passes with --pass-if "
+            "'score>=...' (pass_if), or choose another score",
+        )
+    columns.pop("score")
+    return [f"scores reach beyond [0, 1]: only whether {mapping.pass_if} holds was kept"]
+
+
+def _whole(name: str, value: Any, row: int, fault: Fault) -> int | None:
+    if is_missing(value):
+        return None
+    try:
+        as_number = int(value) if isinstance(value, str) else value
+        if as_number != math.floor(as_number):
+            raise ValueError  # both faults get the message below
+        return int(as_number)
+    except (ValueError, TypeError):
+        raise fault(row, name, f"must be a whole number or empty, got {value!r}") from None
+
+
+def _trial_numbers(columns: dict[str, Any], fault: Fault) -> list[int]:
+    """Trial numbers: whole numbers as they are, "run-3" as 3, other names in order of coming."""
+    values = columns["trial"]
+    for row, value in enumerate(values):
+        if is_missing(value):
+            raise fault(row, "trial", "the trial is missing")
+    texts = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
+    parts = [_NUMBERED.fullmatch(text.strip()) for text in texts]
+    if all(parts) and len({part[1] for part in parts if part}) <= 1:
+        return [int(part[2]) for part in parts if part]
+    index: dict[tuple[str, str], dict[str, int]] = {}
+    numbers = []
+    for system, task, text in zip(columns["system"], columns["task"], texts, strict=True):
+        known = index.setdefault((system, task), {})
+        numbers.append(known.setdefault(text, len(known)))
+    return numbers
+
+
+def _without_empty(columns: dict[str, Any]) -> dict[str, Any]:
+    """Leave out columns that no row fills, but for those a table cannot be without."""
+    needed = ("system", "task", "trial", "outcome", "passed", "score")
+    return {
+        name: values
+        for name, values in columns.items()
+        if name in needed or not _all_missing(values)
+    }
+
+
+def _all_missing(values: Sequence[Any] | NDArray[np.float64]) -> bool:
+    if isinstance(values, np.ndarray):
+        return bool(np.isnan(values).all())
+    return all(is_missing(value) or value == () for value in values)

@@ -1,0 +1,148 @@
+"""Which column of a table means what: the names people use, and the user's own choice."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+
+from passhat.errors import ReadError
+
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "system": ("system", "agent", "agent_name", "agent_id", "model", "model_name", "system_name"),
+    "task": (
+        *("task", "task_id", "task_name", "instance_id", "case", "case_id", "case_name"),
+        *("test_case", "test_id", "test_name", "test", "example_id", "sample_id"),
+        *("problem", "problem_id", "question_id", "item_id", "scenario", "scenario_id"),
+    ),
+    "trial": (
+        *("trial", "trial_id", "trial_index", "trial_number", "run", "run_id", "run_index"),
+        *("run_number", "epoch", "repeat", "repetition", "rep", "attempt", "attempt_id"),
+        "iteration",
+    ),
+    "passed": (
+        *("outcome", "passed", "pass", "success", "successful", "succeeded", "resolved"),
+        *("is_resolved", "correct", "is_correct", "solved", "is_success", "verdict", "status"),
+        "result",
+    ),
+    "score": ("score", "reward", "partial_credit", "mean_score"),
+    "error": ("error", "error_kind", "error_type", "error_message", "exception", "errored"),
+    "seed": ("seed", "random_seed"),
+    "tokens": ("tokens", "total_tokens", "tokens_total", "num_tokens"),
+    "tokens_in": ("tokens_in", "input_tokens", "prompt_tokens", "total_input_tokens"),
+    "tokens_out": ("tokens_out", "output_tokens", "completion_tokens", "total_output_tokens"),
+    "cost": ("cost", "cost_usd", "total_cost", "total_cost_usd", "usd", "agent_cost"),
+    "seconds": (
+        *("seconds", "duration_s", "duration_seconds", "duration", "latency_s", "elapsed_s"),
+        *("elapsed", "wall_time_s", "runtime_s", "time_s", "duration_ms", "latency_ms"),
+        "elapsed_ms",
+    ),
+    "turns": ("turns", "turn_count", "num_turns", "n_turns", "steps", "num_steps"),
+    "tool_calls": ("tool_calls", "num_tool_calls", "n_tool_calls", "tool_call_count"),
+    "tools": ("tools",),
+    "level": ("level",),
+    "tags": ("tags", "tag", "service", "category", "domain", "suite"),
+    "started": ("started", "started_at", "start_time", "timestamp", "created_at"),
+}
+"""The names of a column in the wild, the surest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnMap:
+    """Which column, field or attribute says what, where the usual names do not.
+
+    `task` may name several columns, joined by commas. `pass_if` is a comparison such as
+    `score>=0.8`. `scorer` chooses among several scores in logs that have more than one. `name`
+    is what to call the system of files that hold only one.
+    """
+
+    task: str | None = None
+    trial: str | None = None
+    passed: str | None = None
+    score: str | None = None
+    pass_if: str | None = None
+    system: str | None = None
+    seed: str | None = None
+    error: str | None = None
+    tokens: str | None = None
+    tokens_in: str | None = None
+    tokens_out: str | None = None
+    cost: str | None = None
+    seconds: str | None = None
+    turns: str | None = None
+    tool_calls: str | None = None
+    tools: str | None = None
+    level: str | None = None
+    tags: str | None = None
+    started: str | None = None
+    scorer: str | None = None
+    name: str | None = None
+
+    def chosen(self) -> dict[str, str]:
+        """The columns the user named, by what they mean.
+
+        >>> ColumnMap(task="question", pass_if="score>=0.8").chosen()
+        {'task': 'question'}
+        """
+        return {
+            field.name: value
+            for field in fields(self)
+            if field.name in ALIASES and (value := getattr(self, field.name)) is not None
+        }
+
+
+def find_columns(names: Iterable[str], mapping: ColumnMap) -> dict[str, str]:
+    """Which column holds what: the user's choice, then the first usual name that occurs.
+
+    >>> find_columns(["Agent", "taskId", "ok"], ColumnMap(passed="ok"))
+    {'passed': 'ok', 'system': 'Agent', 'task': 'taskId'}
+    """
+    found = mapping.chosen()
+    by_usual_name: dict[str, str] = {}
+    for name in names:
+        by_usual_name.setdefault(_usual(name), name)
+    for meaning, aliases in ALIASES.items():
+        if meaning not in found:
+            for alias in aliases:
+                if alias in by_usual_name and by_usual_name[alias] not in found.values():
+                    found[meaning] = by_usual_name[alias]
+                    break
+    return found
+
+
+def is_table(names: Iterable[str], mapping: ColumnMap) -> bool:
+    """Whether these columns say the task and the outcome of each row."""
+    found = find_columns(names, mapping)
+    return "task" in found and ("passed" in found or "score" in found or bool(mapping.pass_if))
+
+
+def milliseconds(column: str) -> bool:
+    """Whether a column of durations says that it counts milliseconds."""
+    return _usual(column).endswith("_ms")
+
+
+def missing_column(name: str, meaning: str, column: str, names: Iterable[str]) -> ReadError:
+    """The error of a chosen column that the file does not have."""
+    known = [str(known) for known in names]
+    near = difflib.get_close_matches(column, known, n=1)
+    hint = f' Did you mean "{near[0]}"?' if near else ""
+    return ReadError(
+        f'{name}: has no column "{column}" for {meaning}; it has {listed(known)}.{hint}'
+    )
+
+
+def listed(names: Iterable[str], most: int = 12) -> str:
+    """Names for a message, the first few of many.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    shown = list(names)
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return ", ".join(shown[:most]) + more
+
+
+def _usual(name: str) -> str:
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
+    return re.sub(r"[\s\-.]+", "_", words).lower()

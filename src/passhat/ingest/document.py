@@ -1,0 +1,164 @@
+"""One opened input: its bytes, what kind of text they are, and what the first entry says."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO, Literal, TypeVar
+
+import msgspec
+
+from passhat.errors import ReadError
+from passhat.ingest.compressed import PIECE, ZIP_MAGIC, decompress
+from passhat.ingest.limits import Limits
+
+Kind = Literal["zip", "parquet", "xml", "json", "array", "lines", "text", "binary", "empty"]
+Value = TypeVar("Value")
+
+PARQUET_MAGIC = b"PAR1"
+COMPRESSED_SUFFIXES = (".gz", ".zst", ".zstd")
+LINES_SUFFIXES = (".jsonl", ".ndjson")
+
+# Python's json writes NaN and Infinity, which JSON does not know; inside strings they stay.
+_NOT_A_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*"|NaN|-?Infinity', re.DOTALL)
+
+
+class Document:
+    """One input. `first` is the JSON object, or the first one of an array or of JSON Lines."""
+
+    __slots__ = ("data", "first", "kind", "limits", "name", "path", "sha256")
+
+    def __init__(self, name: str, *, path: Path | None, data: bytes | None, limits: Limits) -> None:
+        self.name, self.path, self.limits = name, path, limits
+        head, self.sha256 = _head_and_hash(name, path, data, limits)
+        self.kind: Kind
+        self.first: Mapping[str, msgspec.Raw] = {}
+        if head.startswith((ZIP_MAGIC, PARQUET_MAGIC)):
+            # Both are read from their end, piece by piece: the bytes may stay where they are.
+            self.kind = "zip" if head.startswith(ZIP_MAGIC) else "parquet"
+            self.data = data or b""
+            return
+        content = path.read_bytes() if path is not None else data or b""
+        self.data = decompress(name, content, limits)
+        if self.data.startswith(b"\xef\xbb\xbf"):
+            self.data = self.data[3:]
+        lines = _bare_name(name).endswith(LINES_SUFFIXES)
+        self.kind, self.first = _look(name, self.data, lines)
+
+    @property
+    def stem(self) -> str:
+        """The file's name without folders and suffixes, for naming what the file leaves unnamed."""
+        return Path(_bare_name(self.name)).stem if self.path is not None else self.name
+
+    def stream(self) -> BinaryIO:
+        """The bytes as a file that can be sought in."""
+        return io.BytesIO(self.data) if self.path is None or self.data else self.path.open("rb")
+
+    def has(self, *keys: str) -> bool:
+        """Whether the first entry has all of these keys."""
+        return all(key in self.first for key in keys)
+
+    def decode(self, shape: type[Value]) -> Value:
+        """The whole JSON document, as far as `shape` asks for it."""
+        return decode(self.name, self.data, shape)
+
+    def lines(self, shape: type[Value]) -> Iterator[tuple[int, Value]]:
+        """Each line of JSON Lines with its number, as far as `shape` asks for it."""
+        decoder = msgspec.json.Decoder(shape)
+        for number, line in enumerate(self.data.split(b"\n"), start=1):
+            if line.strip():
+                try:
+                    yield number, decoder.decode(line)
+                except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+                    yield number, decode(f"{self.name}, line {number}", line, shape)
+
+
+def decode(name: str, data: bytes, shape: type[Value]) -> Value:
+    """JSON into `shape`; a fault names the file and the field."""
+    try:
+        return _decode(data, shape)
+    except msgspec.ValidationError as error:
+        raise ReadError(f"{name}: {error}") from error
+    except RecursionError as error:
+        raise ReadError(f"{name}: nested too deeply to be a result file") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ReadError(f"{name}: not valid JSON ({error})") from error
+
+
+def _decode(data: bytes, shape: type[Value]) -> Value:
+    try:
+        return msgspec.json.decode(data, type=shape)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        if b"NaN" not in data and b"Infinity" not in data:
+            raise
+        return msgspec.json.decode(_NOT_A_NUMBER.sub(_string_or_null, data), type=shape)
+
+
+def _string_or_null(found: re.Match[bytes]) -> bytes:
+    return found[0] if found[0].startswith(b'"') else b"null"
+
+
+def _head_and_hash(
+    name: str, path: Path | None, data: bytes | None, limits: Limits
+) -> tuple[bytes, str]:
+    if path is None:
+        content = data or b""
+        limits.check_size(name, len(content))
+        return content[:4], hashlib.sha256(content).hexdigest()
+    try:
+        limits.check_size(name, path.stat().st_size)
+        with path.open("rb") as stream:
+            head = stream.read(4)
+            stream.seek(0)
+            digest = hashlib.sha256()
+            while piece := stream.read(PIECE):
+                digest.update(piece)
+    except OSError as error:
+        raise ReadError(f"{name}: cannot be opened ({error.strerror or error})") from error
+    return head, digest.hexdigest()
+
+
+def _bare_name(name: str) -> str:
+    lowered = name.lower()
+    for suffix in COMPRESSED_SUFFIXES:
+        if lowered.endswith(suffix):
+            return name[: -len(suffix)]
+    return name
+
+
+def _look(name: str, data: bytes, lines: bool) -> tuple[Kind, Mapping[str, msgspec.Raw]]:
+    start = data[:4096].lstrip()
+    if not start:
+        return ("empty", {}) if not data.strip() else ("text", {})
+    if start.startswith(b"<"):
+        return "xml", {}
+    if start.startswith(b"[") and not lines:
+        return "array", _first_of_array(name, data)
+    if start.startswith(b"{"):
+        line, _, rest = data.lstrip().partition(b"\n")
+        entry = _object(line)
+        if entry is not None and (lines or rest.strip()):
+            return "lines", entry
+        return "json", decode(name, data, dict[str, msgspec.Raw]) if entry is None else entry
+    return ("binary" if b"\0" in data[:4096] and not _is_utf16(data) else "text"), {}
+
+
+def _is_utf16(data: bytes) -> bool:
+    return data.startswith((b"\xff\xfe", b"\xfe\xff"))
+
+
+def _first_of_array(name: str, data: bytes) -> Mapping[str, msgspec.Raw]:
+    entries = decode(name, data, list[msgspec.Raw])
+    return (_object(bytes(entries[0])) or {}) if entries else {}
+
+
+def _object(text: bytes) -> Mapping[str, msgspec.Raw] | None:
+    with contextlib.suppress(msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return _decode(text, dict[str, msgspec.Raw])
+    return None

@@ -1,0 +1,205 @@
+"""Inspect AI logs: `.eval` archives, by their summaries so that samples stay unread, and JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from passhat.errors import ReadError
+from passhat.ingest.columns import ColumnMap, listed
+from passhat.ingest.compressed import Archive
+from passhat.ingest.document import Document, decode
+from passhat.ingest.reader import Reader, Table, first_line
+from passhat.records import Outcome
+
+WORDS = {
+    **dict.fromkeys(("c", "yes", "true"), 1.0),
+    "p": 0.5,
+    **dict.fromkeys(("i", "n", "no", "false"), 0.0),
+}
+"""Inspect's own reading of score values: correct, partial, incorrect, no answer."""
+
+
+class _Score(msgspec.Struct):
+    value: Any = None
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: int = 0
+    output_tokens: int = 0
+    input_tokens_cache_write: int | None = None
+    input_tokens_cache_read: int | None = None
+    total_cost: float | None = None
+
+
+class _Failure(msgspec.Struct):
+    message: str = ""
+
+
+class _Sample(msgspec.Struct):
+    id: int | str
+    epoch: int
+    scores: dict[str, _Score] | None = None
+    model_usage: dict[str, _Usage] = msgspec.field(default_factory=dict)
+    error: str | _Failure | None = None
+    working_time: float | None = None
+    total_time: float | None = None
+    turn_count: int | None = None
+    started_at: str | None = None
+    invalidation: Any = None
+
+
+class _GenerateConfig(msgspec.Struct):
+    seed: int | None = None
+
+
+class _Spec(msgspec.Struct):
+    task: str
+    model: str
+    solver: str | None = None
+    model_generate_config: _GenerateConfig = msgspec.field(default_factory=_GenerateConfig)
+
+
+class _Header(msgspec.Struct):
+    eval: _Spec
+    status: str = "started"
+    samples: list[_Sample] | None = None
+
+
+def recognises(document: Document) -> bool:
+    """Whether it is an archive of a log, or a log in JSON."""
+    if document.kind == "json":
+        return document.has("version", "status", "eval")
+    if document.kind != "zip":
+        return False
+    with document.stream() as stream:
+        archive = Archive(document.name, stream, document.limits)
+        return "header.json" in archive or "_journal/start.json" in archive
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """The samples of a log, an epoch a trial; the first scorer unless another is chosen."""
+    if document.kind == "json":
+        header = document.decode(_Header)
+        samples: Sequence[_Sample] = header.samples or ()
+    else:
+        with document.stream() as stream:
+            archive = Archive(document.name, stream, document.limits)
+            header = _header(document.name, archive)
+            samples = _samples(document.name, archive)
+    scorer, notes = _scorer(document.name, samples, mapping.scorer)
+    if header.status != "success":
+        notes.append(f'the log\'s status is "{header.status}": {len(samples)} samples ended')
+    return Table.of_rows(_rows(header.eval, samples, scorer), notes=notes, entry="sample")
+
+
+READER = Reader(
+    name="inspect", recognises=recognises, read=read, describes="Inspect AI .eval and .json logs"
+)
+
+
+def _header(name: str, archive: Archive) -> _Header:
+    # A log whose run crashed has no header, only what was written at the start.
+    member = "header.json" if "header.json" in archive else "_journal/start.json"
+    return decode(f"{name}, {member}", archive.read(member), _Header)
+
+
+def _samples(name: str, archive: Archive) -> list[_Sample]:
+    """By the summary of all samples; else by the journal, and one by one what it lacks."""
+    if "summaries.json" in archive:
+        return decode(f"{name}, summaries.json", archive.read("summaries.json"), list[_Sample])
+    samples: dict[str, _Sample] = {}
+    for member in archive.names("_journal/summaries/"):
+        for sample in decode(f"{name}, {member}", archive.read(member), list[_Sample]):
+            samples[f"samples/{sample.id}_epoch_{sample.epoch}.json"] = sample
+    for member in archive.names("samples/"):
+        if member not in samples:
+            samples[member] = decode(f"{name}, {member}", archive.read(member), _Sample)
+    return list(samples.values())
+
+
+def _scorer(
+    name: str, samples: Iterable[_Sample], chosen: str | None
+) -> tuple[tuple[str, str | None], list[str]]:
+    """The scorer to read, as its name and, for a score of several parts, the part."""
+    known = dict.fromkeys(part for sample in samples for part in _parts(sample.scores or {}))
+    shown = [scorer if part is None else f"{scorer}.{part}" for scorer, part in known]
+    if not known:
+        return ("", None), []
+    if chosen is not None:
+        if chosen not in shown:
+            raise ReadError(f'{name}: has no scorer "{chosen}"; it has {listed(shown)}')
+        return list(known)[shown.index(chosen)], []
+    notes = []
+    if len(known) > 1:
+        notes.append(f'scorer "{shown[0]}" was read; the log also has {listed(shown[1:])}')
+    return next(iter(known)), notes
+
+
+def _parts(scores: Mapping[str, _Score]) -> Iterator[tuple[str, str | None]]:
+    for scorer, score in scores.items():
+        if isinstance(score.value, dict):
+            yield from ((scorer, str(key)) for key in score.value)
+        else:
+            yield scorer, None
+
+
+def _rows(
+    spec: _Spec, samples: Iterable[_Sample], scorer: tuple[str, str | None]
+) -> Iterator[dict[str, Any]]:
+    system = f"{spec.model} ({spec.solver})" if spec.solver else spec.model
+    for sample in samples:
+        usage = sample.model_usage.values()
+        costs = [use.total_cost for use in usage if use.total_cost is not None]
+        yield {
+            "system": system,
+            "task": f"{spec.task}/{sample.id}",
+            "trial": sample.epoch,
+            "seed": spec.model_generate_config.seed,
+            "tokens_in": sum(map(_tokens_in, usage)) if usage else None,
+            "tokens_out": sum(use.output_tokens for use in usage) if usage else None,
+            "cost": sum(costs) if costs else None,
+            # Without the waits that the run's own concurrency causes.
+            "seconds": sample.total_time if sample.working_time is None else sample.working_time,
+            "turns": sample.turn_count,
+            "started": sample.started_at,
+            **_ending(sample, scorer),
+        }
+
+
+def _tokens_in(use: _Usage) -> int:
+    cached = (use.input_tokens_cache_read or 0) + (use.input_tokens_cache_write or 0)
+    return use.input_tokens + cached
+
+
+def _ending(sample: _Sample, scorer: tuple[str, str | None]) -> dict[str, Any]:
+    error = sample.error.message if isinstance(sample.error, _Failure) else sample.error
+    value = _value((sample.scores or {}).get(scorer[0]), scorer[1])
+    if sample.invalidation is not None:
+        return {"outcome": Outcome.ERRORED, "error": "invalidated"}
+    if value is None:
+        return {"outcome": Outcome.ERRORED, "error": first_line(error) or "not scored"}
+    return {"outcome": Outcome(value >= 1), "score": value, "error": first_line(error)}
+
+
+def _value(score: _Score | None, part: str | None) -> float | None:
+    """Inspect's value_to_float; None for what was not scored."""
+    value = score.value if score is not None else None
+    if part is not None:
+        value = value.get(part) if isinstance(value, dict) else None
+    if isinstance(value, str):
+        word = WORDS.get(value.strip().lower())
+        return word if word is not None else _parsed(value)
+    if isinstance(value, (int, float)) and not math.isnan(value):
+        return float(value)
+    return None
+
+
+def _parsed(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,171 @@
+"""promptfoo results, JSON and JSON Lines. Repeats carry no number: they are matched by test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from passhat.ingest.columns import ColumnMap
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Table, first_line
+from passhat.records import Outcome
+
+ERROR_REASON = 2
+"""promptfoo's `failureReason` of a provider or grader that broke; 1 is a failed assertion."""
+
+
+class _Provider(msgspec.Struct):
+    id: str = ""
+    label: str | None = None
+
+
+class _TokenUsage(msgspec.Struct):
+    prompt: float | None = None
+    completion: float | None = None
+
+
+class _Response(msgspec.Struct):
+    cached: bool | None = None
+
+
+class _TestCase(msgspec.Struct):
+    description: str | None = None
+    vars: dict[str, Any] | None = None
+    asserts: msgspec.Raw = msgspec.field(name="assert", default=msgspec.Raw(b""))
+
+
+class _Prompt(msgspec.Struct):
+    label: str | None = None
+    raw: str = ""
+
+
+class _Result(msgspec.Struct, rename="camel"):
+    success: bool
+    score: float | None = None
+    provider: _Provider | str | None = None
+    prompt_id: str = ""
+    prompt: _Prompt = msgspec.field(default_factory=_Prompt)
+    vars: dict[str, Any] | None = None
+    test_case: _TestCase = msgspec.field(default_factory=_TestCase)
+    failure_reason: int | None = None
+    grading_result: msgspec.Raw = msgspec.field(default=msgspec.Raw(b"null"))
+    error: str | None = None
+    latency_ms: float | None = None
+    cost: float | None = None
+    token_usage: _TokenUsage | None = None
+    response: _Response | None = None
+
+
+class _Results(msgspec.Struct):
+    results: list[_Result]
+
+
+class _File(msgspec.Struct):
+    results: _Results
+
+
+def recognises(document: Document) -> bool:
+    """Whether it is an evaluation with its results, or lines of results."""
+    if document.kind == "lines":
+        return document.has("gradingResult", "promptIdx", "success")
+    return (
+        document.kind == "json"
+        and document.has("results")
+        and (document.has("evalId") or b'"promptIdx"' in document.data[:200_000])
+    )
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial a result; a system is a provider (with its prompt where there are several)."""
+    if document.kind == "lines":
+        results = [result for _, result in document.lines(_Result)]
+    else:
+        results = document.decode(_File).results.results
+    notes = []
+    if cached := sum(bool(result.response and result.response.cached) for result in results):
+        notes.append(f"{cached} results came from promptfoo's cache: repeats of one answer")
+    return Table.of_rows(_rows(results), notes=notes, entry="result")
+
+
+READER = Reader(
+    name="promptfoo", recognises=recognises, read=read, describes="promptfoo JSON or JSON Lines"
+)
+
+
+def _rows(results: Sequence[_Result]) -> Iterator[dict[str, Any]]:
+    systems = _systems(results)
+    names = _task_names([_identity(result) for result in results])
+    for result in results:
+        usage = result.token_usage or _TokenUsage()
+        yield {
+            "system": systems[_provider(result), result.prompt_id],
+            "task": names[_identity(result)],
+            "outcome": _outcome(result),
+            "score": result.score,
+            "tokens_in": usage.prompt,
+            "tokens_out": usage.completion,
+            "cost": result.cost,
+            "seconds": None if result.latency_ms is None else result.latency_ms / 1000,
+            "error": first_line(result.error) if _broke(result) else None,
+        }
+
+
+def _provider(result: _Result) -> str:
+    provider = result.provider
+    if isinstance(provider, _Provider):
+        return provider.label or provider.id
+    return provider or "system"
+
+
+def _systems(results: Iterable[_Result]) -> Mapping[tuple[str, str], str]:
+    prompts = {(_provider(result), result.prompt_id): result.prompt for result in results}
+    several = len({prompt_id for _, prompt_id in prompts}) > 1
+    return {
+        key: f"{key[0]} [{prompt.label or prompt.raw}]" if several else key[0]
+        for key, prompt in prompts.items()
+    }
+
+
+Identity = tuple[str, str, bytes]
+
+
+def _identity(result: _Result) -> Identity:
+    """What makes a test the same test: its description, variables and assertions."""
+    case = result.test_case
+    given = case.vars if case.vars is not None else result.vars or {}
+    named = ", ".join(f"{key}={value}" for key, value in given.items())
+    return case.description or "", named, bytes(case.asserts)
+
+
+def _task_names(identities: Iterable[Identity]) -> Mapping[Identity, str]:
+    """The description where it is enough, with the variables where it is not."""
+    distinct = list(dict.fromkeys(identities))
+    for render in (_described, _with_variables):
+        names = [render(identity) for identity in distinct]
+        if len(set(names)) == len(names):
+            return dict(zip(distinct, names, strict=True))
+    return {
+        identity: f"{_with_variables(identity)} #{index}"
+        for index, identity in enumerate(distinct, start=1)
+    }
+
+
+def _described(identity: Identity) -> str:
+    return identity[0] or identity[1] or "test"
+
+
+def _with_variables(identity: Identity) -> str:
+    return f"{identity[0]} ({identity[1]})" if identity[0] else identity[1] or "test"
+
+
+def _broke(result: _Result) -> bool:
+    if result.failure_reason is not None:
+        return result.failure_reason == ERROR_REASON
+    # Before failureReason existed, a broken result had an error and nothing graded.
+    return bool(result.error) and bytes(result.grading_result) == b"null"
+
+
+def _outcome(result: _Result) -> Outcome:
+    return Outcome.ERRORED if _broke(result) else Outcome(result.success)

@@ -1,0 +1,74 @@
+"""tau-bench results: a JSON array with a task, a trial and a reward each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from passhat.ingest.columns import ColumnMap
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Table, first_line
+from passhat.records import Outcome
+
+SUCCESS = 1 - 1e-6
+"""The reward from which tau-bench counts a success."""
+
+
+class _Function(msgspec.Struct):
+    name: str = ""
+
+
+class _ToolCall(msgspec.Struct):
+    function: _Function = msgspec.field(default_factory=_Function)
+
+
+class _Message(msgspec.Struct):
+    role: str = ""
+    tool_calls: list[_ToolCall] | None = None
+
+
+class _Info(msgspec.Struct):
+    error: str | None = None
+
+
+class _Run(msgspec.Struct):
+    task_id: int | str
+    reward: float
+    trial: int = 0
+    info: _Info | None = None
+    traj: list[_Message] | None = None
+
+
+def recognises(document: Document) -> bool:
+    """Whether each entry has a reward and the trajectory it was given for."""
+    return document.kind == "array" and document.has("task_id", "reward", "traj")
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial an entry; a run that broke has an error in place of a conversation."""
+    runs = document.decode(list[_Run])
+    return Table.of_rows(_rows(runs))
+
+
+READER = Reader(
+    name="tau-bench", recognises=recognises, read=read, describes="tau-bench result files"
+)
+
+
+def _rows(runs: list[_Run]) -> Iterator[dict[str, Any]]:
+    for run in runs:
+        messages = run.traj or []
+        calls = [call.function.name for message in messages for call in message.tool_calls or ()]
+        error = first_line(run.info.error if run.info else None)
+        yield {
+            "task": run.task_id,
+            "trial": run.trial,
+            "outcome": Outcome.ERRORED if error else Outcome(run.reward >= SUCCESS),
+            "score": run.reward,
+            "turns": sum(message.role == "assistant" for message in messages),
+            "tool_calls": len(calls),
+            "tools": tuple(dict.fromkeys(calls)),
+            "error": error,
+        }

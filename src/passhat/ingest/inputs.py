@@ -1,0 +1,109 @@
+"""From what the user names (files, folders, globs, `-`, bytes) to opened documents."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from passhat.errors import ReadError
+from passhat.ingest.columns import listed
+from passhat.ingest.document import COMPRESSED_SUFFIXES, Document
+from passhat.ingest.limits import Limits
+from passhat.ingest.reader import Reader
+
+Input = str | os.PathLike[str] | bytes
+Recognise = Callable[[Document], Reader]
+Known = tuple[Document, Reader]
+Item = TypeVar("Item")
+
+STDIN = "-"
+RESULT_SUFFIXES = (".eval", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".xml")
+"""What is looked at in a folder; a file named by itself may be called anything."""
+
+
+def as_inputs(given: Input | Sequence[Input]) -> list[Input]:
+    """One input or several, as a list."""
+    return [given] if isinstance(given, (str, bytes, os.PathLike)) else list(given)
+
+
+def open_input(given: Input, recognise: Recognise, limits: Limits) -> Iterator[Known]:
+    """Each document behind one input, with the reader that knows it."""
+    if isinstance(given, bytes) or given == STDIN:
+        yield _handed_in(given, recognise, limits)
+        return
+    for path in find_paths(given):
+        if path.is_dir():
+            yield from _open_folder(path, recognise, limits)
+        else:
+            document = Document(str(path), path=path, data=None, limits=limits)
+            yield document, recognise(document)
+
+
+def find_paths(given: str | os.PathLike[str]) -> list[Path]:
+    """The path itself where it exists; else what it matches as a glob, sorted."""
+    path = Path(given)
+    if path.exists():
+        return [path]
+    matches = sorted(glob.iglob(os.fspath(given), recursive=True))  # noqa: PTH207 # absolute too
+    if not matches:
+        raise ReadError(f"{given}: no such file or folder, and nothing matches it as a pattern")
+    return [Path(match) for match in matches]
+
+
+def read_stdin(limits: Limits) -> bytes:
+    """All of standard input, refused beyond the limit."""
+    data = sys.stdin.buffer.read(limits.max_bytes + 1)
+    limits.check_size("standard input", len(data))
+    return data
+
+
+def _handed_in(given: Input, recognise: Recognise, limits: Limits) -> Known:
+    data = given if isinstance(given, bytes) else read_stdin(limits)
+    name = "input" if isinstance(given, bytes) else "stdin"
+    document = Document(name, path=None, data=data, limits=limits)
+    return document, recognise(document)
+
+
+def _open_folder(folder: Path, recognise: Recognise, limits: Limits) -> Iterator[Known]:
+    skipped: list[str] = []
+    count = 0
+    for known in _walk(folder, recognise, limits, skipped, depth=1):
+        count += 1
+        limits.check_members(str(folder), count + len(skipped))
+        yield known
+    if not count:
+        tried = f"; looked at {listed(skipped)}" if skipped else f" ({', '.join(RESULT_SUFFIXES)})"
+        raise ReadError(f"{folder}: holds no result file that a reader knows{tried}")
+
+
+def _walk(
+    folder: Path, recognise: Recognise, limits: Limits, skipped: list[str], depth: int
+) -> Iterator[Known]:
+    if depth > limits.max_depth:
+        raise ReadError(f"{folder}: deeper than max_depth = {limits.max_depth} folders")
+    entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    covered = False
+    for path in entries:
+        if path.is_file() and _looks_like_results(path):
+            document = Document(str(path), path=path, data=None, limits=limits)
+            try:
+                reader = recognise(document)
+            except ReadError:
+                skipped.append(str(path.relative_to(folder)))
+                continue
+            covered = covered or reader.covers_subfolders
+            yield document, reader
+    for path in entries:
+        if path.is_dir() and not path.is_symlink() and not covered:
+            yield from _walk(path, recognise, limits, skipped, depth + 1)
+
+
+def _looks_like_results(path: Path) -> bool:
+    name = path.name.lower()
+    for suffix in COMPRESSED_SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name.endswith(RESULT_SUFFIXES)

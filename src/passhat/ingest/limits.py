@@ -1,0 +1,52 @@
+"""How much a result file may hold before it is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from passhat.errors import ArgumentError, ReadError
+
+FREE_BYTES = 32 * 2**20
+"""Below this size no expansion is suspicious, however well it was compressed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds on what is read; a file beyond one is refused with the bound's name.
+
+    >>> Limits(max_ratio=1000).max_members
+    100000
+    """
+
+    max_bytes: int = 4 * 2**30
+    max_ratio: int = 250
+    max_members: int = 100_000
+    max_depth: int = 16
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, int) or value < 1:
+                raise ArgumentError(field.name, "must be a whole number of at least 1", value)
+
+    def check_size(self, name: str, size: int, compressed: int | None = None) -> None:
+        """Refuse `size` bytes, or `size` bytes that came out of `compressed` ones."""
+        if size > self.max_bytes:
+            raise ReadError(
+                f"{name}: holds {size:,} bytes or more, above max_bytes = {self.max_bytes:,}; "
+                "read it in parts, or pass limits=Limits(max_bytes=...)"
+            )
+        if compressed is not None and size > FREE_BYTES and size > self.max_ratio * compressed:
+            raise ReadError(
+                f"{name}: {compressed:,} bytes expand to {size:,} or more, above max_ratio = "
+                f"{self.max_ratio}: it may be a decompression bomb; if you trust it, pass "
+                "limits=Limits(max_ratio=...)"
+            )
+
+    def check_members(self, name: str, count: int) -> None:
+        """Refuse an archive or folder of more than `max_members` files."""
+        if count > self.max_members:
+            raise ReadError(
+                f"{name}: holds more than max_members = {self.max_members:,} files; name fewer, "
+                "or pass limits=Limits(max_members=...)"
+            )

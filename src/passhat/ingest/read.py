@@ -1,0 +1,186 @@
+"""Anybody's result files into one table of trials."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from passhat.errors import ArgumentError, ReadError
+from passhat.ingest.assemble import assemble
+from passhat.ingest.columns import ColumnMap, listed
+from passhat.ingest.document import Document
+from passhat.ingest.formats import tables
+from passhat.ingest.inputs import Input, Recognise, as_inputs, open_input
+from passhat.ingest.limits import Limits
+from passhat.ingest.reader import Reader
+from passhat.ingest.readers import READERS
+from passhat.records import Source, Trials
+
+Duplicates = Literal["error", "keep", "last"]
+
+_TABULAR = ("text", "lines", "array", "json", "parquet")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Part:
+    """What one file gave; `numbered` where the file itself numbers its trials."""
+
+    trials: Trials
+    given: int
+    numbered: bool
+
+
+def read_trials(
+    source: Input | Sequence[Input],
+    *,
+    format: str | None = None,  # noqa: A002 # the word users know
+    mapping: ColumnMap | None = None,
+    duplicates: Duplicates = "error",
+    limits: Limits | None = None,
+) -> Trials:
+    r"""The trials in files, folders, globs, bytes or standard input (`-`), whoever wrote them.
+
+    >>> trials = read_trials(b"task,trial,passed\nrefund,1,yes\nrefund,2,no\n")
+    >>> trials.tally().passed.tolist(), trials.tally().failed.tolist()
+    ([1], [1])
+    """
+    if duplicates not in ("error", "keep", "last"):
+        raise ArgumentError("duplicates", "must be error, keep or last", duplicates)
+    mapping, limits = mapping or ColumnMap(), limits or Limits()
+    parts: list[_Part] = []
+    for given, input_ in enumerate(as_inputs(source)):
+        for document, reader in open_input(input_, _recogniser(format, mapping), limits):
+            table = reader.read(document, mapping)
+            if len(table):
+                trials = assemble(document, reader.name, table, mapping)
+                numbered = "trial" in table.columns
+                parts.append(_Part(trials=trials, given=given, numbered=numbered))
+    if not parts:
+        raise ReadError(f"{listed(map(str, as_inputs(source)))}: holds no trial")
+    parts = _without_copies(parts, duplicates)
+    trials = _number(Trials.concat([part.trials for part in parts]), parts)
+    return _settle_duplicates(replace(trials, sources=_sources(parts)), duplicates)
+
+
+def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
+    def recognise(document: Document) -> Reader:
+        if format_name is not None:
+            return _named(format_name)
+        return _recognise(document, mapping)
+
+    return recognise
+
+
+def _named(name: str) -> Reader:
+    if name in READERS:
+        return READERS[name]
+    near = difflib.get_close_matches(name, READERS, n=1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    raise ArgumentError("format", f"must be one of {', '.join(READERS)}{hint}", name)
+
+
+def _recognise(document: Document, mapping: ColumnMap) -> Reader:
+    if document.kind == "empty":
+        raise ReadError(f"{document.name}: is empty")
+    if mapping.chosen() and document.kind in _TABULAR:
+        return _chosen_columns(document, mapping)
+    for reader in READERS.values():
+        if reader.recognises(document):
+            return reader
+    if mapping.pass_if and document.kind in _TABULAR:
+        return tables.READER
+    raise _unknown(document)
+
+
+def _chosen_columns(document: Document, mapping: ColumnMap) -> Reader:
+    """The user named columns: spans keep their own reader, all else is a table."""
+    spans = READERS.get("otel")
+    if spans is not None and spans.recognises(document):
+        return spans
+    return tables.READER
+
+
+def _unknown(document: Document) -> ReadError:
+    tried = ", ".join(READERS)
+    names = tables.column_names(document)
+    has = f" It has the columns {listed(names)}." if names else ""
+    return ReadError(
+        f"{document.name}: no reader knows this file (tried {tried}).{has} Name the columns of a "
+        "table with --task, --pass or --score, --trial and --system, or the tool with --format"
+    )
+
+
+def _without_copies(parts: list[_Part], duplicates: Duplicates) -> list[_Part]:
+    """Files that number no trials and say exactly the same are likely one run, given twice."""
+    if len(parts) == 1 or duplicates == "keep":
+        return parts
+    kept: dict[str, _Part] = {}
+    for part in parts:
+        key = _fingerprint(part) if not part.numbered else part.trials.sources[0].name
+        earlier = kept.get(key)
+        if earlier is not None and not part.numbered and duplicates == "error":
+            raise ReadError(
+                f"{part.trials.sources[0].name}: says the same as "
+                f"{earlier.trials.sources[0].name}, trial for trial; leave one out, or pass "
+                "--duplicates keep if two runs did end alike"
+            )
+        kept[key] = part
+    return list(kept.values())
+
+
+def _fingerprint(part: _Part) -> str:
+    digest = hashlib.sha256()
+    for name, values in part.trials.to_columns().items():
+        digest.update(f"{name}={values}".encode())
+    return digest.hexdigest()
+
+
+def _number(trials: Trials, parts: Sequence[_Part]) -> Trials:
+    """Number the trials of files that do not, on from file to file."""
+    if len(parts) == 1 or all(part.numbered for part in parts):
+        return trials
+    unnumbered = np.concatenate([np.full(len(part.trials), not part.numbered) for part in parts])
+    return trials.renumbered(unnumbered)
+
+
+def _settle_duplicates(trials: Trials, duplicates: Duplicates) -> Trials:
+    twice = trials.duplicates()
+    if not twice:
+        return trials
+    if duplicates == "keep":
+        return trials.renumbered()
+    if duplicates == "last":
+        return trials.take(trials.last_of_each())
+    shown = [f"{system} / {task} / trial {trial}" for system, task, trial in twice]
+    raise ReadError(
+        f"{listed((source.name for source in trials.sources), 3)}: {len(twice)} trials occur more "
+        f"than once: {listed(shown, 5)}. Pass --duplicates last to keep the last of each, or "
+        "--duplicates keep if they are different runs"
+    )
+
+
+def _sources(parts: Sequence[_Part]) -> tuple[Source, ...]:
+    """One source for each input and format: the files of a folder count as one."""
+    groups: dict[tuple[int, str], list[Source]] = {}
+    for part in parts:
+        for source in part.trials.sources:
+            groups.setdefault((part.given, source.format), []).append(source)
+    return tuple(_merged(group) for group in groups.values())
+
+
+def _merged(group: Sequence[Source]) -> Source:
+    if len(group) == 1:
+        return group[0]
+    joined = "\n".join(source.sha256 for source in group)
+    notes = dict.fromkeys(note for source in group for note in source.notes)
+    return Source(
+        name=f"{group[0].name} and {len(group) - 1} more files",
+        format=group[0].format,
+        sha256=hashlib.sha256(joined.encode()).hexdigest(),
+        notes=tuple(notes),
+    )

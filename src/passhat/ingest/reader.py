@@ -1,0 +1,81 @@
+"""What a reader is handed and what it gives: one opened document in, rows of trials out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from passhat.ingest.columns import ColumnMap
+from passhat.ingest.document import Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Table:
+    """The trials of one file, by column; the names are those of a Trial, and `passed`.
+
+    `entry` and `numbers` say what a row is called in the file, for messages: "line 7".
+    Without a `trial` column, trials are numbered as they come, over all files read together.
+    """
+
+    columns: Mapping[str, Sequence[Any]]
+    notes: tuple[str, ...] = ()
+    entry: str = "entry"
+    numbers: Sequence[int] | None = None
+
+    @classmethod
+    def of_rows(
+        cls,
+        rows: Iterable[Mapping[str, Any]],
+        *,
+        notes: Iterable[str] = (),
+        entry: str = "entry",
+        numbers: Sequence[int] | None = None,
+    ) -> Table:
+        """A table of rows that may each lack some of the columns."""
+        rows = list(rows)
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        return cls(columns=columns, notes=tuple(notes), entry=entry, numbers=numbers)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def where(self, row: int) -> str:
+        """How the file's owner would find this row."""
+        return f"{self.entry} {row if self.numbers is None else self.numbers[row]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """A format: how to recognise it by its content, and how to read it."""
+
+    name: str
+    recognises: Callable[[Document], bool]
+    read: Callable[[Document, ColumnMap], Table]
+    covers_subfolders: bool = False
+    describes: str = field(default="", compare=False)
+
+
+def seconds_between(start: str | None, end: str | None) -> float | None:
+    """The seconds from one ISO 8601 time to another, where both are known.
+
+    >>> seconds_between("2026-01-01T00:00:00Z", "2026-01-01T00:01:30Z")
+    90.0
+    """
+    if not start or not end:
+        return None
+    try:
+        return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+    except (ValueError, TypeError):  # not a time, or only one of them has a zone
+        return None
+
+
+def first_line(text: str | None, most: int = 200) -> str | None:
+    r"""The first line of an error text: what is kept of it.
+
+    >>> first_line("RuntimeError: boom\n  at line 3")
+    'RuntimeError: boom'
+    """
+    return text.strip().partition("\n")[0][:most] or None if text else None
