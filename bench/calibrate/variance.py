@@ -28,9 +28,9 @@ SHAPES = ((1.0, 1.0), (3.0, 1.0), (8.0, 1.0), (0.3, 0.3), (4.0, 4.0))
 def tables(*, quick: bool = False) -> list[Table]:
     """Every table of this module; `quick` for a glance of some seconds."""
     return [
-        _icc_coverage(100 if quick else 2000),
+        _icc_coverage(100 if quick else 1000),
         _decay_coverage(20 if quick else 300),
-        _seed_coverage(100 if quick else 2000),
+        _seed_coverage(100 if quick else 1000),
         _chain_coverage(200 if quick else 4000),
         _planned_power(500 if quick else 10_000),
         _calibration_coverage(50 if quick else 1000),

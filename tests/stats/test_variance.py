@@ -148,6 +148,22 @@ def test_tasks_that_always_repeat_themselves_are_all_skill_without_an_interval()
     assert "no task varied" in answer.notes[0]
 
 
+def test_luck_seen_in_a_single_task_leaves_the_icc_open_upward():
+    answer = icc([5] * 10, [5, 5, 5, 5, 5, 0, 0, 0, 0, 3])
+    assert answer.interval.high == 1
+    assert answer.interval.low < icc([5] * 10, [5] * 5 + [0] * 4 + [3], method="F").interval.low
+
+
+def test_a_single_failure_in_the_whole_suite_says_nothing_of_the_icc():
+    assert icc([5] * 10, [5] * 9 + [4]).interval == Interval(0, 1)
+
+
+def test_two_tasks_bound_the_icc_only_by_their_luck():
+    answer = icc([10, 10], [9, 3])
+    assert answer.interval.low == 0
+    assert answer.value in answer.interval
+
+
 def test_identical_tasks_are_all_luck():
     answer = icc([10] * 6, [5] * 6)
     assert answer.value == 0
@@ -200,7 +216,9 @@ def test_spearman_brown_predicts_the_correlation_of_two_halves():
     assert seen == pytest.approx(spearman_brown(0.5, 5), abs=4 * (1 - seen**2) / np.sqrt(20_000))
 
 
-@pytest.mark.parametrize(("shape", "share"), [((1, 1), 1 / 3), ((4, 4), 1 / 9), ((0.5, 0.5), 0.5)])
+@pytest.mark.parametrize(
+    ("shape", "share"), [((1, 1), 1 / 3), ((4, 4), 1 / 9), ((0.3, 0.3), 0.625)]
+)
 def test_the_icc_interval_covers(shape, share):
     rng = np.random.default_rng(3)
     repeats = 400

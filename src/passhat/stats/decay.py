@@ -45,9 +45,14 @@ Flags = NDArray[np.bool_]
 class SequenceDecay:
     """What mcptest's documentation says of one task's runs, in the order they were made.
 
-    Percentages, cut to whole numbers. All of them depend on the order of the runs; where runs are
-    exchangeable (nothing but chance tells the third from the seventh) the order says nothing, the
-    variance amplification measures noise, and `DecayCurve` is what to read.
+    Whole percentages, rounded down. `curve` is (passes so far / runs so far)^(runs so far);
+    `graceful_degradation` the share of passes where run i weighs i; `variance_amplification` the
+    variance of the later half against that of the earlier; `flips` the share of neighbours that
+    differ (the documentation's P F P F = 100 fits both readings of amplification).
+
+    All of them depend on the order of the runs. Where runs are exchangeable, so that nothing but
+    chance tells the third from the seventh, the order says nothing, amplification is noise around
+    100 whatever the agent, and `DecayCurve` is what to read.
     """
 
     curve: tuple[int, ...]

@@ -104,8 +104,9 @@ def plan_suite(
 ) -> SuitePlan:
     """What `tasks` x `runs` can show of a mean, and what a target half-width would take.
 
-    `variance` is that of a single run's score and `icc` the share of it that the task explains
-    (both from `variance_components` and `icc`); `cost_ratio` is what a new task costs, in runs.
+    `variance` is that of a single run's score and `icc` the share of it that the task explains:
+    guesses, or as observed (`split.total` and `split.icc.value` of `variance_components`).
+    `cost_ratio` is what a new task costs, in runs.
 
     >>> plan = plan_suite(tasks=50, runs=5, variance=0.25, icc=0.4, half_width=0.1, cost_ratio=6)
     >>> round(plan.this_suite, 3), round(plan.tasks_like_these, 3), round(plan.floor, 3)

@@ -32,7 +32,7 @@ class VarianceComponents:
 
     between: float
     within: float
-    luck: Estimate
+    icc: Estimate
     mean: float
     effective_runs: float
     tasks: int
@@ -43,6 +43,11 @@ class VarianceComponents:
     @property
     def total(self) -> float:
         return self.between + self.within
+
+    @property
+    def luck(self) -> Estimate:
+        """The share of the variance that repetition alone makes: 1 - ICC."""
+        return _complement(self.icc)
 
 
 def variance_components(
@@ -59,14 +64,14 @@ def variance_components(
     >>> variance_components([1, 1], [1, 0])
     Unavailable(reason='one run per task cannot tell skill from luck: run each task at least twice')
     """
+    level = confidence_level(confidence)
     table = _anova(n, total, squares)
     if isinstance(table, Unavailable):
         return table
-    correlation = _icc_of(table, method=WIDENED_F, confidence=confidence_level(confidence))
     return VarianceComponents(
         between=max(0.0, table.between),
         within=table.within,
-        luck=_complement(correlation),
+        icc=_icc_of(table, method=WIDENED_F, confidence=level),
         mean=table.mean,
         effective_runs=table.n0,
         tasks=table.tasks,
@@ -236,8 +241,9 @@ def _log_f_interval(table: _Anova, *, widened: bool, confidence: float) -> tuple
 def _jackknife_errors(table: _Anova) -> tuple[float, float]:
     """The jackknife standard errors of log F over tasks (Arvesen 1969), downward and upward.
 
-    Where all of a variance hangs on one task, leaving that task out sends log F to infinity:
-    the error on that side is infinite, and on the other the F interval is left alone.
+    Where all of a variance hangs on one task, leaving that task out sends log F to infinity, and
+    so is the error on that side. On the other, the luck of a single task that ever varied is a
+    Poisson count of one, whose log has variance 1 (2 / (T - 1) is that of the log between tasks).
     """
     tasks = table.tasks
     runs = table.n.sum() - table.n
@@ -249,8 +255,10 @@ def _jackknife_errors(table: _Anova) -> tuple[float, float]:
     floor = _ROUNDING * table.runs
     lost_between = tasks < 3 or bool((between <= floor).any())
     lost_inside = bool((freedom <= 0).any() or (inside <= floor).any())
-    if lost_between or lost_inside:
-        return (np.inf if lost_between else 0.0), (np.inf if lost_inside else 0.0)
+    if lost_between:
+        return np.inf, np.inf if lost_inside else 0.0
+    if lost_inside:
+        return float(np.sqrt(1 + 2 / (tasks - 1))), np.inf
     log_f = np.log(between / (tasks - 2) * freedom / inside)
     error = float(np.sqrt((tasks - 1) / tasks * ((log_f - log_f.mean()) ** 2).sum()))
     return error, error
