@@ -10,6 +10,30 @@ from passhat.records.budget import Budget
 
 Level = Literal["function", "task", "system"]
 
+TARGETS = {
+    "answer": "answer",
+    "tool_calls": "tool_calls",
+    "tool_names": "tool_names",
+    "tokens": "tokens",
+    "cost": "cost",
+    "seconds": "seconds",
+    "turns": "turns",
+    "stop_reason": "stop_reason",
+    "exit_code": "exit_code",
+    "stderr": "stderr",
+    "files": "files",
+    "reported": "reported",
+    "score": "score",
+    # What other tools call the same.
+    "duration_ms": "duration_ms",
+    "final_answer": "answer",
+    "final_text": "answer",
+    "output": "answer",
+    "response": "answer",
+    "text": "answer",
+}
+"""The first words of the paths an expectation may speak about, and what each stands for."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:

@@ -8,7 +8,9 @@ from typing import Annotated, Any, Self
 from pydantic import AliasChoices, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from passhat.records.task import TARGETS
 from passhat.suite.fields import Argv, Count, Seconds, Share, Short, Strict, Texts
+from passhat.suite.problems import did_you_mean
 
 
 def _spelled(*names: str, **options: Any) -> Any:
@@ -197,6 +199,15 @@ class ExpectModel(MatcherModel):
     """Its share of the credit."""
     message: str | None = None
     """What to say when it does not hold."""
+
+    @field_validator("target")
+    @classmethod
+    def _is_target(cls, value: str) -> str:
+        root = re.split(r"[.\[]", value.removeprefix("conversation."), maxsplit=1)[0]
+        if root not in TARGETS:
+            hint = did_you_mean(root, TARGETS)
+            raise PydanticCustomError("target", "is no target. {hint}", {"hint": hint})
+        return value
 
     @model_validator(mode="after")
     def _one_matcher(self) -> Self:

@@ -1,0 +1,76 @@
+"""Regular expressions that cannot hang a run."""
+
+from __future__ import annotations
+
+import functools
+import re
+import subprocess
+import sys
+
+from passhat.errors import GraderError
+
+MAX_STEPS = 10**8
+"""What a search may cost here, by the bound below; beyond it, it runs where it can be stopped."""
+
+TIMEOUT = 2.0
+
+ATOMS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+REPEATS = re.compile(r"[*+]|\{\d*,\}|\{\d*,?\d{3,}\}")
+NESTED = re.compile(r"\)\??[*+{]")
+BACK_REFERENCE = re.compile(r"\\[1-9]|\(\?P=|\(\?\(")
+
+SEARCH = (
+    "import re, sys; pattern, _, text = sys.stdin.buffer.read().decode().partition('\\0'); "
+    "sys.exit(0 if re.search(pattern, text) else 1)"
+)
+
+
+def may_hang(pattern: str, text: str) -> bool:
+    """Whether a search might backtrack for longer than we care to wait.
+
+    r repeats cost at most len(text)^(r + 1) steps, unless they are nested or look back.
+
+    >>> may_hang("(a+)+b", "a" * 30), may_hang("(?i)sacramento", "x" * 10**6)
+    (True, False)
+    """
+    hard, repeats = _shape(pattern)
+    return hard or (len(text) + 1) ** (repeats + 1) > MAX_STEPS
+
+
+def search(pattern: str, text: str) -> bool:
+    """Whether a pattern is found in a text; a search without end is a broken grader.
+
+    >>> search("[0-9]+ degrees", "It is 24 degrees.")
+    True
+    """
+    if not may_hang(pattern, text):
+        return re.search(pattern, text) is not None
+    return _search_apart(pattern, text)
+
+
+@functools.lru_cache(maxsize=1024)
+def _shape(pattern: str) -> tuple[bool, int]:
+    bare = ATOMS.sub("x", pattern)
+    hard = bool(NESTED.search(bare) or BACK_REFERENCE.search(pattern))
+    return hard, len(REPEATS.findall(bare))
+
+
+def _search_apart(pattern: str, text: str) -> bool:
+    """Search in a process of its own, which can be ended: a thread inside `re` cannot."""
+    given = f"{pattern}\0{text}".encode("utf-8", "replace")
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", SEARCH],
+            input=given,
+            timeout=TIMEOUT,
+            capture_output=True,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise GraderError(
+            f"regex {pattern!r} searched {len(text)} characters for more than {TIMEOUT:g} s: "
+            "it backtracks without end; avoid repeats inside repeats"
+        ) from None
+    if done.returncode not in (0, 1):
+        raise GraderError(f"regex {pattern!r} broke: {done.stderr.decode(errors='replace')[-200:]}")
+    return done.returncode == 0

@@ -1,0 +1,128 @@
+"""The part of an observation that an expectation speaks about, by its dotted path."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final
+
+from passhat.errors import GraderError
+from passhat.records import Observation, ToolCall
+from passhat.records.task import TARGETS
+
+MAX_FILE = 2**20
+MAX_FILES = 10_000
+
+CALL_FIELDS = tuple(field.name for field in fields(ToolCall))
+PART = re.compile(r"\.?([^.\[\]]+)|\[(-?\d+)\]|\[\"([^\"]*)\"\]|\['([^']*)'\]")
+
+
+class _Missing:
+    """What is found where there is nothing."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+MISSING: Final = _Missing()
+
+
+def find(observation: Observation, target: str) -> Any:
+    """The value at a path, or MISSING.
+
+    >>> seen = Observation(answer="24", tool_calls=(ToolCall(name="f", arguments={"x": 1}),))
+    >>> find(seen, "tool_calls[0].arguments.x"), find(seen, "tool_calls[1].name")
+    (1, nothing)
+    """
+    # Suites written for other tools speak of conversation.tokens.total.
+    path = target.removeprefix("conversation.")
+    if path == "files" or path.startswith(("files.", "files[")):
+        return _files(observation.files, path)
+    root, *rest = _parts(path)
+    value = _root(observation, str(root))
+    for part in rest:
+        value = _step(value, part)
+    return value
+
+
+def _parts(path: str) -> list[str | int]:
+    parts: list[str | int] = []
+    end = 0
+    for match in PART.finditer(path):
+        if match.start() != end:
+            break
+        name, index, double, single = match.groups()
+        parts.append(name or double or single or "" if index is None else int(index))
+        end = match.end()
+    if end != len(path) or not parts:
+        raise GraderError(f"target {path!r} is no path: write it like tool_calls[0].arguments.city")
+    return parts
+
+
+def _root(observation: Observation, name: str) -> Any:
+    if name not in TARGETS:
+        raise GraderError(f"target {name!r} is unknown: there are {', '.join(sorted(TARGETS))}")
+    usage, seconds = observation.usage, observation.seconds
+    match TARGETS[name]:
+        case "tool_names":
+            return [call.name for call in observation.tool_calls]
+        case "tokens" if usage is not None:
+            cached = usage.cached_in
+            return {
+                "total": usage.total,
+                "in": usage.tokens_in,
+                "input": usage.tokens_in,
+                "out": usage.tokens_out,
+                "output": usage.tokens_out,
+                "cached": cached,
+            }
+        case "duration_ms" if seconds is not None:
+            return seconds * 1000
+        case "tokens" | "duration_ms":
+            return MISSING
+        case attribute:
+            value = getattr(observation, attribute)
+            return MISSING if value is None else value
+
+
+def _step(value: Any, part: str | int) -> Any:
+    if isinstance(value, ToolCall):
+        name = "arguments" if part == "args" else part
+        found = getattr(value, str(name)) if name in CALL_FIELDS else None
+        return MISSING if found is None else found
+    if isinstance(value, Mapping):
+        return value.get(part, value.get(str(part), MISSING))
+    if isinstance(value, (list, tuple)):
+        if part in ("length", "count"):
+            return len(value)
+        inside = isinstance(part, int) and -len(value) <= part < len(value)
+        return value[int(part)] if inside else MISSING
+    return MISSING
+
+
+def _files(directory: Path | None, path: str) -> Any:
+    """The names of the files an attempt left, or the text of one of them."""
+    if directory is None:
+        return MISSING
+    if path == "files":
+        return sorted(itertools.islice(_names(directory), MAX_FILES))
+    name = path.removeprefix("files").removeprefix(".").strip("[]\"'")
+    file = directory / name
+    # What the agent wrote may be a link to anywhere: only what lies inside is read.
+    if not file.resolve().is_relative_to(directory.resolve()) or not file.is_file():
+        return MISSING
+    try:
+        with file.open("rb") as stream:
+            return stream.read(MAX_FILE).decode("utf-8", "replace")
+    except OSError as error:
+        raise GraderError(f"target files.{name} cannot be read: {error.strerror}") from None
+
+
+def _names(directory: Path) -> Iterator[str]:
+    for parent, _, names in os.walk(directory):
+        for name in names:
+            yield (Path(parent) / name).relative_to(directory).as_posix()
