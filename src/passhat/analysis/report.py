@@ -226,11 +226,13 @@ class TaskTable(Sequence[TaskRow]):
 class BarCount:
     """How many tasks have a pass^k that clears their bar: certified, not guessed from noise.
 
-    `model_share` is what the beta-binomial model says of the share, labelled as a model's word.
+    `bar` is the one bar of all tasks, None where each has its own in `bars`. `model_share` is
+    what the beta-binomial model says of the share, labelled as a model's word.
     """
 
     k: int
     bar: float | None
+    bars: Mapping[str, float]
     above: tuple[str, ...]
     below: tuple[str, ...]
     undetermined: tuple[str, ...]

@@ -75,6 +75,24 @@ def pad(text: str, width: int) -> str:
     return shown + " " * (width - display_width(shown))
 
 
+def wrap(text: str, width: int, *, indent: str = "") -> list[str]:
+    """Safe text in lines of at most `width` columns, the later ones indented.
+
+    >>> wrap("one two three", 9, indent="  ")
+    ['one two', '  three']
+    """
+    lines: list[str] = []
+    line = ""
+    for word in text.split():
+        start = indent if lines else ""
+        longer = f"{line} {word}" if line else start + word
+        if line and display_width(longer) > width:
+            lines.append(line)
+            longer = indent + word
+        line = longer
+    return [*lines, line]
+
+
 def _safe_character(character: str) -> str:
     if character in _HARMLESS_FORMAT:
         return character

@@ -1,0 +1,61 @@
+"""How reliability falls with k: curves with bands, the model's continuation, the order of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from passhat.analysis.evidence import Counts, Evidence, typical_runs
+from passhat.analysis.report import CurvePoint, Decay, Number, Options
+from passhat.analysis.run_order import describe_run_order
+from passhat.stats.decay import LONGEST_DEFAULT, decay_curve
+from passhat.stats.estimate import THIS_SUITE, Interval, Unavailable
+from passhat.stats.extrapolation import extrapolate_pass_hat_k
+
+# Beyond the longest curve, at round numbers of attempts.
+_ROUND_KS = (8, 16, 32, 64, 100)
+_STEPS_BEYOND = 3
+
+
+def measure_decay(evidence: Evidence, sequences: Sequence[str] | None, options: Options) -> Decay:
+    """The curves reach the typical number of runs (ten at most); the model goes on from there."""
+    hat = _curve(evidence.runs, evidence.passes, options)
+    at = _curve(evidence.runs, evidence.runs - evidence.passes, options)
+    return Decay(
+        pass_hat=hat,
+        # At least one pass is anything but all failures.
+        pass_at=tuple(CurvePoint(k=p.k, estimate=_complement(p.estimate)) for p in at),
+        beyond=_beyond(evidence),
+        run_order=describe_run_order(sequences, errors=options.errors),
+    )
+
+
+def _curve(runs: Counts, passes: Counts, options: Options) -> tuple[CurvePoint, ...]:
+    longest = min(typical_runs(runs), LONGEST_DEFAULT)
+    if longest == 0:
+        return ()
+    level = options.confidence
+    curve = decay_curve(
+        runs, passes, k=longest, scope=THIS_SUITE, confidence=level, rng=options.seed
+    )
+    if isinstance(curve, Unavailable):
+        return tuple(CurvePoint(k=k, estimate=curve) for k in range(1, longest + 1))
+    return tuple(CurvePoint(k=k, estimate=point) for k, point in enumerate(curve.points, 1))
+
+
+def _complement(point: Number) -> Number:
+    if isinstance(point, Unavailable):
+        return point
+    bounds = point.interval and Interval(1 - point.interval.high, 1 - point.interval.low)
+    return replace(point, value=1 - point.value, interval=bounds)
+
+
+def _beyond(evidence: Evidence) -> tuple[CurvePoint, ...]:
+    if len(evidence.tasks) < 2:
+        return ()
+    most = int(evidence.runs.max())
+    ks = [k for k in _ROUND_KS if k > most][:_STEPS_BEYOND]
+    return tuple(
+        CurvePoint(k=k, estimate=extrapolate_pass_hat_k(evidence.runs, evidence.passes, k))
+        for k in ks
+    )

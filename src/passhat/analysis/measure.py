@@ -1,0 +1,240 @@
+"""From trials to a Report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from passhat.analysis.bars import Bars, count_bars
+from passhat.analysis.decay_curves import measure_decay
+from passhat.analysis.effort import measure_effort
+from passhat.analysis.errors_apart import split_errors
+from passhat.analysis.evidence import Evidence, gather
+from passhat.analysis.metrics import measure_metrics
+from passhat.analysis.provenance import stamp
+from passhat.analysis.report import (
+    Design,
+    Exclusion,
+    Options,
+    Report,
+    SeedSpread,
+    SystemReport,
+    VarianceSplit,
+)
+from passhat.analysis.run_order import run_sequences
+from passhat.analysis.task_table import tabulate_tasks
+from passhat.analysis.unsettled import list_unsettled
+from passhat.errors import ArgumentError
+from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.stats.arguments import confidence_level, one_of, probability, whole_number
+from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.proportions import proportion_interval
+from passhat.stats.seeds import seed_variance
+from passhat.stats.variance import icc, spearman_brown, variance_components
+
+# Every k up to five runs, then the round ones: what people quote.
+_USUAL_KS = (1, 2, 3, 4, 5, 10, 20, 50, 100)
+
+
+def measure(
+    trials: Trials | Sequence[Tally],
+    *,
+    ks: Sequence[int] | None = None,
+    confidence: float = 0.95,
+    errors: ErrorPolicy = "fail",
+    bars: Bars = None,
+    seed: int = 0,
+) -> Report:
+    """Everything that can be said about these trials, system by system.
+
+    `ks` are the k of pass@k and pass^k (by default those the runs allow); `errors` says whether
+    an errored trial is a failure or no trial; `bars` is what each task's pass^k should reach: one
+    number, or one a task. From tallies, all is measured that needs no single trial.
+
+    >>> trials = Trials.from_columns(task=["a", "a", "b", "b"], passed=[True, True, True, False])
+    >>> measure(trials).system().pass_hat(2).value
+    0.5
+    """
+    options = Options(
+        ks=None if ks is None else tuple(sorted({whole_number("ks", k) for k in ks})),
+        confidence=confidence_level(confidence),
+        errors=_policy(errors),
+        bars=_checked_bars(bars),
+        seed=whole_number("seed", seed, least=0),
+    )
+    subjects = _subjects(trials)
+    if not subjects:
+        raise ArgumentError("trials", "must hold at least one trial", 0)
+    return Report(
+        systems=tuple(_measure_system(subject, options, parts=True) for subject in subjects),
+        provenance=stamp(trials, options),
+        notes=_notes(trials),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Subject:
+    """One system: its counts, and its trials where they were read one by one."""
+
+    tally: Tally
+    trials: Trials | None
+
+
+def _policy(errors: str) -> ErrorPolicy:
+    return "fail" if one_of("errors", errors, ("fail", "exclude")) == "fail" else "exclude"
+
+
+def _checked_bars(bars: Bars) -> Bars:
+    if bars is None:
+        return None
+    if isinstance(bars, Mapping):
+        return {task: probability(f"bar of {task!r}", bar) for task, bar in bars.items()}
+    return probability("bars", bars)
+
+
+def _subjects(trials: Trials | Sequence[Tally]) -> list[_Subject]:
+    if not isinstance(trials, Trials):
+        return [_Subject(tally=tally, trials=None) for tally in trials if tally.trials]
+    tables = [trials.where(system=name) for name in trials.systems]
+    return [_Subject(tally=table.tally(), trials=table) for table in tables]
+
+
+def _measure_system(subject: _Subject, options: Options, *, parts: bool) -> SystemReport:
+    tally, trials = subject.tally, subject.trials
+    evidence = gather(tally, options.errors)
+    ks = options.ks or _usual_ks(evidence)
+    sequences = None if trials is None else run_sequences(trials)
+    level, policy = options.confidence, options.errors
+    variance = _variance(evidence, level)
+    table = tabulate_tasks(tally, evidence, sequences, confidence=level)
+    metrics = measure_metrics(evidence, ks, confidence=level)
+    bars = count_bars(evidence, ks, options.bars, confidence=level)
+    values = {} if trials is None else trials.features
+    return SystemReport(
+        name=tally.system,
+        design=_design(tally, evidence),
+        metrics=metrics,
+        variance=variance,
+        seeds=_seeds(trials, options),
+        decay=measure_decay(evidence, sequences, options),
+        tasks=table,
+        bars=bars,
+        errors=split_errors(tally, trials, ks, options),
+        features=measure_effort(tally, values, ks=ks, errors=policy, confidence=level),
+        tools={} if trials is None else _tool_rates(trials, level),
+        unsettled=list_unsettled(evidence, table, bars, variance, confidence=level),
+        excluded=_exclusions(evidence, ks),
+        levels=_parts(subject, options, "level") if parts else {},
+        tags=_parts(subject, options, "tags") if parts else {},
+    )
+
+
+def _usual_ks(evidence: Evidence) -> tuple[int, ...]:
+    return tuple(k for k in _USUAL_KS if k <= max(1, evidence.typical_runs))
+
+
+def _design(tally: Tally, evidence: Evidence) -> Design:
+    return Design(
+        tasks=len(tally.tasks),
+        trials=tally.trials,
+        errors=int(tally.errored.sum()),
+        fewest_runs=int(evidence.runs.min()) if evidence.tasks else 0,
+        typical_runs=evidence.typical_runs,
+        most_runs=int(evidence.runs.max(initial=0)),
+    )
+
+
+def _variance(evidence: Evidence, confidence: float) -> VarianceSplit | Unavailable:
+    if not evidence.tasks:
+        return Unavailable("no task has a run")
+    sums = evidence.runs, evidence.score_total, evidence.score_squares
+    split = variance_components(*sums, confidence=confidence)
+    if isinstance(split, Unavailable):
+        return split
+    correlation = icc(*sums, confidence=confidence)
+    return VarianceSplit(
+        between_tasks=split.between,
+        within_tasks=split.within,
+        luck_share=split.luck.value,
+        luck=split.luck,
+        icc=correlation,
+        reliability=(
+            spearman_brown(correlation, evidence.typical_runs)
+            if isinstance(correlation, Estimate)
+            else correlation
+        ),
+    )
+
+
+def _seeds(trials: Trials | None, options: Options) -> SeedSpread | Unavailable:
+    if trials is None:
+        return Unavailable("seeds need the trials themselves; only their counts were read")
+    if trials.seed is None or not (trials.seed >= 0).any():
+        return Unavailable("the trials carry no seed")
+    kept = trials.seed >= 0
+    if options.errors == "exclude":
+        kept &= ~np.isnan(trials.score)
+    seeds, tasks = trials.seed[kept], trials.task.codes[kept]
+    scores = np.nan_to_num(trials.score[kept])  # an error that counts scores nothing
+    if not len(seeds):
+        return Unavailable("every trial that carries a seed errored")
+    numbers, position, count = np.unique(seeds, return_inverse=True, return_counts=True)
+    means = np.bincount(position, weights=scores) / count
+    repeated = count.max() > 1
+    return SeedSpread(
+        means=dict(zip(numbers.tolist(), means.tolist(), strict=True)) if repeated else {},
+        variance=seed_variance(seeds, tasks, scores, confidence=options.confidence),
+    )
+
+
+def _tool_rates(trials: Trials, confidence: float) -> dict[str, Estimate]:
+    """The share of trials in which each tool was called."""
+    runs = len(trials)
+    rates = {}
+    for tool in trials.words("tools"):
+        calls = int(np.count_nonzero(trials.has_word("tools", tool)))
+        rates[tool] = Estimate(
+            value=calls / runs,
+            interval=proportion_interval(calls, runs, confidence=confidence),
+            method="Wilson over all trials",
+            confidence=confidence,
+            scope="this suite",
+            runs=runs,
+        )
+    return rates
+
+
+def _exclusions(evidence: Evidence, ks: Sequence[int]) -> tuple[Exclusion, ...]:
+    found = []
+    if evidence.without:
+        reason = "every trial errored, and errors are left out"
+        found.append(Exclusion(what="all metrics", tasks=evidence.without, reason=reason))
+    for k in ks:
+        if short := evidence.short_of(k):
+            reason = f"fewer than {k} runs"
+            found.append(Exclusion(what=f"pass^{k} and pass@{k}", tasks=short, reason=reason))
+    return tuple(found)
+
+
+def _parts(subject: _Subject, options: Options, column: str) -> dict[str, SystemReport]:
+    """Sub-reports by level or tag; a single part that holds everything would say nothing new."""
+    trials = subject.trials
+    if trials is None or getattr(trials, column) is None:
+        return {}
+    if column == "level":
+        tables = {name: trials.where(level=name) for name in trials.level.names}  # type: ignore[union-attr]  # checked above
+    else:
+        tables = {name: trials.where(tag=name) for name in trials.words("tags")}
+    return {
+        name: _measure_system(_Subject(tally=table.tally(), trials=table), options, parts=False)
+        for name, table in tables.items()
+        if 0 < len(table) < len(trials)
+    }
+
+
+def _notes(trials: Trials | Sequence[Tally]) -> tuple[str, ...]:
+    if not isinstance(trials, Trials):
+        return ("read as counts per task: seeds, order, tools, levels and tags were not looked at",)
+    return tuple(f"{source.name}: {note}" for source in trials.sources for note in source.notes)

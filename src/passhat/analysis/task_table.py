@@ -1,0 +1,91 @@
+"""The table of tasks: how often each passed, what it can be called, what would settle it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from passhat.analysis.evidence import Counts, Evidence, Floats
+from passhat.analysis.report import LABELS, TaskTable
+from passhat.records import Tally
+from passhat.stats.betabinomial import fit_beta_binomial
+from passhat.stats.labels import label_tasks
+from passhat.stats.proportions import proportion_bounds
+
+BROKEN_BELOW, SOLID_ABOVE, CERTAINTY = 0.1, 0.95, 0.9
+
+MOST_RUNS = 10_000
+"""A label that more runs than this would be needed for is not promised."""
+
+_UNSETTLED = LABELS.index("too few runs")
+# Numbers of further runs that are tried: every one up to 64, then steps of about 3 %.
+_STEPS = np.unique(np.r_[1:65, np.geomspace(64, MOST_RUNS, 170)].astype(np.int64))
+_CHUNKS = 12
+
+
+def tabulate_tasks(
+    tally: Tally, evidence: Evidence, sequences: tuple[str, ...] | None, *, confidence: float
+) -> TaskTable:
+    """All tasks of a system that have a run."""
+    low, high = proportion_bounds(evidence.passes, evidence.runs, confidence=confidence)
+    labels, chance = _labels(evidence.runs, evidence.passes)
+    rows = evidence.rows
+    return TaskTable(
+        names=evidence.tasks,
+        passed=evidence.passes,
+        failed=tally.failed[rows],
+        errored=tally.errored[rows],
+        runs=evidence.runs,
+        rate=evidence.passes / evidence.runs,
+        low=low,
+        high=high,
+        mean_score=evidence.score_total / evidence.runs,
+        labels=labels,
+        chance=chance,
+        more_runs=_more_runs(evidence.runs, evidence.passes, labels == _UNSETTLED),
+        sequences=None if sequences is None else tuple(sequences[i] for i in rows),
+        confidence=confidence,
+    )
+
+
+def _labels(runs: Counts, passes: Counts) -> tuple[NDArray[np.int8], Floats]:
+    if not runs.size:
+        return np.zeros(0, dtype=np.int8), np.zeros(0)
+    found = label_tasks(
+        runs, passes, broken_below=BROKEN_BELOW, solid_above=SOLID_ABOVE, certainty=CERTAINTY
+    )
+    codes = np.select([found.labels == label for label in LABELS], range(len(LABELS)))
+    chance = np.max((found.solid, found.flaky, found.broken), axis=0)
+    return codes.astype(np.int8), chance
+
+
+def _more_runs(runs: Counts, passes: Counts, open_: NDArray[np.bool_]) -> dict[int, int]:
+    """For each task without a label, the runs that would give it one if it goes on as it did."""
+    places = np.flatnonzero(open_)
+    if not places.size:
+        return {}
+    pairs, cell = np.unique(
+        np.column_stack((runs[places], passes[places])), axis=0, return_inverse=True
+    )
+    prior = fit_beta_binomial(runs, passes)
+    needed = np.array([_runs_to_label(n, c, prior.a, prior.b) for n, c in pairs.tolist()])
+    return {
+        int(place): int(more)
+        for place, more in zip(places, needed[cell.ravel()], strict=True)
+        if more
+    }
+
+
+def _runs_to_label(n: int, c: int, a: float, b: float) -> int:
+    """The first number of further runs at the expected rate that settles it; 0 if none does."""
+    rate = (a + c) / (a + b + n)
+    # In chunks, because the first answer ends the search and large arguments are slow.
+    for steps in np.array_split(_STEPS, _CHUNKS):
+        above, below = a + c + rate * steps, b + n - c + (1 - rate) * steps
+        broken = special.betainc(above, below, BROKEN_BELOW)
+        solid = special.betaincc(above, below, SOLID_ABOVE)
+        settled = np.maximum.reduce((broken, solid, 1 - broken - solid)) >= CERTAINTY
+        if settled.any():
+            return int(steps[settled.argmax()])
+    return 0

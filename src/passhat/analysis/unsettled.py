@@ -1,0 +1,153 @@
+"""What the trials do not decide, and how many more runs would."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from passhat.analysis.evidence import Evidence
+from passhat.analysis.report import BarCount, TaskTable, Unsettled, VarianceSplit
+from passhat.stats.estimate import Unavailable
+from passhat.stats.power import SuitePlan, plan_suite
+from passhat.stats.proportions import lower_bound, upper_bound
+
+HALF_WIDTH = 0.05
+"""A mean is settled when it is known to five points either way."""
+
+MOST_RUNS = 10_000
+"""Beyond this many more runs of a task, nothing is promised."""
+
+
+def list_unsettled(
+    evidence: Evidence,
+    table: TaskTable,
+    bars: Sequence[BarCount],
+    variance: VarianceSplit | Unavailable,
+    *,
+    confidence: float,
+) -> tuple[Unsettled, ...]:
+    """Tasks without a label, bars neither cleared nor missed, a mean known too loosely."""
+    found = [_repeats(evidence), _labels(table)]
+    found += [_bar(evidence, bar, confidence) for bar in bars]
+    if isinstance(variance, VarianceSplit):
+        found += _width(evidence, variance, confidence)
+    return tuple(one for one in found if one is not None)
+
+
+def runs_until(counts: tuple[int, int], k: int, bar: float, confidence: float) -> int | None:
+    """More runs, at the observed rate, until pass^k is certified above or below its bar.
+
+    >>> runs_until((10, 10), 1, 0.9, 0.95)
+    19
+    """
+    runs, passes = counts
+    rate = passes / runs
+    more = np.unique(np.geomspace(1, MOST_RUNS, 400).astype(np.int64))
+    for total in runs + more:
+        expected = round(rate * total)
+        low = lower_bound(expected, total, confidence=confidence) ** k
+        high = upper_bound(expected, total, confidence=confidence) ** k
+        if low >= bar or high < bar:
+            return int(total - runs)
+    return None
+
+
+def _repeats(evidence: Evidence) -> Unsettled | None:
+    if not evidence.tasks or evidence.typical_runs > 1:
+        return None
+    return Unsettled(
+        what="luck",
+        tasks=(),
+        more_runs=4,
+        advice="Run every task at least 5 times: one run cannot tell skill from luck.",
+    )
+
+
+def _labels(table: TaskTable) -> Unsettled | None:
+    rows = table.labelled("too few runs")
+    if not rows:
+        return None
+    needs = [row.more_runs for row in rows if row.more_runs is not None]
+    more = max(needs) if needs else None
+    what = "1 task" if len(rows) == 1 else f"{len(rows)} tasks"
+    if more is None:
+        advice = f"{what} lie too close to a border to be called solid, flaky or broken."
+    else:
+        times = "once more" if more == 1 else f"{more:,} more times"
+        each = "" if len(rows) == 1 else " each"
+        advice = f"Run {what} {times}{each} to call them solid, flaky or broken."
+        advice = advice.replace("call them", "call it") if len(rows) == 1 else advice
+    return Unsettled(
+        what="labels", tasks=tuple(row.name for row in rows), more_runs=more, advice=advice
+    )
+
+
+def _bar(evidence: Evidence, bar: BarCount, confidence: float) -> Unsettled | None:
+    if not bar.undetermined:
+        return None
+    index = {name: i for i, name in enumerate(evidence.tasks)}
+    needs = [
+        runs_until(
+            (int(evidence.runs[index[name]]), int(evidence.passes[index[name]])),
+            bar.k,
+            bar.bars[name],
+            confidence,
+        )
+        for name in bar.undetermined
+    ]
+    known = [need for need in needs if need is not None]
+    more = max(known) if known else None
+    count = len(bar.undetermined)
+    what = "1 task has" if count == 1 else f"{count} tasks have"
+    advice = f"{what} a pass^{bar.k} that neither clears nor misses its bar for sure"
+    advice += "." if more is None else f": up to {more:,} more runs each would tell."
+    return Unsettled(
+        what=f"bars, pass^{bar.k}", tasks=bar.undetermined, more_runs=more, advice=advice
+    )
+
+
+def _width(
+    evidence: Evidence, variance: VarianceSplit, confidence: float
+) -> list[Unsettled | None]:
+    plan = plan_suite(
+        tasks=len(evidence.tasks),
+        runs=evidence.typical_runs,
+        variance=min(0.25, variance.between_tasks + variance.within_tasks),
+        icc=1 - variance.luck_share,
+        half_width=HALF_WIDTH,
+        confidence=confidence,
+    )
+    return [_suite_width(plan), _population_width(plan)]
+
+
+def _suite_width(plan: SuitePlan) -> Unsettled | None:
+    needed = plan.runs_this_suite
+    if needed is None or needed <= plan.runs:
+        return None
+    more = needed - plan.runs
+    return Unsettled(
+        what="mean_score, this suite",
+        tasks=(),
+        more_runs=more,
+        advice=f"Run every task {more:,} more times to know this suite's mean to ±5 points "
+        f"(now ±{100 * plan.this_suite:.0f}).",
+    )
+
+
+def _population_width(plan: SuitePlan) -> Unsettled | None:
+    if plan.tasks_like_these <= HALF_WIDTH or plan.tasks_needed is None:
+        return None
+    needed = plan.runs_tasks_like_these
+    more = needed - plan.runs if isinstance(needed, int) else None
+    if more is None:
+        start = f"No number of runs on these tasks gets below ±{100 * plan.floor:.0f} points"
+    else:
+        start = f"It takes {more:,} more runs of every task to get to ±5 points"
+    return Unsettled(
+        what="mean_score, tasks like these",
+        tasks=(),
+        more_runs=more,
+        advice=f"{start} for tasks like these; {plan.tasks_needed - plan.tasks:,} more tasks would"
+        + (" get to ±5." if more is None else " do as well."),
+    )

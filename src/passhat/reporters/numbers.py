@@ -1,0 +1,87 @@
+"""Numbers as people read them: never 100 % for less than all, never 0 % for more than none."""
+
+from __future__ import annotations
+
+from passhat.stats.estimate import Estimate, Interval, Unavailable
+
+
+def percent(share: float, *, digits: int = 0) -> str:
+    """A share as a percentage that does not round to an end it has not reached.
+
+    >>> percent(0.62), percent(0.9991), percent(1.0), percent(0.0004), percent(0.0)
+    ('62 %', '>99 %', '100 %', '<1 %', '0 %')
+    """
+    return f"{points(share, digits=digits)} %"
+
+
+def points(share: float, *, digits: int = 0) -> str:
+    """`percent` without its sign, for columns that carry it in their heading.
+
+    >>> points(0.99996, digits=1), points(-0.034, digits=1)
+    ('>99.9', '-3.4')
+    """
+    text = f"{100 * share:.{digits}f}"
+    rounded, step = float(text), 10.0**-digits
+    if abs(rounded) == 100 and abs(share) < 1:
+        return f">{100 - step:.{digits}f}" if share > 0 else f"<-{100 - step:.{digits}f}"
+    if rounded == 0:
+        return (
+            "0" if share == 0 else (f"<{step:.{digits}f}" if share > 0 else f">-{step:.{digits}f}")
+        )
+    return "100" if rounded == 100 else text
+
+
+def percent_range(interval: Interval | None, *, digits: int = 0) -> str:
+    """An interval in words.
+
+    >>> percent_range(Interval(0.153, 0.268))
+    '15 to 27 %'
+    """
+    if interval is None:
+        return "no interval"
+    low, high = points(interval.low, digits=digits), points(interval.high, digits=digits)
+    return f"{low} to {high} %"
+
+
+def span(interval: Interval | None, *, digits: int = 1) -> str:
+    """An interval in a column of percentages.
+
+    >>> span(Interval(0.153, 1.0))
+    '[15.3, 100]'
+    """
+    if interval is None:
+        return ""
+    return f"[{points(interval.low, digits=digits)}, {points(interval.high, digits=digits)}]"
+
+
+def amount(value: float) -> str:
+    """A quantity to three figures, thousands grouped.
+
+    >>> amount(18400.2), amount(0.03456), amount(7.0), amount(0)
+    ('18,400', '0.0346', '7', '0')
+    """
+    if value == 0:
+        return "0"
+    if abs(value) >= 100:
+        return f"{float(f'{value:.3g}'):,.0f}"
+    text = f"{value:.3g}"
+    return f"{float(text):.10f}".rstrip("0").rstrip(".") if "e" in text else text
+
+
+def plural(count: int, noun: str, several: str | None = None) -> str:
+    """A count with its noun.
+
+    >>> plural(1, "task"), plural(2400, "run"), plural(2, "entry", "entries")
+    ('1 task', '2,400 runs', '2 entries')
+    """
+    return f"{count:,} {noun if count == 1 else several or noun + 's'}"
+
+
+def value_of(number: Estimate | Unavailable) -> float | None:
+    """The number, where there is one."""
+    return number.value if isinstance(number, Estimate) else None
+
+
+def interval_of(number: Estimate | Unavailable) -> Interval | None:
+    """Its interval, where there is one."""
+    return number.interval if isinstance(number, Estimate) else None

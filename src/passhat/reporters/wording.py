@@ -1,0 +1,234 @@
+"""The sentences of a report: every reporter says the same thing in the same words."""
+
+from __future__ import annotations
+
+from passhat.analysis.report import (
+    BarCount,
+    Exclusion,
+    Metric,
+    Report,
+    SeedSpread,
+    SystemReport,
+    VarianceSplit,
+)
+from passhat.reporters.numbers import amount, interval_of, percent, percent_range, plural
+from passhat.reporters.safe_text import shorten
+from passhat.stats.estimate import Estimate, Unavailable
+
+DEPENDABLE = 0.9
+"""The line the opening sentence draws: k successes in a row at least nine times in ten."""
+
+LONGEST_NAME = 40
+
+_HEADLINE_K = 5
+
+
+def headline_k(system: SystemReport) -> int:
+    """The k of the opening sentence: the largest up to five that the runs allow."""
+    known = [k for k in system.ks if system.pass_hat(k).value is not None]
+    modest = [k for k in known if k <= _HEADLINE_K]
+    return max(modest) if modest else min(known, default=min(system.ks, default=1))
+
+
+def verdict(system: SystemReport) -> str:
+    """The answer in one sentence."""
+    name = shorten(system.name, LONGEST_NAME)
+    k = headline_k(system)
+    one, streak = system.metrics.get("pass^1"), system.pass_hat(k)
+    if streak.value is None:
+        return f"Nothing can be said about {name}: {streak.reason}."
+    if k == 1 or one is None or one.value is None:
+        return (
+            f"{_judgement(name, streak)}: it passes {_rate(streak)} of attempts{_bounds(streak)}."
+        )
+    succeeds = f"it succeeds {percent(one.value)} of the time"
+    if streak.value == one.value:
+        then = f"and {k} times in a row as often"
+    elif _dependable(streak):
+        then = f"and {k} times in a row {_rate(streak)}"
+    else:
+        then = f"but {k} times in a row only {_rate(streak)}"
+    return f"{_judgement(name, streak)}: {succeeds}, {then}{_bounds(streak)}."
+
+
+def overview(report: Report) -> str:
+    """The answer about several systems in one sentence."""
+    known = [s for s in report.systems if s.pass_hat(headline_k(s)).value is not None]
+    if not known:
+        return f"Nothing can be said about these {len(report.systems)} systems."
+    best = max(known, key=lambda s: s.pass_hat(headline_k(s)).value or 0.0)
+    dependable = [s for s in known if _dependable(s.pass_hat(headline_k(s)))]
+    count = len(report.systems)
+    k = headline_k(best)
+    top = f"{shorten(best.name, LONGEST_NAME)} does best at {k} in a row, {_rate(best.pass_hat(k))}"
+    if not dependable:
+        return f"None of these {count} systems can be depended on every time: {top}."
+    return f"{len(dependable)} of {count} systems can be depended on every time: {top}."
+
+
+def design(system: SystemReport) -> str:
+    """How much was run."""
+    shape = system.design
+    runs = (
+        plural(shape.typical_runs, "run")
+        if shape.equal_runs
+        else f"{shape.fewest_runs} to {shape.most_runs} runs"
+    )
+    return f"{plural(shape.tasks, 'task')} × {runs}, {plural(shape.trials, 'trial')}"
+
+
+def luck(variance: VarianceSplit | Unavailable) -> str:
+    """What the variance split means."""
+    if isinstance(variance, Unavailable):
+        return f"Skill and luck cannot be told apart: {variance.reason}."
+    share = variance.luck_share
+    return f"{percent(share)} of the spread is luck: {_luck_meaning(share)}."
+
+
+def errors(system: SystemReport) -> str | None:
+    """Errors apart from failures, with both numbers; None where nothing errored."""
+    split = system.errors
+    if not split.count:
+        return None
+    k = headline_k(system)
+    counted = "counted as failures" if split.policy == "fail" else "left out"
+    rate = split.rate.value if isinstance(split.rate, Estimate) else 0.0
+    text = f"{plural(split.count, 'trial')} errored ({percent(rate)}), {counted}"
+    now, other = system.pass_hat(k), split.otherwise.get(f"pass^{k}")
+    if now.value is None or other is None or other.value is None or now.value == other.value:
+        return f"{text}."
+    way = "left out" if split.policy == "fail" else "counted as failures"
+    would, is_now = percent(other.value, digits=1), percent(now.value, digits=1)
+    return f"{text}; {way}, pass^{k} would be {would} instead of {is_now}."
+
+
+def labels(system: SystemReport) -> str:
+    """How many tasks are solid, flaky, broken, or not yet any of these."""
+    table = system.tasks
+    parts = [
+        f"{table.count('solid')} solid",
+        f"{table.count('flaky')} flaky",
+        f"{table.count('broken')} broken",
+    ]
+    if few := table.count("too few runs"):
+        parts.append(f"{few} with too few runs to say")
+    return ", ".join(parts)
+
+
+def bars(bar: BarCount) -> str:
+    """How many tasks clear their bar, for sure."""
+    total = len(bar.above) + len(bar.below) + len(bar.undetermined)
+    goal = f"the bar of {percent(bar.bar)}" if bar.bar is not None else "their bars"
+    text = (
+        f"pass^{bar.k}: {len(bar.above)} of {plural(total, 'task')} clear {goal} for sure, "
+        f"{len(bar.below)} miss it, {len(bar.undetermined)} undetermined"
+    )
+    if isinstance(bar.model_share, Estimate):
+        text += f"; a model puts the share at {percent(bar.model_share.value)}"
+    return text + "."
+
+
+def seeds(spread: SeedSpread | Unavailable) -> str | None:
+    """How far whole runs differ by seed; None where trials carry none."""
+    if isinstance(spread, Unavailable) or not spread.means:
+        return None
+    means = spread.means.values()
+    text = (
+        f"Over {plural(len(spread.means), 'seed')} the mean score ran "
+        f"from {percent(min(means))} to {percent(max(means))}"
+    )
+    if isinstance(spread.variance, Unavailable):
+        return f"{text}; {spread.variance.reason}."
+    deviation = spread.variance.between.value**0.5
+    if deviation == 0:
+        return f"{text}: no more than chance explains."
+    return f"{text}: seeds move the suite by ±{100 * deviation:.1f} points (1 sd) beyond chance."
+
+
+def next_steps(system: SystemReport) -> list[str]:
+    """What to do next, the most useful first; never empty."""
+    steps = [one.advice for one in system.unsettled]
+    flaky = system.tasks.labelled("flaky")
+    if flaky:
+        name = shorten(flaky[0].name, LONGEST_NAME)
+        steps.append(
+            f"Look at the failures of {name}: it passed {flaky[0].passed} of {flaky[0].runs}."
+        )
+    if not steps:
+        k = headline_k(system)
+        steps.append(f'Keep it so: passhat gate RESULTS --require "pass^{k} >= {DEPENDABLE}"')
+    return steps
+
+
+def beyond(system: SystemReport) -> str | None:
+    """What a model says of streaks longer than any that was run."""
+    known = [p for p in system.decay.beyond if isinstance(p.estimate, Estimate)]
+    if not known:
+        return None
+    parts = ", ".join(f"pass^{p.k} {percent(p.estimate.value)}" for p in known)  # type: ignore[union-attr]  # filtered above
+    return f"A model of task difficulty, not a measurement, goes on to {parts}."
+
+
+def cost(system: SystemReport) -> str | None:
+    """What a success costs, and a streak of them; None where no cost was recorded."""
+    feature = system.features.get("cost")
+    if feature is None or not isinstance(feature.per_success, Estimate):
+        return None
+    k = headline_k(system)
+    text = f"A success costs {_money(feature.per_success)}"
+    streak = feature.per_streak.get(k)
+    if k > 1 and isinstance(streak, Estimate):
+        text += f", {k} in a row {_money(streak)}"
+    return text + "."
+
+
+def exclusion(left_out: Exclusion) -> str:
+    """What was left out of which number, and why, by name."""
+    shown = ", ".join(short(name) for name in left_out.tasks[:3])
+    more = len(left_out.tasks) - 3
+    names = shown + (f" and {more:,} more" if more > 0 else "")
+    return f"{plural(len(left_out.tasks), 'task')} of {left_out.what} ({left_out.reason}): {names}."
+
+
+def short(name: str) -> str:
+    """A name from data, safe and of bounded width."""
+    return shorten(name, LONGEST_NAME)
+
+
+def _money(number: Estimate) -> str:
+    bounds = number.interval
+    between = "" if bounds is None else f" [{amount(bounds.low)}, {amount(bounds.high)}]"
+    return amount(number.value) + between
+
+
+def _judgement(name: str, streak: Metric) -> str:
+    bounds = interval_of(streak.this_suite)
+    if bounds is None:
+        return f"How far {name} can be depended on is open"
+    if bounds.low >= DEPENDABLE:
+        return f"You can depend on {name}"
+    if bounds.high < DEPENDABLE:
+        return f"You cannot depend on {name} every time"
+    return f"Too early to say whether you can depend on {name} every time"
+
+
+def _dependable(streak: Metric) -> bool:
+    bounds = interval_of(streak.this_suite)
+    return bounds is not None and bounds.low >= DEPENDABLE
+
+
+def _rate(metric: Metric) -> str:
+    return "never" if metric.value is None else percent(metric.value)
+
+
+def _bounds(metric: Metric) -> str:
+    bounds = interval_of(metric.this_suite)
+    return "" if bounds is None else f" (this suite: {percent_range(bounds)})"
+
+
+def _luck_meaning(share: float) -> str:
+    if share >= 0.5:
+        return "a single run is a coin flip"
+    if share >= 0.2:
+        return "a single run can mislead"
+    return "a task mostly ends the same way every time"
