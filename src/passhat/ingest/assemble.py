@@ -29,7 +29,7 @@ def assemble(document: Document, format_name: str, table: Table, mapping: Column
     for name in ("score", *FEATURES):
         if name in columns:
             columns[name] = _numbers(name, columns[name], fault)
-    if mapping.pass_if is not None and format_name != "table":
+    if mapping.pass_if is not None and not table.judged:
         columns["outcome"] = _apply_pass_if(mapping.pass_if, columns, fault)
     notes = [*table.notes, *_fit_scores(columns, mapping, fault)]
     if "seed" in columns:

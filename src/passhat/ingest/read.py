@@ -14,7 +14,7 @@ from passhat.errors import ArgumentError, ReadError
 from passhat.ingest.assemble import assemble
 from passhat.ingest.columns import ColumnMap, listed
 from passhat.ingest.document import Document
-from passhat.ingest.formats import tables
+from passhat.ingest.formats import otel, tables
 from passhat.ingest.inputs import Input, Recognise, as_inputs, open_input
 from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
@@ -99,10 +99,7 @@ def _recognise(document: Document, mapping: ColumnMap) -> Reader:
 
 def _chosen_columns(document: Document, mapping: ColumnMap) -> Reader:
     """The user named columns: spans keep their own reader, all else is a table."""
-    spans = READERS.get("otel")
-    if spans is not None and spans.recognises(document):
-        return spans
-    return tables.READER
+    return otel.READER if otel.recognises(document) else tables.READER
 
 
 def _unknown(document: Document) -> ReadError:

@@ -17,12 +17,14 @@ class Table:
 
     `entry` and `numbers` say what a row is called in the file, for messages: "line 7".
     Without a `trial` column, trials are numbered as they come, over all files read together.
+    `judged` tells that the reader has already applied the user's `pass_if`.
     """
 
     columns: Mapping[str, Sequence[Any]]
     notes: tuple[str, ...] = ()
     entry: str = "entry"
     numbers: Sequence[int] | None = None
+    judged: bool = False
 
     @classmethod
     def of_rows(
@@ -32,12 +34,13 @@ class Table:
         notes: Iterable[str] = (),
         entry: str = "entry",
         numbers: Sequence[int] | None = None,
+        judged: bool = False,
     ) -> Table:
         """A table of rows that may each lack some of the columns."""
         rows = list(rows)
         names = dict.fromkeys(name for row in rows for name in row)
         columns = {name: [row.get(name) for row in rows] for name in names}
-        return cls(columns=columns, notes=tuple(notes), entry=entry, numbers=numbers)
+        return cls(columns=columns, notes=tuple(notes), entry=entry, numbers=numbers, judged=judged)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))

@@ -74,7 +74,13 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     for name in ("level", "started"):
         if name in columns:
             columns[name] = [None if is_missing(cell) else str(cell) for cell in columns[name]]
-    return Table(columns=columns, notes=_notes(found, pass_if), entry=table.entry, numbers=numbers)
+    return Table(
+        columns=columns,
+        notes=_notes(found, pass_if),
+        entry=table.entry,
+        numbers=numbers,
+        judged=True,
+    )
 
 
 def recognises_with(mapping: ColumnMap) -> Callable[[Document], bool]:

@@ -1,0 +1,87 @@
+"""DeepEval test runs: `test_run_*.json` and the latest run, which wraps the same thing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from passhat.ingest.columns import ColumnMap
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Table, first_line
+from passhat.records import Outcome
+
+
+class _Metric(msgspec.Struct):
+    name: str = ""
+    success: bool | None = None
+    score: float | None = None
+    error: str | None = None
+
+
+class _Case(msgspec.Struct, rename="camel"):
+    name: str
+    success: bool | None = None
+    metrics_data: list[_Metric] | None = None
+    run_duration: float | None = None
+    evaluation_cost: float | None = None
+    tags: list[str] | None = None
+
+
+class _Run(msgspec.Struct, rename="camel"):
+    test_cases: list[_Case] = msgspec.field(default_factory=list)
+    conversational_test_cases: list[_Case] = msgspec.field(default_factory=list)
+    identifier: str | None = None
+    hyperparameters: dict[str, Any] | None = None
+
+
+class _Latest(msgspec.Struct, rename="camel"):
+    test_run_data: _Run
+
+
+def recognises(document: Document) -> bool:
+    """Whether it holds test cases and how many of them passed."""
+    if document.kind != "json":
+        return False
+    return document.has("testRunData") or document.has("testCases", "testPassed")
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial a test case; cases of one name are repeats."""
+    wrapped = document.has("testRunData")
+    run = document.decode(_Latest).test_run_data if wrapped else document.decode(_Run)
+    system = _system(run)
+    cases = [*run.test_cases, *run.conversational_test_cases]
+    return Table.of_rows([_row(system, case, mapping) for case in cases], entry="test case")
+
+
+READER = Reader(name="deepeval", recognises=recognises, read=read, describes="DeepEval test runs")
+
+
+def _system(run: _Run) -> str:
+    given = run.hyperparameters or {}
+    return str(run.identifier or given.get("model") or "system")
+
+
+def _row(system: str, case: _Case, mapping: ColumnMap) -> dict[str, Any]:
+    metrics = case.metrics_data or []
+    if mapping.scorer is not None:
+        metrics = [metric for metric in metrics if metric.name == mapping.scorer]
+    error = next((metric.error for metric in metrics if metric.error), None)
+    passed = case.success if mapping.scorer is None else all(bool(m.success) for m in metrics)
+    if error is not None or passed is None or (mapping.scorer is not None and not metrics):
+        ending: dict[str, Any] = {
+            "outcome": Outcome.ERRORED,
+            "error": first_line(error) or "not scored",
+        }
+    else:
+        ending = {"outcome": Outcome(passed)}
+    score = metrics[0].score if len(metrics) == 1 else None
+    return {
+        "system": system,
+        "task": case.name,
+        "score": score,
+        "seconds": case.run_duration,
+        "tags": tuple(case.tags or ()),
+        **ending,
+    }

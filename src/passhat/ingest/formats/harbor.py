@@ -1,0 +1,109 @@
+"""Harbor jobs: a folder with a `result.json` for the job and one for each trial."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from passhat.errors import ReadError
+from passhat.ingest.columns import ColumnMap, listed
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Table, first_line, seconds_between
+from passhat.records import Outcome
+
+
+class _ModelInfo(msgspec.Struct):
+    name: str = ""
+
+
+class _AgentInfo(msgspec.Struct):
+    name: str = "agent"
+    model_info: _ModelInfo | None = None
+
+
+class _AgentResult(msgspec.Struct):
+    n_input_tokens: int | None = None
+    n_output_tokens: int | None = None
+    cost_usd: float | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class _VerifierResult(msgspec.Struct):
+    rewards: dict[str, float] | None = None
+
+
+class _ExceptionInfo(msgspec.Struct):
+    exception_type: str = ""
+    exception_message: str = ""
+
+
+class _Span(msgspec.Struct):
+    started_at: str | None = None
+    finished_at: str | None = None
+
+
+class _Trial(msgspec.Struct):
+    task_name: str
+    agent_info: _AgentInfo
+    verifier_result: _VerifierResult | None = None
+    exception_info: _ExceptionInfo | None = None
+    agent_result: _AgentResult | None = None
+    agent_execution: _Span | None = None
+    started_at: str | None = None
+
+
+def recognises(document: Document) -> bool:
+    """Whether it is a trial, or the job that trials belong to."""
+    if document.kind != "json":
+        return False
+    return document.has("task_name", "agent_info", "verifier_result") or _is_job(document)
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial a file; the job's own file holds none, its trials lie in the folders below."""
+    if _is_job(document):
+        return Table(columns={})
+    trial = document.decode(_Trial)
+    rewards = (trial.verifier_result.rewards if trial.verifier_result else None) or {}
+    reward, notes = _reward(document, rewards, mapping.scorer)
+    return Table.of_rows([_row(trial, reward)], notes=notes, entry="trial")
+
+
+READER = Reader(name="harbor", recognises=recognises, read=read, describes="Harbor job folders")
+
+
+def _is_job(document: Document) -> bool:
+    return document.has("n_total_trials", "stats")
+
+
+def _reward(
+    document: Document, rewards: dict[str, float], chosen: str | None
+) -> tuple[float | None, list[str]]:
+    if chosen is not None and rewards and chosen not in rewards:
+        raise ReadError(f'{document.name}: has no reward "{chosen}"; it has {listed(rewards)}')
+    name = chosen or ("reward" if "reward" in rewards else next(iter(rewards), None))
+    others = [other for other in rewards if other != name]
+    notes = [f'reward "{name}" was read; trials also have {listed(others)}'] if others else []
+    return (rewards.get(name) if name else None), notes
+
+
+def _row(trial: _Trial, reward: float | None) -> dict[str, Any]:
+    agent, result = trial.agent_info, trial.agent_result or _AgentResult()
+    span = trial.agent_execution or _Span()
+    calls = (result.metadata or {}).get("tool_calls")
+    failure = trial.exception_info
+    error = f"{failure.exception_type}: {failure.exception_message}" if failure else None
+    return {
+        "system": f"{agent.name}/{agent.model_info.name}" if agent.model_info else agent.name,
+        "task": trial.task_name,
+        "outcome": Outcome.ERRORED if reward is None else Outcome(reward >= 1),
+        "score": reward,
+        "tokens_in": result.n_input_tokens,
+        "tokens_out": result.n_output_tokens,
+        "cost": result.cost_usd,
+        "seconds": seconds_between(span.started_at, span.finished_at),
+        "tool_calls": calls if isinstance(calls, (int, float)) else None,
+        "started": trial.started_at,
+        "error": first_line(error) or ("no verifier result" if reward is None else None),
+    }

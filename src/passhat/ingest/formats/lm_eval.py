@@ -1,0 +1,108 @@
+"""lm-evaluation-harness sample logs: one line a document and filter.
+
+Repeats sit in `resps`, but only what the filter kept was scored: one trial a document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from passhat.errors import ReadError
+from passhat.ingest.columns import ColumnMap, listed
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Table
+from passhat.records import Outcome
+
+_FILE = re.compile(r"samples_(.+?)_(\d{4}-\d\d-\d\dT.+)")
+
+
+class _Model(msgspec.Struct):
+    model_name: str | None = None
+    model_source: str | None = None
+
+
+def recognises(document: Document) -> bool:
+    """Whether each line has a document, the answers to it and what the filter kept."""
+    return document.kind == "lines" and document.has("doc_id", "resps", "filtered_resps")
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial a document, by the first filter and metric unless another is chosen."""
+    lines = list(document.lines(dict[str, Any]))
+    kept, notes = _chosen_filter(lines)
+    metric, more = _metric(document, kept, mapping.scorer)
+    named = _FILE.fullmatch(document.stem)
+    prefix = f"{named[1]}/" if named else ""
+    system = _system(document, named[2] if named else None)
+    rows = [
+        {
+            "system": system,
+            "task": f"{prefix}{line['doc_id']}",
+            **_ending(document, n, line, metric),
+        }
+        for n, line in kept
+    ]
+    notes += more + _repeats(kept)
+    return Table.of_rows(rows, notes=notes, entry="line", numbers=[n for n, _ in kept])
+
+
+READER = Reader(
+    name="lm-eval", recognises=recognises, read=read, describes="lm-evaluation-harness samples"
+)
+
+Lines = list[tuple[int, dict[str, Any]]]
+
+
+def _chosen_filter(lines: Lines) -> tuple[Lines, list[str]]:
+    filters = list(dict.fromkeys(line.get("filter", "none") for _, line in lines))
+    if len(filters) <= 1:
+        return lines, []
+    kept = [(n, line) for n, line in lines if line.get("filter", "none") == filters[0]]
+    return kept, [f'filter "{filters[0]}" was read; the log also has {listed(filters[1:])}']
+
+
+def _metric(document: Document, lines: Lines, chosen: str | None) -> tuple[str, list[str]]:
+    metrics = list(dict.fromkeys(name for _, line in lines for name in line.get("metrics", ())))
+    if chosen is not None and chosen not in metrics:
+        raise ReadError(f'{document.name}: has no metric "{chosen}"; it has {listed(metrics)}')
+    if not metrics:
+        raise ReadError(f"{document.name}: names no metric, so nothing says what passed")
+    if chosen is None and len(metrics) > 1:
+        also = listed(metrics[1:])
+        return metrics[0], [f'metric "{metrics[0]}" was read; the log also has {also}']
+    return chosen or metrics[0], []
+
+
+def _system(document: Document, stamp: str | None) -> str:
+    """The model's name, which stands only in the results file of the same time."""
+    if document.path is not None and stamp is not None:
+        beside = document.path.parent / f"results_{stamp}.json"
+        if beside.is_file() and beside.stat().st_size <= document.limits.max_bytes:
+            model = msgspec.json.decode(beside.read_bytes(), type=_Model)
+            return model.model_name or model.model_source or document.stem
+    return document.stem
+
+
+def _ending(
+    document: Document, number: int, line: Mapping[str, Any], metric: str
+) -> dict[str, Any]:
+    value = line.get(metric)
+    if value is None:
+        return {"outcome": Outcome.ERRORED, "error": f"no {metric}"}
+    if not isinstance(value, (bool, int, float)):
+        raise ReadError(
+            f"{document.name}, line {number}, field {metric}: must be a number, got {value!r}; "
+            "choose another metric with scorer"
+        )
+    return {"outcome": Outcome(value >= 1), "score": float(value)}
+
+
+def _repeats(lines: Lines) -> list[str]:
+    most = max((len(answers) for _, line in lines for answers in line["resps"][:1]), default=1)
+    if most <= 1 or not isinstance(lines[0][1]["resps"][0], list):
+        return []
+    return [f"each document was answered {most} times, but the log scores only one of them"]

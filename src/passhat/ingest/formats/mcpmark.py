@@ -1,0 +1,116 @@
+"""MCPMark results: `meta.json` of each run of a task, or all runs of a task in one file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from passhat.ingest.columns import ColumnMap
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Table, first_line
+from passhat.records import Outcome
+
+_RUN = re.compile(r"run-(\d+)")
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+class _Run(msgspec.Struct):
+    success: bool
+    error_message: str | None = None
+    execution_time: float | None = None
+    token_usage: _Usage | None = None
+    turn_count: int | None = None
+
+
+class _Task(msgspec.Struct):
+    model: str
+    service: str
+    task: str
+    runs: dict[str, _Run]
+
+
+class _Verdict(msgspec.Struct):
+    success: bool
+    error_message: str | None = None
+
+
+class _Times(msgspec.Struct):
+    start: str | None = None
+
+
+class _Meta(msgspec.Struct):
+    task_name: str
+    model_name: str
+    execution_result: _Verdict
+    mcp: str = ""
+    agent_execution_time: float | None = None
+    token_usage: _Usage | None = None
+    turn_count: int | None = None
+    time: _Times | None = None
+
+
+def recognises(document: Document) -> bool:
+    """Whether it is one run's meta.json, or a task with its runs."""
+    if document.kind != "json":
+        return False
+    return document.has("model", "service", "task", "runs") or document.has(
+        "task_name", "model_name", "execution_result"
+    )
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial a run; an agent that stopped on an error is errored unless the check passed."""
+    if document.has("runs"):
+        return Table.of_rows(_task_rows(document.decode(_Task)), entry="run")
+    meta = document.decode(_Meta)
+    run = _Run(
+        success=meta.execution_result.success,
+        error_message=meta.execution_result.error_message,
+        execution_time=meta.agent_execution_time,
+        token_usage=meta.token_usage,
+        turn_count=meta.turn_count,
+    )
+    row = {
+        "system": meta.model_name,
+        "task": meta.task_name,
+        "tags": (meta.mcp,) if meta.mcp else (),
+        "started": meta.time.start if meta.time else None,
+        **_ending(run),
+    }
+    folder = _RUN.search(str(document.path or ""))
+    return Table.of_rows([row | ({"trial": int(folder[1])} if folder else {})], entry="run")
+
+
+READER = Reader(name="mcpmark", recognises=recognises, read=read, describes="MCPMark results")
+
+
+def _task_rows(task: _Task) -> Iterator[dict[str, Any]]:
+    for name, run in task.runs.items():
+        yield {
+            "system": task.model,
+            "task": task.task,
+            "trial": name,
+            "tags": (task.service,),
+            **_ending(run),
+        }
+
+
+def _ending(run: _Run) -> dict[str, Any]:
+    error = first_line(run.error_message)
+    broke = error is not None and not run.success
+    usage = run.token_usage or _Usage()
+    return {
+        "outcome": Outcome.ERRORED if broke else Outcome(run.success),
+        "error": error,
+        "seconds": run.execution_time,
+        "tokens_in": usage.input_tokens,
+        "tokens_out": usage.output_tokens,
+        "turns": run.turn_count,
+    }

@@ -1,0 +1,89 @@
+"""OpenAI evals logs: JSON Lines of events, the first line the specification of the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from passhat.errors import ReadError
+from passhat.ingest.columns import ColumnMap, listed
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Table
+from passhat.records import Outcome
+
+_JUDGED = ("match", "metrics")
+
+
+class _RunConfig(msgspec.Struct):
+    seed: int | None = None
+
+
+class _Spec(msgspec.Struct):
+    completion_fns: list[str] = msgspec.field(default_factory=list)
+    run_config: _RunConfig = msgspec.field(default_factory=_RunConfig)
+
+
+class _Event(msgspec.Struct):
+    spec: _Spec | None = None
+    sample_id: str | None = None
+    type: str = ""
+    data: msgspec.Raw = msgspec.field(default=msgspec.Raw(b"{}"))
+    created_at: str | None = None
+
+
+def recognises(document: Document) -> bool:
+    """Whether the first line is the specification of a run."""
+    return (
+        document.kind == "lines"
+        and document.has("spec")
+        and b'"completion_fns"' in bytes(document.first["spec"])
+    )
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial a match or metrics event; a sample that was never judged is errored."""
+    spec = _Spec()
+    rows: list[dict[str, Any]] = []
+    numbers: list[int] = []
+    sampled: dict[str, int] = {}
+    for line, event in document.lines(_Event):
+        spec = event.spec or spec
+        if event.sample_id is None:
+            continue
+        if event.type in _JUDGED:
+            rows.append(_row(document, line, event, mapping.scorer))
+            numbers.append(line)
+        else:
+            sampled.setdefault(event.sample_id, line)
+    judged = {row["task"] for row in rows}
+    for sample, line in sampled.items():
+        if sample not in judged:
+            rows.append({"task": sample, "outcome": Outcome.ERRORED, "error": "never judged"})
+            numbers.append(line)
+    shared = {
+        "system": ",".join(spec.completion_fns) or document.stem,
+        "seed": spec.run_config.seed,
+    }
+    rows = [shared | row for row in rows]
+    return Table.of_rows(rows, entry="line", numbers=numbers)
+
+
+READER = Reader(
+    name="openai-evals", recognises=recognises, read=read, describes="OpenAI evals event logs"
+)
+
+
+def _row(document: Document, line: int, event: _Event, scorer: str | None) -> dict[str, Any]:
+    data = msgspec.json.decode(event.data, type=dict[str, Any])
+    where = f"{document.name}, line {line}"
+    row = {"task": event.sample_id, "started": event.created_at}
+    if event.type == "match" and scorer is None:
+        if not isinstance(data.get("correct"), bool):
+            raise ReadError(f"{where}, field data.correct: must be true or false")
+        return row | {"outcome": Outcome(data["correct"])}
+    scores = {key: v for key, v in data.items() if isinstance(v, (bool, int, float))}
+    name = scorer or next(iter(scores), None)
+    if name not in scores:
+        raise ReadError(f"{where}: no score {name or ''}; it has {listed(scores) or 'none'}")
+    return row | {"outcome": Outcome(scores[name] >= 1), "score": float(scores[name])}

@@ -1,0 +1,320 @@
+"""OpenTelemetry GenAI spans, in the SDK's JSON or OTLP: the user says which attribute is what.
+
+The conventions name no task and no trial. A trial is the outermost span that carries the
+attribute chosen for the task, with everything below it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from passhat.errors import ReadError
+from passhat.ingest.columns import ColumnMap, listed
+from passhat.ingest.document import Document
+from passhat.ingest.outcomes import is_missing, number, outcome_of, parse_pass_if
+from passhat.ingest.reader import Reader, Table, first_line, seconds_between
+from passhat.records import Outcome
+
+MODEL_CALLS = ("chat", "text_completion", "generate_content")
+TOOL_CALLS = ("execute_tool",)
+STATUS_ERROR = ("ERROR", "STATUS_CODE_ERROR", "2")
+
+SYSTEM_ATTRIBUTES = ("gen_ai.agent.name", "gen_ai.request.model", "service.name")
+SCORE_ATTRIBUTE = "gen_ai.evaluation.score.value"
+LABEL_ATTRIBUTE = "gen_ai.evaluation.score.label"
+
+
+class _SdkContext(msgspec.Struct):
+    trace_id: str
+    span_id: str
+
+
+class _SdkStatus(msgspec.Struct):
+    status_code: str = "UNSET"
+    description: str | None = None
+
+
+class _SdkEvent(msgspec.Struct):
+    attributes: dict[str, Any] | None = None
+
+
+class _SdkSpan(msgspec.Struct):
+    name: str
+    context: _SdkContext
+    parent_id: str | None = None
+    start_time: str | None = None
+    end_time: str | None = None
+    status: _SdkStatus = msgspec.field(default_factory=_SdkStatus)
+    attributes: dict[str, Any] | None = None
+    events: list[_SdkEvent] | None = None
+
+
+class _OtlpPair(msgspec.Struct):
+    key: str
+    value: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class _OtlpEvent(msgspec.Struct):
+    attributes: list[_OtlpPair] = msgspec.field(default_factory=list)
+
+
+class _OtlpStatus(msgspec.Struct):
+    code: int | str = 0
+    message: str | None = None
+
+
+class _OtlpSpan(msgspec.Struct, rename="camel"):
+    trace_id: str
+    span_id: str
+    name: str = ""
+    parent_span_id: str | None = None
+    start_time_unix_nano: int | str = 0
+    end_time_unix_nano: int | str = 0
+    attributes: list[_OtlpPair] = msgspec.field(default_factory=list)
+    events: list[_OtlpEvent] = msgspec.field(default_factory=list)
+    status: _OtlpStatus = msgspec.field(default_factory=_OtlpStatus)
+
+
+class _OtlpScope(msgspec.Struct):
+    spans: list[_OtlpSpan] = msgspec.field(default_factory=list)
+
+
+class _OtlpResource(msgspec.Struct, rename="camel"):
+    scope_spans: list[_OtlpScope] = msgspec.field(default_factory=list)
+
+
+class _OtlpFile(msgspec.Struct, rename="camel"):
+    resource_spans: list[_OtlpResource]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Span:
+    """A span, whatever it was written as; `attributes` include those of its events."""
+
+    key: tuple[str, str]
+    parent: tuple[str, str] | None
+    name: str
+    seconds: float | None
+    started: str | None
+    error: str | None
+    attributes: Mapping[str, Any]
+
+
+def recognises(document: Document) -> bool:
+    """Whether entries are spans, or an OTLP export of them."""
+    if document.kind in ("lines", "json") and document.has("resourceSpans"):
+        return True
+    return document.kind in ("lines", "array", "json") and document.has(
+        "context", "parent_id", "attributes"
+    )
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial a span that carries the task's attribute, with what it and its children did."""
+    spans = list(_spans(document))
+    if mapping.task is None:
+        raise ReadError(
+            f"{document.name}: spans name no task; say which attribute does with --task, and which "
+            f"say the trial and the outcome with --trial and --pass (or --pass status). Attributes "
+            f"seen: {listed(_attribute_names(spans), 30)}"
+        )
+    below: dict[tuple[str, str] | None, list[Span]] = defaultdict(list)
+    for span in spans:
+        below[span.parent].append(span)
+    roots = _trial_spans(spans, mapping.task)
+    if not roots:
+        names = listed(_attribute_names(spans), 30)
+        raise ReadError(f'{document.name}: no span has "{mapping.task}"; attributes seen: {names}')
+    judge = _judge(document, mapping)
+    rows = [
+        _row([root, *_descendants(root, below)], mapping.task, mapping, judge) for root in roots
+    ]
+    return Table.of_rows(rows, entry="trial span", judged=True)
+
+
+READER = Reader(
+    name="otel", recognises=recognises, read=read, describes="OpenTelemetry GenAI spans"
+)
+
+
+def _spans(document: Document) -> Iterator[Span]:
+    if document.has("resourceSpans"):
+        files: Iterable[_OtlpFile] = (
+            [document.decode(_OtlpFile)]
+            if document.kind == "json"
+            else (file for _, file in document.lines(_OtlpFile))
+        )
+        for file in files:
+            for resource in file.resource_spans:
+                for scope in resource.scope_spans:
+                    yield from map(_from_otlp, scope.spans)
+    elif document.kind == "array":
+        yield from map(_from_sdk, document.decode(list[_SdkSpan]))
+    elif document.kind == "json":
+        yield _from_sdk(document.decode(_SdkSpan))
+    else:
+        yield from (_from_sdk(span) for _, span in document.lines(_SdkSpan))
+
+
+def _from_sdk(span: _SdkSpan) -> Span:
+    trace = span.context.trace_id
+    attributes: dict[str, Any] = {}
+    for event in span.events or ():
+        attributes |= event.attributes or {}
+    failed = span.status.status_code in STATUS_ERROR
+    return Span(
+        key=(trace, span.context.span_id),
+        parent=(trace, span.parent_id) if span.parent_id else None,
+        name=span.name,
+        seconds=seconds_between(span.start_time, span.end_time),
+        started=span.start_time,
+        error=(first_line(span.status.description) or "error") if failed else None,
+        attributes=attributes | (span.attributes or {}),
+    )
+
+
+def _from_otlp(span: _OtlpSpan) -> Span:
+    attributes: dict[str, Any] = {}
+    for event in span.events:
+        attributes |= _plain(event.attributes)
+    nanoseconds = int(span.end_time_unix_nano) - int(span.start_time_unix_nano)
+    failed = str(span.status.code) in STATUS_ERROR
+    return Span(
+        key=(span.trace_id, span.span_id),
+        parent=(span.trace_id, span.parent_span_id) if span.parent_span_id else None,
+        name=span.name,
+        seconds=nanoseconds / 1e9,
+        started=None,
+        error=(first_line(span.status.message) or "error") if failed else None,
+        attributes=attributes | _plain(span.attributes),
+    )
+
+
+def _plain(pairs: Iterable[_OtlpPair]) -> dict[str, Any]:
+    """OTLP wraps each value in its type, and whole numbers in strings."""
+    plain: dict[str, Any] = {}
+    for pair in pairs:
+        for kind, value in pair.value.items():
+            plain[pair.key] = int(value) if kind == "intValue" else value
+    return plain
+
+
+def _attribute_names(spans: Iterable[Span]) -> list[str]:
+    return sorted({name for span in spans for name in span.attributes})
+
+
+def _trial_spans(spans: Sequence[Span], task: str) -> list[Span]:
+    by_key = {span.key: span for span in spans}
+
+    def outermost(span: Span) -> bool:
+        seen = {span.key}
+        parent = by_key.get(span.parent) if span.parent else None
+        while parent is not None and parent.key not in seen:
+            if task in parent.attributes:
+                return False
+            seen.add(parent.key)
+            parent = by_key.get(parent.parent) if parent.parent else None
+        return True
+
+    return [span for span in spans if task in span.attributes and outermost(span)]
+
+
+def _descendants(
+    root: Span, below: Mapping[tuple[str, str] | None, Sequence[Span]]
+) -> Iterator[Span]:
+    seen, waiting = {root.key}, list(below.get(root.key, ()))
+    while waiting:
+        span = waiting.pop(0)
+        if span.key not in seen:
+            seen.add(span.key)
+            yield span
+            waiting.extend(below.get(span.key, ()))
+
+
+def _row(
+    spans: Sequence[Span],
+    task: str,
+    mapping: ColumnMap,
+    judge: Callable[[Sequence[Span]], dict[str, Any]],
+) -> dict[str, Any]:
+    root = spans[0]
+    calls = [span for span in spans if _operation(span) in MODEL_CALLS]
+    tools = [span for span in spans if _operation(span) in TOOL_CALLS]
+    names = [str(span.attributes.get("gen_ai.tool.name", span.name)) for span in tools]
+    row = {
+        "task": _find(spans, task),
+        "tokens_in": _total(calls, "gen_ai.usage.input_tokens"),
+        "tokens_out": _total(calls, "gen_ai.usage.output_tokens"),
+        "seconds": root.seconds,
+        "turns": len(calls) or None,
+        "tool_calls": len(tools),
+        "tools": tuple(dict.fromkeys(names)),
+        "started": root.started,
+        "error": root.error,
+        **judge(spans),
+    }
+    system = _find(spans, mapping.system) if mapping.system else _first(spans, SYSTEM_ATTRIBUTES)
+    chosen = mapping.chosen()
+    for name in chosen.keys() - {"task", "system", "passed", "score", "error"}:
+        row[name] = _find(spans, chosen[name])
+    return row | ({"system": system} if system is not None else {})
+
+
+def _operation(span: Span) -> str:
+    return str(span.attributes.get("gen_ai.operation.name", ""))
+
+
+def _total(spans: Iterable[Span], attribute: str) -> float | None:
+    found = [span.attributes[attribute] for span in spans if attribute in span.attributes]
+    return sum(found) if found else None
+
+
+def _find(spans: Sequence[Span], attribute: str) -> Any:
+    """The attribute, of the outermost span that has it; `status`, `name` and `trace_id` too."""
+    own = {
+        "status": "error" if spans[0].error else "ok",
+        "name": spans[0].name,
+        "trace_id": spans[0].key[0],
+    }
+    for span in spans:
+        if attribute in span.attributes:
+            return span.attributes[attribute]
+    return own.get(attribute)
+
+
+def _first(spans: Sequence[Span], attributes: Iterable[str]) -> Any:
+    found = (_find(spans, attribute) for attribute in attributes)
+    return next((value for value in found if value is not None), None)
+
+
+def _judge(document: Document, mapping: ColumnMap) -> Callable[[Sequence[Span]], dict[str, Any]]:
+    """How a trial's outcome is told: by the user's choice, else by an evaluation's own event."""
+    tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
+    score = mapping.score or SCORE_ATTRIBUTE
+    label = mapping.passed or LABEL_ATTRIBUTE
+
+    def judge(spans: Sequence[Span]) -> dict[str, Any]:
+        cells = [_find(spans, score if t.column == "score" else t.column) for t in tests]
+        value, word = _find(spans, score), _find(spans, label)
+        graded = {} if value is None else {"score": number(value)}
+        if tests and not any(is_missing(cell) for cell in cells):
+            holds = all(test.holds(cell) for test, cell in zip(tests, cells, strict=True))
+            return graded | {"outcome": Outcome(holds)}
+        if word is not None and (outcome := outcome_of(word)) is not None:
+            return graded | {"outcome": outcome}
+        if value is not None:
+            return graded | {"outcome": Outcome(number(value) >= 1)}
+        if spans[0].error is not None:
+            return {"outcome": Outcome.ERRORED}
+        raise ReadError(
+            f'{document.name}, span "{spans[0].name}" ({spans[0].key[1]}): nothing says whether it '
+            f"passed ({label} is {word!r}); choose an attribute with --pass or --score, or the "
+            "span's own status with --pass status"
+        )
+
+    return judge

@@ -1,0 +1,121 @@
+"""pydantic-evals reports: repeats share a source case, and runs that broke stand in `failures`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from passhat.errors import ReadError
+from passhat.ingest.columns import ColumnMap, listed
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Table, first_line
+from passhat.records import Outcome
+
+_REPEAT = re.compile(r"(.*) \[(\d+)/\d+\]")
+
+
+class _Evaluation(msgspec.Struct):
+    value: bool | float | int | str | None = None
+
+
+class _EvaluatorFailure(msgspec.Struct):
+    name: str = ""
+    error_message: str = ""
+
+
+class _Case(msgspec.Struct):
+    name: str
+    source_case_name: str | None = None
+    assertions: dict[str, _Evaluation] = msgspec.field(default_factory=dict)
+    scores: dict[str, _Evaluation] = msgspec.field(default_factory=dict)
+    metrics: dict[str, float] = msgspec.field(default_factory=dict)
+    task_duration: float | None = None
+    evaluator_failures: list[_EvaluatorFailure] = msgspec.field(default_factory=list)
+
+
+class _Failure(msgspec.Struct):
+    name: str
+    source_case_name: str | None = None
+    error_message: str = ""
+
+
+class _Report(msgspec.Struct):
+    name: str
+    cases: list[_Case]
+    failures: list[_Failure] = msgspec.field(default_factory=list)
+
+
+def recognises(document: Document) -> bool:
+    """Whether it is a report of cases and failures."""
+    return document.kind == "json" and document.has("name", "cases", "failures")
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial a case that ran or broke; it passed when every assertion holds."""
+    report = document.decode(_Report)
+    rows = [_case(document.name, report.name, case, mapping.scorer) for case in report.cases]
+    rows += [
+        {
+            **_key(report.name, failure.name, failure.source_case_name),
+            "outcome": Outcome.ERRORED,
+            "error": first_line(failure.error_message) or "failed to run",
+        }
+        for failure in report.failures
+    ]
+    return Table.of_rows(rows, notes=_notes(report, mapping.scorer), entry="case")
+
+
+READER = Reader(
+    name="pydantic-evals", recognises=recognises, read=read, describes="pydantic-evals reports"
+)
+
+
+def _key(system: str, name: str, source: str | None) -> dict[str, Any]:
+    repeat = _REPEAT.fullmatch(name)
+    task = source or (repeat[1] if repeat else name)
+    return {"system": system, "task": task, "trial": int(repeat[2]) if repeat else 1}
+
+
+def _case(file: str, system: str, case: _Case, scorer: str | None) -> dict[str, Any]:
+    row = _key(system, case.name, case.source_case_name) | {
+        "tokens_in": case.metrics.get("input_tokens"),
+        "tokens_out": case.metrics.get("output_tokens"),
+        "cost": case.metrics.get("cost"),
+        "turns": case.metrics.get("requests"),
+        "seconds": case.task_duration,
+    }
+    if scorer is None and case.evaluator_failures:
+        failure = case.evaluator_failures[0]
+        reason = first_line(failure.error_message) or failure.name
+        return row | {"outcome": Outcome.ERRORED, "error": reason}
+    return row | _ending(file, case, scorer)
+
+
+def _ending(file: str, case: _Case, scorer: str | None) -> dict[str, Any]:
+    if scorer is None and case.assertions:
+        return {"outcome": Outcome(all(found.value for found in case.assertions.values()))}
+    judged: Mapping[str, _Evaluation] = {**case.scores, **case.assertions}
+    name = scorer or next(iter(case.scores), None)
+    if name is None or name not in judged:
+        known = listed(judged) or "none"
+        asked = f'"{scorer}"' if scorer else "that says whether it passed"
+        raise ReadError(f'{file}, case "{case.name}": no evaluator {asked}; it has {known}')
+    value = judged[name].value
+    if not isinstance(value, (int, float)):
+        return {"outcome": Outcome.ERRORED, "error": f"{name} gave no number"}
+    return {"outcome": Outcome(value >= 1), "score": float(value)}
+
+
+def _notes(report: _Report, scorer: str | None) -> list[str]:
+    names = dict.fromkeys(name for case in report.cases for name in case.assertions)
+    scores = dict.fromkeys(name for case in report.cases for name in case.scores)
+    if scorer is not None:
+        return []
+    if len(names) > 1:
+        return [f"a case passes when all its assertions hold: {listed(names)}"]
+    if not names and len(scores) > 1:
+        return [f"the score {listed(scores, 1)} was read; choose with scorer"]
+    return []

@@ -1,0 +1,155 @@
+"""tau2-bench results: one JSON file, or a folder with `results.json` and `simulations/`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from passhat.errors import ReadError
+from passhat.ingest.columns import ColumnMap
+from passhat.ingest.document import Document, decode
+from passhat.ingest.reader import Reader, Table
+from passhat.records import Outcome
+
+SUCCESS = 1 - 1e-6
+"""The reward from which tau2-bench counts a success."""
+
+NOT_EVALUABLE = ("infrastructure_error", "context_window_exceeded")
+"""How a simulation ends that tau2-bench leaves out of its figures."""
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class _ToolCall(msgspec.Struct):
+    name: str = ""
+
+
+class _Message(msgspec.Struct):
+    role: str = ""
+    tool_calls: list[_ToolCall] | None = None
+    usage: _Usage | None = None
+
+
+class _RewardInfo(msgspec.Struct):
+    reward: float | None = None
+
+
+class _Simulation(msgspec.Struct):
+    task_id: str | int
+    trial: int | None = None
+    seed: int | None = None
+    reward: float | None = None
+    reward_info: _RewardInfo | None = None
+    termination_reason: str | None = None
+    agent_cost: float | None = None
+    duration: float | None = None
+    start_time: str | None = None
+    messages: list[_Message] | None = None
+
+
+class _AgentInfo(msgspec.Struct):
+    implementation: str = ""
+    llm: str | None = None
+
+
+class _EnvironmentInfo(msgspec.Struct):
+    domain_name: str = ""
+
+
+class _Info(msgspec.Struct):
+    agent_info: _AgentInfo = msgspec.field(default_factory=_AgentInfo)
+    environment_info: _EnvironmentInfo = msgspec.field(default_factory=_EnvironmentInfo)
+
+
+class _Results(msgspec.Struct):
+    info: _Info
+    simulations: list[_Simulation] | None = None
+    simulation_index: list[_Simulation] | None = None
+
+
+def recognises(document: Document) -> bool:
+    """Whether it describes the agent and the environment, and holds or lists simulations."""
+    return (
+        document.kind == "json"
+        and document.has("info", "tasks")
+        and (document.has("simulations") or document.has("simulation_index"))
+    )
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial a simulation; the folder's index suffices, so that its files stay unread."""
+    results = document.decode(_Results)
+    simulations = results.simulations or results.simulation_index or _from_folder(document)
+    agent = results.info.agent_info
+    system = agent.llm or agent.implementation or document.stem
+    if agent.llm and agent.implementation not in ("", "llm_agent", agent.llm):
+        system = f"{agent.llm} ({agent.implementation})"
+    domain = results.info.environment_info.domain_name
+    notes = [f'tasks of the domain "{domain}"'] if domain else []
+    rows = [_row(system, domain, simulation) for simulation in simulations]
+    return Table.of_rows(rows, notes=notes, entry="simulation")
+
+
+READER = Reader(
+    name="tau2-bench",
+    recognises=recognises,
+    read=read,
+    covers_subfolders=True,
+    describes="tau2-bench result files and folders",
+)
+
+
+def _from_folder(document: Document) -> list[_Simulation]:
+    if document.path is None:
+        raise ReadError(f"{document.name}: holds no simulation, and has no folder beside it")
+    folder = document.path.parent / "simulations"
+    paths = sorted(folder.glob("*.json"))
+    document.limits.check_members(str(folder), len(paths))
+    return list(_opened(document, paths))
+
+
+def _opened(document: Document, paths: list[Any]) -> Iterator[_Simulation]:
+    for path in paths:
+        document.limits.check_size(str(path), path.stat().st_size)
+        yield decode(str(path), path.read_bytes(), _Simulation)
+
+
+def _row(system: str, domain: str, simulation: _Simulation) -> dict[str, Any]:
+    reward = simulation.reward
+    if simulation.reward_info is not None:
+        reward = simulation.reward_info.reward
+    ended = simulation.termination_reason
+    broke = ended in NOT_EVALUABLE or reward is None
+    row = {
+        "system": system,
+        "task": f"{domain}/{simulation.task_id}" if domain else simulation.task_id,
+        "trial": simulation.trial or 0,
+        "seed": simulation.seed,
+        "outcome": Outcome.ERRORED if broke else Outcome((reward or 0) >= SUCCESS),
+        "score": reward,
+        "cost": simulation.agent_cost,
+        "seconds": simulation.duration,
+        "started": simulation.start_time,
+        "error": (ended or "no reward") if broke else None,
+    }
+    return row | _effort(simulation.messages)
+
+
+def _effort(messages: list[_Message] | None) -> dict[str, Any]:
+    if messages is None:
+        return {}
+    own = [message for message in messages if message.role == "assistant"]
+    used = [message.usage for message in own if message.usage is not None]
+    calls = [call.name for message in own for call in message.tool_calls or ()]
+    return {
+        "tokens_in": sum(usage.prompt_tokens for usage in used) if used else None,
+        "tokens_out": sum(usage.completion_tokens for usage in used) if used else None,
+        "turns": len(own),
+        "tool_calls": len(calls),
+        "tools": tuple(dict.fromkeys(calls)),
+    }

@@ -1,0 +1,95 @@
+"""Terminal-Bench results: the `results.json` of a run, or of a single trial."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from passhat.ingest.columns import ColumnMap
+from passhat.ingest.document import Document, decode
+from passhat.ingest.reader import Reader, Table, seconds_between
+from passhat.records import Outcome
+
+_TRIAL = re.compile(r".*\.(\d+)-of-\d+.*")
+_NO_FAILURE = ("unset", "none", "")
+
+
+class _Trial(msgspec.Struct):
+    task_id: str
+    trial_name: str = ""
+    is_resolved: bool | None = None
+    failure_mode: str | None = None
+    total_input_tokens: int | None = None
+    total_output_tokens: int | None = None
+    trial_started_at: str | None = None
+    agent_started_at: str | None = None
+    agent_ended_at: str | None = None
+
+
+class _Results(msgspec.Struct):
+    results: list[_Trial]
+
+
+class _Metadata(msgspec.Struct):
+    agent_name: str | None = None
+    model_name: str | None = None
+
+
+def recognises(document: Document) -> bool:
+    """Whether it is a run with its trials, or one trial."""
+    if document.kind != "json":
+        return False
+    whole = document.has("results", "pass_at_k", "n_resolved")
+    return whole or document.has("task_id", "trial_name", "is_resolved")
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial a result; Terminal-Bench counts what it could not resolve as a failure."""
+    whole = document.has("results")
+    trials = document.decode(_Results).results if whole else [document.decode(_Trial)]
+    system = _system(document)
+    return Table.of_rows([_row(system, trial) for trial in trials], entry="result")
+
+
+READER = Reader(
+    name="terminal-bench",
+    recognises=recognises,
+    read=read,
+    covers_subfolders=True,
+    describes="Terminal-Bench results.json",
+)
+
+
+def _row(system: str, trial: _Trial) -> dict[str, Any]:
+    numbered = _TRIAL.fullmatch(trial.trial_name)
+    counted = bool(trial.total_input_tokens or trial.total_output_tokens)
+    failure = trial.failure_mode or ""
+    return {
+        "system": system,
+        "task": trial.task_id,
+        "trial": int(numbered[1]) if numbered else 1,
+        "outcome": Outcome(bool(trial.is_resolved)),
+        # Agents that report no usage are logged with 0 tokens.
+        "tokens_in": trial.total_input_tokens if counted else None,
+        "tokens_out": trial.total_output_tokens if counted else None,
+        "seconds": seconds_between(trial.agent_started_at, trial.agent_ended_at),
+        "started": trial.trial_started_at,
+        "error": None if failure in _NO_FAILURE else failure,
+    }
+
+
+def _system(document: Document) -> str:
+    """The agent and model of the run's metadata; else the folder, or the file, is its name."""
+    if document.path is None:
+        return document.stem
+    for folder in list(document.path.resolve().parents)[:3]:
+        metadata = folder / "run_metadata.json"
+        if metadata.is_file() and metadata.stat().st_size <= document.limits.max_bytes:
+            found = decode(str(metadata), metadata.read_bytes(), _Metadata)
+            named = [part for part in (found.agent_name, found.model_name) if part]
+            return "/".join(named) or folder.name
+    stem = Path(document.stem).stem
+    return document.path.resolve().parent.name if stem == "results" else document.stem
