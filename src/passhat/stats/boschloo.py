@@ -1,0 +1,96 @@
+"""Boschloo's exact test of two pass rates, for many tables at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import bdtr, xlog1py, xlogy
+
+from passhat.stats.arguments import Counts, Floats
+from passhat.stats.hypergeometric import log_choose, upper_tail
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+# Above this many runs of a task the maximisation costs more than it gains: Fisher's p is taken,
+# which is never smaller.
+LARGEST_TABLE = 2_000
+
+# The common pass rate is sin^2(t / 2): on t, every binomial is about equally wide.
+_GRID = np.linspace(0, np.pi, 513)
+_RATES = np.sin(_GRID / 2) ** 2
+# A peak between grid points is read off the quartic through five of them.
+_NEIGHBOURS = np.arange(-2, 3)
+_OFFSETS = np.linspace(-1, 1, 65)
+_QUARTIC = np.linalg.solve(
+    np.vander(_NEIGHBOURS, increasing=True).T, np.vander(_OFFSETS, 5, increasing=True).T
+)
+# Peaks this much below the highest on the grid may still be the highest between its points.
+_CONTENDERS = 0.99
+_TIES = 1 + 1e-9
+_SMALLEST = np.finfo(float).tiny
+
+
+def boschloo_greater(n_a: ArrayLike, c_a: ArrayLike, n_b: ArrayLike, c_b: ArrayLike) -> Floats:
+    """P-values of "a passes more often than b", exact whatever the common pass rate is.
+
+    Boschloo (1970): Fisher's p as the statistic, its chance maximised over the nuisance rate;
+    uniformly more powerful than Fisher's test.
+
+    >>> boschloo_greater([5, 3], [5, 3], [5, 3], [0, 0]).round(6).tolist()
+    [0.000977, 0.015625]
+    """
+    tables = np.broadcast_arrays(*(np.asarray(x, dtype=np.int64) for x in (n_a, c_a, n_b, c_b)))
+    rows = np.stack([t.ravel() for t in tables], axis=1)
+    distinct, which = np.unique(rows, axis=0, return_inverse=True)
+    p = np.empty(len(distinct))
+    designs, design = np.unique(distinct[:, [0, 2]], axis=0, return_inverse=True)
+    for j, (runs_a, runs_b) in enumerate(designs.tolist()):
+        here = design.ravel() == j
+        p[here] = _one_design(runs_a, distinct[here, 1], runs_b, distinct[here, 3])
+    return np.maximum(p, _SMALLEST)[which.ravel()].reshape(tables[0].shape)
+
+
+def _one_design(n_a: int, c_a: Counts, n_b: int, c_b: Counts) -> Floats:
+    if n_a + n_b > LARGEST_TABLE or min(n_a, n_b) == 0:
+        return upper_tail(c_a, n_a, n_b, c_a + c_b)
+    fisher = _fisher_table(n_a, n_b)
+    observed = fisher[c_a, c_b]
+    # Fisher's p rises with c_b, so each row of the critical region is c_b < edge.
+    edges = np.stack([np.searchsorted(row, observed * _TIES, side="right") for row in fisher])
+    chances = _region_chances(edges.T, n_a, n_b)
+    return np.minimum(_highest(chances), observed)
+
+
+def _fisher_table(n_a: int, n_b: int) -> Floats:
+    """Fisher's one-sided p of every table: each is its own chance plus the next one's p."""
+    a, b = np.arange(n_a + 1)[:, None], np.arange(n_b + 1)
+    table = np.exp(log_choose(n_a, a) + log_choose(n_b, b) - log_choose(n_a + n_b, a + b))
+    for row in range(n_a - 1, -1, -1):
+        table[row, 1:] += table[row + 1, :-1]
+    return table
+
+
+def _region_chances(edges: Counts, n_a: int, n_b: int) -> Floats:
+    """P(c_b < edge[c_a]) for each region (a row of edges), at each common pass rate."""
+    passes = np.arange(n_a + 1)[:, None]
+    logs = xlogy(passes, _RATES) + xlog1py(n_a - passes, -_RATES)
+    law_a = np.exp(log_choose(n_a, passes) + logs)
+    below_b = np.zeros((n_b + 2, _RATES.size))
+    below_b[1:] = bdtr(np.arange(n_b + 1)[:, None], n_b, _RATES)
+    total = np.zeros((len(edges), _RATES.size))
+    for c_a, law in enumerate(law_a):
+        total += law * below_b[edges[:, c_a]]
+    return total
+
+
+def _highest(chances: Floats) -> Floats:
+    """The maximum of each row as a smooth function of t, even about both ends."""
+    best: Floats = chances.max(axis=1)
+    wide = np.pad(chances, ((0, 0), (2, 2)), mode="reflect")
+    peaks = (chances >= wide[:, 1:-3]) & (chances >= wide[:, 3:-1])
+    rows, at = np.nonzero(peaks & (chances >= _CONTENDERS * best[:, None]))
+    around = wide[rows[:, None], at[:, None] + 2 + _NEIGHBOURS]
+    np.maximum.at(best, rows, (around @ _QUARTIC).max(axis=1))
+    return np.minimum(best, 1.0)
