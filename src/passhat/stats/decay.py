@@ -51,8 +51,8 @@ class SequenceDecay:
     differ (the documentation's P F P F = 100 fits both readings of amplification).
 
     All of them depend on the order of the runs. Where runs are exchangeable, so that nothing but
-    chance tells the third from the seventh, the order says nothing, amplification is noise around
-    100 whatever the agent, and `DecayCurve` is what to read.
+    chance tells the third from the seventh, the order says nothing, amplification is noise, and
+    `DecayCurve` is what to read.
     """
 
     curve: tuple[int, ...]
@@ -154,17 +154,13 @@ def decay_curve(
         return _one_task(runs, passes, kept, longest, confidence=level)
     cells = count_cells(runs[kept], passes[kept])
     pointwise = _joint_confidence(cells, longest, scope=scope, confidence=level, rng=generator)
-    points = [
-        suite_estimate(
-            runs[kept], passes[kept], metric="pass^k", k=j, scope=scope, confidence=pointwise
-        )
-        for j in range(1, longest + 1)
-    ]
-    unknown = next((point for point in points if isinstance(point, Unavailable)), None)
-    if unknown is not None:
-        return unknown
+    points = []
+    for j in range(1, longest + 1):
+        point = suite_estimate(runs[kept], passes[kept], k=j, scope=scope, confidence=pointwise)
+        assert isinstance(point, Estimate)  # two tasks with j runs each always have one
+        points.append(point)
     return DecayCurve(
-        points=_monotone([point for point in points if isinstance(point, Estimate)]),
+        points=_monotone(points),
         method="pass^k of a task C(c, k) / C(n, k), max-t band",
         confidence=level,
         pointwise_confidence=pointwise,
