@@ -128,6 +128,7 @@ def test_the_band_holds_every_pointwise_interval_before_it_is_made_monotone():
 def test_the_joint_confidence_lies_between_one_point_and_bonferroni():
     curve = decay_curve([8] * 30, np.arange(30) % 9, k=5)
     assert 0.95 < curve.pointwise_confidence < 1 - 0.05 / 5
+    assert {point.confidence for point in curve.points} == {0.95}  # what the band promises
 
 
 def test_the_quantile_of_the_largest_t_is_exact_where_it_is_known():

@@ -160,7 +160,7 @@ def decay_curve(
         assert isinstance(point, Estimate)  # two tasks with j runs each always have one
         points.append(point)
     return DecayCurve(
-        points=_monotone(points),
+        points=_monotone(points, confidence=level),
         method="pass^k of a task C(c, k) / C(n, k), max-t band",
         confidence=level,
         pointwise_confidence=pointwise,
@@ -337,13 +337,18 @@ def _largest_t(
     return max(single, float(np.quantile(largest, confidence)))
 
 
-def _monotone(points: Sequence[Estimate]) -> tuple[Estimate, ...]:
+def _monotone(points: Sequence[Estimate], *, confidence: float) -> tuple[Estimate, ...]:
     """Use that pass^k cannot rise with k: what bounds one point bounds its neighbours."""
     low = [point.interval.low if point.interval else 0.0 for point in points]
     high = [point.interval.high if point.interval else 1.0 for point in points]
     lows = np.maximum.accumulate(low[::-1])[::-1]
     highs = np.minimum.accumulate(high)
     return tuple(
-        replace(point, interval=Interval(float(lowest), float(highest)))
+        replace(
+            point,
+            interval=Interval(float(lowest), float(highest)),
+            method=f"{point.method}, one point of a max-t band",
+            confidence=confidence,
+        )
         for point, lowest, highest in zip(points, lows, highs, strict=True)
     )
