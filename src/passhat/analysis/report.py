@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.analysis.plots import Plots
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Source
 from passhat.stats.estimate import Estimate, Interval, Scope, Unavailable
@@ -365,6 +366,11 @@ class Report:
     systems: tuple[SystemReport, ...]
     provenance: Provenance
     notes: tuple[str, ...] = ()
+
+    @property
+    def plots(self) -> Plots:
+        """The pictures of this report."""
+        return Plots(self)
 
     def system(self, name: str | None = None) -> SystemReport:
         """The report of one system (the only one, if none is named)."""
