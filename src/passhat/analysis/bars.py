@@ -24,14 +24,8 @@ def count_bars(
     if bars is None or not evidence.tasks:
         return ()
     chosen = _bar_of_each(evidence, bars)
-    kept = [i for i, name in enumerate(evidence.tasks) if name in chosen]
-    names = [evidence.tasks[i] for i in kept]
-    return tuple(
-        _count(
-            evidence, kept, names, chosen, k, one=not isinstance(bars, Mapping), level=confidence
-        )
-        for k in ks
-    )
+    one = None if isinstance(bars, Mapping) else bars
+    return tuple(_count(evidence, chosen, k, one=one, confidence=confidence) for k in ks)
 
 
 def _bar_of_each(evidence: Evidence, bars: Mapping[str, float] | float) -> dict[str, float]:

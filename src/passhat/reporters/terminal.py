@@ -35,22 +35,22 @@ _INDENT = "  "
 _WIDEST_BAR = 60
 
 
-def render_terminal(report: Report, ink: Ink | None = None) -> str:
+def render_terminal(report: Report, ink: Ink | None = None, *, all_tasks: bool = False) -> str:
     """The report as text for a terminal (or for a file, without colour)."""
     ink = ink or Ink()
     if len(report.systems) == 1:
-        lines = _one_system(report.systems[0], ink)
+        lines = _one_system(report.systems[0], ink, all_tasks)
     else:
         lines = _several_systems(report.systems, wording.overview(report), ink)
     lines += _paragraphs("Note", report.notes, ink)
     return ink.finish(lines)
 
 
-def _one_system(system: SystemReport, ink: Ink) -> list[str]:
+def _one_system(system: SystemReport, ink: Ink, all_tasks: bool) -> list[str]:
     lines = [ink.style(line, "bold") for line in wrap(wording.verdict(system), ink.width)]
     lines += ["", *_heading(system, ink), "", *_metric_table(system, ink), ""]
     lines += _explanations(system, ink)
-    lines += _task_section(system, ink)
+    lines += _task_section(system, ink, all_tasks)
     lines += _effort_section(system, ink)
     lines += _parts_section("Levels", system.levels, ink)
     lines += _parts_section("Tags", system.tags, ink)
@@ -122,7 +122,7 @@ def _explanations(system: SystemReport, ink: Ink) -> list[str]:
     return lines + _paragraphs("Bars", [wording.bars(bar) for bar in system.bars], ink)
 
 
-def _task_section(system: SystemReport, ink: Ink) -> list[str]:
+def _task_section(system: SystemReport, ink: Ink, all_tasks: bool) -> list[str]:
     table = system.tasks
     counts = [table.count(label) for label in LABELS]
     pieces = stacked_bar(counts, width=min(40, max(10, ink.width - 60)), pen=ink.pen)
@@ -131,13 +131,12 @@ def _task_section(system: SystemReport, ink: Ink) -> list[str]:
     )
     lines = _paragraphs("Tasks", [f"{wording.labels(system)}."], ink)
     lines.append(" " * 8 + drawn)
-    shown = [row for label in ("broken", "flaky") for row in table.labelled(label)]
-    shown = sorted(shown, key=lambda row: (row.label != "flaky", abs(row.rate.value - 0.5)))
-    lines += [_task_line(row, ink) for row in shown[:MOST_TASKS]]
-    if len(shown) > MOST_TASKS:
-        lines.append(
-            ink.style(f"{_INDENT}and {len(shown) - MOST_TASKS} more (--tasks shows all)", "dim")
-        )
+    rows = list(table) if all_tasks else table.labelled("flaky") + table.labelled("broken")
+    shown = rows if all_tasks else rows[:MOST_TASKS]
+    lines += [_task_line(row, ink) for row in shown]
+    if len(rows) > len(shown):
+        more = f"{_INDENT}and {len(rows) - len(shown)} more (--all-tasks lists every task)"
+        lines.append(ink.style(more, "dim"))
     return [*lines, ""]
 
 

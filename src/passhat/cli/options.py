@@ -1,0 +1,261 @@
+"""Options that several commands share: what to read, how to analyse, where to write."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from passhat.cli.output import Output
+from passhat.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from passhat.ingest import ColumnMap
+    from passhat.records import ErrorPolicy, Trials
+
+Command = Callable[..., Any]
+
+
+class KList(click.ParamType[tuple[int, ...]]):
+    """`1,2,4`: whole numbers of attempts."""
+
+    name = "K,K,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            ks = tuple(sorted({int(part) for part in value.split(",")}))
+        except ValueError:
+            self.fail(f"{value!r} is not a list of whole numbers such as 1,2,4", param, ctx)
+        if ks[0] < 1:
+            self.fail(f"k must be at least 1, got {ks[0]}", param, ctx)
+        return ks
+
+
+class Share(click.ParamType[float]):
+    """A number strictly between 0 and 1, such as 0.95, or a percentage such as 95%."""
+
+    name = "SHARE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, float):
+            return value
+        text = str(value).strip()
+        try:
+            number = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        except ValueError:
+            self.fail(f"{value!r} is not a number such as 0.95", param, ctx)
+        if not 0 < number < 1:
+            self.fail(f"must lie strictly between 0 and 1, got {value}", param, ctx)
+        return number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What to read and how to understand it."""
+
+    paths: tuple[str, ...]
+    format: str | None
+    duplicates: str
+    columns: dict[str, str | None]
+
+    @property
+    def mapping(self) -> ColumnMap:
+        from passhat.ingest import ColumnMap
+
+        return ColumnMap(**self.columns)
+
+    def trials(self, paths: Sequence[str] | None = None) -> Trials:
+        """Every trial, one by one, of all the paths or of some."""
+        from passhat.ingest import read_trials
+
+        return read_trials(
+            list(self.paths if paths is None else paths),
+            format=self.format,
+            mapping=self.mapping,
+            duplicates=self.duplicates,  # type: ignore[arg-type]  # click allows only these words
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysing:
+    """How to analyse."""
+
+    ks: tuple[int, ...] | None
+    confidence: float
+    errors: ErrorPolicy
+    seed: int
+
+
+# Column of the mapper: (option, what it names).
+_COLUMNS = {
+    "task": ("--task", "Column that names the task; several, joined by commas, make one name."),
+    "trial": ("--trial", "Column that numbers the attempts at a task."),
+    "passed": ("--pass", "Column that says whether the attempt passed."),
+    "score": ("--score", "Column with a score from 0 to 1."),
+    "system": ("--system", "Column that names the agent."),
+    "error": ("--error", "Column that names what went wrong, where something did."),
+    "seed": ("--seed-column", "Column with the seed of the attempt."),
+    "tags": ("--tags", "Column with tags."),
+    "level": ("--level", "Column with the level: function, task or system."),
+    "cost": ("--cost", "Column with the cost of the attempt."),
+    "seconds": ("--seconds", "Column with the seconds the attempt took."),
+}
+
+
+def reading_options(*, required: bool = True) -> Callable[[Command], Command]:
+    """RESULTS..., --format, --duplicates and the column mapper, handed over as `reading`."""
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def with_reading(**values: Any) -> Any:
+            columns = {name: values.pop(f"column_{name}") for name in _COLUMNS}
+            columns |= {name: values.pop(name) for name in ("scorer", "pass_if", "name")}
+            reading = Reading(
+                paths=values.pop("paths"),
+                format=values.pop("format_name"),
+                duplicates=values.pop("duplicates"),
+                columns=columns,
+            )
+            return command(reading=reading, **values)
+
+        return _apply(_reading_parameters(required), with_reading)
+
+    return decorate
+
+
+def analysis_options(command: Command) -> Command:
+    """--k, --confidence, --errors and --seed, handed over as `analysing`."""
+
+    @functools.wraps(command)
+    def with_analysing(**values: Any) -> Any:
+        chosen = {name: values.pop(name) for name in ("ks", "confidence", "errors", "seed")}
+        return command(analysing=Analysing(**chosen), **values)
+
+    options: list[Callable[[Command], Command]] = [
+        click.option("--k", "ks", type=KList(), help="The k of pass^k and pass@k, such as 1,2,4."),
+        confidence_option(),
+        click.option(
+            "--errors",
+            type=click.Choice(["fail", "exclude"]),
+            default="fail",
+            show_default=True,
+            help="Whether an errored trial counts as a failure or not at all.",
+        ),
+        seed_option(),
+    ]
+    return _apply(options, with_analysing)
+
+
+def confidence_option() -> Callable[[Command], Command]:
+    """--confidence."""
+    return click.option(
+        "--confidence", type=Share(), default=0.95, show_default=True, help="Of every interval."
+    )
+
+
+def seed_option() -> Callable[[Command], Command]:
+    """--seed."""
+    return click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="Of what is drawn at random: the same seed gives the same bytes.",
+    )
+
+
+def output_options(command: Command) -> Command:
+    """--json, --markdown, -o FILE and --quiet, handed over as `output`."""
+
+    @functools.wraps(command)
+    def with_output(**values: Any) -> Any:
+        chosen = {
+            name: values.pop(name) for name in ("as_json", "as_markdown", "paths_out", "quiet")
+        }
+        if chosen["as_json"] and chosen["as_markdown"]:
+            raise click.UsageError(
+                "--json and --markdown exclude each other; -o may name both files"
+            )
+        return command(output=Output(**chosen), **values)
+
+    options: list[Callable[[Command], Command]] = [
+        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+        click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown."),
+        click.option(
+            "-o",
+            "--output",
+            "paths_out",
+            metavar="FILE",
+            multiple=True,
+            help="Write to a file; its ending says how: .json .md .html .txt. May be repeated.",
+        ),
+        click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error."),
+    ]
+    return _apply(options, with_output)
+
+
+def choose_systems(trials: Trials, only: Sequence[str]) -> Trials:
+    """The trials of the named systems; all of them, where none is named."""
+    if not only:
+        return trials
+    unknown = [name for name in only if name not in trials.systems]
+    if unknown:
+        rule = f"must be one of {', '.join(trials.systems)}"
+        raise ArgumentError("--only", rule, unknown[0])
+    import numpy as np
+
+    codes = [trials.system.code(name) for name in only]
+    return trials.take(np.isin(trials.system.codes, codes))
+
+
+def parse_bars(texts: Sequence[str], tasks: Sequence[str]) -> dict[str, float] | float | None:
+    """`0.8` for every task, `refund=0.9` for one; both may be given."""
+    common: float | None = None
+    named: dict[str, float] = {}
+    for text in texts:
+        task, _, share = text.rpartition("=")
+        try:
+            value = float(share)
+        except ValueError:
+            raise ArgumentError("--bar", "must be a share or TASK=SHARE", text) from None
+        if task:
+            named[task] = value
+        else:
+            common = value
+    if not named:
+        return common
+    return named if common is None else dict.fromkeys(tasks, common) | named
+
+
+def _reading_parameters(required: bool) -> list[Callable[[Command], Command]]:
+    duplicates = click.Choice(["error", "last", "keep"])
+    found: list[Callable[[Command], Command]] = [
+        click.argument("paths", metavar="RESULTS...", nargs=-1, required=required),
+        click.option("--format", "format_name", metavar="NAME", help="The tool that wrote them."),
+        click.option(
+            "--duplicates",
+            type=duplicates,
+            default="error",
+            show_default=True,
+            help="What to do where a trial occurs twice.",
+        ),
+        click.option("--scorer", metavar="NAME", help="Which score, in logs that have several."),
+        click.option("--pass-if", metavar="TEST", help="When an attempt passes: 'score>=0.8'."),
+        click.option("--name", metavar="NAME", help="What to call the agent of a file with one."),
+    ]
+    found += [
+        click.option(flag, f"column_{name}", metavar="COLUMN", help=text)
+        for name, (flag, text) in _COLUMNS.items()
+    ]
+    return found
+
+
+def _apply(options: Sequence[Callable[[Command], Command]], command: Command) -> Command:
+    for option in reversed(options):
+        command = option(command)
+    return command

@@ -1,0 +1,112 @@
+"""Where an answer goes: the terminal, standard output as data, or files."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+if TYPE_CHECKING:
+    from passhat.reporters.ink import Ink
+
+ENDINGS = {
+    ".txt": "text",
+    ".json": "json",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".html": "html",
+    ".htm": "html",
+    ".xml": "junit",
+}
+
+Formats = Mapping[str, str]
+"""What each format is rendered by, as "module:function"; "text" also takes an Ink."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What the user asked for: a format on standard output, or files by their endings."""
+
+    as_json: bool
+    as_markdown: bool
+    paths_out: tuple[str, ...]
+    quiet: bool
+
+    def write(self, answer: Any, formats: Formats, **text_options: bool) -> None:
+        """Render `answer` and put it where it was asked for."""
+        targets = [(Path(name), _format_of(Path(name), formats)) for name in self.paths_out]
+        for path, format_name in targets:
+            _save(path, _render(answer, format_name, formats, None, text_options))
+            self.say(f"wrote {path}")
+        if not targets or self.as_json or self.as_markdown:
+            format_name = "json" if self.as_json else "markdown" if self.as_markdown else "text"
+            ink = ink_for(sys.stdout)
+            text = _render(answer, format_name, formats, ink, text_options)
+            click.echo(text, nl=False, color=True)
+
+    def say(self, text: str) -> None:
+        """Talk on standard error."""
+        if not self.quiet:
+            from passhat.reporters.safe_text import safe_lines
+
+            click.echo(safe_lines(text), err=True)
+
+
+def ink_for(stream: TextIO) -> Ink:
+    """Width, colour and characters that suit a stream.
+
+    NO_COLOR (no-color.org) wins over FORCE_COLOR, which wins over what the stream is.
+    """
+    from passhat.reporters.ink import Ink
+
+    terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
+    color = bool(os.environ.get("FORCE_COLOR")) or terminal
+    width = (
+        shutil.get_terminal_size((80, 24)).columns if terminal or "COLUMNS" in os.environ else 80
+    )
+    encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "")
+    return Ink(
+        width=max(60, min(width, 140)),
+        color=color and not os.environ.get("NO_COLOR"),
+        unicode=encoding.startswith("utf"),
+    )
+
+
+def _format_of(path: Path, formats: Formats) -> str:
+    name = ENDINGS.get(path.suffix.lower())
+    if name is None or name not in formats:
+        known = [ending for ending, form in ENDINGS.items() if form in formats]
+        raise click.UsageError(
+            f"-o {path}: cannot write {path.suffix or 'a file without an ending'}; "
+            f"the ending must be one of {' '.join(known)}"
+        )
+    return name
+
+
+def _render(
+    answer: Any,
+    format_name: str,
+    formats: Formats,
+    ink: Ink | None,
+    text_options: Mapping[str, bool],
+) -> str:
+    if format_name not in formats:
+        raise click.UsageError(f"this command has no --{format_name}")
+    module, function = formats[format_name].split(":")
+    render = getattr(importlib.import_module(module), function)
+    text: str = render(answer, ink, **text_options) if format_name == "text" else render(answer)
+    return text
+
+
+def _save(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise click.UsageError(f"-o {path}: {error.strerror or error}") from error

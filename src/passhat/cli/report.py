@@ -1,0 +1,73 @@
+"""`passhat report`: results in, the answer out."""
+
+from __future__ import annotations
+
+import click
+
+from passhat.cli.options import (
+    Analysing,
+    Reading,
+    analysis_options,
+    choose_systems,
+    output_options,
+    parse_bars,
+    reading_options,
+)
+from passhat.cli.output import Output
+
+FORMATS = {
+    "text": "passhat.reporters.terminal:render_terminal",
+    "json": "passhat.reporters.json_report:render_json",
+    "markdown": "passhat.reporters.markdown:render_markdown",
+    "html": "passhat.reporters.html_page:render_html",
+}
+TARGETS = {"text": "passhat.reporters.targets_list:render_targets"}
+
+
+@click.command()
+@reading_options()
+@click.option("--only", metavar="AGENT", multiple=True, help="Report on this agent only.")
+@click.option(
+    "--bar",
+    "bars",
+    metavar="[TASK=]SHARE",
+    multiple=True,
+    help="What a task's pass^k should reach; one bar for all, or one for each named task.",
+)
+@click.option("--all-tasks", is_flag=True, help="List every task.")
+@click.option("--targets", is_flag=True, help="List every number by the name a gate uses.")
+@analysis_options
+@output_options
+def report(
+    reading: Reading,
+    only: tuple[str, ...],
+    bars: tuple[str, ...],
+    all_tasks: bool,
+    targets: bool,
+    analysing: Analysing,
+    output: Output,
+) -> None:
+    r"""How reliable is the agent in these results?
+
+    RESULTS are files, folders or globs that any supported tool wrote, or - for standard input.
+
+    \b
+      passhat report logs/airline.eval
+      passhat report results.csv --task question --pass ok --k 1,2,4
+      passhat report results.jsonl --pass-if 'score>=0.8' -o report.html
+    """
+    from passhat.analysis.measure import measure
+
+    trials = choose_systems(reading.trials(), only)
+    answer = measure(
+        trials,
+        ks=analysing.ks,
+        confidence=analysing.confidence,
+        errors=analysing.errors,
+        bars=parse_bars(bars, trials.tasks),
+        seed=analysing.seed,
+    )
+    if targets:
+        output.write(answer, TARGETS)
+    else:
+        output.write(answer, FORMATS, all_tasks=all_tasks)

@@ -1,0 +1,28 @@
+"""Every number that a gate may demand, a line each."""
+
+from __future__ import annotations
+
+from passhat.analysis.report import Report
+from passhat.analysis.targets import Target, targets
+from passhat.reporters.ink import Ink
+from passhat.reporters.numbers import amount
+from passhat.reporters.safe_text import safe_text
+from passhat.stats.estimate import Estimate, Unavailable
+
+
+def render_targets(report: Report, ink: Ink | None = None) -> str:
+    """Name, value and interval in the scope "this suite"."""
+    ink = ink or Ink()
+    found = {safe_text(path): number for path, number in targets(report).items()}
+    width = min(44, max(map(len, found)))
+    return ink.finish([f"{path:<{width}}  {_value(number)}" for path, number in found.items()])
+
+
+def _value(number: Target) -> str:
+    if isinstance(number, Unavailable):
+        return f"- ({safe_text(number.reason)})"
+    if isinstance(number, Estimate):
+        bounds = number.interval
+        between = f"  [{amount(bounds.low)}, {amount(bounds.high)}]" if bounds else ""
+        return f"{amount(number.value)}{between}"
+    return amount(number)
