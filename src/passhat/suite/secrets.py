@@ -70,7 +70,7 @@ def _is_written_out(text: str, name: str, path: Path) -> bool:
 
 def _without_references(text: str) -> str:
     """The literal text: a reference leaves only its default behind."""
-    return REFERENCE.sub(lambda match: f" {match['operand'] or ''} ", text)
+    return REFERENCE.sub(lambda m: f" {m['operand'] if m['operator'] == ':-' else ''} ", text)
 
 
 def _is_random(text: str) -> bool:

@@ -1,0 +1,84 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passhat.suite.datasets import fill_text
+
+SUITE = """
+systems: [{name: s, model: m}]
+tasks:
+  - name: "order {id}"
+    dataset: %s
+    prompt: 'Refund {id} as {"json": "{city}"}, {{id}}'
+    tags: ["{city}"]
+    expect:
+      - {number: "{amount}"}
+      - {exact: "{amount}"}
+      - {contains: "in {city}"}
+      - {regex: "^\\\\d{2}$"}
+"""
+
+
+def test_a_csv_gives_a_task_a_row_with_its_columns_filled_in(load, tmp_path: Path) -> None:
+    (tmp_path / "orders.csv").write_text(
+        '\ufeffid,city,amount\n7,Rome,12.5\n8,"San\nJosé",3\n', encoding="utf-8"
+    )
+    first, second = load(SUITE % "orders.csv").tasks
+    assert first.name == "order 7"
+    assert first.prompt == 'Refund 7 as {"json": "Rome"}, {id}'
+    assert first.tags == ("Rome",)
+    assert [e.value for e in first.expect] == ["12.5", "12.5", "in Rome", "^\\d{2}$"]
+    assert first.values == {"id": "7", "city": "Rome", "amount": "12.5"}
+    assert second.tags == ("San\nJosé",)
+
+
+def test_jsonl_keeps_the_type_of_a_column_that_stands_alone(load, tmp_path: Path) -> None:
+    row = '{"id": 7, "city": "Rome", "amount": 12.5}\n\n'
+    (tmp_path / "orders.jsonl").write_text(row)
+    (task,) = load(SUITE % "orders.jsonl").tasks
+    assert [e.value for e in task.expect[:2]] == [12.5, 12.5]
+
+
+def test_a_name_without_a_column_is_numbered(load, tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("q\nx\ny\n")
+    suite = load("agents: [{name: ask, model: m, dataset: d.csv, prompt: '{q}?', runs: 2}]")
+    assert [p.row(1) for p in suite.pairings] == ["ask 1 #2", "ask 2 #2"]
+
+
+def test_a_limit_takes_the_first_rows(load, tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("q\n" + "x\n" * 50)
+    suite = load("agents: [{name: ask, model: m, dataset: d.csv, limit: 3, prompt: '{q}'}]")
+    assert len(suite.tasks) == 3
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("d.csv", "id,city\n1,Rome\n", "{amount} is not a column of the dataset. Known: city, id"),
+        ("d.csv", "id,city,amout\n1,Rome,2\n", 'Did you mean "amout"?'),
+        ("d.csv", "id,city,amount\n1,Rome\n", "d.csv:2: 2 cells under 3 columns"),
+        ("d.csv", "id,id\n1,2\n", "d.csv:1: a column is named twice: id, id"),
+        ("d.csv", "id,city,amount\n", "d.csv: the dataset has no rows"),
+        ("d.csv", "id,city,amount\n1,a,2\n1,b,3\n", 'row 2 gives a second task named "order 1"'),
+        ("d.jsonl", '{"id": 1}\n{"id"\n', "d.jsonl:2: not JSON"),
+        ("d.jsonl", "[1]\n", "d.jsonl:1: a row is an object, got [1]"),
+        ("d.xml", "<a/>", "d.xml: a dataset ends in .csv, .tsv or .jsonl"),
+        ("d.csv", None, "the dataset cannot be read: No such file"),
+    ],
+)
+def test_what_is_wrong_with_a_dataset_is_said_at_its_key(
+    problems, tmp_path: Path, file: str, content: str | None, said: str
+) -> None:
+    if content is not None:
+        (tmp_path / file).write_text(content)
+    (line,) = problems(SUITE % file)
+    assert line.startswith(":5:5: tasks[0].dataset: ")
+    assert said in line
+
+
+@given(st.text())
+def test_a_text_without_columns_or_double_braces_stays_as_it_is(text: str) -> None:
+    plain = text.replace("{", "(").replace("}", ")")
+    assert fill_text(plain, {"a": 1}) == plain

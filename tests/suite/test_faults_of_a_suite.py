@@ -1,0 +1,146 @@
+"""What is wrong with a suite is said all at once, each fault where it stands."""
+
+import pytest
+
+from passhat.errors import SuiteError
+from passhat.suite import find_suite, load_suite
+
+BROKEN = """\
+servers:
+  weather: {command: "./w.sh", urll: 3}
+  both: {command: a, url: "http://x"}
+agents:
+  - name: a
+    model: m
+    trails: 3
+    servers: [wether]
+    prompt: hi
+    expect:
+      - {target: answer, matcher: {exat: 1}}
+      - {contains: x, regex: "("}
+      - {target: anwser, contains: x}
+      - {contains: x, exact: y}
+  - name: a
+    model: m
+    prompt: 5
+    runs: many
+    temperature: ${TEMP}
+    max_turns: 0
+colour: red
+"""
+
+
+def test_all_faults_are_told_at_once_with_line_column_path_value_and_hint(problems) -> None:
+    assert problems(BROKEN) == [
+        ':2:32: servers.weather.urll: "urll" is not a key of servers.weather. Did you mean "url"?',
+        ":3:3: servers.both: needs exactly one of command, url; got command, url",
+        ':7:5: agents[0].trails: "trails" is not a key of agents[0]. Did you mean "runs"?',
+        (
+            ':8:15: agents[0].servers[0]: "wether" is not the name of a server. '
+            'Did you mean "weather"?'
+        ),
+        (
+            ':11:36: agents[0].expect[0].matcher.exat: "exat" is not a key of '
+            'agents[0].expect[0].matcher. Did you mean "exact"?'
+        ),
+        (
+            ":12:23: agents[0].expect[1].regex: is no pattern: missing ), unterminated subpattern "
+            "at position 0, got '('"
+        ),
+        ":13:10: agents[0].expect[2].target: is no target. Did you mean \"answer\"?, got 'anwser'",
+        ":14:9: agents[0].expect[3]: needs exactly one matcher, got exact, contains",
+        ':15:5: agents[1].name: "a on m" is also the name on line 5',
+        ":17:5: agents[1].prompt: should be a text, got 5: put it in quotes",
+        ":18:5: agents[1].runs: should be a valid integer, got 'many'",
+        (
+            ":19:18: agents[1].temperature: TEMP is not set: export it, write ${TEMP:-default}, "
+            "or $${TEMP} for the text itself"
+        ),
+        ":20:5: agents[1].max_turns: should be greater than or equal to 1, got 0",
+        (
+            ':21:1: colour: "colour" is not a key of a suite. Known: agents, budget, cassette, '
+            "concurrency, confidence, defaults, description, gates, judge, k, name, quarantine, "
+            "rate_limits, retries, seed, seeds, servers, systems, tasks"
+        ),
+    ]
+
+
+AGENT = "agents: [{name: a, model: m, prompt: hi}]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "a suite is a mapping of keys to values, got nothing"),
+        ("- a", "a suite is a mapping of keys to values, got ['a']"),
+        ("name: x", "has nothing to run: add agents, or systems and tasks"),
+        ("systems: [{name: s, model: m}]", "needs both systems and tasks, or neither"),
+        ("agents: [{name: a, prompt: hi}]", "needs a model: write model, models or defaults.model"),
+        ("agents: [{name: a, model: m}]", "needs either prompt or steps"),
+        ("agents: [{model: m, prompt: hi}]", '"name" is missing'),
+        ("agents: [{name: a, model: m, models: [n], prompt: hi}]", "has both model and models"),
+        ("agents: [{name: a, model: scripted, prompt: hi}]", "the model scripted needs a script"),
+        (
+            "agents: [{name: a, model: m, prompt: hi, script: [{answer: x}]}]",
+            "only the model scripted plays a script",
+        ),
+        (AGENT + "quarantine: [{task: b, until: 2027-01-01}]", '"b" is not the name of a task'),
+        (AGENT + "quarantine: [{task: a, until: soon}]", "must be a date such as 2027-01-31"),
+        (AGENT + "servers: {s: {command: x, faults: [{kind: timeout}]}}", "needs either probabil"),
+        (AGENT + "servers: {s: {url: 'ftp://x'}}", "should match pattern '^https?://'"),
+        (AGENT + "servers: {s: {url: 'http://x', cwd: y}}", "cwd has no meaning with url"),
+        (AGENT + "confidence: 1.5", "should be less than 1, got 1.5"),
+        (
+            "systems: [{name: s, command: x, model: m}]\ntasks: [{name: t, prompt: hi}]",
+            "needs exactly one of model, command, python, http; got model, command",
+        ),
+        (
+            "systems: [{name: s, command: x, temperature: 1}]\ntasks: [{name: t, prompt: hi}]",
+            "temperature has no meaning with command",
+        ),
+        (
+            "systems: [{name: s, model: x}]\ntasks: [{name: t, prompt: hi, systems: [r]}]",
+            '"r" is not the name of a system',
+        ),
+        (
+            "agents: [{name: a, model: m, prompt: hi, timeout: soon}]",
+            "must be seconds, or a text such as 500ms, 30s, 2m, got 'soon'",
+        ),
+        (
+            "agents: [{name: a, model: m, prompt: hi, expect: [{judge: nice?}]}]",
+            "judge needs a model: add judge: to the suite",
+        ),
+        (
+            "agents: [{name: a, model: m, prompt: hi, expect: [{regex: null}]}]",
+            "regex needs a value",
+        ),
+        (
+            "agents: [{name: a, model: m, prompt: hi, expect: [{json-schema: {type: 7}}]}]",
+            "is no JSON Schema",
+        ),
+        (
+            "agents: [{name: a, model: m, prompt: hi, expect: [{range: {min: 2, max: 1}}]}]",
+            "has min above max",
+        ),
+    ],
+)
+def test_each_rule_of_a_suite_has_its_sentence(problems, text: str, said: str) -> None:
+    (line,) = problems(text)
+    assert said in line
+
+
+def test_a_file_that_is_not_there_or_not_text_is_said(tmp_path) -> None:
+    with pytest.raises(SuiteError, match=r"gone\.yml: the suite cannot be read: No such file"):
+        load_suite(tmp_path / "gone.yml")
+    (tmp_path / "latin.yml").write_bytes(b"name: caf\xe9")
+    with pytest.raises(SuiteError, match=r"latin\.yml: the suite is not UTF-8 at byte 9"):
+        load_suite(tmp_path / "latin.yml")
+
+
+def test_the_suite_of_a_directory_is_found_by_name(tmp_path) -> None:
+    with pytest.raises(SuiteError, match=r"no suite here .*passhat init"):
+        find_suite(tmp_path)
+    (tmp_path / "suite.yml").write_text(AGENT)
+    assert find_suite(tmp_path).name == "suite.yml"
+    (tmp_path / "passhat.yml").write_text(AGENT)
+    assert find_suite(tmp_path).name == "passhat.yml"
