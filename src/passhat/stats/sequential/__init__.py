@@ -1,0 +1,34 @@
+"""Gates that may be watched: they stop as soon as the verdict is settled, at a known error rate."""
+
+from passhat.stats.sequential.blocks import BlockMetric, block_outcomes
+from passhat.stats.sequential.confidence_sequence import confidence_sequence
+from passhat.stats.sequential.draws import Ticket
+from passhat.stats.sequential.every_task import EveryTaskGate, EveryTaskState
+from passhat.stats.sequential.fixed_design import FixedDesign, fixed_design, wald_lower_bounds
+from passhat.stats.sequential.operating import OperatingCharacteristics
+from passhat.stats.sequential.random_tasks import SuiteState
+from passhat.stats.sequential.score_gate import ScoreGate
+from passhat.stats.sequential.suite_gate import SuiteGate
+from passhat.stats.sequential.task_gate import TaskGate, TaskState
+from passhat.stats.sequential.verdicts import GateResult, GateVerdict, Step
+
+__all__ = [
+    "BlockMetric",
+    "EveryTaskGate",
+    "EveryTaskState",
+    "FixedDesign",
+    "GateResult",
+    "GateVerdict",
+    "OperatingCharacteristics",
+    "ScoreGate",
+    "Step",
+    "SuiteGate",
+    "SuiteState",
+    "TaskGate",
+    "TaskState",
+    "Ticket",
+    "block_outcomes",
+    "confidence_sequence",
+    "fixed_design",
+    "wald_lower_bounds",
+]

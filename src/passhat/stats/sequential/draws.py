@@ -1,0 +1,117 @@
+"""Which task is drawn when, and how runs that finish out of order become evidence in order.
+
+Runs are evidence in the order they were *drawn*. Were they taken as they finish, slow failures
+would come late and fast passes would carry the verdict. In draw order each bet depends only on
+earlier draws, whose results do not depend on this one, so the guarantee holds at any concurrency.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Self
+
+from passhat.errors import ArgumentError
+
+Waiting = tuple[tuple[int, float], ...]
+Outcomes = Mapping[int, float | None] | Iterable[float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """Draw number `index`: run `task` for the time `repeat` (both counted from 0)."""
+
+    index: int
+    task: int
+    repeat: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draws:
+    """How many draws are evidence, how many were handed out, which are to be handed out again.
+
+    `waiting` holds results that came before those of earlier draws. `missing` are draws that an
+    interrupted run never finished: a result for a later draw shows that they were handed out.
+    """
+
+    taken: int = 0
+    issued: int = 0
+    missing: tuple[int, ...] = ()
+    waiting: Waiting = ()
+
+    def issue(self, count: int, most: int) -> tuple[Self, tuple[int, ...]]:
+        """Hand out up to `count` draws, missing ones first, never beyond `most` in all."""
+        again = self.missing[:count]
+        fresh_end = min(self.issued + count - len(again), most)
+        fresh = tuple(range(self.issued, max(self.issued, fresh_end)))
+        after = type(self)(
+            taken=self.taken,
+            issued=self.issued + len(fresh),
+            missing=self.missing[len(again) :],
+            waiting=self.waiting,
+        )
+        return after, again + fresh
+
+    def arrive(self, index: int, x: float) -> tuple[Self, tuple[float, ...]]:
+        """Take in one result; also what is now evidence, in draw order.
+
+        >>> draws, ready = Draws(issued=2).arrive(1, 0.0)
+        >>> ready
+        ()
+        >>> draws.arrive(0, 1.0)[1]
+        (1.0, 0.0)
+        """
+        held = dict(self.waiting)
+        if index < self.taken or index in held:
+            raise ArgumentError("index", "must be of a draw not observed before", index)
+        held[index] = x
+        ready = list[float]()
+        while self.taken + len(ready) in held:
+            ready.append(held.pop(self.taken + len(ready)))
+        skipped = tuple(range(self.issued, index))
+        after = type(self)(
+            taken=self.taken + len(ready),
+            issued=max(self.issued, index + 1),
+            missing=tuple(i for i in self.missing if i != index) + skipped,
+            waiting=tuple(sorted(held.items())),
+        )
+        return after, tuple(ready)
+
+
+@lru_cache(maxsize=1 << 16)
+def drawn_task(seed: int, index: int, tasks: int) -> int:
+    """The task of draw `index`: uniform, independent of all others, the same on every machine.
+
+    >>> [drawn_task(7, index, 3) for index in range(8)]
+    [...]
+    """
+    digest = blake2b(f"passhat draw {seed} {index}".encode(), digest_size=16).digest()
+    return int.from_bytes(digest, "big") % tasks
+
+
+def by_index(
+    outcomes: Mapping[tuple[int, int], float | None], *, seed: int, tasks: int, most: int
+) -> dict[int, float | None]:
+    """Results keyed by (task, repeat), keyed by draw instead; what is missing is left out."""
+    left, seen, found = dict(outcomes), [0] * tasks, dict[int, float | None]()
+    for index in range(most):
+        if not left:
+            break
+        task = drawn_task(seed, index, tasks)
+        key = (task, seen[task])
+        seen[task] += 1
+        if key in left:
+            found[index] = left.pop(key)
+    if left:
+        rule = f"must be (task, repeat) of the first {most} draws with seed {seed}"
+        raise ArgumentError("outcomes", rule, next(iter(left)))
+    return found
+
+
+def indexed(outcomes: Outcomes) -> list[tuple[int, float | None]]:
+    """Results with the draw they belong to: a mapping says so, a sequence counts from 0."""
+    if isinstance(outcomes, Mapping):
+        return sorted(outcomes.items())
+    return list(enumerate(outcomes))

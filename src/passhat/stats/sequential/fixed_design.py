@@ -1,0 +1,91 @@
+"""The fixed number of runs that a sequential gate is measured against, and Wald's lower bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, log
+
+import numpy as np
+from scipy.special import bdtr, bdtrc
+
+from passhat.errors import ArgumentError
+from passhat.stats.arguments import Counts, probability
+from passhat.stats.sequential.verdicts import error_rates
+
+_CHUNK = 1024
+_MOST_RUNS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedDesign:
+    """`runs` runs, PASS with at least `passes_needed`; its exact errors at p0 and at p1."""
+
+    runs: int
+    passes_needed: int
+    wrong_pass: float
+    wrong_fail: float
+
+
+@lru_cache(maxsize=256)
+def fixed_design(p0: float, p1: float, alpha: float = 0.05, beta: float = 0.05) -> FixedDesign:
+    """The smallest number of runs whose exact binomial test keeps both error rates.
+
+    >>> fixed_design(0.8, 0.9).runs
+    135
+    """
+    first = ceil(max(wald_lower_bounds(p0, p1, alpha, beta)))
+    for start in range(max(1, first), _MOST_RUNS, _CHUNK):
+        runs = np.arange(start, start + _CHUNK)
+        needed = critical_passes(runs, p0, alpha)
+        wrong_fail = bdtr(needed - 1.0, runs, p1)
+        found = np.flatnonzero((needed <= runs) & (wrong_fail <= beta))
+        if found.size:
+            return _design_at(int(runs[found[0]]), int(needed[found[0]]), p0, p1)
+    raise ArgumentError("p1 - p0", f"needs more than {_MOST_RUNS} runs to tell apart", p1 - p0)
+
+
+def wald_lower_bounds(
+    p0: float, p1: float, alpha: float = 0.05, beta: float = 0.05
+) -> tuple[float, float]:
+    """No test with these errors expects fewer runs at p0, and at p1 (Wald 1947, section 3.6).
+
+    >>> [round(bound, 1) for bound in wald_lower_bounds(0.8, 0.9)]
+    [59.7, 72.2]
+    """
+    two_rates(p0, p1)
+    error_rates(alpha, beta)
+    up, down = log(p1 / p0), log((1 - p0) / (1 - p1))
+    to_fail, to_pass = log((1 - alpha) / beta), log((1 - beta) / alpha)
+    at_p0 = ((1 - alpha) * to_fail - alpha * to_pass) / ((1 - p0) * down - p0 * up)
+    at_p1 = ((1 - beta) * to_pass - beta * to_fail) / (p1 * up - (1 - p1) * down)
+    return at_p0, at_p1
+
+
+def two_rates(p0: float, p1: float, *, names: tuple[str, str] = ("p0", "p1")) -> None:
+    """Check a rate that must FAIL and a higher rate that must PASS."""
+    probability(names[0], p0, open_ends=True)
+    probability(names[1], p1, open_ends=True)
+    if not p0 < p1:
+        raise ArgumentError(names[1], f"must be above {names[0]} = {p0}", p1)
+
+
+def critical_passes(runs: Counts, p0: float, alpha: float) -> Counts:
+    """For each number of runs the fewest passes that a rate p0 reaches with chance <= alpha."""
+    low = np.zeros_like(runs)  # reached with chance 1 > alpha
+    high = runs + 1  # never reached
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        rare = bdtrc(middle - 1.0, runs, p0) <= alpha
+        high = np.where(rare, middle, high)
+        low = np.where(rare, low, middle)
+    return high
+
+
+def _design_at(runs: int, needed: int, p0: float, p1: float) -> FixedDesign:
+    return FixedDesign(
+        runs=runs,
+        passes_needed=needed,
+        wrong_pass=float(bdtrc(needed - 1.0, runs, p0)),
+        wrong_fail=float(bdtr(needed - 1.0, runs, p1)),
+    )

@@ -1,0 +1,158 @@
+"""What the gates on a suite share: tasks drawn at random, evidence in the order of the draws."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import log
+
+from passhat.errors import ArgumentError
+from passhat.stats.arguments import whole_number
+from passhat.stats.sequential.confidence_sequence import BernsteinSequence
+from passhat.stats.sequential.draws import Draws, Outcomes, Ticket, by_index, drawn_task, indexed
+from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE
+from passhat.stats.sequential.score_wealth import ScoreWealth
+from passhat.stats.sequential.verdicts import GateVerdict, Step, error_rates
+from passhat.stats.sequential.wealth import Wealth
+
+# New bets after every (1 + tasks / 8)-th draw: a known rhythm, so that a replay makes the same.
+_TASKS_PER_DRAW = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SuiteState:
+    """How far a gate on a suite has come: runs spent, draws taken as evidence, wealth, verdict."""
+
+    wealth: Wealth | ScoreWealth = field(repr=False)
+    draws: Draws = field(default_factory=Draws)
+    seen: BernsteinSequence = field(default_factory=BernsteinSequence)
+    runs: int = 0
+    verdict: GateVerdict | None = None
+
+    @property
+    def log_pass(self) -> float:
+        return float(self.wealth.log[PASS_SIDE])
+
+    @property
+    def log_fail(self) -> float:
+        return float(self.wealth.log[FAIL_SIDE])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomTaskGate(ABC):
+    """A gate on a suite; its state follows from the seed and the results in draw order alone."""
+
+    tasks: int
+    mu0: float
+    mu1: float
+    alpha: float = 0.05
+    beta: float = 0.05
+    seed: int = 0
+    max_runs: int | None = None
+
+    def __post_init__(self) -> None:
+        whole_number("tasks", self.tasks)
+        whole_number("seed", self.seed, least=0)
+        error_rates(self.alpha, self.beta)
+        if self.max_runs is not None:
+            whole_number("max_runs", self.max_runs)
+
+    @property
+    @abstractmethod
+    def max_draws(self) -> int:
+        """UNDECIDED after this many draws."""
+
+    @abstractmethod
+    def start(self) -> SuiteState:
+        """The state before any draw."""
+
+    @abstractmethod
+    def _score(self, x: float | None) -> float:
+        """A result as a score in [0, 1]."""
+
+    def next_tasks(self, state: SuiteState, count: int) -> tuple[SuiteState, tuple[Ticket, ...]]:
+        """Hand out up to `count` draws; none once the verdict is settled or the cap in flight."""
+        if state.verdict is not None:
+            return state, ()
+        draws, indexes = state.draws.issue(whole_number("count", count), self.max_draws)
+        return replace(state, draws=draws), tuple(self._ticket(state, i) for i in indexes)
+
+    def observe(
+        self, state: SuiteState, ticket: Ticket, x: float | None, *, runs: int = 1
+    ) -> SuiteState:
+        """The state after the result of a draw; None is a run that errored, the worst result.
+
+        Results may come in any order: each waits until all earlier draws have theirs. `runs` is
+        what the draw cost. Results after the verdict are counted as spent and change nothing.
+        """
+        score = self._score(x)
+        if ticket.task != drawn_task(self.seed, ticket.index, self.tasks):
+            raise ArgumentError("ticket", f"must be of this gate (seed {self.seed})", ticket)
+        if state.verdict is not None:
+            return replace(state, runs=state.runs + runs)
+        first = state.draws.taken
+        draws, ready = state.draws.arrive(ticket.index, score)
+        state = replace(state, draws=draws, runs=state.runs + runs)
+        for index, value in enumerate(ready, start=first):
+            state = self._one_more(state, index, value)
+        return state
+
+    def replay(self, outcomes: Outcomes) -> SuiteState:
+        """The state after these results, by draw: a sequence, or a mapping with holes.
+
+        Draws missing before the last one are handed out again by `next_tasks`.
+        """
+        state = self.start()
+        for index, x in indexed(outcomes):
+            ticket = Ticket(index, drawn_task(self.seed, index, self.tasks), 0)
+            state = self.observe(state, ticket, x)
+        return state
+
+    def by_draw(self, outcomes: Mapping[tuple[int, int], float | None]) -> dict[int, float | None]:
+        """Stored results keyed by (task, repeat), as `replay` and `steps` want them: by draw."""
+        return by_index(outcomes, seed=self.seed, tasks=self.tasks, most=self.max_draws)
+
+    def steps(self, outcomes: Outcomes) -> tuple[Step, ...]:
+        """The decision log: evidence after each draw, up to the verdict or the first hole."""
+        state, log = self.start(), list[Step]()
+        for index, x in indexed(outcomes):
+            if state.verdict is not None or index != state.draws.taken:
+                break
+            ticket = Ticket(index, drawn_task(self.seed, index, self.tasks), 0)
+            state = self.observe(state, ticket, x)
+            log.append(self._step(state, ticket, x))
+        return tuple(log)
+
+    def _ticket(self, state: SuiteState, index: int) -> Ticket:
+        task = drawn_task(self.seed, index, self.tasks)
+        repeat = int(state.wealth.runs[task])
+        for earlier in range(state.draws.taken, index):
+            repeat += drawn_task(self.seed, earlier, self.tasks) == task
+        return Ticket(index, task, repeat)
+
+    def _one_more(self, state: SuiteState, index: int, x: float) -> SuiteState:
+        if state.verdict is not None:
+            return state
+        wealth = state.wealth.after(drawn_task(self.seed, index, self.tasks), x)
+        verdict: GateVerdict | None = None
+        if wealth.log[PASS_SIDE] >= -log(self.alpha):
+            verdict = "PASS"
+        elif wealth.log[FAIL_SIDE] >= -log(self.beta):
+            verdict = "FAIL"
+        elif index + 1 == self.max_draws:
+            verdict = "UNDECIDED"
+        elif (index + 1) % (1 + self.tasks // _TASKS_PER_DRAW) == 0:
+            wealth = wealth.with_new_bets()
+        return replace(state, wealth=wealth, seen=state.seen.after(x), verdict=verdict)
+
+    def _step(self, state: SuiteState, ticket: Ticket, x: float | None) -> Step:
+        return Step(
+            index=ticket.index,
+            task=ticket.task,
+            x=x,
+            log_pass=state.log_pass,
+            log_fail=state.log_fail,
+            pass_boundary=-log(self.alpha),
+            fail_boundary=-log(self.beta),
+        )

@@ -1,0 +1,138 @@
+"""When a gate on one task stops: the boundaries of each design, in passes after each run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import floor, inf, log
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtr, bdtrc
+
+from passhat.stats.arguments import Counts, Floats
+from passhat.stats.sequential.fixed_design import fixed_design
+from passhat.stats.sequential.mixture import log_mixture_evidence
+from passhat.stats.sequential.operating import (
+    Boundaries,
+    OperatingCharacteristics,
+    operating_characteristics,
+)
+
+# The truncated design may use a tenth more runs than the fixed one: enough slack to stop early.
+_TRUNCATION = 1.1
+_BISECTIONS = 14
+# Evidence that sits on a boundary up to rounding has reached it.
+_ROUNDING = 1e-9
+
+
+def log_likelihood_ratio(runs: float, passes: float, p0: float, p1: float) -> float:
+    """Log evidence for p1 against p0; its negative is the evidence for p0."""
+    return passes * log(p1 / p0) + (runs - passes) * log((1 - p1) / (1 - p0))
+
+
+@lru_cache(maxsize=256)
+def ratio_boundaries(
+    p0: float, p1: float, log_pass: float, log_fail: float, max_runs: int
+) -> Boundaries:
+    """Wald's sequential probability ratio test: stop at a likelihood ratio either way."""
+    up, down = log(p1 / p0), log((1 - p1) / (1 - p0))
+    runs = np.arange(1, max_runs + 1)
+    pass_at = np.ceil((log_pass - runs * down) / (up - down) - _ROUNDING)
+    fail_at = np.floor((-log_fail - runs * down) / (up - down) + _ROUNDING)
+    return _boundaries(fail_at, pass_at)
+
+
+@lru_cache(maxsize=256)
+def curtailed_boundaries(runs: int, passes_needed: int) -> Boundaries:
+    """A fixed number of runs, ended as soon as arithmetic decides: the verdict is the same."""
+    n = np.arange(1, runs + 1)
+    return _boundaries(n - (runs - passes_needed) - 1, np.full(runs, passes_needed))
+
+
+@lru_cache(maxsize=256)
+def mixture_boundaries(threshold: float, alpha: float, beta: float, max_runs: int) -> Boundaries:
+    """One threshold and no indifference zone: one-sided mixtures at Ville's 1/alpha and 1/beta."""
+    runs = np.arange(1, max_runs + 1)
+    pass_at = _fewest(runs, lambda c: log_mixture_evidence(runs, c, threshold)[0] >= -log(alpha))
+    keeps = _fewest(runs, lambda c: log_mixture_evidence(runs, c, threshold)[1] < -log(beta))
+    return _boundaries(keeps - 1, pass_at)
+
+
+@lru_cache(maxsize=256)
+def truncated_boundaries(p0: float, p1: float, alpha: float, beta: float) -> Boundaries:
+    """A ratio test that always decides, calibrated exactly: both errors within alpha and beta.
+
+    The ratio thresholds are lowered together, then each alone, while the exact errors allow.
+    """
+    runs, needed = _longest_design(p0, p1, alpha, beta)
+    candidates = [_calibrated(p0, p1, alpha, beta, runs, passes) for passes in needed]
+    return min(candidates, key=lambda found: sum(_characteristics(found, p0, p1).expected_runs))
+
+
+def _boundaries(fail_at: Counts | Floats, pass_at: Counts | Floats) -> Boundaries:
+    runs = np.arange(1, len(pass_at) + 1)
+    # out of reach is written as -1 and n + 1, so that equal designs compare equal
+    return Boundaries(
+        fail_at=tuple(np.clip(fail_at, -1, runs).astype(int).tolist()),
+        pass_at=tuple(np.clip(pass_at, 0, runs + 1).astype(int).tolist()),
+    )
+
+
+def _fewest(runs: Counts, reached: Callable[[Counts], NDArray[np.bool_]]) -> Counts:
+    """For each number of runs the fewest passes at which `reached` holds (runs + 1 for never)."""
+    low, high = np.full_like(runs, -1), runs + 1
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        holds = reached(np.clip(middle, 0, runs))
+        high = np.where(holds, middle, high)
+        low = np.where(holds, low, middle)
+    return high
+
+
+def _longest_design(p0: float, p1: float, alpha: float, beta: float) -> tuple[int, list[int]]:
+    """About 1.1 times the fixed runs, and the final cut-offs that keep both errors there."""
+    runs = floor(_TRUNCATION * fixed_design(p0, p1, alpha, beta).runs)
+    while True:
+        passes = np.arange(1, runs + 1)
+        valid = (bdtrc(passes - 1.0, runs, p0) <= alpha) & (bdtr(passes - 1.0, runs, p1) <= beta)
+        if valid.any():
+            return runs, passes[valid].tolist()
+        runs += 1
+
+
+def _calibrated(
+    p0: float, p1: float, alpha: float, beta: float, runs: int, needed: int
+) -> Boundaries:
+    def design(log_pass: float, log_fail: float) -> Boundaries:
+        ratio = ratio_boundaries.__wrapped__(p0, p1, log_pass, log_fail, runs)
+        fixed = curtailed_boundaries(runs, needed)
+        return Boundaries(
+            fail_at=tuple(map(max, ratio.fail_at, fixed.fail_at)),
+            pass_at=tuple(map(min, ratio.pass_at, fixed.pass_at)),
+        )
+
+    def keeps(log_pass: float, log_fail: float) -> bool:
+        found = _characteristics(design(log_pass, log_fail), p0, p1)
+        return bool(found.pass_probability[0] <= alpha and found.fail_probability[1] <= beta)
+
+    most = 2 * max(-log(alpha), -log(beta))
+    both = _lowest(lambda level: keeps(level, level), most)
+    log_fail = _lowest(lambda level: keeps(both, level), both)
+    log_pass = _lowest(lambda level: keeps(level, log_fail), both)
+    return design(log_pass, log_fail)
+
+
+def _lowest(keeps: Callable[[float], bool], most: float) -> float:
+    """A level near the lowest that keeps the errors; `most` or no limit at all always does."""
+    low, high = 0.0, most if keeps(most) else inf
+    if high == inf:
+        return high
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if keeps(middle) else (middle, high)
+    return high
+
+
+def _characteristics(boundaries: Boundaries, p0: float, p1: float) -> OperatingCharacteristics:
+    return operating_characteristics(boundaries, (p0, p1))

@@ -1,0 +1,241 @@
+"""A gate on one task: PASS, FAIL or UNDECIDED with exactly known error rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from math import log
+from typing import Literal, Self
+
+from numpy.typing import ArrayLike
+
+from passhat.errors import ArgumentError
+from passhat.stats.arguments import one_of, probability, whole_number
+from passhat.stats.sequential import task_designs
+from passhat.stats.sequential.confidence_sequence import confidence_sequence
+from passhat.stats.sequential.draws import Draws
+from passhat.stats.sequential.fixed_design import fixed_design, two_rates
+from passhat.stats.sequential.mixture import log_mixture_evidence
+from passhat.stats.sequential.operating import (
+    Boundaries,
+    OperatingCharacteristics,
+    operating_characteristics,
+)
+from passhat.stats.sequential.verdicts import (
+    GateResult,
+    GateVerdict,
+    Step,
+    error_rates,
+    observed_score,
+)
+
+TaskDesign = Literal["sprt", "truncated", "fixed", "mixture"]
+
+_DESIGNS = ("sprt", "truncated", "fixed", "mixture")
+# The ratio test between p0 and p1 is still open after four times the fixed runs in 0.5 % of cases.
+_CAP_OVER_FIXED = 4
+_MIXTURE_CAP = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskState:
+    """How far a task gate has come: the runs that are evidence, and how many of them passed."""
+
+    runs: int = 0
+    passes: int = 0
+    verdict: GateVerdict | None = None
+    draws: Draws = field(default_factory=Draws, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskGate:
+    """PASS if the task's rate is p1 or more, FAIL if p0 or less; watch it as often as you like.
+
+    At a rate <= p0 it says PASS with probability at most `alpha`; at a rate >= p1 it says FAIL
+    with probability at most `beta`. Designs:
+
+    - "sprt": Wald's ratio test with Ville's thresholds; UNDECIDED after `max_runs`.
+    - "truncated": always decides by about 1.1 times the fixed runs, calibrated exactly.
+    - "fixed": the smallest fixed number of runs, ended early when arithmetic decides.
+    - "mixture": p0 = p1, no indifference zone: one-sided beta mixtures, UNDECIDED after `max_runs`.
+
+    >>> gate = TaskGate(p0=0.8, p1=0.9)
+    >>> state = gate.replay([True] * 26)
+    >>> state.verdict, state.runs
+    ('PASS', 26)
+    """
+
+    p0: float
+    p1: float
+    alpha: float = 0.05
+    beta: float = 0.05
+    design: TaskDesign = "sprt"
+    max_runs: int | None = None
+
+    def __post_init__(self) -> None:
+        one_of("design", self.design, _DESIGNS)
+        error_rates(self.alpha, self.beta)
+        if self.design == "mixture":
+            probability("p0", self.p0, open_ends=True)
+            if self.p1 != self.p0:
+                raise ArgumentError("p1", f"must equal p0 = {self.p0} in a mixture gate", self.p1)
+        else:
+            two_rates(self.p0, self.p1)
+        if self.max_runs is not None:
+            whole_number("max_runs", self.max_runs)
+            if self.design in ("truncated", "fixed"):
+                rule = f"cannot be set for a {self.design} gate, which sets its own"
+                raise ArgumentError("max_runs", rule, self.max_runs)
+
+    @classmethod
+    def at_threshold(
+        cls,
+        threshold: float,
+        *,
+        alpha: float = 0.05,
+        beta: float = 0.05,
+        max_runs: int | None = None,
+    ) -> Self:
+        """Above or below one threshold, with no indifference zone."""
+        return cls(
+            p0=threshold, p1=threshold, alpha=alpha, beta=beta, design="mixture", max_runs=max_runs
+        )
+
+    @classmethod
+    def for_pass_hat_k(
+        cls,
+        k: int,
+        t0: float,
+        t1: float,
+        *,
+        alpha: float = 0.05,
+        beta: float = 0.05,
+        design: TaskDesign = "sprt",
+        max_runs: int | None = None,
+    ) -> Self:
+        """A gate on the task's pass^k: p^k against t is p against t^(1/k).
+
+        >>> TaskGate.for_pass_hat_k(3, 0.729, 0.857375).p1
+        0.95
+        """
+        root = 1 / whole_number("k", k)
+        p0 = probability("t0", t0, open_ends=True) ** root
+        p1 = probability("t1", t1, open_ends=True) ** root
+        return cls(p0=p0, p1=p1, alpha=alpha, beta=beta, design=design, max_runs=max_runs)
+
+    @property
+    def boundaries(self) -> Boundaries:
+        """The passes that end the gate after each run."""
+        if self.design == "truncated":
+            return task_designs.truncated_boundaries(self.p0, self.p1, self.alpha, self.beta)
+        if self.design == "fixed":
+            fixed = fixed_design(self.p0, self.p1, self.alpha, self.beta)
+            return task_designs.curtailed_boundaries(fixed.runs, fixed.passes_needed)
+        if self.design == "mixture":
+            cap = self.max_runs or _MIXTURE_CAP
+            return task_designs.mixture_boundaries(self.p0, self.alpha, self.beta, cap)
+        cap = self.max_runs or _CAP_OVER_FIXED * self._fixed_runs()
+        levels = -log(self.alpha), -log(self.beta)
+        return task_designs.ratio_boundaries(self.p0, self.p1, *levels, cap)
+
+    def operating_characteristics(self, p: ArrayLike) -> OperatingCharacteristics:
+        """Exact chances of each verdict and expected runs at the true rates `p`.
+
+        >>> exact = TaskGate(p0=0.8, p1=0.9).operating_characteristics([0.8, 0.9])
+        >>> exact.expected_runs.round(), exact.pass_probability.round(3)
+        (array([67., 77.]), array([0.045, 0.963]))
+        """
+        return operating_characteristics(self.boundaries, p)
+
+    def observe(self, state: TaskState, x: float | None, *, index: int | None = None) -> TaskState:
+        """The state after one more run: True / 1, False / 0, or None for a run that errored.
+
+        Runs are evidence in the order they were *started*: were they taken as they finish, slow
+        failures would come late and fast passes would carry the verdict. `index` says which run
+        this is when several are in flight; without it, the next. A settled verdict stays.
+        """
+        score = observed_score(x)
+        if score not in (0.0, 1.0):
+            raise ArgumentError("x", "must be a pass or a failure (ScoreGate takes scores)", x)
+        if state.verdict is not None:
+            return state
+        draws, ready = state.draws.arrive(state.runs if index is None else index, score)
+        state = replace(state, draws=draws)
+        for value in ready:
+            state = self._one_more(state, int(value))
+        return state
+
+    def replay(self, outcomes: Iterable[float | None]) -> TaskState:
+        """The state after these runs, in the order they were started."""
+        state = TaskState()
+        for x in outcomes:
+            state = self.observe(state, x)
+        return state
+
+    def steps(self, outcomes: Iterable[float | None]) -> tuple[Step, ...]:
+        """The decision log: evidence and boundaries after each run up to the verdict."""
+        state, log = TaskState(), list[Step]()
+        for x in outcomes:
+            if state.verdict is not None:
+                break
+            state = self.observe(state, x)
+            log.append(self._step(state, observed_score(x)))
+        return tuple(log)
+
+    def result(self, state: TaskState, *, confidence: float = 0.95) -> GateResult:
+        """The verdict with its evidence, and an interval that holds under watching."""
+        log_pass, log_fail = self._log_evidence(state.runs, state.passes)
+        return GateResult(
+            verdict=state.verdict,
+            method=f"one task, {self.design}",
+            value=state.passes / state.runs if state.runs else None,
+            interval=confidence_sequence(state.runs, state.passes, confidence=confidence),
+            confidence=confidence,
+            runs=state.runs,
+            fixed_runs=None if self.design == "mixture" else self._fixed_runs(),
+            max_runs=self.boundaries.max_runs,
+            log_pass=log_pass,
+            log_fail=log_fail,
+            alpha=self.alpha,
+            beta=self.beta,
+        )
+
+    def _one_more(self, state: TaskState, x: int) -> TaskState:
+        if state.verdict is not None:
+            return state
+        boundaries, runs, passes = self.boundaries, state.runs + 1, state.passes + x
+        verdict: GateVerdict | None = None
+        if passes >= boundaries.pass_at[runs - 1]:
+            verdict = "PASS"
+        elif passes <= boundaries.fail_at[runs - 1]:
+            verdict = "FAIL"
+        elif runs == boundaries.max_runs:
+            verdict = "UNDECIDED"
+        return replace(state, runs=runs, passes=passes, verdict=verdict)
+
+    def _step(self, state: TaskState, x: float) -> Step:
+        n = state.runs
+        log_pass, log_fail = self._log_evidence(n, state.passes)
+        pass_boundary, fail_boundary = -log(self.alpha), -log(self.beta)
+        if self.design in ("truncated", "fixed"):
+            pass_boundary = self._log_evidence(n, self.boundaries.pass_at[n - 1])[0]
+            fail_boundary = self._log_evidence(n, self.boundaries.fail_at[n - 1])[1]
+        return Step(
+            index=n - 1,
+            task=0,
+            x=x,
+            log_pass=log_pass,
+            log_fail=log_fail,
+            pass_boundary=pass_boundary,
+            fail_boundary=fail_boundary,
+        )
+
+    def _log_evidence(self, runs: int, passes: int) -> tuple[float, float]:
+        if self.design == "mixture":
+            above, below = log_mixture_evidence(runs, passes, self.p0)
+            return float(above), float(below)
+        ratio = task_designs.log_likelihood_ratio(runs, passes, self.p0, self.p1)
+        return ratio, -ratio
+
+    def _fixed_runs(self) -> int:
+        return fixed_design(self.p0, self.p1, self.alpha, self.beta).runs

@@ -1,0 +1,84 @@
+"""The two wealths of a suite gate: one grows if the suite is good, the other if it is not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from passhat.stats.arguments import Floats
+from passhat.stats.sequential.projection import (
+    FAIL_SIDE,
+    ICC_LOG_WEIGHTS,
+    PASS_SIDE,
+    predicted,
+    projected,
+    shrunk,
+    tilted,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Wealth:
+    """Everything the next bets follow from; the first axis is the side (PASS, FAIL).
+
+    The FAIL side is the PASS side for x turned into 1 - x: it bets that the mean of 1 - x, which
+    is at most `null` = 1 - mu1 under its hypothesis, is `alternative` = 1 - mu0.
+    Further axes may stand between the side and the tasks: a simulation has one for repetitions.
+    """
+
+    null: Floats
+    alternative: Floats
+    log: Floats
+    runs: Floats
+    sums: Floats
+    icc_log_weights: Floats
+    shift: Floats
+    stake: Floats
+    centres: Floats
+
+    @classmethod
+    def start(cls, mu0: float, mu1: float, shape: tuple[int, ...]) -> Self:
+        """Wealth 1 on both sides, and the first bets; `shape` ends with the number of tasks."""
+        sides = np.zeros((2, *shape[:-1]))
+        null, alternative = sides.copy(), sides.copy()
+        null[PASS_SIDE], null[FAIL_SIDE] = mu0, 1 - mu1
+        alternative[PASS_SIDE], alternative[FAIL_SIDE] = mu1, 1 - mu0
+        stake = (alternative - null) / (null * (1 - null))
+        wealth = cls(
+            null=null,
+            alternative=alternative,
+            log=sides,
+            runs=np.zeros(shape),
+            sums=np.zeros((2, *shape)),
+            icc_log_weights=np.broadcast_to(ICC_LOG_WEIGHTS, (*sides.shape, ICC_LOG_WEIGHTS.size)),
+            shift=sides,
+            stake=stake,
+            centres=np.broadcast_to(null[..., None], (2, *shape)),
+        )
+        return wealth.with_new_bets()
+
+    def with_new_bets(self) -> Self:
+        """The same wealth with bets that follow from all the evidence so far."""
+        rates = predicted(self.runs, self.sums, self.icc_log_weights, self.alternative)
+        rates, shift = tilted(rates, self.alternative, self.shift)
+        stake, centres = projected(rates, self.null, self.stake)
+        return replace(self, shift=shift, stake=stake, centres=centres)
+
+    def after(self, task: int, x: float) -> Self:
+        """The wealth after a run of `task` scored x, bets unchanged (no axes between)."""
+        scores = np.array([x, 1 - x])
+        factor = 1 + self.stake * (scores - self.centres[:, task])
+        seen = shrunk(self.runs[task], self.sums[:, task, None], self.alternative[:, None])
+        likelihood = scores[:, None] * np.log(seen) + (1 - scores[:, None]) * np.log1p(-seen)
+        runs, sums = self.runs.copy(), self.sums.copy()
+        runs[task] += 1
+        sums[:, task] += scores
+        return replace(
+            self,
+            log=self.log + np.log(factor),
+            runs=runs,
+            sums=sums,
+            icc_log_weights=self.icc_log_weights + likelihood,
+        )
