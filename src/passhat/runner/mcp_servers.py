@@ -14,7 +14,7 @@ from passhat.errors import MissingExtra, PasshatError, ServerError
 from passhat.records import HttpServer, Server, StdioServer
 from passhat.runner.mcp_stdio import LONGEST_MESSAGE, StdioPipe
 from passhat.runner.models.exchange import ToolSpec
-from passhat.runner.tools import ToolResult, unknown_tool
+from passhat.runner.tools import ToolRequest, ToolResult, unknown_tool
 
 if TYPE_CHECKING:
     from mcp.client.client import Client
@@ -187,12 +187,17 @@ class McpTools:
                 )
         self.specs = tuple(specs)
 
-    async def call(self, name: str, arguments: Mapping[str, Any], /) -> ToolResult:
-        route = self._routes.get(name)
+    async def call(self, request: ToolRequest, /) -> ToolResult:
+        route = self._routes.get(request.name)
         if route is None:
-            return unknown_tool(name, self.specs)
+            return unknown_tool(request.name, self.specs)
         server, tool = route
-        return await server.call(tool, arguments)
+        return await server.call(tool, request.arguments)
+
+    def server_of(self, name: str) -> Server | None:
+        """The server that a tool belongs to."""
+        route = self._routes.get(name)
+        return None if route is None else route[0].server
 
 
 class ServerPool:

@@ -26,7 +26,7 @@ MOST_GARBAGE = 2**20
 """Bytes on stdout that are no JSON-RPC before we stop listening; a banner is no reason to."""
 
 CHUNK = 2**16
-EXIT_GRACE = 1.0
+EXIT_GRACE = 0.5
 
 
 class StdioPipe:

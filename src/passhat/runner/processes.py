@@ -12,15 +12,18 @@ from pathlib import Path
 INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 """What a child sees of our environment unless the suite gives it more."""
 
-TERM_GRACE = 0.5
+TERM_GRACE = 0.3
 POLL = 0.005
+
+_living: set[int] = set()
+"""Leaders of groups that were started and not yet ended."""
 
 
 async def start_group(
     argv: Sequence[str], *, env: Mapping[str, str], cwd: Path | None, limit: int = 2**16
 ) -> asyncio.subprocess.Process:
     """Start a process at the head of a new group, with all three streams piped."""
-    return await asyncio.create_subprocess_exec(
+    process = await asyncio.create_subprocess_exec(
         *argv,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -30,6 +33,8 @@ async def start_group(
         limit=limit,
         start_new_session=True,
     )
+    _living.add(process.pid)
+    return process
 
 
 def inherited_environment() -> dict[str, str]:
@@ -50,10 +55,17 @@ async def end_group(process: asyncio.subprocess.Process, *, grace: float = TERM_
         async with asyncio.timeout(TERM_GRACE):
             while process.returncode is None:
                 await asyncio.sleep(POLL)
+    _living.discard(process.pid)
     # A descendant that left the group may hold a pipe open; the transport must not wait for it.
     transport = getattr(process, "_transport", None)
     if transport is not None:
         transport.close()
+
+
+def kill_groups() -> None:
+    """Kill everything that was started, now: for the last moment of a process."""
+    for pid in list(_living):
+        signal_group(pid, signal.SIGKILL)
 
 
 def signal_group(pid: int, sign: int) -> bool:

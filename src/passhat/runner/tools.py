@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import msgspec
 
-from passhat.runner.models.exchange import ToolSpec
+from passhat.runner.models.exchange import Place, ToolSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRequest:
+    """One call of a tool."""
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    place: Place = field(default_factory=Place)
+
+    def fingerprint(self) -> str:
+        """A hash of what is asked."""
+        text = msgspec.json.encode((self.name, self.arguments), order="sorted")
+        return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +43,7 @@ class Tools(Protocol):
     @property
     def specs(self) -> tuple[ToolSpec, ...]: ...
 
-    async def call(self, name: str, arguments: Mapping[str, Any], /) -> ToolResult: ...
+    async def call(self, request: ToolRequest, /) -> ToolResult: ...
 
 
 class NoTools:
@@ -37,17 +51,15 @@ class NoTools:
 
     specs: tuple[ToolSpec, ...] = ()
 
-    async def call(self, name: str, arguments: Mapping[str, Any], /) -> ToolResult:
-        return unknown_tool(name, self.specs)
+    async def call(self, request: ToolRequest, /) -> ToolResult:
+        return unknown_tool(request.name, self.specs)
 
 
 def unknown_tool(name: str, specs: tuple[ToolSpec, ...]) -> ToolResult:
-    """What a model is told that calls a tool which does not exist."""
+    """What a model is told that calls a tool which does not exist.
+
+    >>> unknown_tool("fly", (ToolSpec(name="walk"),)).text
+    "There is no tool 'fly'. Tools: walk"
+    """
     known = ", ".join(spec.name for spec in specs) or "none"
     return ToolResult(text=f"There is no tool {name!r}. Tools: {known}", is_error=True)
-
-
-def call_fingerprint(name: str, arguments: Mapping[str, Any]) -> str:
-    """A hash of what is asked of a tool."""
-    text = msgspec.json.encode((name, arguments), order="sorted")
-    return hashlib.blake2b(text, digest_size=16).hexdigest()

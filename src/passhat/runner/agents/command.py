@@ -1,0 +1,145 @@
+"""A system that is a program: each trial starts it in a group and a directory of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from passhat.errors import RunError
+from passhat.records import CommandSystem, Observation
+from passhat.runner.agents.errand import Errand
+from passhat.runner.agents.reported import TELLING, observe_report
+from passhat.runner.processes import Tail, end_group, start_group
+
+MOST_OUTPUT = 2**20
+"""Bytes of output that are kept: the last ones, for the result is at the end."""
+
+
+class CommandAgent:
+    """Runs the command of a system and reads its outcome."""
+
+    def __init__(self, system: CommandSystem) -> None:
+        self._system = system
+
+    async def attempt(self, errand: Errand, /) -> Observation:
+        errand.make_workdir()
+        argv = _argv(self._system, errand)
+        cwd = self._system.cwd or errand.workdir
+        try:
+            process = await start_group(argv, env=_environment(self._system, errand), cwd=cwd)
+        except (OSError, ValueError) as error:
+            raise RunError(
+                f"{self._system.name} cannot be started: {argv[0]!r}: {error}"
+            ) from error
+        stdout, stderr = Tail(MOST_OUTPUT), Tail()
+        try:
+            async with asyncio.timeout(errand.timeout):
+                await _talk(process, self._stdin(errand), stdout, stderr)
+        finally:
+            await end_group(process, grace=0.0)
+        code = process.returncode
+        assert code is not None, "the process was waited for"
+        return self._observe(code, stdout.text, stderr.text, cwd)
+
+    def _stdin(self, errand: Errand) -> bytes:
+        """The prompt goes to stdin where the command line has no place for it."""
+        if any("{prompt}" in part for part in self._system.argv):
+            return b""
+        return errand.prompt.encode()
+
+    def _observe(self, code: int, stdout: str, stderr: str, cwd: Path) -> Observation:
+        report = None if self._system.outcome in ("exit", "expect") else last_report(stdout)
+        if report is not None:
+            seen = observe_report(report, about=self._system.name)
+            seen = replace(seen, answer=seen.answer or stdout)
+        elif self._system.outcome == "json" and code == 0:
+            raise RunError(
+                f"{self._system.name} printed no JSON line with a score; it ended with: "
+                f"{stdout[-200:]!r}"
+            )
+        else:
+            seen = Observation(answer=stdout, score=float(code == 0))
+        if code != 0 and self._system.outcome != "expect":
+            seen = replace(seen, score=0.0)
+        return replace(seen, exit_code=code, stderr=stderr, files=cwd, stop_reason="exit")
+
+
+def last_report(stdout: str) -> dict[str, object] | None:
+    r"""The last line of an output that is a JSON object with a result in it.
+
+    >>> last_report('thinking\n{"score": 0.5}\nbye')
+    {'score': 0.5}
+    """
+    for line in reversed(stdout.splitlines()):
+        if not line.lstrip().startswith("{"):
+            continue
+        try:
+            found = msgspec.json.decode(line)
+        except msgspec.DecodeError:
+            continue
+        if isinstance(found, dict) and TELLING & found.keys():
+            return found
+    return None
+
+
+async def _talk(
+    process: asyncio.subprocess.Process, stdin: bytes, stdout: Tail, stderr: Tail
+) -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    following = asyncio.gather(stdout.follow(process.stdout), stderr.follow(process.stderr))
+    try:
+        process.stdin.write(stdin)
+        process.stdin.close()
+        while process.returncode is None:
+            await asyncio.wait([following], timeout=0.005 if following.done() else 0.05)
+            if following.done():
+                await asyncio.sleep(0.001)
+        # A child left behind may hold the pipes open for ever; the program itself has ended.
+        await asyncio.wait([following], timeout=0.2)
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+
+
+def _argv(system: CommandSystem, errand: Errand) -> list[str]:
+    argv = [part.replace("{prompt}", errand.prompt) for part in system.argv]
+    argv = [part.replace("{workdir}", str(errand.workdir)) for part in argv]
+    return argv if system.cwd is not None else _absolute(argv, errand.directory)
+
+
+def _absolute(argv: Sequence[str], directory: Path) -> list[str]:
+    """Files beside the suite by their full path, for the command runs elsewhere."""
+    return [
+        str((directory / part).absolute())
+        if _looks_like_a_path(part) and (directory / part).is_file()
+        else part
+        for part in argv
+    ]
+
+
+def _looks_like_a_path(part: str) -> bool:
+    # A file called "python" beside the suite must not take the place of the command.
+    return len(part) < 1024 and "\0" not in part and ("/" in part or "." in part)
+
+
+def _environment(system: CommandSystem, errand: Errand) -> dict[str, str]:
+    facts = errand.describe()
+    path = errand.workdir / ".passhat-task.json"
+    path.write_bytes(msgspec.json.encode(facts, enc_hook=str))
+    return {
+        **os.environ,
+        "PASSHAT_TASK": errand.task.name,
+        "PASSHAT_PROMPT": errand.prompt[:100_000].replace("\0", ""),
+        "PASSHAT_TASK_FILE": str(path),
+        "PASSHAT_TRIAL": str(errand.place.trial),
+        "PASSHAT_SEED": str(errand.seed),
+        "PASSHAT_WORKDIR": str(errand.workdir),
+        **{name: secret.reveal() for name, secret in system.env.items()},
+    }

@@ -1,0 +1,146 @@
+"""Our agent loop: a model with tools, until it is done, out of turns, or out of budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from passhat.records import ModelParameters, Observation, TokenUsage, ToolCall
+from passhat.runner.models.exchange import CallRequest, ChatModel, Message, Place, Reply, Request
+from passhat.runner.tools import ToolRequest, ToolResult, Tools
+
+Charge = Callable[[Reply], bool]
+"""Takes what a reply cost; True when the attempt has spent all it may."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Conversation:
+    """An exchange of messages that is under way, and what it has taken so far.
+
+    It can be observed at any moment: an attempt that is cut short leaves what it did.
+    """
+
+    model: ChatModel
+    tools: Tools
+    place: Place
+    system: str = ""
+    parameters: ModelParameters = field(default_factory=ModelParameters)
+    charge: Charge = lambda reply: False
+    messages: list[Message] = field(default_factory=list)
+    calls: list[ToolCall] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    broken: list[int] = field(default_factory=list)
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    cost: float | None = 0.0
+    seconds: float = 0.0
+    turns: int = 0
+    answer: str = ""
+    stop_reason: str = "timeout"
+    waiting_for: str = ""
+    _steps: int = 0
+
+    async def say(self, prompt: str, *, max_turns: int) -> None:
+        """Say something and let the model work on it until it has an answer."""
+        self.messages.append(Message(role="user", text=prompt))
+        self.answer = ""
+        for _ in range(max_turns):
+            self.stop_reason = "timeout"
+            reply = await self._ask()
+            self.answer = reply.text or self.answer
+            if self.charge(reply):
+                self.stop_reason = "budget"
+                return
+            if not reply.calls:
+                self.stop_reason = reply.stop_reason
+                return
+            for call in reply.calls:
+                await self._perform(call)
+        self.stop_reason = "max_turns"
+
+    def observe(self, *, since: int = 0) -> Observation:
+        """What has been seen so far; with `since`, only the tool calls from that one on."""
+        return Observation(
+            answer=self.answer,
+            tool_calls=tuple(self.calls[since:]),
+            usage=self.usage,
+            cost=self.cost,
+            seconds=self.seconds,
+            turns=self.turns,
+            stop_reason=self.stop_reason,
+        )
+
+    async def _ask(self) -> Reply:
+        reply = await self.model.complete(
+            Request(
+                messages=tuple(self.messages),
+                system=self.system,
+                tools=self.tools.specs,
+                parameters=self.parameters,
+                place=self._next_place(),
+            )
+        )
+        self.turns += 1
+        self.usage += reply.usage
+        self.seconds += reply.seconds
+        self.cost = None if self.cost is None or reply.cost is None else self.cost + reply.cost
+        self.faults += [f"model:{fault}" for fault in reply.faults]
+        self.messages.append(reply.message())
+        return reply
+
+    async def _perform(self, call: CallRequest) -> None:
+        self.waiting_for = call.name
+        result = await self._result(call)
+        self.waiting_for = ""
+        self.seconds += result.seconds
+        if result.fault:
+            self.faults.append(f"tool:{result.fault}")
+            self.broken.append(len(self.calls))
+        self.messages.append(
+            Message(role="tool", text=result.text, call_id=call.id, is_error=result.is_error)
+        )
+        arguments: Any = call.arguments if call.broken is None else call.broken
+        self.calls.append(
+            ToolCall(
+                name=call.name,
+                arguments=arguments,
+                result=result.text,
+                error=result.text if result.is_error else None,
+                server=result.server or None,
+                seconds=result.seconds,
+            )
+        )
+
+    async def _result(self, call: CallRequest) -> ToolResult:
+        if call.broken is not None:
+            return ToolResult(
+                text=f"The arguments of {call.name} are not a JSON object: {call.broken[:200]}",
+                is_error=True,
+            )
+        return await self.tools.call(
+            ToolRequest(name=call.name, arguments=call.arguments, place=self._next_place())
+        )
+
+    def _next_place(self) -> Place:
+        place = replace(self.place, step=self._steps)
+        self._steps += 1
+        return place
+
+
+def transcript(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """A conversation as plain data, to be shown later."""
+    return [_entry(message) for message in messages]
+
+
+def _entry(message: Message) -> dict[str, Any]:
+    entry: dict[str, Any] = {"role": message.role}
+    if message.text:
+        entry["text"] = message.text
+    if message.calls:
+        entry["calls"] = [
+            {"name": call.name, "arguments": call.arguments if call.broken is None else call.broken}
+            for call in message.calls
+        ]
+    if message.is_error:
+        entry["is_error"] = True
+    return entry

@@ -1,0 +1,154 @@
+"""A system that is a Python function: called in a thread, awaited, or run in worker processes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import inspect
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from passhat.errors import RunError, SuiteError
+from passhat.records import Observation, PythonSystem
+from passhat.runner.agents.errand import Errand
+from passhat.runner.agents.reported import observe_value
+
+OFFERED = ("prompt", "task", "trial", "seed", "workdir", "values")
+"""What a function may ask for, by the names of its parameters."""
+
+
+class PythonAgent:
+    """Calls the function of a system, in this process."""
+
+    def __init__(self, system: PythonSystem) -> None:
+        self._system = system
+        self._function = load_function(system.function, search=system.search)
+        self._wanted = wanted_arguments(self._function, about=system.function)
+
+    async def attempt(self, errand: Errand, /) -> Observation:
+        about = self._system.function
+        offered = offer(errand)
+        if "workdir" in self._wanted.values():
+            errand.make_workdir()
+        arguments = {name: offered[key] for name, key in self._wanted.items()}
+        async with asyncio.timeout(errand.timeout):
+            value = await call_function(self._function, arguments, about=about)
+        return observe_value(value, about=about)
+
+
+def load_function(reference: str, *, search: Path | None = None) -> Callable[..., Any]:
+    """The function that `module:name` refers to; the module may lie in `search`.
+
+    >>> load_function("json:loads").__name__
+    'loads'
+    """
+    module_name, colon, name = reference.partition(":")
+    if not colon or not name:
+        raise SuiteError(f'"{reference}" must be of the form module:function')
+    if search is not None and str(search.absolute()) not in sys.path:
+        sys.path.insert(0, str(search.absolute()))
+    try:
+        found: Any = importlib.import_module(module_name)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except ImportError as error:
+        raise SuiteError(f'"{reference}" cannot be imported: {error}') from error
+    except AttributeError:
+        raise SuiteError(f'"{reference}": {module_name} has no {name}') from None
+    if not callable(found):
+        raise SuiteError(f'"{reference}" is not a function but a {type(found).__name__}')
+    return found  # type: ignore[no-any-return]  # just checked to be callable
+
+
+def wanted_arguments(function: Callable[..., Any], *, about: str) -> dict[str, str]:
+    """The parameters of a function, and what is handed in for each.
+
+    Parameters called prompt, task, trial, seed, workdir or values get that; a lone one of any
+    other name gets the prompt.
+    """
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    wanted: dict[str, str] = {}
+    for parameter in parameters:
+        if parameter.name in OFFERED:
+            wanted[parameter.name] = parameter.name
+        elif parameter.default is parameter.empty and parameter.kind in (
+            parameter.POSITIONAL_ONLY,
+            parameter.POSITIONAL_OR_KEYWORD,
+            parameter.KEYWORD_ONLY,
+        ):
+            if wanted:
+                raise SuiteError(
+                    f'"{about}" wants a "{parameter.name}"; there are: {", ".join(OFFERED)}'
+                )
+            wanted[parameter.name] = "prompt"
+    return wanted
+
+
+def offer(errand: Errand) -> dict[str, Any]:
+    """All that a function may ask for."""
+    return {
+        "prompt": errand.prompt,
+        "task": errand.task.name,
+        "trial": errand.place.trial,
+        "seed": errand.seed,
+        "workdir": errand.workdir,
+        "values": errand.task.values,
+    }
+
+
+async def call_function(
+    function: Callable[..., Any], arguments: dict[str, Any], *, about: str
+) -> Any:
+    """Call a function, in a thread unless it is async; its own exceptions become ours.
+
+    A failed assertion is a failed attempt; anything else that it raises is an error.
+    """
+    try:
+        if inspect.iscoroutinefunction(function):
+            return await function(**arguments)
+        value = await in_thread(function, arguments)
+        return await value if inspect.isawaitable(value) else value
+    except AssertionError as error:
+        return {"passed": False, "answer": str(error)}
+    except Exception as error:
+        raise RunError(f"{about} raised {type(error).__name__}: {error}") from error
+
+
+async def in_thread(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    """Call a function in a thread of its own.
+
+    Not in a pool: its threads are waited for at exit, and a function that hangs would hold up
+    the whole run.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def settle(value: Any, error: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if error is None:
+            done.set_result(value)
+        else:
+            done.set_exception(error)
+
+    def work() -> None:
+        value: Any = None
+        error: BaseException | None = None
+        try:
+            value = function(**arguments)
+        except StopIteration as stop:  # a future cannot hold one
+            error = RuntimeError(f"StopIteration: {stop}")
+        except BaseException as caught:
+            error = caught
+        with contextlib.suppress(RuntimeError):  # the run is over, nobody waits any more
+            loop.call_soon_threadsafe(settle, value, error)
+
+    threading.Thread(target=work, daemon=True).start()
+    return await done

@@ -1,0 +1,110 @@
+"""A Python function in worker processes: it may crash, hang or hog a core without harm."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from passhat.errors import PasshatError, RunError
+from passhat.records import Observation, PythonSystem
+from passhat.runner.agents.errand import Errand
+from passhat.runner.agents.python import call_function, load_function, offer, wanted_arguments
+from passhat.runner.agents.reported import observe_value
+from passhat.runner.processes import Tail, end_group, start_group
+
+LONGEST_LINE = 16 * 2**20
+SERVE = "from passhat.runner.agents.python_workers import serve; serve()"
+
+
+class WorkerAgent:
+    """Hands errands to at most `workers` processes; each does one at a time."""
+
+    def __init__(self, system: PythonSystem) -> None:
+        self._system = system
+        self._slots = asyncio.Semaphore(system.workers)
+        self._idle: list[_Worker] = []
+
+    async def attempt(self, errand: Errand, /) -> Observation:
+        offered = {**offer(errand), "workdir": str(errand.make_workdir())}
+        async with self._slots:
+            worker = self._idle.pop() if self._idle else await _Worker.start(self._system)
+            try:
+                async with asyncio.timeout(errand.timeout):
+                    answer = await worker.ask(offered)
+            except BaseException:
+                await worker.end()  # it hangs, or it died
+                raise
+            self._idle.append(worker)
+        if "error" in answer:
+            raise RunError(answer["error"])
+        return observe_value(answer["value"], about=self._system.function)
+
+    async def close(self) -> None:
+        """End the workers."""
+        await asyncio.gather(*(worker.end() for worker in self._idle))
+        self._idle.clear()
+
+
+def serve() -> None:
+    """The life of a worker: read an errand from stdin, call the function, write what it gave.
+
+    What the function prints goes to stderr, for stdout is ours.
+    """
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    function, search = sys.argv[1], sys.argv[2]
+    loaded = load_function(function, search=Path(search) if search else None)
+    wanted = wanted_arguments(loaded, about=function)
+    for line in sys.stdin.buffer:
+        offered = msgspec.json.decode(line)
+        offered["workdir"] = Path(offered["workdir"])
+        arguments = {name: offered[key] for name, key in wanted.items()}
+        try:
+            value = asyncio.run(call_function(loaded, arguments, about=function))
+            answer = msgspec.json.encode({"value": value}, enc_hook=str)
+        except PasshatError as error:
+            answer = msgspec.json.encode({"error": str(error)})
+        answers.write(answer + b"\n")
+        answers.flush()
+
+
+class _Worker:
+    def __init__(self, process: asyncio.subprocess.Process, about: str) -> None:
+        self._process = process
+        self._about = about
+        self._stderr = Tail()
+        assert process.stderr is not None
+        self._following = asyncio.create_task(self._stderr.follow(process.stderr))
+
+    @classmethod
+    async def start(cls, system: PythonSystem) -> _Worker:
+        search = "" if system.search is None else str(system.search.absolute())
+        argv = [sys.executable, "-c", SERVE, system.function, search]
+        process = await start_group(argv, env=os.environ, cwd=None, limit=LONGEST_LINE)
+        return cls(process, system.function)
+
+    async def ask(self, offered: Mapping[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(msgspec.json.encode(offered, enc_hook=str) + b"\n")
+            await self._process.stdin.drain()
+            line = await self._process.stdout.readline()
+        except (ConnectionError, ValueError) as error:
+            raise RunError(f"the worker of {self._about} broke: {error}") from error
+        if not line.endswith(b"\n"):
+            await asyncio.sleep(0.05)  # for its last words
+            said = self._stderr.text[-1000:]
+            raise RunError(f"the worker of {self._about} died: {said or 'without a word'}")
+        return msgspec.json.decode(line, type=dict[str, Any])
+
+    async def end(self) -> None:
+        await end_group(self._process, grace=0.0)
+        self._following.cancel()
+        await asyncio.gather(self._following, return_exceptions=True)

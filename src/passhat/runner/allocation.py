@@ -1,0 +1,70 @@
+"""Which trial comes next: the stopping rule that is handed down to the scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Protocol
+
+from passhat.records import Pairing, Ticket, Trial
+
+
+class Allocation(Protocol):
+    """Decides what is run next, and when enough has been run.
+
+    Evidence is handed over in the order in which the tickets were given out, however the trials
+    finish: were it the order of finishing, quick passes would be seen before slow failures and
+    no error rate would hold. What a rule decided when it gave out a ticket (a bet, say) can ride
+    on the ticket's `stamp`, which is stored with it. So the same evidence in the same order is
+    there at any concurrency, and after an interruption.
+    """
+
+    def restore(self, tickets: Sequence[Ticket], /) -> None:
+        """Told once, before anything else: the tickets that an interrupted run gave out."""
+        ...
+
+    def next(self, count: int, /) -> Sequence[Ticket] | None:
+        """At most `count` tickets to start now, numbered on from the last.
+
+        None ends the run. An empty list waits for evidence of trials under way.
+        """
+        ...
+
+    def observe(self, ticket: Ticket, trial: Trial, /) -> None:
+        """A trial has ended: passed, failed or errored. Once for each ticket, by number."""
+        ...
+
+
+class FixedRuns:
+    """Every pairing as often as it asks for, interleaved so that an early stop is fair.
+
+    >>> from passhat.records import CommandSystem, Task
+    >>> agent = CommandSystem(name="agent", argv=("agent",))
+    >>> pairs = [Pairing(system=agent, task=Task(name=t), runs=2, label=t) for t in "ab"]
+    >>> [(ticket.task, ticket.trial) for ticket in FixedRuns(pairs).next(9)]
+    [('a', 0), ('b', 0), ('a', 1), ('b', 1)]
+    """
+
+    def __init__(self, pairings: Sequence[Pairing]) -> None:
+        self.planned = sum(pairing.runs for pairing in pairings)
+        self._done: set[tuple[str, str, int]] = set()
+        self._number = 0
+        self._rest = self._interleaved(pairings)
+
+    def restore(self, tickets: Sequence[Ticket], /) -> None:
+        self._done = {(ticket.system, ticket.task, ticket.trial) for ticket in tickets}
+        self._number = max((ticket.number for ticket in tickets), default=-1) + 1
+
+    def next(self, count: int, /) -> Sequence[Ticket] | None:
+        return list(islice(self._rest, count)) or None
+
+    def observe(self, ticket: Ticket, trial: Trial, /) -> None:
+        """Nothing that is seen changes a fixed plan."""
+
+    def _interleaved(self, pairings: Sequence[Pairing]) -> Iterator[Ticket]:
+        for trial in range(max((pairing.runs for pairing in pairings), default=0)):
+            for pairing in pairings:
+                key = (pairing.system.name, pairing.task.name, trial)
+                if trial < pairing.runs and key not in self._done:
+                    yield Ticket(number=self._number, system=key[0], task=key[1], trial=trial)
+                    self._number += 1

@@ -1,0 +1,77 @@
+"""What a run tells whoever watches it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from passhat.records import Ticket, Trial
+
+Ending = Literal["finished", "settled", "budget", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """A run begins: `planned` trials at most, of which `kept` were there already."""
+
+    planned: int
+    kept: int
+    concurrency: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialStarted:
+    """An attempt begins."""
+
+    ticket: Ticket
+    row: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialFinished:
+    """An attempt ended and is durable; `row` is its name as people see it."""
+
+    ticket: Ticket
+    trial: Trial
+    row: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """A provider was busy; it is asked again after `wait` seconds."""
+
+    system: str
+    attempt: int
+    wait: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetHit:
+    """The suite has spent what it may; nothing new is started."""
+
+    limit: str
+    spent: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopping:
+    """A signal asked the run to stop; trials under way have `grace` seconds."""
+
+    signal: int
+    grace: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFinished:
+    """A run is over: how, and how many planned trials were left undone."""
+
+    ending: Ending
+    done: int
+    undone: int
+    seconds: float
+
+
+Event = RunStarted | TrialStarted | TrialFinished | Retry | BudgetHit | Stopping | RunFinished
+OnEvent = Callable[[Event], None]

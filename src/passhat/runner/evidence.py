@@ -1,0 +1,55 @@
+"""What is known so far, handed to the rule in the order in which it was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from passhat.records import Answer, Finished, Outcome, Ticket, Trial
+from passhat.runner.allocation import Allocation
+from passhat.runner.journal import Journal
+
+Key = tuple[str, str, int]
+
+
+class Evidence:
+    """Finished trials by the number of their ticket; the rule sees them without gaps."""
+
+    def __init__(self, rule: Allocation) -> None:
+        self._rule = rule
+        self._trials: dict[int, tuple[Ticket, Trial]] = {}
+        self._seen = 0
+
+    def add(self, ticket: Ticket, trial: Trial) -> None:
+        """Take a finished trial, and show the rule all that are now in line."""
+        self._trials[ticket.number] = (ticket, trial)
+        while (known := self._trials.get(self._seen)) is not None:
+            self._seen += 1
+            self._rule.observe(*known)
+
+    def trials(self) -> tuple[Trial, ...]:
+        """All of them, by number."""
+        return tuple(self._trials[number][1] for number in sorted(self._trials))
+
+    def __len__(self) -> int:
+        return len(self._trials)
+
+
+class Restored:
+    """What an earlier start of this run left in its journal."""
+
+    def __init__(self, journal: Journal, *, retry_errored: bool) -> None:
+        self.launched: Sequence[Ticket] = journal.launched()
+        self.finished: list[Finished] = [
+            entry
+            for entry in journal.finished()
+            if not (retry_errored and entry.trial.outcome is Outcome.ERRORED)
+        ]
+        self.answers: dict[Key, dict[int, Answer]] = {}
+        for answer in journal.answered():
+            key = (answer.system, answer.task, answer.trial)
+            self.answers.setdefault(key, {})[answer.step] = answer
+
+    def missing(self) -> list[Ticket]:
+        """Tickets that were given out and never came back."""
+        done = {entry.ticket.number for entry in self.finished}
+        return [ticket for ticket in self.launched if ticket.number not in done]

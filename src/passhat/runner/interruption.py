@@ -1,0 +1,41 @@
+"""Ctrl-C and SIGTERM: the first asks for an orderly end, the second is not asked twice."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from passhat.runner.processes import kill_groups
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def signals_to(interrupt: Callable[[int], None], *, enabled: bool = True) -> Iterator[None]:
+    """Hand the first signal to `interrupt`; at the next, kill all children and exit at once."""
+    loop = asyncio.get_running_loop()
+    asked = False
+
+    def receive(number: int) -> None:
+        nonlocal asked
+        if asked:
+            kill_groups()
+            os._exit(128 + number)
+        asked = True
+        interrupt(number)
+
+    installed = []
+    for sign in SIGNALS if enabled else ():
+        try:
+            loop.add_signal_handler(sign, receive, sign)
+        except (NotImplementedError, RuntimeError, ValueError):
+            continue  # not the main thread: whoever runs it there stops it
+        installed.append(sign)
+    try:
+        yield
+    finally:
+        for sign in installed:
+            loop.remove_signal_handler(sign)

@@ -1,0 +1,131 @@
+"""Remembering what was asked and answered, at each of the three seams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+import msgspec
+
+from passhat.records import Answer, Observation
+from passhat.runner.agents.errand import Agent, Errand
+from passhat.runner.journal import Scribe
+from passhat.runner.models.exchange import ChatModel, Place, Reply, Request, ToolSpec
+from passhat.runner.tools import ToolRequest, ToolResult, Tools
+
+Kind = Literal["model", "tool", "agent"]
+
+_encode = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
+_reply = msgspec.json.Decoder(Reply).decode
+_result = msgspec.json.Decoder(ToolResult).decode
+_observation = msgspec.json.Decoder(Observation, dec_hook=lambda kind, text: kind(text)).decode
+
+
+class Memory(Protocol):
+    """What was said at a place: of the journal of a run, or of a cassette."""
+
+    def recall(self, kind: Kind, place: Place, fingerprint: str, /) -> bytes | None: ...
+
+    async def keep(self, kind: Kind, place: Place, fingerprint: str, reply: bytes, /) -> None: ...
+
+
+class RememberingModel:
+    """A model whose answers are kept before anybody sees them, and recalled when known."""
+
+    def __init__(self, model: ChatModel, memory: Memory) -> None:
+        self._model = model
+        self._memory = memory
+
+    async def complete(self, request: Request, /) -> Reply:
+        fingerprint = request.fingerprint()
+        known = self._memory.recall("model", request.place, fingerprint)
+        if known is not None:
+            return _reply(known)
+        reply = await self._model.complete(request)
+        await self._memory.keep("model", request.place, fingerprint, _encode(reply))
+        return reply
+
+
+class RememberingTools:
+    """Tools whose results are kept and recalled.
+
+    Where `rebuild` says so, a recalled call is made all the same and its result dropped: a fresh
+    server has to go through what its predecessor went through.
+    """
+
+    def __init__(
+        self, tools: Tools, memory: Memory, *, rebuild: Callable[[str], bool] | None = None
+    ) -> None:
+        self._tools = tools
+        self._memory = memory
+        self._rebuild = rebuild
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        return self._tools.specs
+
+    async def call(self, request: ToolRequest, /) -> ToolResult:
+        fingerprint = request.fingerprint()
+        known = self._memory.recall("tool", request.place, fingerprint)
+        if known is not None:
+            if self._rebuild is not None and self._rebuild(request.name):
+                await self._tools.call(request)
+            return _result(known)
+        result = await self._tools.call(request)
+        await self._memory.keep("tool", request.place, fingerprint, _encode(result))
+        return result
+
+
+class RememberingAgent:
+    """An agent whose whole attempt is kept and recalled as one exchange."""
+
+    def __init__(self, agent: Agent, memory: Memory) -> None:
+        self._agent = agent
+        self._memory = memory
+
+    async def attempt(self, errand: Errand, /) -> Observation:
+        fingerprint = errand.fingerprint()
+        known = self._memory.recall("agent", errand.place, fingerprint)
+        if known is not None:
+            return _observation(known)
+        seen = await self._agent.attempt(errand)
+        await self._memory.keep("agent", errand.place, fingerprint, _encode(seen))
+        return seen
+
+
+def reply_spent(answer: Answer) -> tuple[float | None, int]:
+    """What a kept answer cost, in money and tokens; a tool's costs nothing."""
+    if not answer.request.startswith("model:"):
+        return None, 0
+    reply = _reply(answer.reply)
+    return reply.cost, reply.usage.total
+
+
+class JournalMemory:
+    """The answers of one trial: those of an interrupted run, and new ones as they come."""
+
+    def __init__(self, scribe: Scribe, answers: dict[int, Answer] | None = None) -> None:
+        self._scribe = scribe
+        self._answers = answers or {}
+
+    def recall(self, kind: Kind, place: Place, fingerprint: str, /) -> bytes | None:
+        answer = self._answers.get(place.step)
+        if answer is None:
+            return None
+        if answer.request != f"{kind}:{fingerprint}":
+            # Another question at this place: the conversation has taken a different way.
+            self._answers = {}
+            return None
+        return answer.reply
+
+    async def keep(self, kind: Kind, place: Place, fingerprint: str, reply: bytes, /) -> None:
+        await self._scribe.keep(
+            Answer(
+                system=place.system,
+                task=place.task,
+                trial=place.trial,
+                step=place.step,
+                request=f"{kind}:{fingerprint}",
+                reply=reply,
+            )
+        )

@@ -1,0 +1,64 @@
+"""The models of a run, each made once: scripts, endpoints, and local ones that are started."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from passhat.records import SCRIPTED, Model
+from passhat.runner.models.catalog import locate
+from passhat.runner.models.endpoint import Endpoint, http_client
+from passhat.runner.models.exchange import ChatModel
+from passhat.runner.models.prices import pricing
+from passhat.runner.models.scripted import Scripted
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+class ModelSupply:
+    """Hands out models by their settings; all endpoints share one HTTP client."""
+
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        self._environment = environment
+        self._client: httpx2.AsyncClient | None = None
+        self._made: dict[int, tuple[Model, ChatModel]] = {}
+
+    @property
+    def client(self) -> httpx2.AsyncClient:
+        """The one HTTP client of the run."""
+        if self._client is None:
+            self._client = http_client()
+        return self._client
+
+    async def model(self, model: Model) -> ChatModel:
+        """The model that these settings mean."""
+        # By identity: settings hold mappings, which have no hash. The pair keeps the key alive.
+        if id(model) not in self._made:
+            self._made[id(model)] = (model, self._make(model))
+        return self._made[id(model)][1]
+
+    def may_be_busy(self, model: Model) -> bool:
+        """Whether a model can ask to be asked again: a script never does."""
+        return model.name != SCRIPTED
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+
+    def _make(self, model: Model) -> ChatModel:
+        if model.name == SCRIPTED:
+            price = pricing(SCRIPTED, provider=None, prices=model.prices)
+            return Scripted(model.script, price=price if model.prices else None)
+        at = locate(model, self._environment)
+        return Endpoint(
+            at.dialect,
+            model=at.model,
+            base_url=at.base_url,
+            client=self.client,
+            key=at.key,
+            headers={name: secret.reveal() for name, secret in model.headers.items()},
+            stream=bool(model.parameters.extra.get("stream")),
+            price=pricing(at.model, provider=at.prices, prices=model.prices),
+            key_variable=at.key_variable,
+        )

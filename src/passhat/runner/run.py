@@ -1,0 +1,263 @@
+"""The synchronous door: a suite goes in, its trials come out."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from passhat.errors import ArgumentError
+from passhat.records import Budget, Suite, Ticket, Trial
+from passhat.runner.allocation import Allocation, FixedRuns
+from passhat.runner.attempt import Attempts
+from passhat.runner.events import (
+    BudgetHit,
+    Ending,
+    Event,
+    OnEvent,
+    RunFinished,
+    RunStarted,
+    Stopping,
+    TrialFinished,
+    TrialStarted,
+)
+from passhat.runner.evidence import Evidence, Restored
+from passhat.runner.interruption import signals_to
+from passhat.runner.journal import Journal, MemoryJournal, Scribe
+from passhat.runner.memory import reply_spent
+from passhat.runner.schedule import Schedule
+from passhat.runner.spending import Exhausted, Spending, spent_by
+from passhat.runner.workshop import Cassettes, Workshop
+
+if TYPE_CHECKING:
+    from passhat.records import Trials
+    from passhat.runner.graders import Grading
+
+GRACE = 1.0
+"""Seconds that trials under way have to finish when a run is stopped; the rest of the two
+seconds that a user waits is for putting servers and processes away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """What a run brought: its trials in the order of evidence, how it ended, what it spent.
+
+    `undone` counts planned trials that an early end left out; `signal` is the one that ended it;
+    `limit` is the budget that did.
+    """
+
+    trials: tuple[Trial, ...]
+    ending: Ending
+    planned: int
+    seconds: float
+    cost: float
+    tokens: int
+    limit: str | None = None
+    signal: int | None = None
+
+    @property
+    def undone(self) -> int:
+        early = self.ending in ("budget", "interrupted")
+        return max(0, self.planned - len(self.trials)) if early else 0
+
+    def table(self) -> Trials:
+        """The trials in columns, as the analysis reads them."""
+        from passhat.records import Trials
+
+        return Trials.from_records(self.trials)
+
+
+def run_trials(
+    suite: Suite,
+    *,
+    stopping_rule: Allocation | None = None,
+    journal: Journal | None = None,
+    on_event: OnEvent | None = None,
+    concurrency: int | None = None,
+    budget: Budget | None = None,
+    cassettes: Cassettes | None = None,
+    grading: Grading | None = None,
+    retry_errored: bool = False,
+    environment: Mapping[str, str] | None = None,
+    handle_signals: bool = True,
+) -> RunResult:
+    """Run a suite and come back when it is over: done, settled, out of budget, or interrupted.
+
+    What `journal` already holds is not run again. The first Ctrl-C stops launching and gives
+    trials under way a moment; the second ends the process at once.
+
+    >>> from passhat.records import Behaviour, Model, ModelSystem, Pairing, Task
+    >>> model = Model(name="scripted", script=(Behaviour(answer="4"),))
+    >>> pairing = Pairing(system=ModelSystem(name="agent", model=model),
+    ...                   task=Task(name="sum", prompt="2 + 2?"), runs=3, label="sum")
+    >>> len(run_trials(Suite(name="demo", pairings=(pairing,))).trials)
+    3
+    """
+    at_once = suite.concurrency if concurrency is None else concurrency
+    if at_once < 1:
+        raise ArgumentError("concurrency", "must be at least 1", at_once)
+    run = _Run(
+        suite,
+        rule=stopping_rule or FixedRuns(suite.pairings),
+        journal=journal or MemoryJournal(),
+        on_event=on_event,
+        concurrency=at_once,
+        budget=budget or suite.budget,
+        retry_errored=retry_errored,
+    )
+    with asyncio.Runner() as runner:
+        return runner.run(
+            run.go(
+                cassettes=cassettes,
+                grading=grading,
+                environment=environment,
+                handle_signals=handle_signals,
+            )
+        )
+
+
+class _Run:
+    def __init__(
+        self,
+        suite: Suite,
+        *,
+        rule: Allocation,
+        journal: Journal,
+        on_event: OnEvent | None,
+        concurrency: int,
+        budget: Budget,
+        retry_errored: bool,
+    ) -> None:
+        self._suite = suite
+        self._rule = rule
+        self._journal = journal
+        self._on_event = on_event
+        self._concurrency = concurrency
+        self._spending = Spending(budget)
+        self._planned: int = getattr(rule, "planned", suite.trials)
+        self._ending: Ending = "finished" if isinstance(rule, FixedRuns) else "settled"
+        self._limit: str | None = None
+        self._signal: int | None = None
+        self._restored = Restored(journal, retry_errored=retry_errored)
+        self._evidence = Evidence(rule)
+
+    async def go(
+        self,
+        *,
+        cassettes: Cassettes | None,
+        grading: Grading | None,
+        environment: Mapping[str, str] | None,
+        handle_signals: bool,
+    ) -> RunResult:
+        clock = time.perf_counter()
+        self._take_up()
+        async with (
+            Scribe(self._journal) as self._scribe,
+            Workshop(
+                self._suite,
+                scribe=self._scribe,
+                spending=self._spending,
+                cassettes=cassettes,
+                on_event=self._on_event,
+                environment=environment,
+            ) as workshop,
+        ):
+            self._attempts = Attempts(self._suite, workshop, grading=grading)
+            self._schedule = Schedule(
+                self._rule,
+                work=self._work,
+                launch=self._scribe.note,
+                concurrency=self._concurrency,
+                first=self._restored.missing(),
+            )
+            self._check_spending()
+            with signals_to(self._interrupt, enabled=handle_signals):
+                self._start_clock()
+                await self._schedule.run()
+        return self._result(time.perf_counter() - clock)
+
+    def _take_up(self) -> None:
+        """Go on where an earlier start was interrupted."""
+        restored = self._restored
+        self._rule.restore(restored.launched)
+        for entry in restored.finished:
+            self._evidence.add(entry.ticket, entry.trial)
+            self._spending.take(*spent_by(entry.trial))
+        for answers in restored.answers.values():
+            for answer in answers.values():
+                self._spending.take(*reply_spent(answer))
+        self._tell(
+            RunStarted(
+                planned=self._planned, kept=len(self._evidence), concurrency=self._concurrency
+            )
+        )
+
+    async def _work(self, ticket: Ticket) -> None:
+        if self._on_event is not None:
+            row = self._attempts.pairing(ticket).row(ticket.trial)
+            self._tell(TrialStarted(ticket=ticket, row=row))
+        key = (ticket.system, ticket.task, ticket.trial)
+        try:
+            finished = await self._attempts.run(ticket, self._restored.answers.pop(key, None))
+        except Exhausted:
+            self._check_spending()
+            return
+        await self._scribe.keep(finished)
+        self._evidence.add(ticket, finished.trial)
+        if self._on_event is not None:
+            row = self._attempts.pairing(ticket).row(ticket.trial)
+            self._tell(TrialFinished(ticket=ticket, trial=finished.trial, row=row))
+        self._check_spending()
+
+    def _check_spending(self) -> None:
+        limit = self._spending.over()
+        if limit is not None and self._limit is None:
+            self._hit(limit)
+
+    def _hit(self, limit: str) -> None:
+        self._limit, self._ending = limit, "budget"
+        self._tell(BudgetHit(limit=limit, spent=self._spending.describe()))
+        self._schedule.stop()
+
+    def _start_clock(self) -> None:
+        minutes = self._spending.budget.max_minutes
+        if minutes is not None:
+            loop = asyncio.get_running_loop()
+            loop.call_later(minutes * 60, self._out_of_time)
+
+    def _out_of_time(self) -> None:
+        self._hit("max_minutes")
+        asyncio.get_running_loop().call_later(GRACE, self._schedule.abandon)
+
+    def _interrupt(self, signal_number: int) -> None:
+        self._signal, self._ending = signal_number, "interrupted"
+        self._tell(Stopping(signal=signal_number, grace=GRACE))
+        self._schedule.stop()
+        asyncio.get_running_loop().call_later(GRACE, self._schedule.abandon)
+
+    def _result(self, seconds: float) -> RunResult:
+        result = RunResult(
+            trials=self._evidence.trials(),
+            ending=self._ending,
+            planned=self._planned,
+            seconds=seconds,
+            cost=self._spending.cost,
+            tokens=self._spending.tokens,
+            limit=self._limit,
+            signal=self._signal,
+        )
+        self._tell(
+            RunFinished(
+                ending=result.ending,
+                done=len(result.trials),
+                undone=result.undone,
+                seconds=seconds,
+            )
+        )
+        return result
+
+    def _tell(self, event: Event) -> None:
+        if self._on_event is not None:
+            self._on_event(event)

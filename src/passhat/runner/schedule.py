@@ -1,0 +1,108 @@
+"""The run: trials started as a rule asks for them, bounded, durable, and stopped in good order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+
+from passhat.errors import RunError
+from passhat.records import Ticket
+from passhat.runner.allocation import Allocation
+
+Work = Callable[[Ticket], Awaitable[None]]
+
+
+class Schedule:
+    """Keeps up to `concurrency` trials under way.
+
+    `launch` is told of every batch of new tickets, `work` runs one. A rule that has nothing to
+    give until evidence comes in is asked again after each trial.
+    """
+
+    def __init__(
+        self,
+        rule: Allocation,
+        *,
+        work: Work,
+        launch: Callable[[Ticket], None],
+        concurrency: int,
+        first: Sequence[Ticket] = (),
+    ) -> None:
+        self._rule = rule
+        self._work = work
+        self._launch = launch
+        self._concurrency = concurrency
+        self._ready = deque(first)
+        self._idle = 0
+        self._over = False
+        self._changed = asyncio.Event()
+        self._workers: list[asyncio.Task[None]] = []
+
+    async def run(self) -> None:
+        """Work until the rule ends the run, or somebody stops it."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._workers = [
+                    group.create_task(self._worker()) for _ in range(self._concurrency)
+                ]
+        except BaseExceptionGroup as group_error:
+            raise _first(group_error) from None
+
+    def stop(self) -> None:
+        """Start nothing more; let what is under way come to its end."""
+        self._over = True
+        self._wake()
+
+    def abandon(self) -> None:
+        """Give up what is under way."""
+        self.stop()
+        for worker in self._workers:
+            worker.cancel()
+
+    async def _worker(self) -> None:
+        while (ticket := await self._take()) is not None:
+            await self._work(ticket)
+            self._wake()
+
+    async def _take(self) -> Ticket | None:
+        self._idle += 1
+        try:
+            while not self._over:
+                if not self._ready:
+                    self._refill()
+                if self._ready:
+                    return self._ready.popleft()
+                await self._evidence()
+            return None
+        finally:
+            self._idle -= 1
+
+    def _refill(self) -> None:
+        """Ask the rule for as many tickets as there are hands free."""
+        batch = self._rule.next(self._idle)
+        if batch is None:
+            self.stop()
+            return
+        for ticket in batch:
+            self._launch(ticket)
+        self._ready.extend(batch)
+        if len(batch) > 1:
+            self._wake()
+
+    async def _evidence(self) -> None:
+        """Wait until another trial has ended, or the run."""
+        if self._over:
+            return
+        if self._idle == len(self._workers):
+            raise RunError("the stopping rule waits for evidence, and no trial is under way")
+        await self._changed.wait()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+def _first(error: BaseExceptionGroup[BaseException]) -> BaseException:
+    inner = error.exceptions[0]
+    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner

@@ -1,0 +1,275 @@
+"""Everything the trials of one run share: models, servers, clients, limits, scratch space."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, NoReturn, Self
+
+from passhat.errors import ModelBusy
+from passhat.records import (
+    Answer,
+    CommandSystem,
+    Fault,
+    HttpSystem,
+    Model,
+    ModelParameters,
+    ModelSystem,
+    Observation,
+    RateLimit,
+    Server,
+    Suite,
+    System,
+)
+from passhat.runner.agents.errand import Agent, Errand
+from passhat.runner.events import OnEvent, Retry
+from passhat.runner.faults import FaultyModel, FaultyTools
+from passhat.runner.journal import Scribe
+from passhat.runner.mcp_servers import ServerPool
+from passhat.runner.memory import (
+    JournalMemory,
+    Memory,
+    RememberingAgent,
+    RememberingModel,
+    RememberingTools,
+)
+from passhat.runner.models.catalog import provider_of
+from passhat.runner.models.exchange import ChatModel, Message, Place, Request
+from passhat.runner.models.rate_limits import Throttle
+from passhat.runner.models.retrying import RetryBudget, Retrying, RetryPolicy
+from passhat.runner.models.supply import ModelSupply
+from passhat.runner.spending import Metered, Spending, spent_in
+from passhat.runner.tools import NoTools, Tools
+
+if TYPE_CHECKING:
+    from passhat.runner.graders.judging import Ask
+
+JUDGE_STEP = 1_000_000
+"""Where the exchanges of a trial with its judge are counted from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memories:
+    """What one trial remembers by: the journal of the run, and a cassette where there is one."""
+
+    journal: Memory | None
+    cassette: Memory | None
+
+    def around(self, model: ChatModel) -> ChatModel:
+        """The model with both memories around it, the cassette outermost."""
+        for memory in (self.journal, self.cassette):
+            if memory is not None:
+                model = RememberingModel(model, memory)
+        return model
+
+
+class Cassettes:
+    """The recordings of a run, by system: none, unless somebody hands others in."""
+
+    replaying = False
+    servers_recorded = False
+
+    def memory(self, errand: Errand, /) -> Memory | None:
+        return None
+
+    def tools(self, system: str, /) -> Tools | None:
+        return None
+
+    def heard(self, system: str, tools: Tools, /) -> None:
+        """Told of the tools that a system has."""
+
+
+class Workshop:
+    """Makes what a trial needs and puts it away when the run is over."""
+
+    def __init__(
+        self,
+        suite: Suite,
+        *,
+        scribe: Scribe,
+        spending: Spending,
+        cassettes: Cassettes | None = None,
+        on_event: OnEvent | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._suite = suite
+        self._scribe = scribe
+        self._spending = spending
+        self._cassettes = cassettes or Cassettes()
+        self._on_event = on_event
+        self._environment = environment
+        self._supply = ModelSupply(environment)
+        self._pool = ServerPool(directory=suite.directory)
+        self._throttles: dict[str, tuple[Throttle, RetryBudget]] = {}
+        self._agents: dict[str, Agent] = {}
+        self._jitter = random.Random(suite.seed)  # noqa: S311 - spreads retries, no secret
+
+    async def __aenter__(self) -> Self:
+        self.scratch = Path(tempfile.mkdtemp(prefix="passhat-"))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._pool.close()
+        await self._supply.close()
+        for agent in self._agents.values():
+            if (close := getattr(agent, "close", None)) is not None:
+                await close()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    @property
+    def replaying(self) -> bool:
+        """Whether nothing is asked of anybody."""
+        return self._cassettes.replaying
+
+    def charge(self, seen: Observation) -> None:
+        """Take what an agent that keeps its own accounts reports to have spent."""
+        if not self.replaying:
+            self._spending.take(*spent_in(seen))
+
+    def memories(self, errand: Errand, answers: dict[int, Answer]) -> Memories:
+        """The memories of one trial; a replay pays nothing, so its answers need no journal."""
+        journal = None if self.replaying else JournalMemory(self._scribe, answers)
+        return Memories(journal, self._cassettes.memory(errand))
+
+    async def model(self, system: ModelSystem, errand: Errand, memories: Memories) -> ChatModel:
+        """The model of a system, for one trial."""
+        if self.replaying:
+            return memories.around(_Nobody())
+        live = await self._live(system.model, system.model.faults, errand.seed)
+        return memories.around(live)
+
+    def agent(self, system: System, errand: Errand) -> Agent:
+        """The agent of a system that is not a model."""
+        cassette = self._cassettes.memory(errand)
+        if cassette is not None and self.replaying:
+            return RememberingAgent(_Nobody(), cassette)
+        if system.name not in self._agents:
+            self._agents[system.name] = self._make_agent(system)
+        agent = self._agents[system.name]
+        return agent if cassette is None else RememberingAgent(agent, cassette)
+
+    @asynccontextmanager
+    async def tools(
+        self, system: ModelSystem, errand: Errand, memories: Memories
+    ) -> AsyncIterator[Tools]:
+        """The tools of a system, for the length of one trial."""
+        if (recorded := self._cassettes.tools(system.name)) is not None:
+            assert memories.cassette is not None
+            yield RememberingTools(recorded, memories.cassette)
+            return
+        if not system.servers:
+            yield NoTools()
+            return
+        servers = [self._suite.servers[name] for name in system.servers]
+        async with self._pool.tools(servers, workdir=errand.make_workdir()) as live:
+            self._cassettes.heard(system.name, live)
+            tools: Tools = live
+            if faults := _faults(servers):
+                tools = FaultyTools(tools, faults, seed=errand.seed)
+            if memories.journal is not None:
+                shared = {server.name for server in servers if server.shared}
+                tools = RememberingTools(
+                    tools,
+                    memories.journal,
+                    rebuild=lambda name: not shared & {getattr(live.server_of(name), "name", "")},
+                )
+            if memories.cassette is not None and not self.replaying:
+                tools = RememberingTools(tools, memories.cassette)
+            yield tools
+
+    def ask(self, errand: Errand, memories: Memories) -> Ask:
+        """The judge of one trial: its answers are kept and recalled like any others."""
+        steps = iter(range(JUDGE_STEP, 2 * JUDGE_STEP))
+
+        async def ask(model: Model, prompt: str, repeat: int) -> str:
+            live = _Nobody() if self.replaying else await self._live(model, (), errand.seed)
+            place = Place(
+                system=errand.place.system,
+                task=errand.place.task,
+                trial=errand.place.trial,
+                step=next(steps),
+            )
+            request = Request(
+                messages=(Message(role="user", text=prompt),),
+                parameters=_with_seed(model.parameters, errand.seed + repeat),
+                place=place,
+            )
+            return (await memories.around(live).complete(request)).text
+
+        return ask
+
+    async def _live(self, model: Model, faults: tuple[Fault, ...], seed: int) -> ChatModel:
+        live = await self._supply.model(model)
+        if faults:
+            live = FaultyModel(live, faults, seed=seed)
+        if faults or self._supply.may_be_busy(model):
+            live = self._patient(live, model)
+        return Metered(live, self._spending)
+
+    def _patient(self, live: ChatModel, model: Model) -> ChatModel:
+        provider = provider_of(model, self._environment)
+        if provider not in self._throttles:
+            limit = self._suite.rate_limits.get(provider, RateLimit())
+            self._throttles[provider] = (Throttle(limit), RetryBudget())
+        throttle, budget = self._throttles[provider]
+        return Retrying(
+            live,
+            policy=RetryPolicy(retries=self._suite.retries),
+            throttle=throttle,
+            budget=budget,
+            rng=self._jitter,
+            on_retry=self._tell_retry,
+        )
+
+    def _tell_retry(self, request: Request, attempt: int, wait: float, error: ModelBusy) -> None:
+        if self._on_event is not None:
+            self._on_event(
+                Retry(system=request.place.system, attempt=attempt, wait=wait, reason=str(error))
+            )
+
+    def _make_agent(self, system: System) -> Agent:
+        if isinstance(system, CommandSystem):
+            from passhat.runner.agents.command import CommandAgent
+
+            return CommandAgent(system)
+        if isinstance(system, HttpSystem):
+            from passhat.runner.agents.http import HttpAgent
+
+            return HttpAgent(system, self._supply.client)
+        assert not isinstance(system, ModelSystem), "models converse"
+        if system.workers:
+            from passhat.runner.agents.python_workers import WorkerAgent
+
+            return WorkerAgent(system)
+        from passhat.runner.agents.python import PythonAgent
+
+        return PythonAgent(system)
+
+
+class _Nobody:
+    """What stands behind a cassette: it is never asked."""
+
+    async def complete(self, request: Request, /) -> NoReturn:
+        raise AssertionError("a replay asks nobody")
+
+    async def attempt(self, errand: Errand, /) -> NoReturn:
+        raise AssertionError("a replay asks nobody")
+
+
+def _faults(servers: list[Server]) -> dict[str, tuple[Fault, ...]]:
+    return {server.name: server.faults for server in servers if server.faults}
+
+
+def _with_seed(parameters: ModelParameters, seed: int) -> ModelParameters:
+    return parameters if parameters.seed is not None else replace(parameters, seed=seed)
