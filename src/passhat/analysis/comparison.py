@@ -1,0 +1,329 @@
+"""Two systems on the same tasks: is one better, on which tasks, and what would settle it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from passhat.analysis.evidence import Counts, Evidence, Floats, gather, typical_runs
+from passhat.analysis.provenance import stamp
+from passhat.analysis.report import Options, Provenance
+from passhat.errors import ArgumentError
+from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.stats.arguments import confidence_level, one_of, whole_number
+from passhat.stats.estimate import (
+    TASKS_LIKE_THESE,
+    THIS_SUITE,
+    Estimate,
+    Interval,
+    Scope,
+    Unavailable,
+)
+from passhat.stats.independent import independent_difference
+from passhat.stats.multiplicity import benjamini_hochberg
+from passhat.stats.paired import Answer, PairedDifference, paired_difference
+from passhat.stats.passk import pass_hat_k
+from passhat.stats.suite_mean import suite_estimate
+from passhat.stats.task_sums import TaskSums
+from passhat.stats.task_tests import TaskAnswer, TaskTests, task_tests
+
+Flip = Literal["gained", "lost"]
+
+_USUAL_KS = (1, 2, 3, 4, 5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One metric of the first system minus the second, in both scopes, with a verdict in each.
+
+    `first` and `second` are the two values over the shared tasks.
+    """
+
+    name: str
+    first: float | None
+    second: float | None
+    this_suite: PairedDifference | Estimate | Unavailable
+    tasks_like_these: PairedDifference | Unavailable
+
+    @property
+    def value(self) -> float | None:
+        for number in (self.this_suite, self.tasks_like_these):
+            if not isinstance(number, Unavailable):
+                return number.value
+        return None
+
+    def answer(self, scope: Scope, margin: float | None = None) -> Answer | None:
+        """Whether the first is better, worse, equivalent, or undecided; None if unavailable."""
+        number = self.this_suite if scope == THIS_SUITE else self.tasks_like_these
+        if isinstance(number, Unavailable):
+            return None
+        if isinstance(number, PairedDifference):
+            return number.answer
+        return _read_off(number.interval, margin)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskDifference:
+    """One task: passes and runs of both, the difference, and the tests.
+
+    `p_holm` never calls a wrong difference on any task; `p_screening` (Benjamini-Hochberg) lets a
+    known share of its finds be wrong. A task flipped when most runs passed for one and not for
+    the other.
+    """
+
+    name: str
+    first: tuple[int, int]
+    second: tuple[int, int]
+    difference: float
+    interval: Interval
+    p_value: float
+    p_holm: float
+    p_screening: float
+    answer: TaskAnswer
+    flip: Flip | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two systems on their shared tasks; tasks of only one are named."""
+
+    first: str
+    second: str
+    differences: Mapping[str, Difference]
+    tasks: tuple[TaskDifference, ...]
+    only_first: tuple[str, ...]
+    only_second: tuple[str, ...]
+    runs_to_test: int
+    margin: float | None
+    provenance: Provenance
+    notes: tuple[str, ...] = ()
+
+    @property
+    def headline(self) -> Difference:
+        """The difference that the verdict is about: of the mean score."""
+        return self.differences["mean_score"]
+
+    @property
+    def flipped(self) -> tuple[TaskDifference, ...]:
+        return tuple(task for task in self.tasks if task.flip)
+
+
+def compare(
+    first: Trials | Tally,
+    second: Trials | Tally | None = None,
+    *,
+    ks: Sequence[int] | None = None,
+    margin: float | None = None,
+    confidence: float = 0.95,
+    errors: ErrorPolicy = "fail",
+    seed: int = 0,
+) -> Comparison:
+    """The first system against the second, task by task; one table of two systems will do.
+
+    `margin` is the difference below which the two count as equivalent.
+
+    >>> from passhat.analysis.simulate import simulate
+    >>> found = compare(simulate(tasks=30, runs=10, rate={"new": 0.9, "old": 0.6}, seed=3))
+    >>> found.headline.answer("this suite")
+    'better'
+    """
+    options = Options(
+        ks=None if ks is None else tuple(sorted({whole_number("ks", k) for k in ks})),
+        confidence=confidence_level(confidence),
+        errors="fail" if one_of("errors", errors, ("fail", "exclude")) == "fail" else "exclude",
+        bars=None,
+        seed=whole_number("seed", seed, least=0),
+    )
+    tallies = _two_tallies(first, second)
+    sides = tuple(gather(tally, options.errors) for tally in tallies)
+    shared = [name for name in sides[0].tasks if name in set(sides[1].tasks)]
+    if not shared:
+        raise ArgumentError("trials", "must share a task between the two systems", 0)
+    left, right = (_Aligned.of(side, shared) for side in sides)
+    return Comparison(
+        first=tallies[0].system,
+        second=tallies[1].system,
+        differences=_differences(left, right, options, margin),
+        tasks=_task_differences(shared, left, right, options.confidence),
+        only_first=tuple(name for name in sides[0].tasks if name not in set(shared)),
+        only_second=tuple(name for name in sides[1].tasks if name not in set(shared)),
+        runs_to_test=_tests(left, right, options.confidence).minimum_runs,
+        margin=margin,
+        provenance=stamp(tallies, options),
+        notes=_error_note(tallies, options),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Aligned:
+    """One side's counts on the shared tasks, in their order."""
+
+    runs: Counts
+    passes: Counts
+    total: Floats
+    squares: Floats
+
+    @classmethod
+    def of(cls, side: Evidence, names: Sequence[str]) -> _Aligned:
+        place = {name: i for i, name in enumerate(side.tasks)}
+        rows = np.array([place[name] for name in names], dtype=np.intp)
+        return cls(
+            runs=side.runs[rows],
+            passes=side.passes[rows],
+            total=side.score_total[rows],
+            squares=side.score_squares[rows],
+        )
+
+    @property
+    def scores(self) -> TaskSums:
+        return TaskSums(runs=self.runs, total=self.total, squares=self.squares)
+
+    def values(self, k: int) -> Floats:
+        """pass^k of each task, nan with too few runs."""
+        enough = self.runs >= k
+        found = np.full(self.runs.size, np.nan)
+        found[enough] = pass_hat_k(self.runs[enough], self.passes[enough], k)
+        return found
+
+
+def _two_tallies(first: Trials | Tally, second: Trials | Tally | None) -> tuple[Tally, Tally]:
+    if second is not None:
+        return _one_tally(first, "first"), _one_tally(second, "second")
+    if not isinstance(first, Trials) or len(first.systems) != 2:
+        names = first.systems if isinstance(first, Trials) else (first.system,)
+        raise ArgumentError("trials", "must hold exactly two systems (or rank them)", names)
+    return first.tally(first.systems[0]), first.tally(first.systems[1])
+
+
+def _one_tally(trials: Trials | Tally, which: str) -> Tally:
+    if isinstance(trials, Tally):
+        return trials
+    if len(trials.systems) != 1:
+        raise ArgumentError(which, "must hold exactly one system", trials.systems)
+    return trials.tally()
+
+
+def _differences(
+    left: _Aligned, right: _Aligned, options: Options, margin: float | None
+) -> dict[str, Difference]:
+    typical = min(typical_runs(left.runs), typical_runs(right.runs))
+    ks = options.ks or tuple(k for k in _USUAL_KS if k <= max(1, typical))
+    found = [_mean_score(left, right, options, margin)]
+    found += [_pass_hat(left, right, k, options, margin) for k in ks]
+    return {difference.name: difference for difference in found}
+
+
+def _mean_score(
+    left: _Aligned, right: _Aligned, options: Options, margin: float | None
+) -> Difference:
+    def within(scope: Scope) -> PairedDifference | Unavailable:
+        return paired_difference(
+            left.scores,
+            right.scores,
+            scope=scope,
+            confidence=options.confidence,
+            margin=margin,
+            rng=options.seed,
+        )
+
+    return Difference(
+        name="mean_score",
+        first=float(left.scores.means.mean()),
+        second=float(right.scores.means.mean()),
+        this_suite=within(THIS_SUITE),
+        tasks_like_these=within(TASKS_LIKE_THESE),
+    )
+
+
+def _pass_hat(
+    left: _Aligned, right: _Aligned, k: int, options: Options, margin: float | None
+) -> Difference:
+    values = left.values(k), right.values(k)
+    both = ~np.isnan(values[0]) & ~np.isnan(values[1])
+    means = [float(side[both].mean()) if both.any() else None for side in values]
+    return Difference(
+        name=f"pass^{k}",
+        first=means[0],
+        second=means[1],
+        this_suite=_suite_difference(left, right, k, both, options.confidence),
+        tasks_like_these=paired_difference(
+            *values,
+            scope=TASKS_LIKE_THESE,
+            confidence=options.confidence,
+            margin=margin,
+            rng=options.seed,
+        ),
+    )
+
+
+def _suite_difference(
+    left: _Aligned, right: _Aligned, k: int, both: np.ndarray, confidence: float
+) -> Estimate | Unavailable:
+    """Given the tasks, the runs of two systems are independent."""
+    if not both.any():
+        return Unavailable(f"pass^{k} needs {k} runs of a task on both sides; none has them")
+    first, second = (
+        suite_estimate(side.runs[both], side.passes[both], k=k, confidence=confidence)
+        for side in (left, right)
+    )
+    if isinstance(first, Unavailable):
+        return first
+    if isinstance(second, Unavailable):
+        return second
+    return independent_difference(first, second)
+
+
+def _tests(left: _Aligned, right: _Aligned, confidence: float) -> TaskTests:
+    return task_tests(left.runs, left.passes, right.runs, right.passes, confidence=confidence)
+
+
+def _task_differences(
+    names: Sequence[str], left: _Aligned, right: _Aligned, confidence: float
+) -> tuple[TaskDifference, ...]:
+    found = _tests(left, right, confidence)
+    screening = np.ones(len(names))
+    screening[found.evaluable] = benjamini_hochberg(found.p_values[found.evaluable])
+    return tuple(
+        TaskDifference(
+            name=name,
+            first=(int(left.passes[i]), int(left.runs[i])),
+            second=(int(right.passes[i]), int(right.runs[i])),
+            difference=float(found.value[i]),
+            interval=Interval(float(found.low[i]), float(found.high[i])),
+            p_value=float(found.p_values[i]),
+            p_holm=float(found.adjusted[i]),
+            p_screening=float(screening[i]),
+            answer=found.answers[i],
+            flip=_flip(left, right, i),
+        )
+        for i, name in enumerate(names)
+    )
+
+
+def _flip(left: _Aligned, right: _Aligned, i: int) -> Flip | None:
+    mostly = [2 * int(side.passes[i]) > int(side.runs[i]) for side in (left, right)]
+    if mostly[0] == mostly[1]:
+        return None
+    return "gained" if mostly[0] else "lost"
+
+
+def _read_off(interval: Interval | None, margin: float | None) -> Answer:
+    if interval is None:
+        return "undecided"
+    if margin is not None and -margin < interval.low and interval.high < margin:
+        return "equivalent"
+    if 0 in interval:
+        return "undecided"
+    return "better" if interval.low > 0 else "worse"
+
+
+def _error_note(tallies: Sequence[Tally], options: Options) -> tuple[str, ...]:
+    counted = "counted as failures" if options.errors == "fail" else "left out"
+    return tuple(
+        f"{int(tally.errored.sum()):,} trials of {tally.system} errored and were {counted}"
+        for tally in tallies
+        if tally.errored.any()
+    )

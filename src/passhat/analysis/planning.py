@@ -1,0 +1,309 @@
+"""How many runs and tasks an answer needs: before any run, or from the trials there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import floor
+
+from passhat.analysis.evidence import Evidence, gather
+from passhat.errors import ArgumentError
+from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.stats.arguments import confidence_level, probability, whole_number
+from passhat.stats.estimate import Unavailable
+from passhat.stats.paired_power import (
+    DetectableDifference,
+    detectable_difference,
+    runs_for_difference,
+    tasks_for_difference,
+)
+from passhat.stats.power import SuitePlan, plan_suite, recommend_runs, zero_failure_runs
+from passhat.stats.variance import icc, variance_components
+
+ZERO_FAILURE_RATES = (0.9, 0.95, 0.99)
+
+DEFAULT_ICC = 0.5
+"""Before any run: half of the outcome is the task's, half is luck."""
+
+_RUN_STEPS = (1, 2, 3, 5, 10, 20, 50)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumptions:
+    """What the plan stands on: guessed before any run, measured where there are trials.
+
+    `task_correlation` is how far two agents find the same tasks hard.
+    """
+
+    rate: float
+    variance: float
+    icc: float
+    task_correlation: float
+    measured: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """Limits in money and minutes, and what one run takes of each."""
+
+    max_cost: float | None = None
+    cost_per_run: float | None = None
+    max_minutes: float | None = None
+    seconds_per_run: float | None = None
+    at_once: int = 1
+
+    def __post_init__(self) -> None:
+        whole_number("at_once", self.at_once)
+        for name in ("max_cost", "cost_per_run", "max_minutes", "seconds_per_run"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise ArgumentError(name, "must be a number above 0", value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What a limit buys: whole runs of every task, and the half-widths they give."""
+
+    limit: float
+    unit: str
+    per_run: float
+    runs_in_all: int
+    design: SuitePlan | Unavailable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a design shows, what a target takes, and where more runs stop helping.
+
+    `designs` are half-widths at growing numbers of runs; `chosen` is the design asked about.
+    """
+
+    assumptions: Assumptions
+    chosen: SuitePlan
+    designs: tuple[SuitePlan, ...]
+    one_task_runs: int
+    zero_failures: tuple[tuple[float, int], ...]
+    detectable: DetectableDifference | Unavailable
+    difference: float | None
+    tasks_for_difference: int | None
+    runs_for_difference: int | Unavailable | None
+    budgets: tuple[Budget, ...]
+    power: float
+    confidence: float
+
+
+def plan(
+    trials: Trials | Tally | None = None,
+    *,
+    tasks: int | None = None,
+    runs: int | None = None,
+    half_width: float = 0.05,
+    difference: float | None = None,
+    power: float = 0.8,
+    rate: float | None = None,
+    correlation: float | None = None,
+    task_correlation: float = 0.5,
+    cost_ratio: float | None = None,
+    spending: Spending | None = None,
+    confidence: float = 0.95,
+    errors: ErrorPolicy = "fail",
+) -> Plan:
+    """How many runs and tasks are needed; `trials` replace the guesses by what was observed.
+
+    `rate` is the expected pass rate and `correlation` the ICC: how far the task decides the
+    outcome. `half_width` is the wanted precision of the mean, `difference` what two agents should
+    be told apart by. `cost_ratio` is what a new task costs, in runs of one.
+
+    >>> found = plan(tasks=50, runs=5, half_width=0.05)
+    >>> found.one_task_runs, found.chosen.tasks_needed
+    (385, 231)
+    """
+    evidence = None if trials is None else gather(_one_tally(trials), errors)
+    base = _assumptions(evidence, rate, correlation, task_correlation)
+    size = _size(evidence, tasks, runs)
+    level = confidence_level(confidence)
+    wanted = probability("power", power, open_ends=True)
+    target = _Target(base=base, half_width=half_width, cost_ratio=cost_ratio, confidence=level)
+    return Plan(
+        assumptions=base,
+        chosen=target.design(*size),
+        designs=tuple(target.design(size[0], n) for n in sorted({*_RUN_STEPS, size[1]})),
+        one_task_runs=recommend_runs(half_width, p=base.rate, confidence=level),
+        zero_failures=tuple(
+            (goal, zero_failure_runs(goal, confidence=level)) for goal in ZERO_FAILURE_RATES
+        ),
+        detectable=_detectable(base, size, wanted, level),
+        difference=difference,
+        tasks_for_difference=_tasks_for(base, difference, size[1], wanted, level),
+        runs_for_difference=_runs_for(base, difference, size[0], wanted, level),
+        budgets=_budgets(target, size[0], _priced(spending or Spending(), trials)),
+        power=wanted,
+        confidence=level,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Target:
+    """What every design is held against."""
+
+    base: Assumptions
+    half_width: float
+    cost_ratio: float | None
+    confidence: float
+
+    def design(self, tasks: int, runs: int) -> SuitePlan:
+        return plan_suite(
+            tasks=tasks,
+            runs=runs,
+            variance=self.base.variance,
+            icc=self.base.icc,
+            half_width=self.half_width,
+            cost_ratio=self.cost_ratio,
+            confidence=self.confidence,
+        )
+
+
+def _one_tally(trials: Trials | Tally) -> Tally:
+    if isinstance(trials, Tally):
+        return trials
+    if len(trials.systems) != 1:
+        raise ArgumentError("trials", "must hold exactly one system to plan from", trials.systems)
+    return trials.tally()
+
+
+def _assumptions(
+    evidence: Evidence | None,
+    rate: float | None,
+    correlation: float | None,
+    task_correlation: float,
+) -> Assumptions:
+    """The user's word first, then what was observed, then the most cautious guess."""
+    seen_rate, seen_variance, seen_icc = _observed(evidence)
+    mean = seen_rate if rate is None else probability("rate", rate)
+    variance = seen_variance if rate is None else mean * (1 - mean)
+    return Assumptions(
+        rate=mean,
+        # A rate at an end still varies a little; scores in [0, 1] never by more than a quarter.
+        variance=min(0.25, max(variance, 1e-4)),
+        icc=seen_icc if correlation is None else probability("correlation", correlation),
+        task_correlation=probability("task_correlation", task_correlation),
+        measured=evidence is not None and bool(evidence.tasks),
+    )
+
+
+def _observed(evidence: Evidence | None) -> tuple[float, float, float]:
+    """Mean, variance of a single run and ICC; a coin flip and an even split where unknown."""
+    if evidence is None or not evidence.tasks:
+        return 0.5, 0.25, DEFAULT_ICC
+    mean = float((evidence.score_total / evidence.runs).mean())
+    sums = evidence.runs, evidence.score_total, evidence.score_squares
+    split, share = variance_components(*sums), icc(*sums)
+    if isinstance(split, Unavailable) or isinstance(share, Unavailable):
+        return mean, mean * (1 - mean), DEFAULT_ICC
+    return mean, split.total, share.value
+
+
+def _size(evidence: Evidence | None, tasks: int | None, runs: int | None) -> tuple[int, int]:
+    seen = (len(evidence.tasks), evidence.typical_runs) if evidence and evidence.tasks else (20, 5)
+    return (
+        seen[0] if tasks is None else whole_number("tasks", tasks),
+        seen[1] if runs is None else whole_number("runs", runs),
+    )
+
+
+def _detectable(
+    base: Assumptions, size: tuple[int, int], power: float, confidence: float
+) -> DetectableDifference | Unavailable:
+    if size[0] < 2:
+        return Unavailable("telling two agents apart needs at least 2 tasks")
+    return detectable_difference(
+        tasks=size[0],
+        runs=size[1],
+        variance=base.variance,
+        icc=base.icc,
+        task_correlation=base.task_correlation,
+        power=power,
+        confidence=confidence,
+    )
+
+
+def _tasks_for(
+    base: Assumptions, difference: float | None, runs: int, power: float, confidence: float
+) -> int | None:
+    if difference is None:
+        return None
+    return tasks_for_difference(
+        difference,
+        runs=runs,
+        variance=base.variance,
+        icc=base.icc,
+        task_correlation=base.task_correlation,
+        power=power,
+        confidence=confidence,
+    )
+
+
+def _runs_for(
+    base: Assumptions, difference: float | None, tasks: int, power: float, confidence: float
+) -> int | Unavailable | None:
+    if difference is None:
+        return None
+    if tasks < 2:
+        return Unavailable("telling two agents apart needs at least 2 tasks")
+    return runs_for_difference(
+        difference,
+        tasks=tasks,
+        variance=base.variance,
+        icc=base.icc,
+        task_correlation=base.task_correlation,
+        power=power,
+        confidence=confidence,
+    )
+
+
+def _priced(spending: Spending, trials: Trials | Tally | None) -> Spending:
+    """What a run takes, from the trials where the user did not say."""
+    if trials is None:
+        return spending
+    features = _one_tally(trials).features
+
+    def seen(name: str, given: float | None) -> float | None:
+        if given is not None or name not in features or not features[name].count.any():
+            return given
+        mean = float(features[name].total.sum() / features[name].count.sum())
+        return mean if mean > 0 else None
+
+    return replace(
+        spending,
+        cost_per_run=seen("cost", spending.cost_per_run),
+        seconds_per_run=seen("seconds", spending.seconds_per_run),
+    )
+
+
+def _budgets(target: _Target, tasks: int, spending: Spending) -> tuple[Budget, ...]:
+    found = []
+    if spending.max_cost is not None:
+        if spending.cost_per_run is None:
+            raise ArgumentError("cost_per_run", "must be given with max_cost", None)
+        found.append(_budget(target, tasks, spending.max_cost, spending.cost_per_run, "money"))
+    if spending.max_minutes is not None:
+        if spending.seconds_per_run is None:
+            raise ArgumentError("seconds_per_run", "must be given with max_minutes", None)
+        minutes = spending.seconds_per_run / 60 / spending.at_once
+        found.append(_budget(target, tasks, spending.max_minutes, minutes, "minutes"))
+    return tuple(found)
+
+
+def _budget(target: _Target, tasks: int, limit: float, per_run: float, unit: str) -> Budget:
+    in_all = floor(limit / per_run * (1 + 1e-12))
+    per_task = in_all // tasks
+    return Budget(
+        limit=limit,
+        unit=unit,
+        per_run=per_run,
+        runs_in_all=in_all,
+        design=(
+            target.design(tasks, per_task)
+            if per_task
+            else Unavailable(f"{in_all:,} runs do not reach all {tasks:,} tasks once")
+        ),
+    )

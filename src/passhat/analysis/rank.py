@@ -1,0 +1,180 @@
+"""Several systems on the same tasks: who is ahead, and who cannot be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from passhat.analysis.evidence import Evidence, Floats, gather
+from passhat.analysis.metrics import measure_metrics
+from passhat.analysis.provenance import stamp
+from passhat.analysis.report import Metric, Options, Provenance
+from passhat.errors import ArgumentError
+from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.stats.arguments import confidence_level, one_of, whole_number
+from passhat.stats.estimate import Interval, Unavailable
+from passhat.stats.passk import pass_at_k, pass_hat_k
+from passhat.stats.ranking import rank_systems
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedSystem:
+    """One system: its value over the shared tasks, and the ranks it may truly have."""
+
+    name: str
+    value: float
+    ranks: tuple[int, int]
+    metric: Metric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairDifference:
+    """The first system minus the second, with an interval that holds for all pairs at once."""
+
+    first: str
+    second: str
+    value: float
+    interval: Interval
+    p_value: float
+
+    @property
+    def told_apart(self) -> bool:
+        return 0 not in self.interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankReport:
+    """Systems from best to worst, bands of ties, and every pairwise difference."""
+
+    metric: str
+    systems: tuple[RankedSystem, ...]
+    tie_bands: tuple[tuple[str, ...], ...]
+    pairs: tuple[PairDifference, ...]
+    tasks: int
+    unshared: tuple[str, ...]
+    method: str
+    confidence: float
+    provenance: Provenance
+    notes: tuple[str, ...] = ()
+
+
+def rank(
+    trials: Trials | Sequence[Tally],
+    *,
+    metric: str = "mean_score",
+    confidence: float = 0.95,
+    errors: ErrorPolicy = "fail",
+    seed: int = 0,
+) -> RankReport | Unavailable:
+    """Rank the systems of a table by mean_score, pass^k or pass@k over the tasks all of them ran.
+
+    >>> from passhat.analysis.simulate import simulate
+    >>> found = rank(simulate(tasks=40, runs=8, rate={"a": 0.9, "b": 0.88, "c": 0.4}, seed=1))
+    >>> [system.ranks for system in found.systems]
+    [(1, 2), (1, 2), (3, 3)]
+    """
+    options = Options(
+        ks=None,
+        confidence=confidence_level(confidence),
+        errors="fail" if one_of("errors", errors, ("fail", "exclude")) == "fail" else "exclude",
+        bars=None,
+        seed=whole_number("seed", seed, least=0),
+    )
+    tallies = _tallies(trials)
+    sides = [gather(tally, options.errors) for tally in tallies]
+    sign, k = _parse(metric)
+    names, table = _value_table(sides, sign, k)
+    found = rank_systems(table, confidence=options.confidence, rng=options.seed)
+    if isinstance(found, Unavailable):
+        return found
+    titles = [tally.system for tally in tallies]
+    shared = [name for i, name in enumerate(names) if i not in set(found.excluded)]
+    return RankReport(
+        metric=metric,
+        systems=tuple(
+            RankedSystem(
+                name=titles[i],
+                value=found.means[i],
+                ranks=found.rank_sets[i],
+                metric=_metric_on(sides[i], shared, metric, k, options.confidence),
+            )
+            for i in found.order
+        ),
+        tie_bands=tuple(tuple(titles[i] for i in band) for band in found.tie_bands),
+        pairs=tuple(
+            PairDifference(
+                first=titles[pair.first],
+                second=titles[pair.second],
+                value=pair.value,
+                interval=pair.interval,
+                p_value=pair.p_value,
+            )
+            for pair in found.pairs
+        ),
+        tasks=found.tasks,
+        unshared=tuple(names[i] for i in found.excluded),
+        method=found.method,
+        confidence=found.confidence,
+        provenance=stamp(trials, options),
+        notes=found.notes,
+    )
+
+
+def _tallies(trials: Trials | Sequence[Tally]) -> list[Tally]:
+    if isinstance(trials, Trials):
+        found = [trials.tally(name) for name in trials.systems]
+    else:
+        found = list(trials)
+    if len(found) < 2:
+        names = [tally.system for tally in found]
+        raise ArgumentError("trials", "must hold at least two systems to rank", names)
+    return found
+
+
+def _parse(metric: str) -> tuple[str, int]:
+    """("score", 1), ("^", k) or ("@", k)."""
+    if metric == "mean_score":
+        return "score", 1
+    sign, number = metric[4:5], metric[5:]
+    if not metric.startswith("pass") or sign not in ("^", "@") or not number.isdigit():
+        raise ArgumentError("metric", "must be mean_score, pass^k or pass@k such as pass^3", metric)
+    return sign, whole_number("k", int(number))
+
+
+def _value_table(sides: Sequence[Evidence], sign: str, k: int) -> tuple[list[str], Floats]:
+    """A row per task of any system, a column per system, nan where a system has no value."""
+    names = list(dict.fromkeys(name for side in sides for name in side.tasks))
+    place = {name: i for i, name in enumerate(names)}
+    table = np.full((len(names), len(sides)), np.nan)
+    for column, side in enumerate(sides):
+        rows = np.array([place[name] for name in side.tasks], dtype=np.intp)
+        table[rows, column] = _values(side, sign, k)
+    return names, table
+
+
+def _values(side: Evidence, sign: str, k: int) -> Floats:
+    if sign == "score":
+        return np.clip(side.score_total / side.runs, 0.0, 1.0)
+    enough = side.runs >= k
+    found = np.full(side.runs.size, np.nan)
+    formula = pass_hat_k if sign == "^" else pass_at_k
+    found[enough] = formula(side.runs[enough], side.passes[enough], k)
+    return found
+
+
+def _metric_on(
+    side: Evidence, names: Sequence[str], metric: str, k: int, confidence: float
+) -> Metric:
+    kept = np.isin(side.tasks, names)
+    part = Evidence(
+        tasks=tuple(name for name, keep in zip(side.tasks, kept, strict=True) if keep),
+        runs=side.runs[kept],
+        passes=side.passes[kept],
+        score_total=side.score_total[kept],
+        score_squares=side.score_squares[kept],
+        rows=side.rows[kept],
+        without=(),
+    )
+    return measure_metrics(part, (k,), confidence=confidence)[metric]
