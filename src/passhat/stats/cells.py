@@ -1,0 +1,92 @@
+"""Distinct (runs, passes) cells: what every statistic over tasks reads, so cost is flat in T."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.errors import ArgumentError
+from passhat.stats.arguments import Counts, Floats, trial_counts
+
+# Below this many possible keys per task, counting is faster than sorting.
+_KEYS_PER_TASK = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cells:
+    """Cell j holds `tasks[..., j]` tasks that passed `c[j]` of `n[j]` runs.
+
+    Leading axes of `tasks` are independent suites over the same cells: a simulation hands in
+    thousands of them at once and runs the very code that a single suite runs.
+    """
+
+    n: Floats
+    c: Floats
+    tasks: Floats
+
+    @property
+    def task_count(self) -> Floats:
+        return np.asarray(self.tasks.sum(axis=-1))
+
+    @property
+    def run_count(self) -> Floats:
+        return np.asarray(self.tasks @ self.n)
+
+    def mirrored(self) -> Cells:
+        """The same cells with failures for passes: pass@k of these is 1 - pass^k of those."""
+        return Cells(n=self.n, c=self.n - self.c, tasks=self.tasks)
+
+    def mean(self, values: Floats) -> Floats:
+        """The mean over tasks of a value per cell."""
+        return np.asarray((self.tasks * values).sum(axis=-1) / self.task_count)
+
+    def place(self, runs: Counts, passes: Counts) -> NDArray[np.intp]:
+        """The cell of each task: what is computed per cell is handed back per task with it."""
+        width = self.n.max() + 1
+        return np.searchsorted(self.n * width + self.c, runs * width + passes)
+
+    def having(self, runs: int) -> Cells:
+        """The cells with at least `runs` runs."""
+        kept = self.n >= runs
+        return Cells(n=self.n[kept], c=self.c[kept], tasks=self.tasks[..., kept])
+
+
+def count_cells(n: object, c: object) -> Cells:
+    """The distinct (n, c) of a suite, with the number of tasks in each.
+
+    >>> cells = count_cells([5, 5, 3], [4, 4, 0])
+    >>> [(int(n), int(c), int(t)) for n, c, t in zip(cells.n, cells.c, cells.tasks)]
+    [(3, 0, 1), (5, 4, 2)]
+    """
+    runs, passes = task_counts(n, c)
+    width = int(runs.max(initial=0)) + 1
+    if width * width <= _KEYS_PER_TASK * runs.size:
+        tallies = np.bincount(runs * width + passes)
+        keys = np.flatnonzero(tallies)
+        tallies = tallies[keys]
+        distinct = np.column_stack((keys // width, keys % width))
+    else:
+        return tally(runs, passes)
+    columns = distinct.astype(np.float64).T
+    return Cells(n=columns[0], c=columns[1], tasks=tallies.astype(np.float64))
+
+
+def tally(runs: Counts | Floats, passes: Counts | Floats) -> Cells:
+    """Cells of pairs that need not be whole, by sorting."""
+    order = np.lexsort((passes, runs))
+    pairs = np.column_stack((runs[order], passes[order])).astype(np.float64)
+    fresh = np.ones(len(pairs), dtype=bool)
+    fresh[1:] = (pairs[1:] != pairs[:-1]).any(axis=1)
+    starts = np.flatnonzero(fresh)
+    tallies = np.diff(starts, append=len(pairs)).astype(np.float64)
+    return Cells(n=pairs[starts, 0], c=pairs[starts, 1], tasks=tallies)
+
+
+def task_counts(n: object, c: object) -> tuple[Counts, Counts]:
+    """Runs and passes as one-dimensional arrays, an entry per task."""
+    runs, passes = trial_counts(n, c)  # type: ignore[arg-type]  # checked there, whatever comes
+    if runs.ndim > 1:
+        raise ArgumentError("n", "must have one entry per task (one dimension)", runs.shape)
+    return np.atleast_1d(runs), np.atleast_1d(passes)

@@ -1,0 +1,95 @@
+"""Which beta priors a suite leaves possible, and how likely each is: a grid with weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from passhat.stats.arguments import Floats
+from passhat.stats.betabinomial import Likelihood
+from passhat.stats.cells import Cells
+from passhat.stats.estimate import Interval
+
+_POINTS = 24
+_PASSES = 8
+_FILLED = 0.6
+_NEGLIGIBLE = 1e-6
+_WIDEST_LOGIT = 14.0
+_LOOSEST_LOG_PRECISION = -7.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PriorWeights:
+    """Beta(a[g], b[g]) has posterior weight `weight[g]`; the weights add up to 1."""
+
+    a: Floats
+    b: Floats
+    weight: Floats
+
+    def interval(self, values: Floats, confidence: float) -> Interval:
+        """The credible interval of a quantity that has `values[g]` under prior g."""
+        order = np.argsort(values)
+        reached = np.cumsum(self.weight[order]) - self.weight[order] / 2
+        tail = (1 - confidence) / 2
+        low, high = np.interp([tail, 1 - tail], reached, values[order])
+        return Interval(float(low), float(high))
+
+    def heaviest(self, most: int) -> PriorWeights:
+        """The `most` likeliest priors, their weights made to add up to 1 again."""
+        kept = np.argsort(self.weight)[::-1][:most]
+        weight = self.weight[kept]
+        return PriorWeights(a=self.a[kept], b=self.b[kept], weight=weight / weight.sum())
+
+
+def prior_weights(cells: Cells) -> PriorWeights:
+    """The posterior over priors: mean uniform, correlation of runs leaning to small.
+
+    A uniform correlation would take a few tasks that all pass for certain: 5 of 5 runs, three
+    times, would be called solid.
+
+    The grid zooms in until the weight fills it: a suite of two tasks and one of a million both
+    get about as many points where it matters.
+    """
+    likelihood = Likelihood(cells)
+    logit_range = (-_WIDEST_LOGIT, _WIDEST_LOGIT)
+    log_range = (_LOOSEST_LOG_PRECISION, float(likelihood.log_most))
+    for _ in range(_PASSES):
+        logits, logs = np.linspace(*logit_range, _POINTS), np.linspace(*log_range, _POINTS)
+        weight = _weights(likelihood, logits, logs)
+        narrower = _busy(logits, weight.sum(axis=1)), _busy(logs, weight.sum(axis=0))
+        shrink = min(_width(narrower[0]) / _width(logits), _width(narrower[1]) / _width(logs))
+        if shrink > _FILLED:
+            break
+        logit_range, log_range = narrower
+    a, b = _shapes(logits, logs)
+    kept = weight.ravel() > _NEGLIGIBLE * weight.max()
+    flat = weight.ravel()[kept]
+    return PriorWeights(a=a[kept], b=b[kept], weight=flat / flat.sum())
+
+
+def _weights(likelihood: Likelihood, logits: Floats, logs: Floats) -> Floats:
+    a, b = _shapes(logits, logs)
+    s = a + b
+    # A uniform mean and a correlation of density 2 (1 - r), in the coordinates of the grid.
+    hyperprior = np.log(a / s * (b / s)) + 2 * np.log(s) - 3 * np.log1p(s)
+    log = likelihood.value(a, b) + hyperprior
+    weight = np.exp(log - log.max())
+    return np.asarray((weight / weight.sum()).reshape(logits.size, logs.size))
+
+
+def _shapes(logits: Floats, logs: Floats) -> tuple[Floats, Floats]:
+    logit, log = (axis.ravel() for axis in np.meshgrid(logits, logs, indexing="ij"))
+    return np.exp(log) * special.expit(logit), np.exp(log) * special.expit(-logit)
+
+
+def _busy(axis: Floats, weight: Floats) -> tuple[float, float]:
+    """The stretch of the axis that carries weight, and two steps more on either side."""
+    where = np.flatnonzero(weight > _NEGLIGIBLE)
+    first, last = max(int(where[0]) - 2, 0), min(int(where[-1]) + 2, axis.size - 1)
+    return float(axis[first]), float(axis[last])
+
+
+def _width(axis: Floats | tuple[float, float]) -> float:
+    return float(axis[-1] - axis[0])

@@ -1,0 +1,90 @@
+"""Solid, flaky or broken: what a task's runs say about it, or that they are too few to say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from passhat.errors import ArgumentError
+from passhat.stats.arguments import Floats, probability
+from passhat.stats.cells import Cells, count_cells, task_counts
+from passhat.stats.hyperposterior import PriorWeights, prior_weights
+
+SOLID, FLAKY, BROKEN, TOO_FEW_RUNS = "solid", "flaky", "broken", "too few runs"
+
+# Priors times cells at most: a suite with very many distinct cells pins its prior down anyway.
+_EFFORT = 200_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TaskLabels:
+    """One label per task, and the posterior chance of each: they add up to 1."""
+
+    labels: NDArray[np.str_]
+    solid: Floats
+    flaky: Floats
+    broken: Floats
+
+    def count(self, label: str) -> int:
+        return int((self.labels == label).sum())
+
+
+def label_tasks(
+    n: ArrayLike,
+    c: ArrayLike,
+    *,
+    broken_below: float = 0.1,
+    solid_above: float = 0.95,
+    certainty: float = 0.9,
+) -> TaskLabels:
+    """Label each task by its pass rate p: broken below 0.1, solid above 0.95, flaky between.
+
+    The chance of each is the posterior of p under the beta priors that the suite leaves possible.
+    A task gets a label when its chance reaches `certainty`; a wide interval is not flakiness.
+
+    >>> label_tasks([60, 60, 60, 2], [60, 30, 0, 2]).labels.tolist()
+    ['solid', 'flaky', 'broken', 'too few runs']
+    """
+    low = probability("broken_below", broken_below, open_ends=True)
+    high = probability("solid_above", solid_above, open_ends=True)
+    if low >= high:
+        raise ArgumentError("broken_below", f"must be less than solid_above = {high}", low)
+    sure = probability("certainty", certainty, open_ends=True)
+    runs, passes = task_counts(n, c)
+    cells = count_cells(runs, passes)
+    if cells.having(1).n.size == 0:
+        return _unknown(runs.size)
+    broken, solid = _chances(cells, low, high)
+    chances = np.stack((solid, 1 - solid - broken, broken))[:, cells.place(runs, passes)]
+    return TaskLabels(
+        labels=_labels(chances, sure, runs > 0),
+        solid=chances[0],
+        flaky=chances[1],
+        broken=chances[2],
+    )
+
+
+def _chances(cells: Cells, low: float, high: float) -> tuple[Floats, Floats]:
+    """P(p < low) and P(p > high) in each cell."""
+    priors = prior_weights(cells.having(1)).heaviest(max(1, _EFFORT // cells.n.size))
+    a, b = _posterior(priors, cells)
+    return priors.weight @ special.betainc(a, b, low), priors.weight @ special.betaincc(a, b, high)
+
+
+def _posterior(priors: PriorWeights, cells: Cells) -> tuple[Floats, Floats]:
+    return priors.a[:, None] + cells.c, priors.b[:, None] + cells.n - cells.c
+
+
+def _labels(chances: Floats, sure: float, ran: NDArray[np.bool_]) -> NDArray[np.str_]:
+    best = np.array((SOLID, FLAKY, BROKEN))[chances.argmax(axis=0)]
+    return np.where(ran & (chances.max(axis=0) >= sure), best, TOO_FEW_RUNS)
+
+
+def _unknown(tasks: int) -> TaskLabels:
+    """No run anywhere: every label is open."""
+    third = np.full(tasks, 1 / 3)
+    labels = np.full(tasks, TOO_FEW_RUNS)
+    return TaskLabels(labels=labels, solid=third, flaky=third, broken=third)

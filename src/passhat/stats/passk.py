@@ -1,0 +1,143 @@
+"""pass@k and pass^k of a task from its runs and passes, and the meanings others give them."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from passhat.errors import ArgumentError
+from passhat.stats.arguments import Counts, Floats, trial_counts, whole_number
+from passhat.stats.cells import task_counts
+from passhat.stats.estimate import Estimate
+
+# Ratios multiplied at once: bounds the memory of the product, whatever k and the array.
+_BLOCK = 1 << 16
+
+
+@overload
+def pass_hat_k(n: int, c: int, k: int) -> float: ...
+@overload
+def pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> Any: ...
+def pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
+    """The chance that k runs drawn from these n, c of them passed, all pass: C(c, k) / C(n, k).
+
+    Unbiased for p^k (Yao et al. 2024, tau-bench). A float, or an array where n or c is one.
+
+    >>> round(pass_hat_k(10, 8, 3), 4)
+    0.4667
+    """
+    runs, passes, draws = _checked(n, c, k)
+    return _plain(_share_of_subsets(runs, passes, draws))
+
+
+@overload
+def pass_at_k(n: int, c: int, k: int) -> float: ...
+@overload
+def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> Any: ...
+def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
+    """The chance that k runs drawn from these n hold at least one pass: 1 - C(n - c, k) / C(n, k).
+
+    Unbiased for 1 - (1 - p)^k (Chen et al. 2021, HumanEval).
+
+    >>> round(pass_at_k(10, 8, 2), 4)
+    0.9778
+    """
+    runs, passes, draws = _checked(n, c, k)
+    return _plain(1.0 - _share_of_subsets(runs, runs - passes, draws))
+
+
+def plug_in_pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> Estimate:
+    """The mean over tasks of (c/n)^k: biased upward; only to reproduce others' numbers.
+
+    >>> plug_in_pass_hat_k([5, 5], [4, 5], 5).method
+    'plug-in: mean of (c/n)^k, biased'
+    """
+    runs, passes, draws = _suite_counts(n, c, k)
+    value = float(np.mean((passes / runs) ** draws))
+    return _alternative(value, "plug-in: mean of (c/n)^k, biased", runs)
+
+
+def pooled_pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> Estimate:
+    """The pooled pass rate to the power k: ignores that tasks differ; only to reproduce others.
+
+    >>> pooled_pass_hat_k([5, 5], [0, 5], 2).value
+    0.25
+    """
+    runs, passes, draws = _suite_counts(n, c, k)
+    value = float((passes.sum() / runs.sum()) ** draws)
+    return _alternative(value, "pooled: (all passes / all runs)^k, blind to tasks", runs)
+
+
+def window_pass_hat_k(outcomes: ArrayLike, k: int) -> Estimate:
+    """The share of windows of k consecutive runs that all pass; depends on the order of the runs.
+
+    >>> window_pass_hat_k([1, 1, 0, 1, 1, 1, 0, 1, 1, 1], 3).value
+    0.25
+    """
+    passed, draws = _outcome_sequence(outcomes), whole_number("k", k)
+    if draws > passed.size:
+        raise ArgumentError("k", f"must not exceed the {passed.size} runs of the sequence", k)
+    windows = np.lib.stride_tricks.sliding_window_view(passed, draws)
+    value = float(windows.all(axis=1).mean())
+    return _alternative(
+        value, "sliding windows: depends on the order of runs", np.array([passed.size])
+    )
+
+
+def share_of_passing_subsets(n: NDArray[Any], c: NDArray[Any], k: int) -> Floats:
+    """C(c, k) / C(n, k) for counts already checked (n >= k)."""
+    return _share_of_subsets(n, c, k)
+
+
+def _checked(n: ArrayLike, c: ArrayLike, k: int) -> tuple[Counts, Counts, int]:
+    runs, passes = trial_counts(n, c)
+    draws = whole_number("k", k)
+    few = runs < draws
+    if few.any():
+        raise ArgumentError("n", f"must be at least k = {draws}", int(runs[few].flat[0]))
+    return runs, passes, draws
+
+
+def _share_of_subsets(n: NDArray[Any], c: NDArray[Any], k: int) -> Floats:
+    """A product of ratios: exact to rounding for any n, where the binomials would overflow."""
+    share = np.ones(np.shape(c))
+    block = max(1, _BLOCK // max(1, share.size))
+    for start in range(0, k, block):
+        j = np.arange(start, min(k, start + block))
+        ratios = np.maximum(c[..., None] - j, 0) / (n[..., None] - j)
+        share *= ratios.prod(axis=-1)
+    return share
+
+
+def _plain(values: Floats) -> Any:
+    return float(values) if values.ndim == 0 else values
+
+
+def _suite_counts(n: ArrayLike, c: ArrayLike, k: int) -> tuple[Counts, Counts, int]:
+    runs, passes = task_counts(n, c)
+    if runs.size == 0 or not runs.all():
+        raise ArgumentError("n", "must hold at least one task, each with a run", runs.tolist())
+    return runs, passes, whole_number("k", k)
+
+
+def _outcome_sequence(outcomes: ArrayLike) -> NDArray[np.bool_]:
+    sequence = np.asarray(outcomes)
+    if sequence.ndim != 1 or not np.isin(sequence, (0, 1)).all():
+        raise ArgumentError(
+            "outcomes", "must be a sequence of passes (1) and failures (0)", outcomes
+        )
+    return sequence.astype(bool)
+
+
+def _alternative(value: float, method: str, runs: Counts) -> Estimate:
+    return Estimate(
+        value=value,
+        interval=None,
+        method=method,
+        confidence=0.95,
+        tasks=int(runs.size),
+        runs=int(runs.sum()),
+        notes=("computed to reproduce another tool's number: no interval is offered for it",),
+    )

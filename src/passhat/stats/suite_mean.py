@@ -1,0 +1,248 @@
+"""The mean of pass^k or pass@k over a suite, with an interval for the question that was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from numpy.typing import ArrayLike
+
+from passhat.errors import ArgumentError
+from passhat.stats.arguments import (
+    Floats,
+    RandomSource,
+    confidence_level,
+    one_of,
+    random_generator,
+    whole_number,
+)
+from passhat.stats.bootstrap import (
+    EXACT_BOOTSTRAP_TASKS,
+    bca_interval,
+    exact_task_interval,
+    hierarchical_means,
+    percentile_interval,
+    task_means,
+)
+from passhat.stats.cells import Cells, count_cells
+from passhat.stats.estimate import (
+    TASKS_LIKE_THESE,
+    THIS_SUITE,
+    Estimate,
+    Interval,
+    Scope,
+    Unavailable,
+)
+from passhat.stats.passk import share_of_passing_subsets
+from passhat.stats.proportions import Bounds, proportion_interval
+from passhat.stats.suite_intervals import (
+    default_bounds,
+    normal_bounds,
+    pooled_wilson_bounds,
+    student_bounds,
+)
+
+METRICS = ("pass^k", "pass@k")
+SCOPES: dict[str, Scope] = {scope: scope for scope in (THIS_SUITE, TASKS_LIKE_THESE)}
+FEW_TASKS = 5
+
+BIAS_WARNING = (
+    "resampling runs inside tasks centres on (c/n)^k, not on the estimate: biased for k >= 2; "
+    "use it only to reproduce another tool"
+)
+_RESAMPLES_TASKS = 'resamples tasks, so its interval answers "tasks like these"'
+_IGNORES_TASKS = 'takes all runs for flips of one coin: far too narrow for "tasks like these"'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Question:
+    metric: str
+    k: int
+    scope: Scope
+    confidence: float
+    resamples: int
+    rng: RandomSource
+
+    def __str__(self) -> str:
+        return self.metric.replace("k", str(self.k))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    interval: Interval
+    method: str
+    seed: int | None = None
+    notes: tuple[str, ...] = ()
+
+
+def suite_estimate(
+    n: ArrayLike,
+    c: ArrayLike,
+    *,
+    metric: str = "pass^k",
+    k: int = 1,
+    scope: Scope = THIS_SUITE,
+    method: str = "default",
+    confidence: float = 0.95,
+    rng: RandomSource = None,
+    resamples: int = 10_000,
+) -> Estimate | Unavailable:
+    """The mean over tasks of pass^k (or pass@k), from the runs n and passes c of each task.
+
+    Scope "this suite": these tasks are what matters, only their runs are random. Scope "tasks
+    like these": the tasks are a sample. Tasks with fewer than k runs are left out and counted.
+    The suite mean of pass^k is reliability@k.
+
+    >>> suite_estimate([10, 10, 10, 10, 10], [10, 9, 9, 7, 10], k=3).value
+    0.7383...
+    """
+    asked = _Question(
+        metric=one_of("metric", metric, METRICS),
+        k=whole_number("k", k),
+        scope=SCOPES[one_of("scope", scope, tuple(SCOPES))],
+        confidence=confidence_level(confidence),
+        resamples=whole_number("resamples", resamples),
+        rng=rng,
+    )
+    answer_by = _METHODS[one_of("method", method, tuple(_METHODS))]
+    every = count_cells(n, c)
+    cells = every.having(asked.k)
+    missing = _why_not(every, cells, asked)
+    if missing is not None:
+        return missing
+    return _estimate(every, cells, asked, answer_by)
+
+
+def few_tasks_note(tasks: int, scope: Scope) -> tuple[str, ...]:
+    """The warning that goes with an interval for a population of which few tasks were seen."""
+    if tasks >= FEW_TASKS or scope == THIS_SUITE:
+        return ()
+    return (f"{tasks} tasks are few to speak for others like them: the interval is rough",)
+
+
+def _why_not(every: Cells, cells: Cells, asked: _Question) -> Unavailable | None:
+    if every.n.size == 0:
+        return Unavailable(f"{asked} needs at least one task; there is none")
+    if cells.n.size == 0:
+        most = int(every.n.max())
+        return Unavailable(f"{asked} needs {asked.k} runs of a task; the most any has is {most}")
+    if asked.scope == TASKS_LIKE_THESE and cells.task_count < 2:
+        return Unavailable(f'{asked} of "tasks like these" needs at least 2 tasks; there is 1')
+    return None
+
+
+def _estimate(
+    every: Cells, cells: Cells, asked: _Question, answer_by: Callable[[Cells, _Question], _Answer]
+) -> Estimate:
+    """pass@k of the passes is 1 - pass^k of the failures: only pass^k is ever computed."""
+    mirrored = asked.metric == "pass@k"
+    counted = cells.mirrored() if mirrored else cells
+    value = float(counted.mean(_values(counted, asked)))
+    answer = answer_by(counted, asked)
+    interval = answer.interval
+    return Estimate(
+        value=1 - value if mirrored else value,
+        interval=Interval(1 - interval.high, 1 - interval.low) if mirrored else interval,
+        method=answer.method,
+        confidence=asked.confidence,
+        scope=asked.scope,
+        tasks=int(cells.task_count),
+        runs=int(cells.run_count),
+        excluded_tasks=int(every.task_count - cells.task_count),
+        seed=answer.seed,
+        notes=answer.notes + few_tasks_note(int(cells.task_count), asked.scope),
+    )
+
+
+def _default(cells: Cells, asked: _Question) -> _Answer:
+    if asked.scope == TASKS_LIKE_THESE:
+        interval = _single(default_bounds(cells, asked.k, asked.scope, asked.confidence))
+        return _Answer(interval=interval, method="task mean, Wilson-t on effective tasks")
+    if cells.task_count == 1:
+        return _one_task(cells, asked)
+    interval = _single(default_bounds(cells, asked.k, asked.scope, asked.confidence))
+    return _Answer(interval=interval, method="run noise within tasks, Wilson-t on effective runs")
+
+
+def _one_task(cells: Cells, asked: _Question) -> _Answer:
+    """The ends of the interval for p to the power k, opened to hold the unbiased value."""
+    p = proportion_interval(int(cells.c[0]), int(cells.n[0]), confidence=asked.confidence)
+    value = float(_values(cells, asked)[0])
+    interval = Interval(min(value, p.low**asked.k), max(value, p.high**asked.k))
+    return _Answer(interval=interval, method="one task: Wilson, ends to the power k")
+
+
+def _student(cells: Cells, asked: _Question) -> _Answer:
+    bounds = student_bounds(cells, asked.k, asked.scope, asked.confidence)
+    return _Answer(interval=_single(bounds), method="mean plus or minus t standard errors")
+
+
+def _normal(cells: Cells, asked: _Question) -> _Answer:
+    bounds = normal_bounds(cells, asked.k, asked.scope, asked.confidence)
+    return _Answer(interval=_single(bounds), method="mean plus or minus z standard errors (CLT)")
+
+
+def _pooled_wilson(cells: Cells, asked: _Question) -> _Answer:
+    bounds = pooled_wilson_bounds(cells, asked.k, asked.scope, asked.confidence)
+    notes = (_IGNORES_TASKS,) if asked.scope == TASKS_LIKE_THESE else ()
+    return _Answer(interval=_single(bounds), method="Wilson on all runs pooled", notes=notes)
+
+
+def _task_bootstrap(cells: Cells, asked: _Question) -> _Answer:
+    generator, seed = random_generator(asked.rng)
+    values = _values(cells, asked)
+    means = task_means(values, cells.tasks, resamples=asked.resamples, rng=generator)
+    interval = percentile_interval(means, asked.confidence)
+    return _resampled(asked, interval, f"task bootstrap, {asked.resamples} resamples", seed)
+
+
+def _bca(cells: Cells, asked: _Question) -> _Answer:
+    generator, seed = random_generator(asked.rng)
+    values = _values(cells, asked)
+    means = task_means(values, cells.tasks, resamples=asked.resamples, rng=generator)
+    interval = bca_interval(means, values, cells.tasks, asked.confidence)
+    return _resampled(asked, interval, f"BCa task bootstrap, {asked.resamples} resamples", seed)
+
+
+def _exact_bootstrap(cells: Cells, asked: _Question) -> _Answer:
+    tasks = int(cells.task_count)
+    if tasks > EXACT_BOOTSTRAP_TASKS:
+        rule = f'"exact-bootstrap" takes at most {EXACT_BOOTSTRAP_TASKS} tasks'
+        raise ArgumentError("method", f"{rule}; use 'task-bootstrap'", f"{tasks} tasks")
+    interval = exact_task_interval(_values(cells, asked), cells.tasks, asked.confidence)
+    return _resampled(asked, interval, "task bootstrap, exact law", None)
+
+
+def _hierarchical_bootstrap(cells: Cells, asked: _Question) -> _Answer:
+    generator, seed = random_generator(asked.rng)
+    means = hierarchical_means(cells, asked.k, resamples=asked.resamples, rng=generator)
+    interval = percentile_interval(means, asked.confidence)
+    name = f"hierarchical bootstrap, {asked.resamples} resamples"
+    answer = _resampled(asked, interval, name, seed)
+    return replace(answer, notes=(*answer.notes, BIAS_WARNING)) if asked.k > 1 else answer
+
+
+def _resampled(asked: _Question, interval: Interval, method: str, seed: int | None) -> _Answer:
+    notes = (_RESAMPLES_TASKS,) if asked.scope == THIS_SUITE else ()
+    return _Answer(interval=interval, method=method, seed=seed, notes=notes)
+
+
+def _values(cells: Cells, asked: _Question) -> Floats:
+    return share_of_passing_subsets(cells.n, cells.c, asked.k)
+
+
+def _single(bounds: Bounds) -> Interval:
+    return Interval(float(bounds[0]), float(bounds[1]))
+
+
+_METHODS: dict[str, Callable[[Cells, _Question], _Answer]] = {
+    "default": _default,
+    "t": _student,
+    "z": _normal,
+    "wilson-pooled": _pooled_wilson,
+    "task-bootstrap": _task_bootstrap,
+    "exact-bootstrap": _exact_bootstrap,
+    "bca": _bca,
+    "hierarchical-bootstrap": _hierarchical_bootstrap,
+}
+SUITE_METHODS = tuple(_METHODS)
