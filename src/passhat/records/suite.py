@@ -112,6 +112,12 @@ class Suite:
         """How many trials the whole suite asks for."""
         return sum(pairing.runs for pairing in self.pairings)
 
+    @property
+    def size(self) -> str:
+        """How big it is, in words: `3 tasks, 1 system, 60 trials`."""
+        counts = (("task", len(self.tasks)), ("system", len(self.systems)), ("trial", self.trials))
+        return ", ".join(f"{count} {noun}{'s' * (count != 1)}" for noun, count in counts)
+
     def recorded_seed(self, trial: int) -> int:
         """The seed written with a trial: that of the re-run of the suite it belongs to.
 

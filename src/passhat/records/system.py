@@ -88,7 +88,8 @@ class Behaviour:
 
     Chosen with probability proportional to `weight` among the behaviours for the task (those
     whose `task` is its name; where there are none, those whose `task` is None). In `answer`,
-    `{result}` stands for the text that the last tool call returned.
+    `{result}` stands for the text that the last tool call returned. Tokens and seconds are those
+    of all its turns together.
     """
 
     weight: float = 1.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -74,11 +73,6 @@ def build_suite(
         directory=around.directory,
         digest=digest,
     )
-
-
-def expired(suite: Suite, today: date) -> tuple[Quarantine, ...]:
-    """The quarantines whose last day has passed."""
-    return tuple(q for q in suite.quarantine if not q.in_force(today))
 
 
 def _pairings(model: SuiteModel, around: Surroundings) -> Iterator[Pairing]:

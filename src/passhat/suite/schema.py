@@ -176,7 +176,7 @@ class SuiteModel(Strict):
     retries: int | None = Field(default=None, ge=0)
     """How often one model request is tried again."""
     cassette: CassetteModel = Field(default_factory=CassetteModel)
-    """Recorded runs."""
+    """Where recorded runs live, and how they are used."""
     quarantine: list[QuarantineModel] = Field(default_factory=list)
     """Tasks known to be flaky."""
     judge: JudgeModel | None = None

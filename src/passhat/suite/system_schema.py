@@ -138,11 +138,11 @@ class BehaviourModel(Strict):
     task: str | None = None
     """Only on this task."""
     tokens_in: int | None = Field(default=None, ge=0)
-    """Tokens it claims to have read."""
+    """Tokens it claims to have read, over all its turns."""
     tokens_out: int | None = Field(default=None, ge=0)
-    """Tokens it claims to have written."""
+    """Tokens it claims to have written, over all its turns."""
     seconds: float = Field(default=0.0, ge=0)
-    """How long it waits before each turn."""
+    """How long it takes, over all its turns."""
 
 
 class ModelFields(Strict):

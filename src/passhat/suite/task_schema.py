@@ -59,7 +59,7 @@ class TaskFields(Strict):
     expect: list[ExpectModel] = Field(default_factory=list)
     """What must hold in the end."""
     dataset: str | None = None
-    """A CSV or JSONL file: one task a row, with `{column}` filled in everywhere."""
+    """A CSV, TSV or JSONL file: one task a row, with its `{column}` values filled in."""
     limit: Count | None = None
     """Only the first rows of the dataset."""
     runs: int | None = Field(default=None, ge=0)

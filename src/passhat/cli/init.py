@@ -1,0 +1,35 @@
+"""`passhat init`: a first suite that runs at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from passhat.errors import SuiteError
+
+
+@click.command()
+@click.argument(
+    "directory", type=click.Path(file_okay=False, path_type=Path), default=Path(), required=False
+)
+@click.option("--ci", type=click.Choice(["github", "gitlab"]), help="Also write a CI job.")
+@click.option("--pytest", "with_pytest", is_flag=True, help="Also write a test that runs it.")
+@click.option("--force", is_flag=True, help="Overwrite what is there.")
+def init(directory: Path, ci: str | None, with_pytest: bool, force: bool) -> None:
+    """Write a suite that runs at once: a scripted model and a small MCP server."""
+    from passhat.suite.starter import starter_files
+
+    files = starter_files(ci=ci, pytest=with_pytest)
+    there = [name for name in files if (directory / name).exists()]
+    # What passhat itself put there may be renewed; what somebody wrote may not.
+    kept = [name for name in there if not name.startswith(".passhat/")]
+    if kept and not force:
+        raise SuiteError(f"already there: {', '.join(kept)} (--force overwrites)")
+    for name, text in files.items():
+        file = directory / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        click.echo(f"wrote {file}", err=True)
+    where = "" if directory == Path() else f"cd {directory} && "
+    click.echo(f"now: {where}passhat run", err=True)

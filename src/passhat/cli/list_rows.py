@@ -1,0 +1,52 @@
+"""`passhat list`: what a run would run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from passhat.records import Pairing
+
+
+@click.command("list")
+@click.argument("suite", type=click.Path(path_type=Path), required=False)
+@click.option("--rows", is_flag=True, help="One line for every trial.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_rows(suite: Path | None, rows: bool, as_json: bool) -> None:
+    """List what SUITE would run (passhat.yml here, where none is named)."""
+    from passhat.reporters.safe_text import safe_text
+    from passhat.suite import find_suite, load_suite
+
+    loaded = load_suite(suite or find_suite(Path()))
+    if as_json:
+        click.echo(json.dumps([_plain(pairing) for pairing in loaded.pairings], indent=2))
+        return
+    for pairing in loaded.pairings:
+        if rows:
+            lines = [pairing.row(trial) for trial in range(pairing.runs)]
+        else:
+            lines = [f"{pairing.label}  x{pairing.runs}{_details(pairing)}"]
+        for line in lines:
+            click.echo(safe_text(line))
+    click.echo(loaded.size, err=True)
+
+
+def _details(pairing: Pairing) -> str:
+    words = [pairing.system.name, *(f"#{tag}" for tag in pairing.task.tags)]
+    return f"  ({', '.join(words)})"
+
+
+def _plain(pairing: Pairing) -> dict[str, Any]:
+    return {
+        "label": pairing.label,
+        "task": pairing.task.name,
+        "system": pairing.system.name,
+        "runs": pairing.runs,
+        "tags": list(pairing.task.tags),
+        "level": pairing.task.level,
+        "bar": pairing.task.bar,
+    }

@@ -1,0 +1,76 @@
+"""`passhat validate`: everything that is wrong with a suite, at once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from passhat.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from passhat.records import Suite
+    from passhat.suite import Problem
+
+
+@click.command()
+@click.argument("suites", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of a suite file, and stop.")
+@click.pass_context
+def validate(context: click.Context, suites: tuple[Path, ...], as_json: bool, schema: bool) -> None:
+    """Tell everything that is wrong with SUITES (passhat.yml here, where none is named)."""
+    from passhat.suite import check_suite, find_suite
+
+    if schema:
+        from passhat.suite.document import json_schema_text
+
+        click.echo(json_schema_text(), nl=False)
+        return
+    checked = [(path, *check_suite(path)) for path in suites or (find_suite(Path()),)]
+    if as_json:
+        click.echo(json.dumps([_plain(*entry) for entry in checked], indent=2))
+    else:
+        for path, suite, problems in checked:
+            _tell(path, suite, problems)
+    if any(suite is None for _, suite, _ in checked):
+        context.exit(ExitCode.USAGE)
+
+
+def _tell(path: Path, suite: Suite | None, problems: tuple[Problem, ...]) -> None:
+    from passhat.reporters.safe_text import safe_text
+
+    for problem in problems:
+        click.echo(safe_text(problem.at(str(path))))
+    if suite is None:
+        return
+    click.echo(safe_text(f"{path}: valid: {suite.size}"))
+    for note in _notes(suite):
+        click.echo(safe_text(f"{path}: {note}"), err=True)
+
+
+def _notes(suite: Suite) -> list[str]:
+    """What is not wrong, but worth knowing before a run."""
+    from datetime import UTC, datetime
+
+    today = datetime.now(tz=UTC).date()
+    return [
+        f'the quarantine of "{entry.task}" ended on {entry.until}: it is gated again'
+        for entry in suite.quarantine
+        if not entry.in_force(today)
+    ]
+
+
+def _plain(path: Path, suite: Suite | None, problems: tuple[Problem, ...]) -> dict[str, Any]:
+    from passhat.suite.problems import dotted
+
+    return {
+        "suite": str(path),
+        "valid": suite is not None,
+        "problems": [
+            {"line": p.line, "column": p.column, "path": dotted(p.path), "message": p.message}
+            for p in problems
+        ],
+    }
