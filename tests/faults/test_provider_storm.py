@@ -1,0 +1,38 @@
+"""Ten thousand calls to a provider that keeps refusing, failing and hanging up."""
+
+from passhat.records import Model, ModelSystem, Outcome, Pairing, Prices, Suite, Task, TokenUsage
+from passhat.runner import run_trials
+from passhat.runner.models.exchange import Reply
+from passhat.testing import WireServer
+
+TASKS, RUNS = 100, 100
+STORM = {"429": 0.20, "500": 0.03, "529": 0.02, "cut": 0.02}
+
+
+def test_of_10_000_calls_none_is_lost_and_none_counted_twice():
+    def answer(asked):
+        return Reply(text="ok", usage=TokenUsage(tokens_in=3, tokens_out=2))
+
+    with WireServer(answer, troubles=STORM, keep=False) as server:
+        model = Model(name="m", base_url=server.url, prices=Prices(input=1e6, output=1e6))
+        system = ModelSystem(name="agent", model=model)
+        pairings = tuple(
+            Pairing(system=system, task=Task(name=f"task {i}", prompt="?"), runs=RUNS, label="t")
+            for i in range(TASKS)
+        )
+        retries = []
+        result = run_trials(
+            Suite(name="storm", pairings=pairings, retries=50),
+            concurrency=32,
+            on_event=lambda event: (
+                retries.append(event) if type(event).__name__ == "Retry" else None
+            ),
+        )
+    calls = TASKS * RUNS
+    assert {trial.outcome for trial in result.trials} == {Outcome.PASSED}
+    assert len({(t.task, t.trial) for t in result.trials}) == len(result.trials) == calls
+    assert server.answered == calls
+    assert len(retries) == server.troubled.total() > 0.2 * calls
+    assert result.tokens == 5 * calls
+    assert round(result.cost) == 5 * calls
+    assert sum(trial.tokens_in for trial in result.trials) == 3 * calls
