@@ -12,9 +12,8 @@ if TYPE_CHECKING:
 
     from passhat.stats.arguments import Floats
 
-# Beyond this many standard deviations past the start of a tail, no term shows in a double.
-_REACH = 40.0
-_CHUNK_TERMS = 4_000_000
+# A term this small beside the sum so far changes no digit of it, nor do all that follow.
+_NEGLIGIBLE = 1e-18
 
 
 def log_choose(n: ArrayLike, k: ArrayLike) -> Floats:
@@ -44,26 +43,25 @@ def upper_tail(x: ArrayLike, n_a: ArrayLike, n_b: ArrayLike, passes: ArrayLike) 
     """
     arrays = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in (x, n_a, n_b, passes)))
     start, n_a, n_b, passes = (a.ravel() for a in arrays)
-    start = np.maximum(start, np.maximum(0, passes - n_b))
-    terms = _terms(start, n_a, n_b, passes)
-    tails = np.empty(start.size)
-    step = max(1, _CHUNK_TERMS // terms)
-    for first in range(0, start.size, step):
-        rows = slice(first, first + step)
-        held = start[rows, None] + np.arange(terms)
-        logs = log_probability(held, n_a[rows, None], n_b[rows, None], passes[rows, None])
-        tails[rows] = np.exp(logs).sum(axis=1)
-    return np.minimum(tails, 1.0).reshape(arrays[0].shape)
+    # Sums run away from the mean, where terms only shrink; a tail that holds the mean is 1 minus
+    # the other side's, which has passes - x + 1 or more.
+    far = start * (n_a + n_b) > n_a * passes
+    tails = _falling_sum(
+        np.where(far, start, passes - start + 1),
+        np.where(far, n_a, n_b),
+        np.where(far, n_b, n_a),
+        passes,
+    )
+    return np.where(far, tails, 1 - tails).reshape(arrays[0].shape)
 
 
-def _terms(start: Floats, n_a: Floats, n_b: Floats, passes: Floats) -> int:
-    if start.size == 0:
-        return 1
-    total = np.maximum(n_a + n_b, 1)
-    share = passes / total
-    mean = n_a * share
-    sd = np.sqrt(n_a * share * (1 - share) * n_b / np.maximum(total - 1, 1))
-    room = np.minimum(n_a, passes) - start
-    # A tail that starts below the mean must first cross the bulk.
-    reach = np.maximum(mean - start, 0) + _REACH * sd + 50
-    return int(max(1, np.minimum(room, reach).max() + 1))
+def _falling_sum(start: Floats, n_a: Floats, n_b: Floats, passes: Floats) -> Floats:
+    term = np.exp(log_probability(start, n_a, n_b, passes))
+    total, x = term.copy(), start.copy()
+    while (term > _NEGLIGIBLE * total).any():
+        left = np.maximum(np.minimum(n_a, passes) - x, 0)
+        more = np.abs(n_a - passes) + left
+        term = term * left * more / ((x + 1) * np.maximum(n_b - passes + x + 1, 1))
+        total += term
+        x += 1
+    return np.minimum(total, 1.0)

@@ -1,0 +1,255 @@
+"""More than two systems on the same tasks: which differ, which tie, and the ranks each may hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from passhat.errors import ArgumentError
+from passhat.stats.arguments import (
+    Floats,
+    RandomSource,
+    confidence_level,
+    random_generator,
+    score_array,
+    whole_number,
+)
+from passhat.stats.estimate import Interval, Unavailable
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from passhat.stats.task_sums import Mask
+
+DEFAULT_REPLICATES = 4_000
+
+# Beyond this many tasks the sign-flipped sums are normal to every digit that matters.
+_FLIPPED_TASKS = 10_000
+_CHUNK = 4_000_000
+_SAME = 1e-12
+_TIE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairOfSystems:
+    """System `first` minus system `second` (by position), with a simultaneous interval."""
+
+    first: int
+    second: int
+    value: float
+    interval: Interval
+    standard_error: float
+    p_value: float
+
+    @property
+    def told_apart(self) -> bool:
+        return 0 not in self.interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """What the tasks say about the order of the systems, all statements true at once.
+
+    `means` and `rank_sets` go by the position of the system; `order` lists positions
+    from best to worst mean. A tie band is a largest group in which no two are told apart.
+    """
+
+    means: tuple[float, ...]
+    order: tuple[int, ...]
+    rank_sets: tuple[tuple[int, int], ...]
+    tie_bands: tuple[tuple[int, ...], ...]
+    pairs: tuple[PairOfSystems, ...]
+    critical_value: float | None
+    method: str
+    confidence: float
+    tasks: int
+    excluded: tuple[int, ...]
+    replicates: int
+    seed: int | None
+    notes: tuple[str, ...] = ()
+
+
+def rank_systems(
+    values: ArrayLike,
+    *,
+    confidence: float = 0.95,
+    replicates: int = DEFAULT_REPLICATES,
+    rng: RandomSource = None,
+) -> Ranking | Unavailable:
+    """Rank systems from a table of values in [0, 1]: a row per task, a column per system.
+
+    nan marks a task that a system did not run; only tasks with a value from every system are
+    compared, and the others are `excluded`, by position. All pairwise intervals hold at once
+    with the stated confidence (max-T over sign-flipped residuals), and so do the rank sets.
+
+    >>> table = np.random.default_rng(1).binomial(5, [0.3, 0.9, 0.9], size=(40, 3)) / 5
+    >>> found = rank_systems(table)
+    >>> found.rank_sets, found.tie_bands
+    (((3, 3), (1, 2), (1, 2)), ((1, 2), (0,)))
+    """
+    confidence = confidence_level(confidence)
+    replicates = whole_number("replicates", replicates, least=100)
+    table = _table(values)
+    shared = ~np.isnan(table).any(axis=1)
+    excluded = tuple(np.flatnonzero(~shared).tolist())
+    table = table[shared]
+    if len(table) < 2:
+        return Unavailable(f"ranking needs 2 tasks that every system ran; there are {len(table)}")
+    generator, seed = random_generator(rng)
+    largest = _largest_ratios(table, replicates, generator)
+    critical = float(np.quantile(largest, confidence, method="higher"))
+    pairs = _pairs(table, largest, critical, 1 - confidence)
+    better = _better(pairs, table.shape[1])
+    means = table.mean(axis=0)
+    order = np.argsort(-means, kind="stable").tolist()
+    return Ranking(
+        means=tuple(means.tolist()),
+        order=tuple(order),
+        rank_sets=_rank_sets(better),
+        tie_bands=_tie_bands(order, better),
+        pairs=pairs,
+        critical_value=critical if np.isfinite(critical) else None,
+        method="max-T, sign-flipped residuals",
+        confidence=confidence,
+        tasks=len(table),
+        excluded=excluded,
+        replicates=replicates,
+        seed=seed,
+        notes=_notes(len(excluded), critical),
+    )
+
+
+def _table(values: ArrayLike) -> Floats:
+    table = np.asarray(values, dtype=float)
+    if table.ndim != 2 or table.shape[1] < 2:
+        rule = "must have a row per task and a column per system, two or more"
+        raise ArgumentError("values", rule, table.shape)
+    score_array("values", table[~np.isnan(table)])
+    return table
+
+
+def _largest_ratios(table: Floats, replicates: int, rng: np.random.Generator) -> Floats:
+    """The largest |t| over all pairs when each task's residuals change sign by a coin toss.
+
+    Flipping signs leaves the squares alone, so with u the share of a pair's squares that falls
+    on its mean, t^2 = (T - 1) u / (1 - u): one matrix product serves every pair.
+    """
+    tasks = len(table)
+    residuals = table - table.mean(axis=0)
+    first, second = np.triu_indices(table.shape[1], 1)
+    squares = _pair_squares(residuals)
+    varying = squares > 0
+    if not varying.any():
+        return np.full(replicates, np.inf)
+    sums = _flipped_sums(residuals, replicates, rng)
+    gaps = sums[:, first[varying]] - sums[:, second[varying]]
+    share = np.max(gaps**2 / (tasks * squares[varying]), axis=1)
+    rest = np.maximum(1 - share, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.sqrt(np.where(rest > _SAME, (tasks - 1) * share / rest, np.inf))
+
+
+def _pair_squares(residuals: Floats) -> Floats:
+    """The sum of squares of each pair's difference about its mean; 0 where it never varies."""
+    first, second = np.triu_indices(residuals.shape[1], 1)
+    gram = residuals.T @ residuals
+    squares = gram[first, first] + gram[second, second] - 2 * gram[first, second]
+    return np.where(squares > len(residuals) * _SAME, squares, 0.0)
+
+
+def _flipped_sums(residuals: Floats, replicates: int, rng: np.random.Generator) -> Floats:
+    tasks, systems = residuals.shape
+    if tasks > _FLIPPED_TASKS:
+        spread, axes = np.linalg.eigh(residuals.T @ residuals)
+        normal = rng.standard_normal((replicates, systems))
+        return np.asarray((normal * np.sqrt(np.maximum(spread, 0))) @ axes.T)
+    sums = np.empty((replicates, systems))
+    step = max(1, _CHUNK // tasks)
+    for start in range(0, replicates, step):
+        rows = min(step, replicates - start)
+        signs = 2.0 * rng.integers(0, 2, size=(rows, tasks), dtype=np.int8) - 1.0
+        sums[start : start + rows] = signs @ residuals
+    return sums
+
+
+def _pairs(
+    table: Floats, largest: Floats, critical: float, alpha: float
+) -> tuple[PairOfSystems, ...]:
+    tasks, systems = table.shape
+    means = table.mean(axis=0)
+    errors = np.sqrt(_pair_squares(table - means) / ((tasks - 1) * tasks))
+    count = errors.size
+    found = []
+    for a, b, error in zip(*np.triu_indices(systems, 1), errors.tolist(), strict=True):
+        value = float(means[a] - means[b])
+        if error == 0:
+            interval, p = _constant_pair(value, tasks, count, alpha)
+        else:
+            # Scores on a grid tie with the critical value: a tie does not tell apart.
+            interval = _clipped(value, critical * error * (1 + _TIE))
+            as_large = np.count_nonzero(largest >= abs(value) / error * (1 - _TIE))
+            p = (1 + as_large) / (1 + largest.size)
+        found.append(
+            PairOfSystems(
+                first=int(a),
+                second=int(b),
+                value=value,
+                interval=interval,
+                standard_error=error,
+                p_value=p,
+            )
+        )
+    return tuple(found)
+
+
+def _constant_pair(value: float, tasks: int, pairs: int, alpha: float) -> tuple[Interval, float]:
+    """A difference that never varied: no t; the tasks not seen bound it (Bonferroni)."""
+    q = (alpha / (2 * pairs)) ** (1 / tasks)
+    p = min(1.0, 2 * pairs * (1 + abs(value)) ** -float(tasks))
+    return _clipped(q * value, 1 - q), float(p)
+
+
+def _clipped(centre: float, half: float) -> Interval:
+    return Interval(max(-1.0, centre - half), min(1.0, centre + half))
+
+
+def _better(pairs: tuple[PairOfSystems, ...], systems: int) -> Mask:
+    """better[i, j]: system i was told apart from system j, and above it."""
+    better = np.zeros((systems, systems), dtype=bool)
+    for pair in pairs:
+        if pair.told_apart:
+            above = pair.value > 0
+            better[pair.first, pair.second] = above
+            better[pair.second, pair.first] = not above
+    return better
+
+
+def _rank_sets(better: Mask) -> tuple[tuple[int, int], ...]:
+    best = 1 + better.sum(axis=0)
+    worst = len(better) - better.sum(axis=1)
+    return tuple(zip(best.tolist(), worst.tolist(), strict=True))
+
+
+def _tie_bands(order: list[int], better: Mask) -> tuple[tuple[int, ...], ...]:
+    """Neighbours in the order that no pair among them tells apart; bands may overlap."""
+    bands: list[tuple[int, ...]] = []
+    reached = 0
+    for start in range(len(order)):
+        end = start + 1
+        while end < len(order) and not better[order[start:end], order[end]].any():
+            end += 1
+        if end > reached:
+            bands.append(tuple(order[start:end]))
+            reached = end
+    return tuple(bands)
+
+
+def _notes(excluded: int, critical: float) -> tuple[str, ...]:
+    notes = []
+    if excluded:
+        notes.append(f"{excluded} tasks lack a value from some system and are left out")
+    if np.isinf(critical):
+        notes.append("too few tasks differ to tell any two systems apart at this confidence")
+    return tuple(notes)

@@ -1,0 +1,157 @@
+"""Change over history: where a rate moved, with a stated rate of false alarms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from scipy.special import ndtr
+
+from passhat.stats.arguments import Counts, confidence_level, probability, whole_number
+from passhat.stats.estimate import Interval
+from passhat.stats.series import MeanSeries, PassSeries
+
+Direction = Literal["up", "down"]
+Series = PassSeries | MeanSeries
+
+DEFAULT_HORIZON = 100
+
+_CALIBRATION_SEED = 20_261_115
+_CALIBRATION_CELLS = 2_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePoint:
+    """The rate moved at `position` (the first point of the new rate), which `alarm` showed.
+
+    `interval` is for the size given the place; the place was chosen because the difference is
+    large there, so the size is on the large side.
+    """
+
+    position: int
+    alarm: int
+    direction: Direction
+    before: float
+    after: float
+    interval: Interval
+    p_value: float
+
+    @property
+    def size(self) -> float:
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """The changes in a history, found with a chance `false_alarm` of any in `horizon` calm points.
+
+    An alarm depends on no later point, so looking after every commit costs nothing.
+    """
+
+    points: tuple[ChangePoint, ...]
+    false_alarm: float
+    horizon: int
+    threshold: float
+    method: str
+    confidence: float
+    observations: int
+    seed: int
+
+
+def change_points(
+    series: Series,
+    *,
+    false_alarm: float = 0.05,
+    horizon: int = DEFAULT_HORIZON,
+    confidence: float = 0.95,
+) -> Changes:
+    """Where the rate changed, point by point: the newest 1, 2, 4, ... against all before them.
+
+    `false_alarm` is the chance of any alarm in `horizon` points at which nothing changes.
+
+    >>> history = PassSeries([50] * 12, [45, 44, 46, 45, 43, 46, 45, 44, 31, 30, 33, 32])
+    >>> [(p.position, p.alarm, p.direction) for p in change_points(history).points]
+    [(8, 8, 'down')]
+    """
+    rate = probability("false_alarm", false_alarm, open_ends=True)
+    span = whole_number("horizon", horizon, least=2)
+    confidence = confidence_level(confidence)
+    threshold = alarm_threshold(rate, span)
+    found: list[ChangePoint] = []
+    start, looked = 0, 0
+    while (alarm := _first_alarm(series, start, looked, threshold)) is not None:
+        found.append(_located(series, start, alarm, confidence))
+        start, looked = found[-1].position, alarm + 1
+    return Changes(
+        points=tuple(found),
+        false_alarm=rate,
+        horizon=span,
+        threshold=threshold,
+        method=f"{series.test}, dyadic windows against all before",
+        confidence=confidence,
+        observations=len(series),
+        seed=_CALIBRATION_SEED,
+    )
+
+
+@lru_cache(maxsize=32)
+def alarm_threshold(false_alarm: float, horizon: int) -> float:
+    """The p-value below which an alarm is raised, so that `horizon` calm points raise none.
+
+    The chance of the smallest p over all windows, from calm Gaussian histories. Exact tests
+    of counts have larger p-values than that, and fewer alarms.
+
+    >>> 5e-5 < alarm_threshold(0.05, 100) < 5e-4
+    True
+    """
+    rng = np.random.default_rng(_CALIBRATION_SEED)
+    histories = max(2_000, _CALIBRATION_CELLS // horizon)
+    sums = np.zeros((horizon + 1, histories))
+    np.cumsum(rng.standard_normal((horizon, histories)), axis=0, out=sums[1:])
+    largest = np.zeros(histories)
+    start, split, end = _windows(0, horizon, 0)
+    for s, k, e in zip(start, split, end, strict=True):
+        gap = (sums[e] - sums[k]) / (e - k) - (sums[k] - sums[s]) / (k - s)
+        np.maximum(largest, np.abs(gap) / np.sqrt(1 / (e - k) + 1 / (k - s)), out=largest)
+    return float(2 * ndtr(-np.quantile(largest, 1 - false_alarm)))
+
+
+def _windows(start: int, length: int, looked: int) -> tuple[Counts, Counts, Counts]:
+    """(start, split, end) of every comparison whose newest point is `looked` or later."""
+    rows = []
+    for newest in range(max(start + 1, looked), length):
+        width = 1
+        while width <= newest - start:
+            rows.append((start, newest + 1 - width, newest + 1))
+            width *= 2
+    table = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    return table[:, 0], table[:, 1], table[:, 2]
+
+
+def _first_alarm(series: Series, start: int, looked: int, threshold: float) -> int | None:
+    windows = _windows(start, len(series), looked)
+    if windows[0].size == 0:
+        return None
+    alarms = windows[2][series.p_values(*windows) <= threshold] - 1
+    return int(alarms.min()) if alarms.size else None
+
+
+def _located(series: Series, start: int, alarm: int, confidence: float) -> ChangePoint:
+    """The split of [start, alarm] at which old and new differ most clearly."""
+    splits = np.arange(start + 1, alarm + 1)
+    ends = np.full(splits.size, alarm + 1)
+    p = series.p_values(np.full(splits.size, start), splits, ends)
+    best = int(p.argmin())
+    at = int(splits[best])
+    before, after = series.level(start, at), series.level(at, alarm + 1)
+    return ChangePoint(
+        position=at,
+        alarm=alarm,
+        direction="up" if after > before else "down",
+        before=before,
+        after=after,
+        interval=series.difference(start, at, alarm + 1, confidence),
+        p_value=float(p[best]),
+    )
