@@ -112,6 +112,12 @@ def test_ticks_are_few_and_lie_inside_the_range(low, width):
     assert all(low - slack <= tick <= low + width + slack for tick in ticks)
 
 
+def test_a_range_of_one_value_has_one_tick_and_a_place():
+    place = Scale(low=3, high=3, start=0, stop=10)
+    assert place.ticks() == [3]
+    assert place(3) == 5
+
+
 def test_a_thousand_runs_cost_a_page_little():
     rows = [CellRow(name=f"task-{i}", cells="PF" * 10) for i in range(100)]
     assert len(cell_grid(rows, title="t", finding="f").svg()) < 100 * 600

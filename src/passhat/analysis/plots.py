@@ -44,11 +44,13 @@ class Plots:
 
     report: Report
 
-    def decay(self, system: str | None = None) -> Figure:
+    def decay(self, system: str | None = None) -> Figure | Unavailable:
         """pass@k and pass^k as k grows, with bands, and where a model takes over."""
         decay = self.report.system(system).decay
         measured = [p for p in decay.pass_hat if isinstance(p.estimate, Estimate)]
-        reach = 2 * measured[-1].k if measured else 0  # farther out, the measured part is squeezed
+        if len(measured) < 2:
+            return Unavailable("a curve over k needs at least two runs of a task")
+        reach = 2 * measured[-1].k  # farther out, the measured part is squeezed
         modelled = [p for p in decay.beyond if p.k <= reach and isinstance(p.estimate, Estimate)]
         last = measured[-1].k if modelled else None
         hat = _series("pass^k", [*measured, *modelled], model_from=last)

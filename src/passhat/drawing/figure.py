@@ -8,11 +8,17 @@ from dataclasses import dataclass
 
 # Okabe and Ito's colours, darkened or lightened to 4.5 : 1 on their ground; colour never stands
 # alone (series differ in dash, outcomes in shape).
-STYLE = """\
-.ph{--ink:#1b1f24;--soft:#57606a;--rule:#d0d7de;--a:#0062a3;--b:#b34700;--c:#007a5a;--d:#8f4a7d;\
---e:#8a6100;font:12px system-ui,-apple-system,"Segoe UI",sans-serif}
-@media (prefers-color-scheme:dark){.ph{--ink:#e6edf3;--soft:#9aa4ae;--rule:#3a424b;--a:#56b4e9;\
---b:#f0884a;--c:#2fc79a;--d:#d99ac5;--e:#e6b13c}}
+LIGHT = (
+    "--ink:#1b1f24;--soft:#57606a;--rule:#d0d7de;"
+    "--a:#0062a3;--b:#b34700;--c:#007a5a;--d:#8f4a7d;--e:#8a6100"
+)
+DARK = (
+    "--ink:#e6edf3;--soft:#9aa4ae;--rule:#3a424b;"
+    "--a:#56b4e9;--b:#f0884a;--c:#2fc79a;--d:#d99ac5;--e:#e6b13c"
+)
+
+RULES = """\
+svg.ph{font:12px system-ui,-apple-system,"Segoe UI",sans-serif}
 .ph text{fill:var(--ink)}.ph .soft{fill:var(--soft)}.ph .rule{stroke:var(--rule);fill:none}
 .ph .axis{stroke:var(--soft);fill:none}.ph .a{--s:var(--a)}.ph .b{--s:var(--b)}.ph .c{--s:var(--c)}
 .ph .d{--s:var(--d)}.ph .e{--s:var(--e)}.ph .n{--s:var(--soft)}
@@ -20,7 +26,10 @@ STYLE = """\
 .ph .band{fill:var(--s);opacity:.16}.ph .fill{fill:var(--s)}.ph .open{fill:none;stroke:var(--s)}
 .ph .dash{stroke-dasharray:5 4}.ph .dot{stroke-dasharray:1.5 3}.ph .end{text-anchor:end}
 .ph .mid{text-anchor:middle}.ph .key{fill:var(--s);font-weight:600}
+.ph .on text{font-weight:700}.ph .on .thin{stroke-width:4}
 """
+
+STYLE = f".ph{{{LIGHT}}}\n@media (prefers-color-scheme:dark){{.ph{{{DARK}}}}}\n{RULES}"
 
 _CONTROLS = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -39,7 +39,11 @@ def cell_grid(
         label(column_label, LEFT, 12)
         + _column_names(columns, groups)
         + "".join(
-            label(row.name, LEFT - 10, TOP + ROW * i + 11, "end", most=28)
+            element(
+                "g",
+                label(row.name, LEFT - 10, TOP + ROW * i + 11, "end", most=28),
+                data_row=row.name,
+            )
             for i, row in enumerate(rows)
         )
         + "".join(_cells(rows, kind, columns) for kind in KINDS)

@@ -81,7 +81,8 @@ def _row(row: IntervalRow, y: float, x: Scale) -> str:
     parts.append(element("circle", cx=x(row.value), cy=y, r=3.5, class_="fill"))
     name = label(row.name, LEFT - 10, y + 4, "end", most=28)
     note = label(row.note, x.stop + 10, y + 4, "soft", most=15) if row.note else ""
-    return element("g", "".join(parts), class_=row.colour) + name + note
+    marks = element("g", "".join(parts), class_=row.colour)
+    return element("g", marks + name + note, data_row=row.name)
 
 
 def _band(first: int, last: int, name: str, *, x: Scale, width: int) -> str:

@@ -30,6 +30,8 @@ class Scale:
 
     def ticks(self, most: int = 6) -> list[float]:
         """Round values inside the range, at most about `most` of them."""
+        if self.high <= self.low:
+            return [self.low]
         if self.kind == "log":
             decades = range(math.ceil(math.log10(self.low)), math.floor(math.log10(self.high)) + 1)
             return [10.0**d for d in decades] or [self.low, self.high]

@@ -1,0 +1,171 @@
+"""A report as one self-contained page: no request to anywhere, readable without JavaScript."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Protocol
+
+from passhat.analysis.report import LABELS, Report, SystemReport, TaskRow
+from passhat.drawing.figure import DARK, LIGHT, STYLE
+from passhat.reporters import wording
+from passhat.reporters.numbers import amount, points, span
+from passhat.reporters.safe_text import safe_text
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+MOST_ROWS = 5_000
+"""Tasks in the table of a page; the lowest ones, where there are more."""
+
+_MARKS = str.maketrans("PFE", "●○×")
+
+TranscriptKey = tuple[str, str, int]
+"""System, task, trial."""
+
+
+class Judged(Protocol):
+    """What the page shows of a gate: PASS, FAIL or UNDECIDED, and one sentence."""
+
+    @property
+    def word(self) -> str: ...
+    @property
+    def sentence(self) -> str: ...
+
+
+def render_html(
+    report: Report,
+    *,
+    verdicts: Sequence[Judged] = (),
+    transcripts: Mapping[TranscriptKey, str] | None = None,
+) -> str:
+    """The page of a report; `transcripts` are shown run by run, rendered when asked for."""
+    texts = list((transcripts or {}).items())
+    script, style = page_script(), page_style()
+    many = len(report.systems) > 1
+    answer = wording.overview(report) if many else wording.verdict(report.systems[0])
+    return (
+        templates()
+        .get_template("report.html")
+        .render(
+            report=report,
+            many=many,
+            title=f"passhat: {safe_text(report.systems[0].name) if not many else 'report'}",
+            answer=answer,
+            verdicts=verdicts,
+            policy=content_policy(script, style),
+            script=script,
+            style=style,
+            transcripts=_by_task(texts),
+            stored=_embedded([text for _, text in texts]) if texts else None,
+        )
+    )
+
+
+@cache
+def templates() -> Environment:
+    """The templates, with the words and numbers of every other reporter."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("passhat.reporters", "html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {"labels": LABELS, "most_rows": MOST_ROWS}
+    environment.filters |= {
+        "amount": amount,
+        "design": wording.design,
+        "headline_k": wording.headline_k,
+        "marks": lambda sequence: (sequence or "").translate(_MARKS),
+        "meaning": _meaning,
+        "next_steps": wording.next_steps,
+        "points": lambda value: points(value, digits=1),
+        "safe_text": safe_text,
+        "sentences": _sentences,
+        "span": span,
+        "table_rows": _table_rows,
+        "verdict": wording.verdict,
+    }
+    return environment
+
+
+@cache
+def page_style() -> str:
+    """The style of every page: that of the pictures, then that of the text around them."""
+    themes = "".join(
+        f":root[data-theme={name}] .ph{{{colours}}}"
+        for name, colours in (("light", LIGHT), ("dark", DARK))
+    )
+    return STYLE + themes + _asset("style.css")
+
+
+@cache
+def page_script() -> str:
+    """What makes tables sort and filter."""
+    return _asset("page.js")
+
+
+def content_policy(script: str, style: str) -> str:
+    """A policy that lets exactly this script and this style run, and nothing load."""
+    return (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _asset(name: str) -> str:
+    return files("passhat.reporters").joinpath("html", name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _table_rows(tasks: Sequence[TaskRow]) -> list[TaskRow]:
+    return sorted(tasks, key=lambda row: (row.rate.value, row.name))[:MOST_ROWS]
+
+
+def _meaning(metric: str) -> str:
+    kind, _, k = metric.partition("^") if "^" in metric else metric.partition("@")
+    if kind != "pass":
+        return "the mean score over tasks, partial credit counted"
+    if k == "1":
+        return "one attempt at a task succeeds"
+    return f"{k} attempts all succeed" if "^" in metric else f"at least one of {k} succeeds"
+
+
+def _sentences(system: SystemReport) -> list[str]:
+    maybe = (
+        wording.luck(system.variance),
+        wording.errors(system),
+        wording.seeds(system.seeds),
+        wording.beyond(system),
+        wording.cost(system),
+        f"Tasks: {wording.labels(system)}.",
+    )
+    told = [text for text in maybe if text]
+    told += [wording.bars(bar) for bar in system.bars]
+    told += [f"Left out: {wording.exclusion(one)}" for one in system.excluded]
+    return told + [safe_text(note) for note in system.notes]
+
+
+def _by_task(
+    transcripts: Iterable[tuple[TranscriptKey, str]],
+) -> dict[tuple[str, str], list[tuple[int, str]]]:
+    found: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    for index, ((system, task, trial), _) in enumerate(transcripts):
+        found.setdefault((system, task), []).append((index, f"run {trial + 1}"))
+    return found
+
+
+def _embedded(value: Any) -> str:
+    """JSON that cannot end the script element it stands in."""
+    text = json.dumps(value, ensure_ascii=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
