@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+import functools
+import importlib
+import inspect
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import AliasChoices, BaseModel
+from pydantic import BaseModel
 
 from passhat.records.task import TARGETS
 from passhat.suite import expect_schema, schema, system_schema, task_schema
+from passhat.suite.fields import SHORT_MARKER
+from passhat.suite.validation import spellings
 
 # In the order of the page.
 PARTS: tuple[tuple[str, type[BaseModel]], ...] = (
@@ -56,10 +63,11 @@ def suite_json_schema() -> dict[str, Any]:
     """The JSON Schema of a suite file."""
     document = schema.SuiteModel.model_json_schema()
     for _, model in PARTS:
+        _describe(document, model)
         _add_spellings(document, model)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **_pruned(document),
+        **_pruned(_with_short_forms(document, document["$defs"])),
         "title": "passhat suite",
     }
 
@@ -78,22 +86,69 @@ def target_list() -> str:
     return f"{known}. Understood too: {', '.join(others)}, and any of them after `conversation.`."
 
 
+def _describe(document: dict[str, Any], model: type[BaseModel]) -> None:
+    """Give each key the docstring under its field: reading sources is too slow for every run."""
+    properties = _definition(document, model)["properties"]
+    for owner in reversed(model.__mro__):
+        said = _docstrings(owner.__module__).get(owner.__name__, {})
+        for field, text in said.items():
+            if field in model.model_fields:
+                first, *_ = spellings(field, model.model_fields[field])
+                properties[first]["description"] = text
+
+
+@functools.cache
+def _docstrings(module: str) -> dict[str, dict[str, str]]:
+    """The texts under the fields of every class in a module of the suite."""
+    if not module.startswith("passhat."):
+        return {}
+    tree = ast.parse(inspect.getsource(importlib.import_module(module)))
+    return {
+        part.name: {
+            field.target.id: str(text.value.value)
+            for field, text in itertools.pairwise(part.body)
+            if isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(text, ast.Expr)
+            and isinstance(text.value, ast.Constant)
+        }
+        for part in tree.body
+        if isinstance(part, ast.ClassDef)
+    }
+
+
 def _add_spellings(document: dict[str, Any], model: type[BaseModel]) -> None:
     """What is understood under a second name is valid in an editor too."""
     properties = _definition(document, model)["properties"]
-    for field in model.model_fields.values():
-        if isinstance(field.validation_alias, AliasChoices):
-            first, *others = map(str, field.validation_alias.choices)
-            properties |= dict.fromkeys(others, properties[first])
+    for name, field in model.model_fields.items():
+        first, *others = spellings(name, field)
+        properties |= dict.fromkeys(others, properties[first])
 
 
 def _definition(document: dict[str, Any], model: type[BaseModel]) -> dict[str, Any]:
     if model is schema.SuiteModel:
         return document
-    if model is system_schema.ModelFields:  # only ever part of others
-        return dict(_pruned(model.model_json_schema()))
+    if model is system_schema.ModelFields:  # only ever part of others, so taken from one of them
+        whole: dict[str, Any] = document["$defs"][system_schema.SystemModel.__name__]
+        properties = {name: whole["properties"][name] for name in model.model_fields}
+        return {"description": model.__doc__, "properties": properties}
     definition: dict[str, Any] = document["$defs"][model.__name__]
     return definition
+
+
+def _with_short_forms(value: Any, definitions: Mapping[str, Any]) -> Any:
+    """Where a part may be written as one of its values alone, say what that value may be."""
+    if isinstance(value, list):
+        return [_with_short_forms(item, definitions) for item in value]
+    if not isinstance(value, dict):
+        return value
+    options = value.get("anyOf", [])
+    if options and SHORT_MARKER in options[0]:
+        part = definitions[options[1]["$ref"].rpartition("/")[2]]
+        short = dict(part["properties"][options[0][SHORT_MARKER]])
+        short.pop("description", None)
+        value = value | {"anyOf": [short, *options[1:]]}
+    return {key: _with_short_forms(item, definitions) for key, item in value.items()}
 
 
 def _pruned(value: Any) -> Any:

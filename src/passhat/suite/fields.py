@@ -20,13 +20,15 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
+SHORT_MARKER = "x-short-form-of-key"
 SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class Strict(BaseModel):
     """A part of the suite file: no key that is not known, no type that is not meant."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
+    # Deferred: the whole suite is built into one validator when the first file is read.
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
 
 class Short:
@@ -43,10 +45,8 @@ class Short:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        long = handler(schema)
-        short = dict(handler.resolve_ref_schema(long)["properties"][self.key])
-        short.pop("title", None)
-        return {"anyOf": [short, long]}
+        # What the key is, is known only when all is defined: the marker is replaced then.
+        return {"anyOf": [{SHORT_MARKER: self.key}, handler(schema)]}
 
     def _expand(self, value: Any) -> Any:
         return value if isinstance(value, (dict, BaseModel)) else {self.key: value}

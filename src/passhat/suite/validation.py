@@ -65,8 +65,16 @@ def known_keys(path: Path) -> list[str]:
         for model in _options(annotation)
         if isinstance(model, type) and issubclass(model, BaseModel)
         for key, field in model.model_fields.items()
-        for name in _spellings(key, field)
+        for name in spellings(key, field)
     ]
+
+
+def spellings(key: str, field: FieldInfo) -> list[str]:
+    """The keys under which a field may be written, the first being the one we teach."""
+    alias = field.validation_alias
+    if isinstance(alias, AliasChoices):
+        return [str(choice) for choice in alias.choices]
+    return [alias if isinstance(alias, str) else key]
 
 
 def _problems(error: ValidationError, tree: Tree) -> Iterator[Problem]:
@@ -125,7 +133,7 @@ def _inside(annotation: Any, part: str | int) -> Any:
             return arguments[1]
         if isinstance(option, type) and issubclass(option, BaseModel):
             for key, field in option.model_fields.items():
-                if part in _spellings(key, field):
+                if part in spellings(key, field):
                     return field.annotation
     return None
 
@@ -140,10 +148,3 @@ def _options(annotation: Any) -> Iterator[Any]:
             yield from _options(member)
     else:
         yield annotation
-
-
-def _spellings(key: str, field: FieldInfo) -> list[str]:
-    alias = field.validation_alias
-    if isinstance(alias, AliasChoices):
-        return [str(choice) for choice in alias.choices]
-    return [alias if isinstance(alias, str) else key]
