@@ -8,6 +8,7 @@ from passhat.stats.sequential.fixed_design import FixedDesign, fixed_design, wal
 from passhat.stats.sequential.operating import OperatingCharacteristics
 from passhat.stats.sequential.random_tasks import SuiteState
 from passhat.stats.sequential.score_gate import ScoreGate
+from passhat.stats.sequential.simulation import simulated_characteristics
 from passhat.stats.sequential.suite_gate import SuiteGate
 from passhat.stats.sequential.task_gate import TaskGate, TaskState
 from passhat.stats.sequential.verdicts import GateResult, GateVerdict, Step
@@ -30,5 +31,6 @@ __all__ = [
     "block_outcomes",
     "confidence_sequence",
     "fixed_design",
+    "simulated_characteristics",
     "wald_lower_bounds",
 ]

@@ -14,7 +14,7 @@ from passhat.stats.arguments import score_array, whole_number
 from passhat.stats.sequential.draws import Ticket
 from passhat.stats.sequential.operating import OperatingCharacteristics
 from passhat.stats.sequential.task_gate import TaskDesign, TaskGate, TaskState
-from passhat.stats.sequential.verdicts import GateVerdict, error_rates
+from passhat.stats.sequential.verdicts import GateResult, GateVerdict, error_rates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +135,34 @@ class EveryTaskGate:
         tasks = tuple(gate.replay(runs) for gate, runs in zip(self.gates, outcomes, strict=True))
         spent = sum(map(len, outcomes))
         return EveryTaskState(tasks=tasks, runs=spent, verdict=_joined(tasks))
+
+    def task_results(
+        self, state: EveryTaskState, *, confidence: float = 0.95
+    ) -> tuple[GateResult, ...]:
+        """Where each task stands."""
+        return tuple(
+            gate.result(task, confidence=confidence)
+            for gate, task in zip(self.gates, state.tasks, strict=True)
+        )
+
+    def result(self, state: EveryTaskState, *, confidence: float = 0.95) -> GateResult:
+        """The joint verdict: `value` is the lowest pass rate seen, of the evidence the weakest."""
+        each = self.task_results(state, confidence=confidence)
+        fixed = [one.fixed_runs for one in each if one.fixed_runs is not None]
+        return GateResult(
+            verdict=state.verdict,
+            method=f"every task, {self.design}",
+            value=min((one.value for one in each if one.value is not None), default=None),
+            interval=None,
+            confidence=confidence,
+            runs=state.runs,
+            fixed_runs=sum(fixed) if fixed else None,
+            max_runs=sum(one.max_runs for one in each),
+            log_pass=min(one.log_pass for one in each),
+            log_fail=max(one.log_fail for one in each),
+            alpha=self.alpha,
+            beta=self.beta,
+        )
 
     def operating_characteristics(self, p: ArrayLike) -> OperatingCharacteristics:
         """Exact chances of each verdict when task i has rate p[i]; runs as if none ended early.

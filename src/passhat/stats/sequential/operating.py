@@ -27,7 +27,10 @@ class Boundaries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatingCharacteristics:
-    """What a gate does at each true rate `p`: exact probabilities, and the runs it spends."""
+    """What a gate does at each true rate `p`: the chance of each verdict, and the runs it spends.
+
+    `runs_95`: all but 5 % of gates end by then. Exact, unless `repetitions` says how many were run.
+    """
 
     p: Floats
     pass_probability: Floats
@@ -36,6 +39,8 @@ class OperatingCharacteristics:
     expected_runs: Floats
     runs_95: Floats
     max_runs: int
+    repetitions: int | None = None
+    seed: int | None = None
 
 
 def operating_characteristics(boundaries: Boundaries, p: ArrayLike) -> OperatingCharacteristics:

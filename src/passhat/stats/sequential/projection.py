@@ -9,7 +9,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, logit
 
-from passhat.stats.arguments import Floats
+from passhat.stats.arguments import Counts, Floats
+
+# The index of the task drawn: (task,), or (repetitions, tasks) in a simulation.
+Drawn = tuple[int] | tuple[Counts, Counts]
 
 # The first axis of a wealth: the bet that the suite is good, and the bet that it is not.
 PASS_SIDE, FAIL_SIDE = 0, 1
@@ -70,7 +73,7 @@ def projected(rates: Floats, mean: Floats, stake: Floats) -> tuple[Floats, Float
         if np.abs(excess).max() < _MEAN_TOLERANCE:
             break
         slope = _mean(centres * (1 - centres) / (1 + stake[..., None] * (1 - 2 * centres)))
-        stake = np.maximum(stake + np.clip(excess / slope, -0.5, 0.5), 0.0)
+        stake = np.maximum(stake + np.clip(excess / slope, -0.5, 0.5 + stake), 0.0)
     # The guarantee needs the mean exactly and the factor not below 0; the rest is only power.
     centres = centres + (mean - _mean(centres))[..., None]
     return np.minimum(stake, _LARGEST_LOSS / centres.max(axis=-1)), centres

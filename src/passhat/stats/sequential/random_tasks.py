@@ -17,7 +17,7 @@ from passhat.stats.sequential.verdicts import GateVerdict, Step, error_rates
 from passhat.stats.sequential.wealth import Wealth
 
 # New bets after every (1 + tasks / 8)-th draw: a known rhythm, so that a replay makes the same.
-_TASKS_PER_DRAW = 8
+_TASKS_PER_BET = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,6 +62,11 @@ class RandomTaskGate(ABC):
     @abstractmethod
     def max_draws(self) -> int:
         """UNDECIDED after this many draws."""
+
+    @property
+    def draws_per_bet(self) -> int:
+        """How many draws use the same bets: among many tasks one run teaches little."""
+        return 1 + self.tasks // _TASKS_PER_BET
 
     @abstractmethod
     def start(self) -> SuiteState:
@@ -115,14 +120,14 @@ class RandomTaskGate(ABC):
 
     def steps(self, outcomes: Outcomes) -> tuple[Step, ...]:
         """The decision log: evidence after each draw, up to the verdict or the first hole."""
-        state, log = self.start(), list[Step]()
+        state, lines = self.start(), list[Step]()
         for index, x in indexed(outcomes):
             if state.verdict is not None or index != state.draws.taken:
                 break
             ticket = Ticket(index, drawn_task(self.seed, index, self.tasks), 0)
             state = self.observe(state, ticket, x)
-            log.append(self._step(state, ticket, x))
-        return tuple(log)
+            lines.append(self._step(state, ticket, x))
+        return tuple(lines)
 
     def _ticket(self, state: SuiteState, index: int) -> Ticket:
         task = drawn_task(self.seed, index, self.tasks)
@@ -134,7 +139,7 @@ class RandomTaskGate(ABC):
     def _one_more(self, state: SuiteState, index: int, x: float) -> SuiteState:
         if state.verdict is not None:
             return state
-        wealth = state.wealth.after(drawn_task(self.seed, index, self.tasks), x)
+        wealth = state.wealth.after((drawn_task(self.seed, index, self.tasks),), x)
         verdict: GateVerdict | None = None
         if wealth.log[PASS_SIDE] >= -log(self.alpha):
             verdict = "PASS"
@@ -142,7 +147,7 @@ class RandomTaskGate(ABC):
             verdict = "FAIL"
         elif index + 1 == self.max_draws:
             verdict = "UNDECIDED"
-        elif (index + 1) % (1 + self.tasks // _TASKS_PER_DRAW) == 0:
+        elif (index + 1) % self.draws_per_bet == 0:
             wealth = wealth.with_new_bets()
         return replace(state, wealth=wealth, seen=state.seen.after(x), verdict=verdict)
 

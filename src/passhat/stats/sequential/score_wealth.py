@@ -12,6 +12,7 @@ from passhat.stats.sequential.projection import (
     FAIL_SIDE,
     ICC_LOG_WEIGHTS,
     PASS_SIDE,
+    Drawn,
     predicted,
     shrunk,
 )
@@ -90,20 +91,22 @@ class ScoreWealth:
         stake = np.minimum(kelly, _LARGEST_LOSS / centres.max(axis=-1))
         return replace(self, rates=rates, stake=stake, centres=centres)
 
-    def after(self, task: int, x: float) -> Self:
-        """The wealth after a run of `task` scored x, bets unchanged (no axes between)."""
-        scores = np.array([x, 1 - x])
-        factor = 1 + self.stake * (scores - self.centres[:, task])
-        seen = shrunk(self.runs[task], self.sums[:, task, None], self.grand_mean[:, None])
-        misses = (scores[:, None] - seen) ** 2 / (2 * self.variance[:, None])
+    def after(self, drawn: Drawn, x: Floats | float) -> Self:
+        """The wealth after the tasks drawn were scored x, bets unchanged."""
+        scores, both = np.array([x, 1 - x]), (slice(None), *drawn)
+        factor = 1 + self.stake * (scores - self.centres[both])
+        rates = shrunk(
+            self.runs[drawn][..., None], self.sums[both][..., None], self.grand_mean[..., None]
+        )
+        misses = (scores[..., None] - rates) ** 2 / (2 * self.variance[..., None])
         runs, sums = self.runs.copy(), self.sums.copy()
-        runs[task] += 1
-        sums[:, task] += scores
+        runs[drawn] += 1
+        sums[both] += scores
         return replace(
             self,
             log=self.log + np.log(factor),
             runs=runs,
             sums=sums,
-            squares=self.squares + (scores - self.rates[:, task]) ** 2,
+            squares=self.squares + (scores - self.rates[both]) ** 2,
             icc_log_weights=self.icc_log_weights - misses,
         )

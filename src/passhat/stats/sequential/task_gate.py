@@ -123,6 +123,24 @@ class TaskGate:
         p1 = probability("t1", t1, open_ends=True) ** root
         return cls(p0=p0, p1=p1, alpha=alpha, beta=beta, design=design, max_runs=max_runs)
 
+    @classmethod
+    def for_pass_at_k(
+        cls,
+        k: int,
+        t0: float,
+        t1: float,
+        *,
+        alpha: float = 0.05,
+        beta: float = 0.05,
+        design: TaskDesign = "sprt",
+        max_runs: int | None = None,
+    ) -> Self:
+        """A gate on the task's pass@k: 1 - (1 - p)^k against t is p against 1 - (1 - t)^(1/k)."""
+        root = 1 / whole_number("k", k)
+        p0 = 1 - (1 - probability("t0", t0, open_ends=True)) ** root
+        p1 = 1 - (1 - probability("t1", t1, open_ends=True)) ** root
+        return cls(p0=p0, p1=p1, alpha=alpha, beta=beta, design=design, max_runs=max_runs)
+
     @property
     def boundaries(self) -> Boundaries:
         """The passes that end the gate after each run."""
@@ -174,13 +192,13 @@ class TaskGate:
 
     def steps(self, outcomes: Iterable[float | None]) -> tuple[Step, ...]:
         """The decision log: evidence and boundaries after each run up to the verdict."""
-        state, log = TaskState(), list[Step]()
+        state, lines = TaskState(), list[Step]()
         for x in outcomes:
             if state.verdict is not None:
                 break
             state = self.observe(state, x)
-            log.append(self._step(state, observed_score(x)))
-        return tuple(log)
+            lines.append(self._step(state, observed_score(x)))
+        return tuple(lines)
 
     def result(self, state: TaskState, *, confidence: float = 0.95) -> GateResult:
         """The verdict with its evidence, and an interval that holds under watching."""

@@ -29,7 +29,7 @@ class GateResult:
     verdict: GateVerdict | None
     method: str
     value: float | None
-    interval: Interval
+    interval: Interval | None
     confidence: float
     runs: int
     fixed_runs: int | None

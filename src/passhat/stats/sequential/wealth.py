@@ -12,6 +12,7 @@ from passhat.stats.sequential.projection import (
     FAIL_SIDE,
     ICC_LOG_WEIGHTS,
     PASS_SIDE,
+    Drawn,
     predicted,
     projected,
     shrunk,
@@ -66,15 +67,18 @@ class Wealth:
         stake, centres = projected(rates, self.null, self.stake)
         return replace(self, shift=shift, stake=stake, centres=centres)
 
-    def after(self, task: int, x: float) -> Self:
-        """The wealth after a run of `task` scored x, bets unchanged (no axes between)."""
-        scores = np.array([x, 1 - x])
-        factor = 1 + self.stake * (scores - self.centres[:, task])
-        seen = shrunk(self.runs[task], self.sums[:, task, None], self.alternative[:, None])
-        likelihood = scores[:, None] * np.log(seen) + (1 - scores[:, None]) * np.log1p(-seen)
+    def after(self, drawn: Drawn, x: Floats | float) -> Self:
+        """The wealth after the tasks drawn were scored x, bets unchanged."""
+        scores, both = np.array([x, 1 - x]), (slice(None), *drawn)
+        factor = 1 + self.stake * (scores - self.centres[both])
+        rates = shrunk(
+            self.runs[drawn][..., None], self.sums[both][..., None], self.alternative[..., None]
+        )
+        passed = scores[..., None]
+        likelihood = passed * np.log(rates) + (1 - passed) * np.log1p(-rates)
         runs, sums = self.runs.copy(), self.sums.copy()
-        runs[task] += 1
-        sums[:, task] += scores
+        runs[drawn] += 1
+        sums[both] += scores
         return replace(
             self,
             log=self.log + np.log(factor),
