@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passhat.errors import GraderError
@@ -166,22 +166,26 @@ def test_matchers_with_options_hold_exactly_where_they_should(
     assert score(matcher, value, target, options=options) == float(holds)
 
 
+@settings(deadline=None)
 @given(JSON)
 def test_everything_is_the_same_as_itself(value: object) -> None:
     assert same(value, value)
 
 
+@settings(deadline=None)
 @given(JSON, JSON)
 def test_sameness_is_symmetric_and_tells_truth_from_one(left: object, right: object) -> None:
     assert same(left, right) == same(right, left)
     assert not same([left, True], [left, 1])
 
 
+@settings(deadline=None)
 @given(st.floats(-1e9, 1e9))
 def test_a_number_is_found_again_in_its_text(number: float) -> None:
     assert number_in(f"about 3 or {number!r} units") == number
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.booleans(), st.floats(0.1, 10)), min_size=1, max_size=6),
     st.floats(0.01, 1),

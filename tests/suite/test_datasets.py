@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passhat.suite.datasets import fill_text
@@ -78,6 +78,7 @@ def test_what_is_wrong_with_a_dataset_is_said_at_its_key(
     assert said in line
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_a_text_without_columns_or_double_braces_stays_as_it_is(text: str) -> None:
     plain = text.replace("{", "(").replace("}", ")")

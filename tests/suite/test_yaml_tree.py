@@ -1,7 +1,7 @@
 import io
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -27,6 +27,7 @@ def said(text: str, env: dict[str, str] | None = None) -> list[str]:
     return [problem.at("s.yml") for problem in read_tree(text, env=env or {}).problems]
 
 
+@settings(deadline=None)
 @given(PLAIN)
 def test_what_a_yaml_writer_writes_is_read_back(value: object) -> None:
     stream = io.StringIO()
@@ -138,6 +139,7 @@ def test_unset_variables_are_all_named() -> None:
     ]
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_gives_a_tree_or_problems_and_never_an_exception(text: str) -> None:
     tree = read_tree(text, env={})
