@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Protocol
 
-from passhat.analysis.report import LABELS, Report, SystemReport, TaskRow
+from passhat.analysis.report import LABELS, Metric, Report, SystemReport, TaskRow
 from passhat.drawing.figure import DARK, LIGHT, STYLE
 from passhat.reporters import wording
 from passhat.reporters.numbers import amount, points, span
@@ -91,6 +91,7 @@ def templates() -> Environment:
         "sentences": _sentences,
         "span": span,
         "table_rows": _table_rows,
+        "told_metrics": _told_metrics,
         "verdict": wording.verdict,
     }
     return environment
@@ -130,6 +131,13 @@ def _hash(text: str) -> str:
 
 def _table_rows(tasks: Sequence[TaskRow]) -> list[TaskRow]:
     return sorted(tasks, key=lambda row: (row.rate.value, row.name))[:MOST_ROWS]
+
+
+def _told_metrics(system: SystemReport) -> list[Metric]:
+    """The metrics, but for those that only say again what pass^1 says."""
+    once = system.metrics["pass^1"].value if "pass^1" in system.metrics else None
+    again = {"pass@1"} | ({"mean_score"} if system.mean_score.value == once else set())
+    return [metric for name, metric in system.metrics.items() if name not in again]
 
 
 def _meaning(metric: str) -> str:

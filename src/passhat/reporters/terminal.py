@@ -16,9 +16,19 @@ from passhat.analysis.report import (
     VarianceSplit,
 )
 from passhat.reporters import wording
+from passhat.reporters.blocks import (
+    LABEL_WIDTH,
+    Block,
+    Headline,
+    Paragraph,
+    Steps,
+    block_lines,
+    blocks_lines,
+)
 from passhat.reporters.ink import Ink
 from passhat.reporters.numbers import amount, interval_of, points, span, value_of
 from passhat.reporters.safe_text import display_width, pad, wrap
+from passhat.reporters.systems_table import systems_table
 from passhat.reporters.text_bars import interval_bar, run_marks, stacked_bar
 from passhat.stats.estimate import Estimate
 
@@ -42,7 +52,8 @@ def render_terminal(report: Report, ink: Ink | None = None, *, all_tasks: bool =
         lines = _one_system(report.systems[0], ink, all_tasks)
     else:
         lines = _several_systems(report.systems, wording.overview(report), ink)
-    lines += _paragraphs("Note", report.notes, ink)
+    if report.notes:
+        lines += ["", *_paragraphs("Note", (f"{note}." for note in report.notes), ink)]
     return ink.finish(lines)
 
 
@@ -55,20 +66,24 @@ def _one_system(system: SystemReport, ink: Ink, all_tasks: bool) -> list[str]:
     lines += _parts_section("Levels", system.levels, ink)
     lines += _parts_section("Tags", system.tags, ink)
     lines += _exclusions(system, ink)
-    return lines + _next_section(wording.next_steps(system), ink)
+    return lines + block_lines(Steps("Next", tuple(wording.next_steps(system)[:MOST_STEPS])), ink)
 
 
 def _several_systems(systems: Sequence[SystemReport], answer: str, ink: Ink) -> list[str]:
-    lines = [ink.style(line, "bold") for line in wrap(answer, ink.width)]
-    lines += ["", *_systems_table(systems, ink), ""]
-    for system in systems:
-        if text := wording.errors(system):
-            lines += _paragraphs("Errors", [f"{wording.short(system.name)}: {text}"], ink)
-    steps = [
-        "See one in full: passhat report RESULTS --only NAME",
-        "See which are ahead and which are tied: passhat rank RESULTS",
+    blocks: list[Block] = [
+        Headline(answer),
+        systems_table({system.name: system for system in systems}, "in %"),
+        *(Paragraph("Each", f"{text}.") for text in _present(wording.common_design(systems))),
+        *(Paragraph("Note", text) for text in _present(wording.errors_note(systems))),
+        Steps(
+            "Next",
+            (
+                "See one in full: passhat report RESULTS --only NAME",
+                "See which are ahead and which are tied: passhat rank RESULTS",
+            ),
+        ),
     ]
-    return lines + _next_section(steps, ink)
+    return blocks_lines(blocks, ink)
 
 
 def _heading(system: SystemReport, ink: Ink) -> list[str]:
@@ -130,7 +145,7 @@ def _task_section(system: SystemReport, ink: Ink, all_tasks: bool) -> list[str]:
         ink.style(piece, _COLORS[label]) for piece, label in zip(pieces, LABELS, strict=True)
     )
     lines = _paragraphs("Tasks", [f"{wording.labels(system)}."], ink)
-    lines.append(" " * 8 + drawn)
+    lines.append(" " * LABEL_WIDTH + drawn)
     rows = list(table) if all_tasks else table.labelled("flaky") + table.labelled("broken")
     shown = rows if all_tasks else rows[:MOST_TASKS]
     lines += [_task_line(row, ink) for row in shown]
@@ -169,53 +184,17 @@ def _effort_line(feature: Feature) -> str:
 
 
 def _parts_section(title: str, parts: Mapping[str, SystemReport], ink: Ink) -> list[str]:
-    return [*_systems_table(list(parts.values()), ink, title, list(parts)), ""] if parts else []
-
-
-def _systems_table(
-    systems: Sequence[SystemReport],
-    ink: Ink,
-    title: str = "",
-    names: Sequence[str] | None = None,
-) -> list[str]:
-    k = max(1, min(wording.headline_k(system) for system in systems))
-    width = 22 if ink.width < 100 else 34
-    bar = min(_WIDEST_BAR, ink.width - width - 47)
-    scale = "0" + "100".rjust(bar - 1)
-    columns = f"{'tasks':>6}{'runs':>6}{'pass^1':>8}{f'pass^{k}':>8}  {'this suite':<13}  {scale}"
-    head = f"{_INDENT}{pad(title, width)}{columns}"
-    lines = [ink.style(head, "dim")]
-    for name, system in zip(names or [s.name for s in systems], systems, strict=True):
-        streak, one = system.metrics.get(f"pass^{k}"), system.metrics.get("pass^1")
-        numbers = "".join(f"{_points(metric):>8}" for metric in (one, streak))
-        inner = interval_of(streak.this_suite) if streak else None
-        outer = interval_of(streak.tasks_like_these) if streak else None
-        drawn = interval_bar(streak.value if streak else None, inner, outer, width=bar, pen=ink.pen)
-        lines.append(
-            f"{_INDENT}{pad(name, width)}{system.design.tasks:>6}{system.design.typical_runs:>6}"
-            f"{numbers}  {span(inner):<13}  {ink.style(drawn, 'cyan')}"
-        )
-    return lines
+    if not parts:
+        return []
+    return [*block_lines(systems_table(parts, title), ink), ""]
 
 
 def _exclusions(system: SystemReport, ink: Ink) -> list[str]:
     return _paragraphs("Left out", [wording.exclusion(one) for one in system.excluded], ink)
 
 
-def _next_section(steps: Sequence[str], ink: Ink) -> list[str]:
-    lines = [ink.style("Next", "bold")]
-    for i, step in enumerate(steps[:MOST_STEPS], 1):
-        lines += [_INDENT + line for line in wrap(f"{i}. {step}", ink.width - 2, indent="   ")]
-    return lines
-
-
 def _paragraphs(label: str, texts: Iterable[str], ink: Ink) -> list[str]:
-    """Each text behind its label, wrapped, with a hanging indent."""
-    lines: list[str] = []
-    for text in texts:
-        first, *rest = wrap(text, ink.width - 8)
-        lines += [ink.style(f"{label:<8}", "bold") + first, *(" " * 8 + line for line in rest)]
-    return lines
+    return [line for text in texts for line in block_lines(Paragraph(label, text), ink)]
 
 
 def _present(text: str | None) -> list[str]:

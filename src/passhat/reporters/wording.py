@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from passhat.analysis.report import (
     BarCount,
     Exclusion,
@@ -77,6 +79,12 @@ def design(system: SystemReport) -> str:
     return f"{plural(shape.tasks, 'task')} × {runs}, {plural(shape.trials, 'trial')}"
 
 
+def common_design(systems: Sequence[SystemReport]) -> str | None:
+    """What every system ran, where it is the same for all."""
+    designs = {design(system) for system in systems}
+    return designs.pop() if len(designs) == 1 else None
+
+
 def luck(variance: VarianceSplit | Unavailable) -> str:
     """What the variance split means."""
     if isinstance(variance, Unavailable):
@@ -100,6 +108,22 @@ def errors(system: SystemReport) -> str | None:
     way = "left out" if split.policy == "fail" else "counted as failures"
     would, is_now = percent(other.value, digits=1), percent(now.value, digits=1)
     return f"{text}; {way}, pass^{k} would be {would} instead of {is_now}."
+
+
+def errors_note(systems: Sequence[SystemReport]) -> str | None:
+    """How errors were counted, where the table shows what leaving them out would give."""
+    count = sum(system.errors.count for system in systems)
+    if not count:
+        return None
+    if systems[0].errors.policy == "fail":
+        return (
+            f"{plural(count, 'trial')} errored and are counted as failures; "
+            "the last number says what leaving them out would give."
+        )
+    return (
+        f"{plural(count, 'trial')} errored and are left out; "
+        "the last number says what counting them as failures would give."
+    )
 
 
 def labels(system: SystemReport) -> str:

@@ -1,0 +1,59 @@
+"""A real browser: Debian's chromium, driven by playwright."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+AXE = Path(__file__).parents[1] / "node_modules" / "axe-core" / "axe.min.js"
+
+
+@pytest.fixture(scope="session")
+def browser():
+    executable = shutil.which("chromium") or shutil.which("google-chrome")
+    if executable is None:
+        pytest.skip("no chromium on this machine (Debian: apt-get install chromium)")
+    playwright = pytest.importorskip("playwright.sync_api")
+    os.environ.setdefault("NODE_NO_WARNINGS", "1")
+    with playwright.sync_playwright() as driver:
+        flags = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
+        chromium = driver.chromium.launch(executable_path=executable, args=flags)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens an address and afterwards insists: no console error, no request to elsewhere."""
+    contexts, complaints, requests = [], [], []
+
+    def open_it(address: str, **options):
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(address)
+        return page
+
+    yield open_it
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    assert [u for u in requests if not u.startswith(("file:", "data:", "http://127.0.0.1"))] == []
+
+
+@pytest.fixture
+def axe_violations():
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed (make test installs it where npm is present)")
+
+    def check(page) -> list[str]:
+        # evaluate() is not bound by the page's own policy.
+        page.evaluate(AXE.read_text())
+        found = page.evaluate("axe.run(document).then(r => r.violations)")
+        return [f"{v['id']}: {v['nodes'][0]['html'][:200]}" for v in found]
+
+    return check
