@@ -47,6 +47,40 @@ def test_a_name_without_a_column_is_numbered(load, tmp_path: Path) -> None:
     assert [p.row(1) for p in suite.pairings] == ["ask 1 #2", "ask 2 #2"]
 
 
+def test_steps_and_nested_values_are_filled_in_too(load, tmp_path: Path) -> None:
+    (tmp_path / "d.tsv").write_text("city\tdays\nRome\t3\n")
+    suite = load(
+        """
+agents:
+  - name: trip
+    model: m
+    dataset: d.tsv
+    steps:
+      - name: book
+        prompt: Book {city}.
+        expect:
+          - {called_with: {tool: book, arguments: {to: "{city}", nights: ["{days}"]}}}
+          - {contains-all: ["{city}", "{days} nights"]}
+"""
+    )
+    (step,) = suite.tasks[0].steps
+    assert step.prompt == "Book Rome."
+    assert step.expect[0].options["arguments"] == {"to": "Rome", "nights": ["3"]}
+    assert step.expect[1].value == ["Rome", "3 nights"]
+
+
+def test_a_quarantine_may_name_a_row_but_not_one_that_is_not_there(
+    load, problems, tmp_path: Path
+) -> None:
+    (tmp_path / "d.csv").write_text("q\nx\n")
+    text = (
+        "agents: [{name: ask, model: m, dataset: d.csv, prompt: '{q}'}]\n"
+        "quarantine: [{task: ask %s, until: 2027-01-01}]\n"
+    )
+    assert load(text % 1).quarantine[0].task == "ask 1"
+    assert problems(text % 2) == [':2:15: quarantine[0].task: "ask 2" is not the name of a task']
+
+
 def test_a_limit_takes_the_first_rows(load, tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("q\n" + "x\n" * 50)
     suite = load("agents: [{name: ask, model: m, dataset: d.csv, limit: 3, prompt: '{q}'}]")
@@ -66,13 +100,15 @@ def test_a_limit_takes_the_first_rows(load, tmp_path: Path) -> None:
         ("d.jsonl", "[1]\n", "d.jsonl:1: a row is an object, got [1]"),
         ("d.xml", "<a/>", "d.xml: a dataset ends in .csv, .tsv or .jsonl"),
         ("d.csv", None, "the dataset cannot be read: No such file"),
+        ("d.csv", 'id,city,amount\n1,"Ro"me,2\n', "d.csv:2: ',' expected after '\"'"),
+        ("d.csv", b"id\n\xff\n", "d.csv: not UTF-8 at byte 3"),
     ],
 )
 def test_what_is_wrong_with_a_dataset_is_said_at_its_key(
-    problems, tmp_path: Path, file: str, content: str | None, said: str
+    problems, tmp_path: Path, file: str, content: str | bytes | None, said: str
 ) -> None:
     if content is not None:
-        (tmp_path / file).write_text(content)
+        (tmp_path / file).write_bytes(content if isinstance(content, bytes) else content.encode())
     (line,) = problems(SUITE % file)
     assert line.startswith(":5:5: tasks[0].dataset: ")
     assert said in line

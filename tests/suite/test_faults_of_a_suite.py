@@ -122,6 +122,15 @@ AGENT = "agents: [{name: a, model: m, prompt: hi}]\n"
             "agents: [{name: a, model: m, prompt: hi, expect: [{range: {min: 2, max: 1}}]}]",
             "has min above max",
         ),
+        (
+            "agents: [{name: a, model: m, prompt: hi, expect: [{range: {}}]}]",
+            "needs min, max or both",
+        ),
+        (AGENT + "servers: {s: {command: 'x \"y'}}", "cannot be split into words: No closing quot"),
+        (AGENT + "servers: {s: {command: 5}}", "should be a valid list, got 5"),
+        (AGENT + "seeds: [1, two]", "seeds[1]: should be a valid integer, got 'two'"),
+        (AGENT + "? [a]\n: 1", "a key must be a text, not a collection"),
+        ("a: [", "not valid YAML"),
     ],
 )
 def test_each_rule_of_a_suite_has_its_sentence(problems, text: str, said: str) -> None:

@@ -201,3 +201,9 @@ agents:
     assert (polite.options["model"].name, polite.options["repeats"]) == ("big", 3)
     assert (right.options["model"].name, right.options["repeats"]) == ("small", 1)
     assert right.options["threshold"] == 0.5
+
+
+def test_a_rubric_with_its_own_model_needs_no_judge(load) -> None:
+    text = "agents: [{name: a, model: m, prompt: hi, expect: [{judge: {rubric: r, model: j}}]}]"
+    (rubric,) = load(text).pairings[0].task.expect
+    assert (rubric.options["model"].name, rubric.options["repeats"]) == ("j", 1)

@@ -60,8 +60,9 @@ def read_tree(
         return _failed(f"the file is larger than {MAX_BYTES} bytes: put tasks in a dataset")
     builder = _Builder(env, keeps_references)
     fault = _feed(text, builder)
-    problems = (*builder.problems, *([fault] if fault else ()))
-    return Tree(value=builder.root, marks=builder.marks, problems=problems)
+    if fault is not None:  # what was read of a torn file would be blamed for what is missing
+        return Tree(value=None, marks={}, problems=(*builder.problems, fault))
+    return Tree(value=builder.root, marks=builder.marks, problems=tuple(builder.problems))
 
 
 def resolve(text: str) -> Any:
