@@ -130,6 +130,7 @@ AGENT = "agents: [{name: a, model: m, prompt: hi}]\n"
         (AGENT + "servers: {s: {command: 5}}", "should be a valid list, got 5"),
         (AGENT + "seeds: [1, two]", "seeds[1]: should be a valid integer, got 'two'"),
         (AGENT + "? [a]\n: 1", "a key must be a text, not a collection"),
+        (AGENT + "gates: [{confidence: 0.9}]", "needs a demand: write require, or every task"),
         ("a: [", "not valid YAML"),
     ],
 )

@@ -126,6 +126,20 @@ def test_the_rest_of_the_suite_comes_through(load, tmp_path: Path) -> None:
     assert len(suite.digest) == 64
 
 
+def test_a_sentence_with_a_colon_needs_no_quotes(load) -> None:
+    suite = load(
+        "agents: [{name: a, model: m, prompt: hi}]\n"
+        "gates:\n"
+        "  - every task: pass^3 >= its bar\n"
+        "  - every task: pass^2 >= 0.5\n"
+        "    confidence: 0.9\n"
+    )
+    assert suite.gates == (
+        "every task: pass^3 >= its bar",
+        {"require": "every task: pass^2 >= 0.5", "confidence": 0.9},
+    )
+
+
 def test_each_seed_is_a_whole_run_of_the_suite(load) -> None:
     suite = load("seeds: [11, 22]\nagents: [{name: a, model: m, prompt: hi, runs: 3}]")
     (pairing,) = suite.pairings

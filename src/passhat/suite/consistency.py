@@ -14,6 +14,7 @@ from passhat.records import SCRIPTED
 from passhat.suite.problems import Path, Problem, did_you_mean
 from passhat.suite.yaml_tree import Tree
 
+EVERY_TASK = "every task"
 JUDGES = ("judge", "llm-judge", "llm_judge", "rubric")
 
 
@@ -28,6 +29,24 @@ def inconsistencies(tree: Tree) -> Iterator[Problem]:
     yield from _models(tree)
     yield from _rubrics_without_judge(tree)
     yield from _gates(tree)
+
+
+def as_written(gates: Any) -> list[Any]:
+    """The gates of a suite, where YAML left the sentences whole.
+
+    >>> as_written(["pass@1 >= 0.5", {"every task": "pass^3 >= its bar"}])
+    ['pass@1 >= 0.5', 'every task: pass^3 >= its bar']
+    """
+    return [_sentence(gate) for gate in _list(gates)]
+
+
+def _sentence(gate: Any) -> Any:
+    """To YAML, `every task: pass^3 >= its bar` without quotes is a key and a value."""
+    if not _is_map(gate) or not _is_text(gate.get(EVERY_TASK)):
+        return gate
+    demand = f"{EVERY_TASK}: {gate[EVERY_TASK]}"
+    rest = {key: value for key, value in gate.items() if key != EVERY_TASK}
+    return {"require": demand, **rest} if rest else demand
 
 
 def _repeated_names(tree: Tree) -> Iterator[Problem]:
@@ -134,7 +153,7 @@ def _expectations(tree: Tree) -> Iterator[tuple[Path, Mapping[str, Any]]]:
 
 def _gates(tree: Tree) -> Iterator[Problem]:
     """The demands are read by those who judge them."""
-    gates = _list(tree.value.get("gates"))
+    gates = as_written(tree.value.get("gates"))
     if not gates:
         return
     try:

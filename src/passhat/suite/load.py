@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from passhat.errors import MissingExtra, SuiteError
 from passhat.records import Suite
@@ -84,7 +83,7 @@ def _build(
     # pydantic takes longer to import than a small suite takes to run: it is loaded here, once.
     try:
         from passhat.suite.build import BuildError, build_suite
-        from passhat.suite.consistency import inconsistencies
+        from passhat.suite.consistency import as_written, inconsistencies
         from passhat.suite.validation import validate
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("pydantic"):
@@ -94,7 +93,7 @@ def _build(
     problems += [*inconsistencies(tree), *literal_secrets(tree)]
     if model is None or problems:
         return None, problems
-    gates: list[Any] = tree.value.get("gates", [])
+    gates = as_written(tree.value.get("gates"))
     try:
         return build_suite(model, path=path, env=env, gates=gates, digest=digest), []
     except BuildError as error:

@@ -116,8 +116,10 @@ class JudgeModel(ModelFields):
 class GateModel(Strict):
     """What is demanded of the results, in the long form."""
 
-    require: str
+    require: str | None = None
     """The demand: `pass^3 >= 0.8`."""
+    every_task: str | None = Field(default=None, validation_alias="every task")
+    """The demand on each task: `pass^3 >= its bar`."""
     name: str | None = None
     """Its name in the verdict."""
     system: str | None = None
@@ -142,6 +144,12 @@ class GateModel(Strict):
     """What UNDECIDED means for the exit code."""
     severity: Literal["error", "warning"] | None = None
     """Whether a failure fails the run."""
+
+    @model_validator(mode="after")
+    def _one_demand(self) -> Self:
+        if (self.require is None) == (self.every_task is None):
+            raise PydanticCustomError("demand", "needs a demand: write require, or every task")
+        return self
 
 
 class SuiteModel(Strict):
