@@ -51,7 +51,8 @@ def _complement(point: Number) -> Number:
 
 
 def _beyond(evidence: Evidence) -> tuple[CurvePoint, ...]:
-    if len(evidence.tasks) < 2:
+    # One run of a task says nothing about how tasks differ, nor one task about others.
+    if len(evidence.tasks) < 2 or evidence.typical_runs < 2:
         return ()
     most = int(evidence.runs.max())
     ks = [k for k in _ROUND_KS if k > most][:_STEPS_BEYOND]

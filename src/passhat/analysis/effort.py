@@ -22,7 +22,7 @@ from passhat.stats.ratios import (
 Values = Mapping[str, NDArray[np.float64]]
 
 # What is paid for; nobody asks for the turns per success.
-_SPENT = ("tokens_in", "tokens_out", "cost", "seconds")
+_SPENT = ("tokens", "tokens_in", "tokens_out", "cost", "seconds")
 
 
 def measure_effort(

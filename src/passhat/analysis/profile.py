@@ -129,7 +129,7 @@ def _measures(ks: Sequence[int]) -> list[tuple[str, Measure, bool | None]]:
     found: list[tuple[str, Measure, bool | None]] = [(f"pass^{k}", _pass_hat(k), True) for k in ks]
     longest = max(ks)
     if longest > 1:
-        found.append((f"kept from 1 to {longest} in a row", _kept(longest), True))
+        found.append((f"pass^{longest}/pass^1", _kept(longest), True))
     return [*found, ("icc", _icc, None), ("flaky share", _flaky_share, False)]
 
 

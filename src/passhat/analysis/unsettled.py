@@ -28,10 +28,12 @@ def list_unsettled(
     confidence: float,
 ) -> tuple[Unsettled, ...]:
     """Tasks without a label, bars neither cleared nor missed, a mean known too loosely."""
-    found = [_repeats(evidence), _labels(table)]
+    found = [_repeats(evidence)]
     found += [_bar(evidence, bar, confidence) for bar in bars]
     if isinstance(variance, VarianceSplit):
         found += _width(evidence, variance, confidence)
+    if evidence.typical_runs > 1:
+        found.append(_labels(table))
     return tuple(one for one in found if one is not None)
 
 
@@ -68,19 +70,24 @@ def _labels(table: TaskTable) -> Unsettled | None:
     rows = table.labelled("too few runs")
     if not rows:
         return None
-    needs = [row.more_runs for row in rows if row.more_runs is not None]
-    more = max(needs) if needs else None
-    what = "1 task" if len(rows) == 1 else f"{len(rows)} tasks"
-    if more is None:
-        advice = f"{what} lie too close to a border to be called solid, flaky or broken."
-    else:
-        times = "once more" if more == 1 else f"{more:,} more times"
-        each = "" if len(rows) == 1 else " each"
-        advice = f"Run {what} {times}{each} to call them solid, flaky or broken."
-        advice = advice.replace("call them", "call it") if len(rows) == 1 else advice
+    needs = sorted(row.more_runs for row in rows if row.more_runs is not None)
+    # What settles half of them: the last ones lie on a border, and no number is worth it.
+    more = needs[(len(needs) - 1) // 2] if needs else None
     return Unsettled(
-        what="labels", tasks=tuple(row.name for row in rows), more_runs=more, advice=advice
+        what="labels",
+        tasks=tuple(row.name for row in rows),
+        more_runs=more,
+        advice=_label_advice(len(rows), more),
     )
+
+
+def _label_advice(count: int, more: int | None) -> str:
+    what = "1 task has" if count == 1 else f"{count:,} tasks have"
+    start = f"{what} too few runs to be called solid, flaky or broken"
+    if more is None:
+        return f"{start}, and lie too close to a border for more to tell."
+    half = "" if count == 1 else " each would settle half of them"
+    return f"{start}: {more:,} more{half or ' would settle it'}."
 
 
 def _bar(evidence: Evidence, bar: BarCount, confidence: float) -> Unsettled | None:
@@ -130,8 +137,8 @@ def _suite_width(plan: SuitePlan) -> Unsettled | None:
         what="mean_score, this suite",
         tasks=(),
         more_runs=more,
-        advice=f"Run every task {more:,} more times to know this suite's mean to ±5 points "
-        f"(now ±{100 * plan.this_suite:.0f}).",
+        advice=f"Run every task {'once more' if more == 1 else f'{more:,} more times'} to know "
+        f"this suite's mean to ±5 points (now ±{100 * plan.this_suite:.1f}).",
     )
 
 

@@ -14,7 +14,7 @@ from passhat.errors import ArgumentError
 
 if TYPE_CHECKING:
     from passhat.ingest import ColumnMap
-    from passhat.records import ErrorPolicy, Trials
+    from passhat.records import ErrorPolicy, Tally, Trials
 
 Command = Callable[..., Any]
 
@@ -68,6 +68,21 @@ class Reading:
         from passhat.ingest import ColumnMap
 
         return ColumnMap(**self.columns)
+
+    def subjects(self, only: Sequence[str] = ()) -> Trials | list[Tally]:
+        """The trials of the named systems (all, if none is named); of huge tables the counts."""
+        from passhat.ingest import big_table, read_tallies
+
+        if big_table(list(self.paths)) is None:
+            return choose_systems(self.trials(), only)
+        tallies = read_tallies(
+            list(self.paths),
+            format=self.format,
+            mapping=self.mapping,
+            duplicates=self.duplicates,  # type: ignore[arg-type]  # click allows only these words
+        )
+        _check_names(only, [tally.system for tally in tallies])
+        return [tally for tally in tallies if not only or tally.system in only]
 
     def trials(self, paths: Sequence[str] | None = None) -> Trials:
         """Every trial, one by one, of all the paths or of some."""
@@ -203,14 +218,25 @@ def choose_systems(trials: Trials, only: Sequence[str]) -> Trials:
     """The trials of the named systems; all of them, where none is named."""
     if not only:
         return trials
-    unknown = [name for name in only if name not in trials.systems]
-    if unknown:
-        rule = f"must be one of {', '.join(trials.systems)}"
-        raise ArgumentError("--only", rule, unknown[0])
+    _check_names(only, trials.systems)
     import numpy as np
 
     codes = [trials.system.code(name) for name in only]
     return trials.take(np.isin(trials.system.codes, codes))
+
+
+def _check_names(only: Sequence[str], systems: Sequence[str]) -> None:
+    if unknown := [name for name in only if name not in systems]:
+        raise ArgumentError("--only", f"must be one of {', '.join(systems)}", unknown[0])
+
+
+def task_names(subjects: Trials | Sequence[Tally]) -> tuple[str, ...]:
+    """Every task that occurs, once."""
+    from passhat.records import Trials
+
+    if isinstance(subjects, Trials):
+        return subjects.tasks
+    return tuple(dict.fromkeys(name for tally in subjects for name in tally.tasks))
 
 
 def parse_bars(texts: Sequence[str], tasks: Sequence[str]) -> dict[str, float] | float | None:

@@ -8,10 +8,10 @@ from passhat.cli.options import (
     Analysing,
     Reading,
     analysis_options,
-    choose_systems,
     output_options,
     parse_bars,
     reading_options,
+    task_names,
 )
 from passhat.cli.output import Output
 
@@ -58,13 +58,13 @@ def report(
     """
     from passhat.analysis.measure import measure
 
-    trials = choose_systems(reading.trials(), only)
+    subjects = reading.subjects(only)
     answer = measure(
-        trials,
+        subjects,
         ks=analysing.ks,
         confidence=analysing.confidence,
         errors=analysing.errors,
-        bars=parse_bars(bars, trials.tasks),
+        bars=parse_bars(bars, task_names(subjects)),
         seed=analysing.seed,
     )
     if targets:

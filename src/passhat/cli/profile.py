@@ -1,0 +1,63 @@
+"""`passhat profile`: where does the agent stand among others?"""
+
+from __future__ import annotations
+
+import click
+
+from passhat.cli.options import (
+    Analysing,
+    Reading,
+    analysis_options,
+    choose_systems,
+    output_options,
+    reading_options,
+)
+from passhat.cli.output import Output
+
+FORMATS = {
+    "text": "passhat.reporters.profile_blocks:render_profile",
+    "json": "passhat.reporters.json_answers:render_profile_json",
+    "markdown": "passhat.reporters.profile_blocks:render_profile_markdown",
+}
+
+
+@click.command()
+@reading_options()
+@click.option(
+    "--against",
+    metavar="REFERENCE",
+    multiple=True,
+    help="Results of the agents to stand among.  [default: the others in RESULTS]",
+)
+@click.option("--only", metavar="AGENT", help="Profile this agent.")
+@analysis_options
+@output_options
+def profile(
+    reading: Reading,
+    against: tuple[str, ...],
+    only: str | None,
+    analysing: Analysing,
+    output: Output,
+) -> None:
+    r"""Where does the agent stand among others?
+
+    RESULTS hold the agent, REFERENCE the field; any file that `report` reads will do for either.
+
+    \b
+      passhat profile mine.eval --against leaderboard.csv
+      passhat profile leaderboard.csv --only o3
+    """
+    from passhat.analysis.profile import PROFILE_KS
+    from passhat.analysis.profile import profile as profile_system
+
+    trials = reading.trials()
+    reference = reading.trials(against) if against else trials
+    answer = profile_system(
+        choose_systems(trials, [only] if only else ()),
+        reference,
+        ks=analysing.ks or PROFILE_KS,
+        confidence=analysing.confidence,
+        errors=analysing.errors,
+        seed=analysing.seed,
+    )
+    output.write(answer, FORMATS)

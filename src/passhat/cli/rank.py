@@ -1,0 +1,71 @@
+"""`passhat rank`: which of several agents are ahead, and which are tied?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from passhat.cli.options import (
+    Analysing,
+    Reading,
+    analysis_options,
+    output_options,
+    reading_options,
+)
+from passhat.cli.output import Output
+from passhat.errors import InputError
+
+if TYPE_CHECKING:
+    from passhat.records import Tally, Trials
+
+FORMATS = {
+    "text": "passhat.reporters.rank_blocks:render_ranking",
+    "json": "passhat.reporters.json_answers:render_ranking_json",
+    "markdown": "passhat.reporters.rank_blocks:render_ranking_markdown",
+}
+
+
+@click.command()
+@reading_options()
+@click.option("--only", metavar="AGENT", multiple=True, help="Rank these agents only.")
+@click.option("--by", "metric", help="mean_score, pass^k or pass@k.  [default: pass^k of --k]")
+@analysis_options
+@output_options
+def rank(
+    reading: Reading,
+    only: tuple[str, ...],
+    metric: str | None,
+    analysing: Analysing,
+    output: Output,
+) -> None:
+    r"""Which of several agents are ahead, and which cannot be told apart?
+
+    RESULTS hold two agents or more. All ranks and ties are true at once, with the confidence.
+
+    \b
+      passhat rank results.csv
+      passhat rank results.csv --by pass^4
+    """
+    chosen = metric or (f"pass^{analysing.ks[-1]}" if analysing.ks else "mean_score")
+    write_ranking(reading.subjects(only), chosen, analysing, output)
+
+
+def write_ranking(
+    subjects: Trials | Sequence[Tally], metric: str, analysing: Analysing, output: Output
+) -> None:
+    """Rank and write, for this command and for `compare` of more than two."""
+    from passhat.analysis.rank import rank as rank_systems
+    from passhat.stats.estimate import Unavailable
+
+    answer = rank_systems(
+        subjects,
+        metric=metric,
+        confidence=analysing.confidence,
+        errors=analysing.errors,
+        seed=analysing.seed,
+    )
+    if isinstance(answer, Unavailable):
+        raise InputError(answer.reason)
+    output.write(answer, FORMATS)

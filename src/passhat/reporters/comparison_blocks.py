@@ -1,0 +1,207 @@
+"""A comparison of two systems in blocks."""
+
+from __future__ import annotations
+
+from passhat.analysis.comparison import Comparison, Difference, TaskDifference
+from passhat.reporters.blocks import (
+    Bar,
+    Block,
+    Headline,
+    Paragraph,
+    Steps,
+    Table,
+    blocks_markdown,
+    blocks_text,
+)
+from passhat.reporters.ink import Ink
+from passhat.reporters.numbers import plural, points, span
+from passhat.reporters.wording import short
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Interval, Scope, Unavailable
+from passhat.stats.paired import PairedDifference
+
+MOST_TASKS = 10
+
+
+def render_comparison(comparison: Comparison, ink: Ink | None = None) -> str:
+    """The comparison as text for a terminal."""
+    return blocks_text(comparison_blocks(comparison), ink)
+
+
+def render_comparison_markdown(comparison: Comparison) -> str:
+    """The comparison as Markdown."""
+    return blocks_markdown(comparison_blocks(comparison))
+
+
+def comparison_blocks(comparison: Comparison) -> list[Block]:
+    """The verdict, the differences in both scopes, the tasks that differ, what would settle it."""
+    blocks: list[Block] = [Headline(verdict(comparison)), _difference_table(comparison)]
+    blocks += [Paragraph("Shown", _shown(comparison))]
+    blocks += [Paragraph("Tasks", _tasks_sentence(comparison))]
+    if rows := _notable(comparison):
+        blocks.append(_task_table(comparison, rows))
+    for owner, names in (
+        (comparison.first, comparison.only_first),
+        (comparison.second, comparison.only_second),
+    ):
+        if names:
+            blocks.append(Paragraph("Left out", _unshared(owner, names)))
+    blocks += [Paragraph("Note", f"{note}.") for note in comparison.notes]
+    if steps := _steps(comparison):
+        blocks.append(Steps("Next", tuple(steps)))
+    return blocks
+
+
+def verdict(comparison: Comparison) -> str:
+    """Which of the two is better, in one sentence."""
+    first, second = short(comparison.first), short(comparison.second)
+    here = comparison.headline.this_suite
+    there = comparison.headline.tasks_like_these
+    answer = comparison.headline.answer(THIS_SUITE) or comparison.headline.answer(TASKS_LIKE_THESE)
+    number = there if isinstance(here, Unavailable) else here
+    if isinstance(number, Unavailable):
+        return f"Nothing can be said about {first} against {second}: {number.reason}."
+    size = f"{points(abs(number.value), digits=1)} points"
+    bounds = span(number.interval)
+    if answer == "undecided":
+        ahead = first if number.value > 0 else second
+        lead = (
+            f"{ahead} is {size} ahead, which noise explains" if number.value else "They are level"
+        )
+        return f"{first} and {second} cannot be told apart yet: {lead} {bounds}."
+    if answer == "equivalent":
+        margin = points(comparison.margin or 0.0)
+        return f"{first} and {second} are equivalent to within {margin} points {bounds}."
+    winner, loser = (first, second) if answer == "better" else (second, first)
+    other = comparison.headline.answer(TASKS_LIKE_THESE)
+    limit = "" if other == answer else ", though not shown for other tasks like these"
+    return f"{winner} is better than {loser} on this suite by {size} {bounds}{limit}."
+
+
+def _difference_table(comparison: Comparison) -> Table:
+    found = list(comparison.differences.values())
+    if _same(found):
+        found = [one for one in found if one.name != "mean_score"]
+    reach = max([0.05, *(abs(end) for one in found for end in _ends(one))])
+    return Table(
+        header=("in %", "first", "second", "diff.", "this suite", "tasks like these", ""),
+        rows=tuple(_difference_row(one) for one in found),
+        left=(0, 4, 5),
+        scale=(-reach, reach),
+        ends=(f"-{100 * reach:.0f}", f"+{100 * reach:.0f}"),
+    )
+
+
+def _difference_row(one: Difference) -> tuple[str | Bar, ...]:
+    here, there = _interval(one.this_suite), _interval(one.tasks_like_these)
+    return (
+        one.name.replace("_", " "),
+        "-" if one.first is None else points(one.first, digits=1),
+        "-" if one.second is None else points(one.second, digits=1),
+        "-" if one.value is None else f"{100 * one.value:+.1f}",
+        span(here) or "-",
+        span(there) or "-",
+        Bar(value=one.value, inner=here, outer=there),
+    )
+
+
+def _shown(comparison: Comparison) -> str:
+    """What each scope decides, metric by metric."""
+    parts = []
+    for scope in (THIS_SUITE, TASKS_LIKE_THESE):
+        answers: dict[str, list[str]] = {}
+        for one in comparison.differences.values():
+            answer = one.answer(scope, comparison.margin)
+            if answer is not None:
+                answers.setdefault(answer, []).append(one.name.replace("_", " "))
+        told = [f"{answer} at {', '.join(names)}" for answer, names in answers.items()]
+        parts.append(f"{scope}: {'; '.join(told) if told else 'nothing can be said'}")
+    return f"{short(comparison.first)} on {'. For '.join(parts)}."
+
+
+def _same(found: list[Difference]) -> bool:
+    values = {one.name: (one.first, one.second) for one in found}
+    return values["mean_score"] == values.get("pass^1")
+
+
+def _interval(number: object) -> Interval | None:
+    return getattr(number, "interval", None)
+
+
+def _ends(one: Difference) -> list[float]:
+    bounds = [_interval(one.this_suite), _interval(one.tasks_like_these)]
+    return [end for interval in bounds if interval for end in (interval.low, interval.high)]
+
+
+def _tasks_sentence(comparison: Comparison) -> str:
+    tasks = comparison.tasks
+    better = sum(task.answer == "better" for task in tasks)
+    worse = sum(task.answer == "worse" for task in tasks)
+    gained = sum(task.flip == "gained" for task in tasks)
+    lost = sum(task.flip == "lost" for task in tasks)
+    text = (
+        f"Of {plural(len(tasks), 'shared task')}, {short(comparison.first)} is shown better on "
+        f"{better} and worse on {worse}"
+    )
+    blind = sum(task.answer == "unevaluable" for task in tasks)
+    if blind == len(tasks):
+        text += f" (too few runs to test any: {comparison.runs_to_test} of each are needed)"
+    return f"{text}; it turns {gained} from mostly failing to mostly passing, and {lost} back."
+
+
+def _notable(comparison: Comparison) -> list[TaskDifference]:
+    told = [task for task in comparison.tasks if task.flip or task.answer in ("better", "worse")]
+    return sorted(told, key=lambda task: (task.p_holm, -abs(task.difference), task.name))
+
+
+def _task_table(comparison: Comparison, rows: list[TaskDifference]) -> Table:
+    return Table(
+        header=("task", "first", "second", "difference", "", "p (Holm)", "p (screening)", "shown"),
+        rows=tuple(
+            (
+                task.name,
+                f"{task.first[0]}/{task.first[1]}",
+                f"{task.second[0]}/{task.second[1]}",
+                f"{100 * task.difference:+.0f}",
+                span(task.interval, digits=0),
+                f"{task.p_holm:.3f}",
+                f"{task.p_screening:.3f}",
+                task.answer if task.answer in ("better", "worse") else "no",
+            )
+            for task in rows[:MOST_TASKS]
+        ),
+        left=(0, 4, 7),
+    )
+
+
+def _unshared(owner: str, names: tuple[str, ...]) -> str:
+    shown = ", ".join(short(name) for name in names[:5])
+    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    return f"Only {short(owner)} ran {plural(len(names), 'task')}, left out: {shown}{more}."
+
+
+def _steps(comparison: Comparison) -> list[str]:
+    steps = [
+        text
+        for scope in (THIS_SUITE, TASKS_LIKE_THESE)
+        if (text := _needed(comparison.headline, scope)) is not None
+    ]
+    hidden = len(_notable(comparison)) - MOST_TASKS
+    if hidden > 0:
+        steps.append(f"{hidden} more tasks flipped or differ: --json lists every task.")
+    return steps
+
+
+def _needed(difference: Difference, scope: Scope) -> str | None:
+    number = difference.this_suite if scope == THIS_SUITE else difference.tasks_like_these
+    if not isinstance(number, PairedDifference) or number.answer != "undecided":
+        return None
+    if number.needed is None:
+        return f"For {scope}, state a margin: --margin 0.05 lets it end in 'equivalent'."
+    ways = []
+    if number.needed.more_runs is not None:
+        ways.append(f"{plural(number.needed.more_runs, 'more run')} in all")
+    if number.needed.more_tasks is not None:
+        ways.append(plural(number.needed.more_tasks, "more task"))
+    if not ways:
+        return f"For {scope}, no number of runs on these tasks would settle it."
+    return f"For {scope}, about {' or '.join(ways)} would settle it, if the difference holds."

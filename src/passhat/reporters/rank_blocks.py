@@ -1,0 +1,106 @@
+"""A ranking in blocks."""
+
+from __future__ import annotations
+
+from passhat.analysis.rank import RankReport
+from passhat.reporters.blocks import (
+    Bar,
+    Block,
+    Headline,
+    Paragraph,
+    Steps,
+    Table,
+    blocks_markdown,
+    blocks_text,
+)
+from passhat.reporters.ink import Ink
+from passhat.reporters.numbers import interval_of, plural, points, span
+from passhat.reporters.wording import short
+
+MOST_NAMES = 4
+
+
+def render_ranking(report: RankReport, ink: Ink | None = None) -> str:
+    """The ranking as text for a terminal."""
+    return blocks_text(rank_blocks(report), ink)
+
+
+def render_ranking_markdown(report: RankReport) -> str:
+    """The ranking as Markdown."""
+    return blocks_markdown(rank_blocks(report))
+
+
+def rank_blocks(report: RankReport) -> list[Block]:
+    """Who leads, the table, the ties."""
+    blocks: list[Block] = [Headline(verdict(report)), _table(report)]
+    blocks += [Paragraph("Tied", _band(band)) for band in report.tie_bands if len(band) > 1]
+    if report.unshared:
+        shown = ", ".join(short(name) for name in report.unshared[:5])
+        more = f" and {len(report.unshared) - 5:,} more" if len(report.unshared) > 5 else ""
+        text = f"{plural(len(report.unshared), 'task')} not run by all: {shown}{more}."
+        blocks.append(Paragraph("Left out", text))
+    level = points(report.confidence)
+    blocks.append(
+        Paragraph(
+            "How",
+            f"The ranks and ties are all true at once with {level} % confidence "
+            f"({report.method}, {plural(report.tasks, 'shared task')}).",
+        )
+    )
+    close = _closest(report)
+    blocks.append(Steps("Next", (f"Look at two of them: passhat compare RESULTS {close}",)))
+    return blocks
+
+
+def verdict(report: RankReport) -> str:
+    """Who is ahead, in one sentence."""
+    best = report.systems[0]
+    name = report.metric.replace("_", " ")
+    first = [system for system in report.systems if system.ranks[0] == 1]
+    value = f"{points(best.value, digits=1)} %"
+    if len(first) == 1:
+        return f"{short(best.name)} leads alone, with a {name} of {value}."
+    rivals = _names([system.name for system in first[1:]])
+    return f"{short(best.name)} has the highest {name} ({value}), but {rivals} may be as good."
+
+
+def _table(report: RankReport) -> Table:
+    return Table(
+        header=("system", "in %", "this suite", "tasks like these", "true rank", ""),
+        rows=tuple(
+            (
+                short(system.name),
+                points(system.value, digits=1),
+                span(interval_of(system.metric.this_suite)),
+                span(interval_of(system.metric.tasks_like_these)),
+                _ranks(system.ranks),
+                Bar(
+                    value=system.value,
+                    inner=interval_of(system.metric.this_suite),
+                    outer=interval_of(system.metric.tasks_like_these),
+                ),
+            )
+            for system in report.systems
+        ),
+        left=(0, 2, 3),
+    )
+
+
+def _ranks(ranks: tuple[int, int]) -> str:
+    return str(ranks[0]) if ranks[0] == ranks[1] else f"{ranks[0]} to {ranks[1]}"
+
+
+def _band(names: tuple[str, ...]) -> str:
+    return f"{_names(list(names))} cannot be told apart."
+
+
+def _names(names: list[str]) -> str:
+    shown = [short(name) for name in names[:MOST_NAMES]]
+    if len(names) > MOST_NAMES:
+        return ", ".join(shown) + f" and {len(names) - MOST_NAMES} more"
+    return shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + f" and {shown[-1]}"
+
+
+def _closest(report: RankReport) -> str:
+    """The two at the top, as options."""
+    return " ".join(f"--only '{short(system.name)}'" for system in report.systems[:2])

@@ -1,0 +1,64 @@
+"""Several systems, levels or tags in one table, a row each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from passhat.analysis.report import Metric, SystemReport
+from passhat.reporters.blocks import Bar, Cell, Table
+from passhat.reporters.numbers import interval_of, percent, points, span
+from passhat.reporters.wording import common_design, headline_k
+from passhat.stats.estimate import Estimate
+
+
+def systems_table(systems: Mapping[str, SystemReport], title: str) -> Table:
+    """pass^1 and the headline pass^k of each; what errors do to it, where there are any.
+
+    Tasks and runs have columns only where they differ.
+    """
+    k = common_k(systems)
+    errors = any(system.errors.count for system in systems.values())
+    differ = common_design(list(systems.values())) is None
+    header = [title, *dict.fromkeys(("pass^1", f"pass^{k}")), "this suite"]
+    header[1:1] = ["tasks", "runs"] if differ else []
+    if errors:
+        header += ["errors", "without" if _policy(systems) == "fail" else "with"]
+    rows = tuple(_row(name, system, k, differ, errors) for name, system in systems.items())
+    return Table(header=(*header, ""), rows=rows, left=(0, header.index("this suite")))
+
+
+def common_k(systems: Mapping[str, SystemReport]) -> int:
+    """The k that most of the systems lead with; the smaller one, where two are as common."""
+    counts = Counter(headline_k(system) for system in systems.values())
+    return min(counts, key=lambda k: (-counts[k], k))
+
+
+def _policy(systems: Mapping[str, SystemReport]) -> str:
+    return next(iter(systems.values())).errors.policy
+
+
+def _row(name: str, system: SystemReport, k: int, differ: bool, errors: bool) -> tuple[Cell, ...]:
+    streak = system.metrics.get(f"pass^{k}")
+    inner = interval_of(streak.this_suite) if streak else None
+    outer = interval_of(streak.tasks_like_these) if streak else None
+    cells: list[Cell] = [name]
+    if differ:
+        cells += [f"{system.design.tasks:,}", _runs(system)]
+    if k > 1:
+        cells.append(_points(system.metrics.get("pass^1")))
+    cells += [_points(streak), span(inner)]
+    if errors:
+        rate = system.errors.rate
+        share = percent(rate.value) if isinstance(rate, Estimate) else "-"
+        cells += [share, _points(system.errors.otherwise.get(f"pass^{k}", streak))]
+    return (*cells, Bar(value=streak.value if streak else None, inner=inner, outer=outer))
+
+
+def _runs(system: SystemReport) -> str:
+    shape = system.design
+    return str(shape.most_runs) if shape.equal_runs else f"{shape.fewest_runs}-{shape.most_runs}"
+
+
+def _points(metric: Metric | None) -> str:
+    return "-" if metric is None or metric.value is None else points(metric.value, digits=1)
