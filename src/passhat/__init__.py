@@ -1,5 +1,118 @@
-"""passhat: can you depend on your AI agent every time?"""
+"""passhat: can you depend on your AI agent every time?
+
+The public names load what they need when they are first used; `import passhat` loads nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from passhat._version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from passhat.analysis.comparison import Comparison, compare
+    from passhat.analysis.determinism import determinism_check, seed_agreement
+    from passhat.analysis.measure import measure
+    from passhat.analysis.planning import Plan, Spending, plan
+    from passhat.analysis.profile import Profile, profile
+    from passhat.analysis.rank import RankReport, rank
+    from passhat.analysis.report import Report, SystemReport
+    from passhat.analysis.simulate import World, simulate
+    from passhat.analysis.targets import targets
+    from passhat.errors import ArgumentError, InputError, PasshatError, ReadError, RunError
+    from passhat.ingest import ColumnMap, read_tallies, read_trials
+    from passhat.records import Outcome, Tally, Trial, Trials
+    from passhat.reporters.ink import Ink
+    from passhat.reporters.json_report import render_json
+    from passhat.reporters.markdown import render_markdown
+    from passhat.reporters.terminal import render_terminal
+    from passhat.stats.estimate import Estimate, Interval, Unavailable
+    from passhat.stats.passk import pass_at_k, pass_hat_k
+    from passhat.stats.proportions import proportion_interval
+    from passhat.stats.score_mean import score_estimate
+    from passhat.stats.suite_mean import suite_estimate
+
+__all__ = [
+    "ArgumentError",
+    "ColumnMap",
+    "Comparison",
+    "Estimate",
+    "Ink",
+    "InputError",
+    "Interval",
+    "Outcome",
+    "PasshatError",
+    "Plan",
+    "Profile",
+    "RankReport",
+    "ReadError",
+    "Report",
+    "RunError",
+    "Spending",
+    "SystemReport",
+    "Tally",
+    "Trial",
+    "Trials",
+    "Unavailable",
+    "World",
+    "__version__",
+    "compare",
+    "determinism_check",
+    "measure",
+    "pass_at_k",
+    "pass_hat_k",
+    "plan",
+    "profile",
+    "proportion_interval",
+    "rank",
+    "read_tallies",
+    "read_trials",
+    "render_json",
+    "render_markdown",
+    "render_terminal",
+    "score_estimate",
+    "seed_agreement",
+    "simulate",
+    "suite_estimate",
+    "targets",
+]
+
+_HOMES = {
+    "passhat.analysis.comparison": "Comparison compare",
+    "passhat.analysis.determinism": "determinism_check seed_agreement",
+    "passhat.analysis.measure": "measure",
+    "passhat.analysis.planning": "Plan Spending plan",
+    "passhat.analysis.profile": "Profile profile",
+    "passhat.analysis.rank": "RankReport rank",
+    "passhat.analysis.report": "Report SystemReport",
+    "passhat.analysis.simulate": "World simulate",
+    "passhat.analysis.targets": "targets",
+    "passhat.errors": "ArgumentError InputError PasshatError ReadError RunError",
+    "passhat.ingest": "ColumnMap read_tallies read_trials",
+    "passhat.records": "Outcome Tally Trial Trials",
+    "passhat.reporters.ink": "Ink",
+    "passhat.reporters.json_report": "render_json",
+    "passhat.reporters.markdown": "render_markdown",
+    "passhat.reporters.terminal": "render_terminal",
+    "passhat.stats.estimate": "Estimate Interval Unavailable",
+    "passhat.stats.passk": "pass_at_k pass_hat_k",
+    "passhat.stats.proportions": "proportion_interval",
+    "passhat.stats.score_mean": "score_estimate",
+    "passhat.stats.suite_mean": "suite_estimate",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported when first asked for (PEP 562)."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'passhat' has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

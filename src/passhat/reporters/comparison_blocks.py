@@ -14,7 +14,7 @@ from passhat.reporters.blocks import (
     blocks_text,
 )
 from passhat.reporters.ink import Ink
-from passhat.reporters.numbers import plural, points, span
+from passhat.reporters.numbers import plural, points, signed_span
 from passhat.reporters.wording import short
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Interval, Scope, Unavailable
 from passhat.stats.paired import PairedDifference
@@ -38,7 +38,7 @@ def comparison_blocks(comparison: Comparison) -> list[Block]:
     blocks += [Paragraph("Shown", _shown(comparison))]
     blocks += [Paragraph("Tasks", _tasks_sentence(comparison))]
     if rows := _notable(comparison):
-        blocks.append(_task_table(comparison, rows))
+        blocks.append(_task_table(rows))
     for owner, names in (
         (comparison.first, comparison.only_first),
         (comparison.second, comparison.only_second),
@@ -61,7 +61,7 @@ def verdict(comparison: Comparison) -> str:
     if isinstance(number, Unavailable):
         return f"Nothing can be said about {first} against {second}: {number.reason}."
     size = f"{points(abs(number.value), digits=1)} points"
-    bounds = span(number.interval)
+    bounds = signed_span(number.interval)
     if answer == "undecided":
         ahead = first if number.value > 0 else second
         lead = (
@@ -98,8 +98,8 @@ def _difference_row(one: Difference) -> tuple[str | Bar, ...]:
         "-" if one.first is None else points(one.first, digits=1),
         "-" if one.second is None else points(one.second, digits=1),
         "-" if one.value is None else f"{100 * one.value:+.1f}",
-        span(here) or "-",
-        span(there) or "-",
+        signed_span(here) or "-",
+        signed_span(there) or "-",
         Bar(value=one.value, inner=here, outer=there),
     )
 
@@ -153,23 +153,22 @@ def _notable(comparison: Comparison) -> list[TaskDifference]:
     return sorted(told, key=lambda task: (task.p_holm, -abs(task.difference), task.name))
 
 
-def _task_table(comparison: Comparison, rows: list[TaskDifference]) -> Table:
+def _task_table(rows: list[TaskDifference]) -> Table:
     return Table(
-        header=("task", "first", "second", "difference", "", "p (Holm)", "p (screening)", "shown"),
+        header=("task", "first", "second", "difference", "", "p (Holm)", "p (BH)"),
         rows=tuple(
             (
                 task.name,
                 f"{task.first[0]}/{task.first[1]}",
                 f"{task.second[0]}/{task.second[1]}",
                 f"{100 * task.difference:+.0f}",
-                span(task.interval, digits=0),
+                signed_span(task.interval, digits=0),
                 f"{task.p_holm:.3f}",
                 f"{task.p_screening:.3f}",
-                task.answer if task.answer in ("better", "worse") else "no",
             )
             for task in rows[:MOST_TASKS]
         ),
-        left=(0, 4, 7),
+        left=(0, 4),
     )
 
 

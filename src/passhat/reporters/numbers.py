@@ -54,6 +54,17 @@ def span(interval: Interval | None, *, digits: int = 1) -> str:
     return f"[{points(interval.low, digits=digits)}, {points(interval.high, digits=digits)}]"
 
 
+def signed_span(interval: Interval | None, *, digits: int = 1) -> str:
+    """An interval of a difference in a column of points.
+
+    >>> signed_span(Interval(-0.004, 0.123))
+    '[-0.4, +12.3]'
+    """
+    if interval is None:
+        return ""
+    return f"[{100 * interval.low:+.{digits}f}, {100 * interval.high:+.{digits}f}]"
+
+
 def amount(value: float) -> str:
     """A quantity to three figures, thousands grouped.
 

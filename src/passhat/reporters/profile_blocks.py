@@ -38,17 +38,21 @@ def profile_blocks(profile: Profile) -> list[Block]:
             "share of the field that the agent, the point, is above, with its interval.",
         )
     )
+    lacking: dict[tuple[str, ...], list[str]] = {}
     for norm in profile.norms:
         if norm.missing:
-            names = ", ".join(short(name) for name in norm.missing[:4])
-            more = f" and {len(norm.missing) - 4} more" if len(norm.missing) > 4 else ""
-            blocks.append(Paragraph("Missing", f"{norm.name}: {names}{more} cannot give it."))
+            lacking.setdefault(norm.missing, []).append(norm.name)
+    for agents, names in lacking.items():
+        shown = ", ".join(short(agent) for agent in agents[:4])
+        more = f" and {len(agents) - 4} more" if len(agents) > 4 else ""
+        blocks.append(Paragraph("Missing", f"{shown}{more} cannot give {', '.join(names)}."))
     return blocks + [Paragraph("Note", f"{note}.") for note in profile.notes]
 
 
 def verdict(profile: Profile) -> str:
     """Where the agent stands, in one sentence."""
-    known = [norm for norm in profile.norms if norm.name.startswith("pass^") and norm.percentile]
+    known = [norm for norm in profile.norms if norm.percentile and "/" not in norm.name]
+    known = [norm for norm in known if norm.name.startswith("pass^")]
     name, field = short(profile.system), plural(len(profile.agents), "reference agent")
     if not known:
         return f"{name} cannot be placed among {field}."

@@ -1,0 +1,26 @@
+"""`passhat demo`: what passhat says, with no key and no file."""
+
+from __future__ import annotations
+
+import click
+
+from passhat.cli.options import confidence_option, output_options
+from passhat.cli.output import Output
+
+FORMATS = {
+    "text": "passhat.reporters.demo_blocks:render_demo",
+    "json": "passhat.reporters.demo_blocks:render_demo_json",
+    "markdown": "passhat.reporters.demo_blocks:render_demo_markdown",
+}
+
+
+@click.command()
+@confidence_option()
+@click.option("--seed", type=click.IntRange(min=0), help="Of the made-up agents.")
+@output_options
+def demo(confidence: float, seed: int | None, output: Output) -> None:
+    """See what passhat says about two made-up agents: no key, no network, no file."""
+    from passhat.analysis.demonstration import SEED, demonstrate
+
+    answer = demonstrate(seed=SEED if seed is None else seed, confidence=confidence)
+    output.write(answer, FORMATS)
