@@ -28,9 +28,9 @@ def test_steady_scores_settle_sooner_than_passes_and_failures_of_the_same_mean()
         return float(rng.random() < 0.75)
 
     score = {"tasks": 10, "mu0": 0.70, "mu1": 0.75, "max_runs": 5000}
-    steady_runs, steady_passed = mean_runs(lambda s: ScoreGate(**score, seed=s), steady, 8)
-    coin_runs, _ = mean_runs(lambda s: ScoreGate(**score, seed=s), coins, 8)
-    suite_runs, _ = mean_runs(lambda s: SuiteGate(**score, seed=s), steady, 8)
+    steady_runs, steady_passed = mean_runs(lambda s: ScoreGate(**score, seed=s), steady, 5)
+    coin_runs, _ = mean_runs(lambda s: ScoreGate(**score, seed=s), coins, 5)
+    suite_runs, _ = mean_runs(lambda s: SuiteGate(**score, seed=s), steady, 5)
     assert steady_passed == 1
     assert steady_runs < coin_runs / 3
     assert steady_runs < suite_runs / 3

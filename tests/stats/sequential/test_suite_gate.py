@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from passhat.errors import ArgumentError
@@ -30,28 +30,36 @@ def open_gate(kind, **options):
 def same(one, other):
     """Whether two states are equal to the last bit."""
     arrays = [
-        np.array_equal(getattr(one.wealth, name), getattr(other.wealth, name))
-        for name in one.wealth.__slots__
+        np.array_equal(getattr(getattr(one, part), name), getattr(getattr(other, part), name))
+        for part in ("wealth", "seen")
+        for name in getattr(one, part).__slots__
     ]
-    return all(arrays) and (one.draws, one.seen, one.runs, one.verdict) == (
+    return all(arrays) and (one.draws, one.runs, one.verdict) == (
         other.draws,
-        other.seen,
         other.runs,
         other.verdict,
     )
 
 
 @settings(deadline=None)
-@given(gate_kinds, st.integers(1, 30), st.one_of(outcome_lists, score_lists), st.data())
+@given(
+    gate_kinds,
+    st.integers(1, 30),
+    st.tuples(st.floats(1e-4, 0.9999), st.floats(1e-4, 0.9999)).map(sorted),
+    st.one_of(outcome_lists, score_lists),
+    st.data(),
+)
 def test_every_bet_is_fair_or_worse_under_its_hypothesis_in_every_reachable_state(
-    kind, tasks, outcomes, data
+    kind, tasks, means, outcomes, data
 ):
-    wealth = open_gate(kind, tasks=tasks).replay(outcomes).wealth
+    mu0, mu1 = means
+    assume(mu1 - mu0 > 1e-4)
+    wealth = open_gate(kind, tasks=tasks, mu0=mu0, mu1=mu1).replay(outcomes).wealth
     rates = np.array(data.draw(st.lists(st.floats(0, 1), min_size=tasks, max_size=tasks)))
-    for side, null in ((0, 0.7), (1, 0.2)):
+    for side, null in ((0, mu0), (1, 1 - mu1)):
         at_null = rates * min(1.0, null / max(rates.mean(), 1e-9))
         expected_factor = 1 + wealth.stake[side] * (at_null - wealth.centres[side]).mean()
-        assert expected_factor <= 1 + 1e-12
+        assert expected_factor <= 1 + 1e-9
         assert wealth.stake[side] >= 0
         for x in (0.0, 1.0):
             assert (1 + wealth.stake[side] * (x - wealth.centres[side])).min() > 0
@@ -155,10 +163,10 @@ def test_tasks_are_drawn_uniformly_and_alike_on_every_machine():
 
 
 @pytest.mark.parametrize("icc", [0.0, 0.7])
-def test_the_gate_keeps_its_errors_and_stops_early(icc):
+def test_the_gate_keeps_its_errors_and_its_interval_and_stops_early(icc):
     rng, repetitions = np.random.default_rng(4), 60
     for mean, wrong in ((0.6, "PASS"), (0.8, "FAIL")):
-        errors = runs = 0
+        errors = missed = runs = 0
         for seed in range(repetitions):
             a = (1 / icc - 1) * mean if icc else None
             p = np.full(10, mean) if a is None else rng.beta(a, a * (1 - mean) / mean, 10)
@@ -170,8 +178,9 @@ def test_the_gate_keeps_its_errors_and_stops_early(icc):
                 state, (ticket,) = gate.next_tasks(state, 1)
                 state = gate.observe(state, ticket, float(rng.random() < p[next(draws)]))
             errors += state.verdict == wrong
+            missed += mean not in gate.result(state, confidence=0.9).interval
             runs += state.runs
-        assert errors <= repetitions * 0.1 + 3 * (repetitions * 0.1 * 0.9) ** 0.5
+        assert max(errors, missed) <= repetitions * 0.1 + 3 * (repetitions * 0.1 * 0.9) ** 0.5
         assert runs / repetitions < fixed_design(0.6, 0.8, 0.1, 0.1).runs
 
 

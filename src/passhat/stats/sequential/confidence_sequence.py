@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import log, log1p, sqrt
 from typing import Self
 
+import numpy as np
 from scipy.special import betaln, xlog1py, xlogy
 
 from passhat.errors import ArgumentError
-from passhat.stats.arguments import confidence_level
+from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.estimate import Interval
 
+Ends = tuple[float, float]
+
 _BISECTIONS = 60
-_LARGEST_WEIGHT = 0.5
-# The weights are best at 95 %; the interval holds at any confidence.
-_TUNED_FOR = log(2 / 0.05)
+# Each mean of this grid is bet against; the interval ends on it, rounded outwards.
+_MEANS = np.linspace(0.0, 1.0, 401)
+_LARGEST_LOSS = 0.75
+_MOST = 99.0
+# The stakes are best at 95 %; the interval holds at any confidence.
+_TUNED_FOR = 2 * log(2 / 0.05)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BernsteinSequence:
-    """A running mean of scores in [0, 1] whose interval narrows with their variance.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BettingSequence:
+    """A running mean of scores in [0, 1] whose interval narrows with what they vary within tasks.
 
-    The predictable plug-in empirical Bernstein sequence of Waudby-Smith & Ramdas (2024, theorem 2).
+    Bets against every mean of a grid from above and from below, with stakes for the variance seen
+    (Waudby-Smith & Ramdas 2024, section 4.2). A score is bet on after subtracting the `offset` of
+    its task, known beforehand and 0 on average over the tasks, so that hard and easy tasks do not
+    widen the interval.
 
-    >>> sequence = BernsteinSequence()
-    >>> for x in [0.75, 0.8, 0.85, 0.8] * 50:
+    >>> sequence = BettingSequence()
+    >>> for x in [0.75, 0.8, 0.85, 0.8] * 25:
     ...     sequence = sequence.after(x)
     >>> sequence.interval(confidence=0.95)
     Interval(low=0.7..., high=0.8...)
@@ -35,33 +44,37 @@ class BernsteinSequence:
     runs: int = 0
     total: float = 0.0
     squares: float = 0.0
-    weights: float = 0.0
-    weighted: float = 0.0
-    penalty: float = 0.0
+    log_above: Floats = field(default_factory=lambda: np.zeros(_MEANS.size), repr=False)
+    log_below: Floats = field(default_factory=lambda: np.zeros(_MEANS.size), repr=False)
 
-    def after(self, x: float) -> Self:
-        """One more score; its weight depends on earlier ones only."""
+    def after(self, x: float, *, offset: float = 0.0, offsets: Ends = (0.0, 0.0)) -> Self:
+        """One more score of a task with this offset; `offsets` are the lowest and the highest."""
         n = self.runs + 1
-        mean, variance = (0.5 + self.total) / n, (0.25 + self.squares) / n
-        weight = min(_LARGEST_WEIGHT, sqrt(2 * _TUNED_FOR / (variance * n * log1p(n))))
+        variance = (0.25 + self.squares) / n
+        stake = sqrt(_TUNED_FOR / (variance * n * log1p(n)))
+        gain = x - offset - _MEANS
+        # what a score of 0 on the easiest task, or of 1 on the hardest, could lose
+        above = _affordable(stake, _MEANS + offsets[1])
+        below = _affordable(stake, 1 - _MEANS - offsets[0])
         total = self.total + x
         return type(self)(
             runs=n,
             total=total,
-            squares=self.squares + (x - (0.5 + total) / (n + 1)) ** 2,
-            weights=self.weights + weight,
-            weighted=self.weighted + weight * x,
-            penalty=self.penalty + (x - mean) ** 2 * (-log1p(-weight) - weight),
+            squares=self.squares + (x - offset - (0.5 + total) / (n + 1)) ** 2,
+            log_above=self.log_above + np.log1p(above * gain),
+            log_below=self.log_below + np.log1p(-below * gain),
         )
 
     def interval(self, *, confidence: float) -> Interval:
-        """The means not yet refuted."""
-        if not self.runs:
-            return Interval(0.0, 1.0)
-        miss = 1 - confidence_level(confidence)
-        centre = self.weighted / self.weights
-        radius = (log(2 / miss) + self.penalty) / self.weights
-        return Interval(max(0.0, centre - radius), min(1.0, centre + radius))
+        """The means refuted neither from above nor from below."""
+        limit = log(2 / (1 - confidence_level(confidence)))
+        # the wealth against a mean falls as the mean grows (rises, from below): what is refuted
+        # lies at the ends
+        too_low = int((self.log_above >= limit).sum())
+        too_high = int((self.log_below >= limit).sum())
+        low = _MEANS[max(too_low - 1, 0)]
+        high = _MEANS[min(_MEANS.size - too_high, _MEANS.size - 1)]
+        return Interval(float(min(low, high)), float(max(low, high)))
 
 
 def confidence_sequence(runs: int, total: float, *, confidence: float = 0.95) -> Interval:
@@ -88,6 +101,11 @@ def confidence_sequence(runs: int, total: float, *, confidence: float = 0.95) ->
     low = _edge(refuted, outside=0.0, inside=centre)
     high = _edge(refuted, outside=1.0, inside=centre)
     return Interval(low, high)
+
+
+def _affordable(stake: float, worst: Floats) -> Floats:
+    """The stake, lowered where the worst score would lose too much of the wealth."""
+    return np.asarray(np.minimum(stake, _LARGEST_LOSS / np.maximum(worst, _LARGEST_LOSS / _MOST)))
 
 
 def _edge(refuted: Callable[[float], bool], *, outside: float, inside: float) -> float:

@@ -27,7 +27,7 @@ class FixedDesign:
     wrong_fail: float
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=2048)
 def fixed_design(p0: float, p1: float, alpha: float = 0.05, beta: float = 0.05) -> FixedDesign:
     """The smallest number of runs whose exact binomial test keeps both error rates.
 

@@ -9,7 +9,7 @@ from math import log
 
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import whole_number
-from passhat.stats.sequential.confidence_sequence import BernsteinSequence
+from passhat.stats.sequential.confidence_sequence import BettingSequence
 from passhat.stats.sequential.draws import Draws, Outcomes, Ticket, by_index, drawn_task, indexed
 from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE
 from passhat.stats.sequential.score_wealth import ScoreWealth
@@ -26,7 +26,7 @@ class SuiteState:
 
     wealth: Wealth | ScoreWealth = field(repr=False)
     draws: Draws = field(default_factory=Draws)
-    seen: BernsteinSequence = field(default_factory=BernsteinSequence)
+    seen: BettingSequence = field(default_factory=BettingSequence)
     runs: int = 0
     verdict: GateVerdict | None = None
 
@@ -139,7 +139,9 @@ class RandomTaskGate(ABC):
     def _one_more(self, state: SuiteState, index: int, x: float) -> SuiteState:
         if state.verdict is not None:
             return state
-        wealth = state.wealth.after((drawn_task(self.seed, index, self.tasks),), x)
+        task = drawn_task(self.seed, index, self.tasks)
+        seen = _seen(state, task, x)
+        wealth = state.wealth.after((task,), x)
         verdict: GateVerdict | None = None
         if wealth.log[PASS_SIDE] >= -log(self.alpha):
             verdict = "PASS"
@@ -149,7 +151,7 @@ class RandomTaskGate(ABC):
             verdict = "UNDECIDED"
         elif (index + 1) % self.draws_per_bet == 0:
             wealth = wealth.with_new_bets()
-        return replace(state, wealth=wealth, seen=state.seen.after(x), verdict=verdict)
+        return replace(state, wealth=wealth, seen=seen, verdict=verdict)
 
     def _step(self, state: SuiteState, ticket: Ticket, x: float | None) -> Step:
         return Step(
@@ -161,3 +163,10 @@ class RandomTaskGate(ABC):
             pass_boundary=-log(self.alpha),
             fail_boundary=-log(self.beta),
         )
+
+
+def _seen(state: SuiteState, task: int, x: float) -> BettingSequence:
+    # how much easier than the mean each task is taken to be: known before the run, 0 on average
+    offsets = state.wealth.centres[PASS_SIDE] - state.wealth.null[PASS_SIDE]
+    ends = float(offsets.min()), float(offsets.max())
+    return state.seen.after(x, offset=float(offsets[task]), offsets=ends)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from passhat.stats.arguments import one_of, whole_number
 from passhat.stats.sequential.blocks import BLOCK_METRICS, BlockMetric
-from passhat.stats.sequential.confidence_sequence import confidence_sequence
 from passhat.stats.sequential.fixed_design import fixed_design, two_rates
 from passhat.stats.sequential.random_tasks import RandomTaskGate, SuiteState
 from passhat.stats.sequential.verdicts import GateResult, observed_score
@@ -67,7 +66,7 @@ class SuiteGate(RandomTaskGate):
             verdict=state.verdict,
             method="suite mean, projected bets on random tasks",
             value=seen.total / seen.runs if seen.runs else None,
-            interval=confidence_sequence(seen.runs, seen.total, confidence=confidence),
+            interval=seen.interval(confidence=confidence),
             confidence=confidence,
             runs=state.runs,
             fixed_runs=self.fixed_runs,

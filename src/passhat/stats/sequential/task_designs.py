@@ -31,7 +31,7 @@ def log_likelihood_ratio(runs: float, passes: float, p0: float, p1: float) -> fl
     return passes * log(p1 / p0) + (runs - passes) * log((1 - p1) / (1 - p0))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=2048)
 def ratio_boundaries(
     p0: float, p1: float, log_pass: float, log_fail: float, max_runs: int
 ) -> Boundaries:
@@ -43,14 +43,14 @@ def ratio_boundaries(
     return _boundaries(fail_at, pass_at)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=2048)
 def curtailed_boundaries(runs: int, passes_needed: int) -> Boundaries:
     """A fixed number of runs, ended as soon as arithmetic decides: the verdict is the same."""
     n = np.arange(1, runs + 1)
     return _boundaries(n - (runs - passes_needed) - 1, np.full(runs, passes_needed))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=2048)
 def mixture_boundaries(threshold: float, alpha: float, beta: float, max_runs: int) -> Boundaries:
     """One threshold and no indifference zone: one-sided mixtures at Ville's 1/alpha and 1/beta."""
     runs = np.arange(1, max_runs + 1)
@@ -59,7 +59,7 @@ def mixture_boundaries(threshold: float, alpha: float, beta: float, max_runs: in
     return _boundaries(keeps - 1, pass_at)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=2048)
 def truncated_boundaries(p0: float, p1: float, alpha: float, beta: float) -> Boundaries:
     """A ratio test that always decides, calibrated exactly: both errors within alpha and beta.
 
