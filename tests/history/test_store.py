@@ -3,6 +3,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -52,6 +53,21 @@ def test_trials_come_back_as_they_were_kept_and_in_order(trials):
         run = store.start_run("suite")
         store.add_trials(run, trials)
         assert list(store.trials(run)) == trials
+
+
+def test_counts_made_in_the_database_are_those_of_the_trials(history):
+    run = history.start_run("suite")
+    scored = [
+        Trial(system=f"s{i % 2}", task=f"t{i % 5}", trial=i, outcome=Outcome(i % 3), score=i / 40)
+        for i in range(40)
+    ]
+    history.add_trials(run, scored)
+    trials = history.trials(run)
+    for tally in history.tallies(run):
+        expected = trials.tally(tally.system)
+        assert tally.tasks == expected.tasks
+        for name in ("passed", "failed", "errored", "score_total", "score_squares"):
+            assert np.allclose(getattr(tally, name), getattr(expected, name))
 
 
 def test_a_trial_is_kept_once_and_a_second_try_changes_nothing(history):

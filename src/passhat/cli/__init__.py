@@ -20,6 +20,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "profile": ("passhat.cli.profile:profile", "Where does the agent stand among others?"),
     "simulate": ("passhat.cli.simulate:simulate", "Write seeded trials of made-up agents."),
     "convert": ("passhat.cli.convert:convert", "Rewrite any result file as JSONL, CSV or Parquet."),
+    "history": ("passhat.cli.history:history", "Every run that was kept."),
+    "trend": ("passhat.cli.trend:trend", "How did reliability move over history?"),
     "demo": ("passhat.cli.demo:demo", "See what passhat says, with no key and no file."),
 }
 

@@ -43,7 +43,7 @@ def compare(
     analysing: Analysing,
     output: Output,
 ) -> None:
-    r"""Is one agent better than another, on the same tasks?
+    """Is one agent better than another, on the same tasks?
 
     RESULTS are either two files of one agent each, or files that hold two agents between them.
     More than two agents are ranked.

@@ -24,6 +24,7 @@ ENDINGS = {
     ".html": "html",
     ".htm": "html",
     ".xml": "junit",
+    ".svg": "svg",
 }
 
 Formats = Mapping[str, str]

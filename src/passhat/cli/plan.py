@@ -64,7 +64,7 @@ def plan(
     analysing: Analysing,
     output: Output,
 ) -> None:
-    r"""How many runs and tasks does an answer need?
+    """How many runs and tasks does an answer need?
 
     Without RESULTS, from guesses; with them, from the spread that was observed.
 

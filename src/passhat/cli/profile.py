@@ -39,7 +39,7 @@ def profile(
     analysing: Analysing,
     output: Output,
 ) -> None:
-    r"""Where does the agent stand among others?
+    """Where does the agent stand among others?
 
     RESULTS hold the agent, REFERENCE the field; any file that `report` reads will do for either.
 

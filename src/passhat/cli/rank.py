@@ -40,7 +40,7 @@ def rank(
     analysing: Analysing,
     output: Output,
 ) -> None:
-    r"""Which of several agents are ahead, and which cannot be told apart?
+    """Which of several agents are ahead, and which cannot be told apart?
 
     RESULTS hold two agents or more. All ranks and ties are true at once, with the confidence.
 

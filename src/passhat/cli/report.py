@@ -47,7 +47,7 @@ def report(
     analysing: Analysing,
     output: Output,
 ) -> None:
-    r"""How reliable is the agent in these results?
+    """How reliable is the agent in these results?
 
     RESULTS are files, folders or globs that any supported tool wrote, or - for standard input.
 

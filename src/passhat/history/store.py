@@ -13,10 +13,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+
 from passhat.errors import HistoryError
 from passhat.history.checkout import Checkout
 from passhat.history.schema import migrate
-from passhat.records import FEATURES, Source, Trial, Trials
+from passhat.records import FEATURES, Source, Tally, Trial, Trials
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -253,6 +255,20 @@ class History:
         ).fetchall()
         return _trials_table(rows, run)
 
+    def tallies(self, run: Run) -> list[Tally]:
+        """Counts per task of each system of a run, made inside the database; no features."""
+        rows = self.connection.execute(
+            """
+            SELECT s.text, t.text, sum(x.outcome = 1), sum(x.outcome = 0), sum(x.outcome = 2),
+              coalesce(sum(x.score), 0.0), coalesce(sum(x.score * x.score), 0.0)
+            FROM trials x JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task
+            WHERE x.run = ? GROUP BY x.system, x.task ORDER BY min(x.sequence)
+            """,
+            (run.id,),
+        ).fetchall()
+        systems = dict.fromkeys(row[0] for row in rows)
+        return [_tally(system, [row[1:] for row in rows if row[0] == system]) for system in systems]
+
     def query(self, sql: str, *, limit: int = 1000) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Header and rows of a reading query; anything that would write is refused."""
         with closing(_connect(Path(self.name), read_only=True)) as connection:
@@ -348,6 +364,19 @@ def _trials_table(rows: list[tuple[Any, ...]], run: Run) -> Trials:
             columns[name] = tuple(tuple(t.split("\0")) if t else () for t in columns[name])
     source = Source(name=f"run {run.key}", format="passhat history", sha256="")
     return Trials.from_columns(columns, sources=run.sources or (source,))
+
+
+def _tally(system: str, rows: list[tuple[Any, ...]]) -> Tally:
+    tasks, passed, failed, errored, total, squares = zip(*rows, strict=True)
+    return Tally(
+        system=system,
+        tasks=tasks,
+        passed=np.array(passed, dtype=np.int64),
+        failed=np.array(failed, dtype=np.int64),
+        errored=np.array(errored, dtype=np.int64),
+        score_total=np.array(total, dtype=np.float64),
+        score_squares=np.array(squares, dtype=np.float64),
+    )
 
 
 def _run(row: dict[str, Any]) -> Run:

@@ -1,0 +1,190 @@
+"""`passhat history`: every run that was kept, and what can be done with one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from passhat.cli.options import Reading, reading_options
+from passhat.cli.output import ink_for
+
+if TYPE_CHECKING:
+    from passhat.history import History, Run
+
+
+@click.group(invoke_without_command=True)
+@click.option("--store", type=click.Path(path_type=Path), help="The store; .passhat/history.db.")
+@click.option("--sql", metavar="QUERY", help="Print the rows of a reading query, tab-separated.")
+@click.pass_context
+def history(ctx: click.Context, store: Path | None, sql: str | None) -> None:
+    """Every run that was kept.
+
+    RUN is a key (or its beginning), a tag, a commit, a branch (its newest run), or `latest`.
+
+    \b
+      passhat history
+      passhat history tag latest baseline
+      passhat history add results.csv --commit 1f2e3d4 --branch main
+      passhat history --sql "SELECT suite, count(*) FROM runs GROUP BY suite"
+    """
+    from passhat.history import DEFAULT_PATH
+
+    ctx.obj = store or DEFAULT_PATH
+    if sql is not None:
+        _print_query(ctx.obj, sql)
+    elif ctx.invoked_subcommand is None:
+        ctx.invoke(list_runs)
+
+
+@history.command("list")
+@click.option("--suite", help="Runs of this suite only.")
+@click.option("--branch", help="Runs of this branch only.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def list_runs(path: Path, suite: str | None, branch: str | None, limit: int, as_json: bool) -> None:
+    """List the newest runs."""
+    from passhat.reporters.run_list import render_json, render_terminal
+
+    with _open(path, read_only=True) as store:
+        runs = store.runs(suite=suite, branch=branch, limit=limit)
+    text = (
+        render_json(_rows(runs)) if as_json else render_terminal(_rows(runs), ink_for(sys.stdout))
+    )
+    click.echo(text, nl=False, color=True)
+
+
+@history.command()
+@click.argument("run")
+@click.pass_obj
+def show(path: Path, run: str) -> None:
+    """Report on one run."""
+    from passhat.analysis.measure import measure
+    from passhat.reporters.terminal import render_terminal
+
+    with _open(path, read_only=True) as store:
+        trials = store.trials(store.find_run(run))
+    click.echo(render_terminal(measure(trials), ink_for(sys.stdout)), nl=False, color=True)
+
+
+@history.command()
+@click.argument("run")
+@click.argument("name")
+@click.pass_obj
+def tag(path: Path, run: str, name: str) -> None:
+    """Name a run, for example as a baseline; a name moves when it is given again."""
+    with _open(path) as store:
+        found = store.find_run(run)
+        store.tag(found, name)
+    click.echo(f"{found.key} is now {name}", err=True)
+
+
+@history.command()
+@click.argument("run")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def delete(path: Path, run: str, yes: bool) -> None:
+    """Forget a run and everything that was its own."""
+    with _open(path) as store:
+        found = store.find_run(run)
+        if not yes:
+            click.confirm(f"Forget run {found.key} with {found.trials} trials?", abort=True)
+        store.delete(found)
+    click.echo(f"forgot {found.key}", err=True)
+
+
+@history.command()
+@click.argument("run")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.pass_obj
+def export(path: Path, run: str, file: Path) -> None:
+    """Write the trials of a run to a .jsonl, .csv or .parquet file."""
+    from passhat.ingest import write_trials
+
+    with _open(path, read_only=True) as store:
+        trials = store.trials(store.find_run(run))
+    write_trials(trials, file)
+    click.echo(f"wrote {file}", err=True)
+
+
+@history.command()
+@click.pass_obj
+def vacuum(path: Path) -> None:
+    """Give the space of deleted runs back."""
+    with _open(path) as store:
+        store.vacuum()
+
+
+@history.command()
+@reading_options()
+@click.option("--suite", default=None, help="The suite it belongs to; else the file's name.")
+@click.option("--commit", help="The commit it ran at.")
+@click.option("--branch", help="The branch it ran on.")
+@click.option("--started", help="When it ran (ISO 8601); else now.")
+@click.pass_obj
+def add(
+    path: Path,
+    reading: Reading,
+    suite: str | None,
+    commit: str | None,
+    branch: str | None,
+    started: str | None,
+) -> None:
+    """Keep the results in a log of any tool as a run."""
+    from passhat.history import Checkout, History
+
+    trials = reading.trials()
+    with History.open(path) as store:
+        run = store.start_run(
+            suite or Path(reading.paths[0]).stem,
+            checkout=Checkout(commit=commit, branch=branch),
+            sources=trials.sources,
+            started=started,
+        )
+        store.add_trials(run, trials)
+        store.finish_run(run)
+    click.echo(f"kept {len(trials)} trials as run {run.key} of {run.suite}", err=True)
+
+
+def _open(path: Path, *, read_only: bool = False) -> History:
+    """A store that is there; only `add` begins one."""
+    from passhat.history import History
+
+    if not read_only:
+        History.open(path, read_only=True).close()
+    return History.open(path, read_only=read_only)
+
+
+def _rows(runs: list[Run]) -> list[dict[str, object]]:
+    return [
+        {
+            "run": run.key,
+            "suite": run.suite,
+            "status": run.status,
+            "started": run.started,
+            "commit": run.checkout.commit,
+            "branch": run.checkout.branch,
+            "dirty": run.checkout.dirty,
+            "tags": list(run.tags),
+            "systems": run.systems,
+            "tasks": run.tasks,
+            "trials": run.trials,
+            "passed": run.passed,
+            "errored": run.errored,
+        }
+        for run in runs
+    ]
+
+
+def _print_query(path: Path, sql: str) -> None:
+    from passhat.reporters.safe_text import safe_text
+
+    with _open(path, read_only=True) as store:
+        header, rows = store.query(sql)
+    for row in [header, *rows]:
+        shown = [json.dumps(cell) if isinstance(cell, bytes) else str(cell) for cell in row]
+        click.echo("\t".join(safe_text(cell) for cell in shown))

@@ -1,0 +1,166 @@
+"""Trends over history, as text, Markdown, JSON and SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from passhat.analysis.trends import SystemTrend, TaskTurn, TrendPoint
+from passhat.reporters.ink import Ink
+from passhat.reporters.json_report import to_json
+from passhat.reporters.numbers import percent, points, span
+from passhat.reporters.safe_text import pad, safe_text, wrap
+from passhat.stats.divergence import Divergence
+from passhat.stats.trend import ChangePoint, Changes
+
+SCHEMA = "passhat.trend/1"
+
+
+def render_terminal(trends: Sequence[SystemTrend], ink: Ink | None = None) -> str:
+    """Each system: what changed in words, then the moments one by one, then the picture."""
+    ink = ink or Ink()
+    lines: list[str] = []
+    for trend in trends:
+        for sentence in sentences(trend):
+            lines += [ink.style(line, "bold") for line in wrap(sentence, ink.width)]
+        lines += ["", *_table(trend, ink), "", *trend.plot().text.split("\n")[1:], ""]
+    return ink.finish(lines)
+
+
+def render_markdown(trends: Sequence[SystemTrend]) -> str:
+    """The same as tables."""
+    lines: list[str] = []
+    for trend in trends:
+        head = " | ".join(f"{name} | this suite" for name in trend.metrics)
+        lines += [f"## {_cell(trend.name)}", "", *(f"- {s}" for s in sentences(trend)), ""]
+        lines += [
+            f"| run | tasks | runs | {head} |",
+            "|---|" + "---|" * (2 + 2 * len(trend.metrics)),
+        ]
+        for point in trend.points:
+            numbers = " | ".join(
+                f"{percent(e.value, digits=1)} | {span(e.interval)}" for e in point.metrics.values()
+            )
+            lines.append(f"| {_cell(point.label)} | {point.tasks} | {point.runs} | {numbers} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def render_json(trends: Sequence[SystemTrend]) -> str:
+    """Schema "passhat.trend/1", numbers unrounded."""
+    return to_json({"schema": SCHEMA, "systems": [_system_object(trend) for trend in trends]})
+
+
+def render_svg(trends: Sequence[SystemTrend]) -> str:
+    """The picture of the first system."""
+    return trends[0].plot().svg(standalone=True)
+
+
+def sentences(trend: SystemTrend) -> list[str]:
+    """What happened, the most alarming first."""
+    told = []
+    if isinstance(trend.divergence, Divergence) and trend.divergence.diverging:
+        told.append(
+            f"Warning, {trend.divergence.name}: {safe_text(trend.name)} can do more and can be "
+            f"depended on less (pass@{trend.k} {_signed(trend.divergence.rise.value)}, "
+            f"pass^{trend.k} {_signed(trend.divergence.fall.value)} points)."
+        )
+    for name, changes in trend.changes.items():
+        if isinstance(changes, Changes):
+            told += [_change(name, change, trend.points) for change in changes.points]
+    told += [_turn(turn) for turn in trend.turns]
+    if not told:
+        rate = next((c.false_alarm for c in trend.changes.values() if isinstance(c, Changes)), None)
+        known = "" if rate is None else f" (a false alarm has a chance of {percent(rate)})"
+        told.append(f"{safe_text(trend.name)}: no change over {len(trend.points)} runs{known}.")
+    return told
+
+
+def _change(name: str, change: ChangePoint, moments: Sequence[TrendPoint]) -> str:
+    where = safe_text(moments[change.position].label)
+    return (
+        f"{name} went {change.direction} at {where}: from {percent(change.before)} to "
+        f"{percent(change.after)} ({_signed(change.interval.low)} to "
+        f"{_signed(change.interval.high)} points)."
+    )
+
+
+def _turn(turn: TaskTurn) -> str:
+    return f"{safe_text(turn.task)} {turn.turn} at {safe_text(turn.label)} (was {turn.before})."
+
+
+def _table(trend: SystemTrend, ink: Ink) -> list[str]:
+    heads = "".join(f"{name:>9}  {'this suite':<14}" for name in trend.metrics)
+    lines = [ink.style(f"  {'run':<26}{'tasks':>6}{'runs':>7}{heads}", "dim")]
+    for point in trend.points:
+        cells = "".join(
+            f"{points(e.value, digits=1):>9}  {span(e.interval):<14}"
+            for e in point.metrics.values()
+        )
+        carried = f"  {len(point.carried)} carried forward" if point.carried else ""
+        name = pad(point.label, 26)
+        lines.append(f"  {name}{point.tasks:>6}{point.runs:>7}{cells}{carried}"[: ink.width])
+    return lines
+
+
+def _system_object(trend: SystemTrend) -> dict[str, Any]:
+    return {
+        "name": trend.name,
+        "k": trend.k,
+        "sentences": sentences(trend),
+        "points": [_point_object(point) for point in trend.points],
+        "changes": {name: _changes_object(changes) for name, changes in trend.changes.items()},
+        "diverging": isinstance(trend.divergence, Divergence) and trend.divergence.diverging,
+        "turns": [
+            {"task": t.task, "turn": t.turn, "before": t.before, "after": t.after, "run": t.key}
+            for t in trend.turns
+        ],
+    }
+
+
+def _point_object(point: TrendPoint) -> dict[str, Any]:
+    return {
+        "run": point.key,
+        "label": point.label,
+        "started": point.started,
+        "tasks": point.tasks,
+        "runs": point.runs,
+        "carried": list(point.carried),
+        "metrics": {
+            name: {
+                "value": e.value,
+                "low": e.interval.low if e.interval else None,
+                "high": e.interval.high if e.interval else None,
+            }
+            for name, e in point.metrics.items()
+        },
+    }
+
+
+def _changes_object(changes: Any) -> dict[str, Any]:
+    if not isinstance(changes, Changes):
+        return {"unavailable": changes.reason}
+    return {
+        "false_alarm": changes.false_alarm,
+        "horizon": changes.horizon,
+        "method": changes.method,
+        "points": [
+            {
+                "position": p.position,
+                "direction": p.direction,
+                "before": p.before,
+                "after": p.after,
+                "low": p.interval.low,
+                "high": p.interval.high,
+            }
+            for p in changes.points
+        ],
+    }
+
+
+def _signed(share: float) -> str:
+    return f"{100 * share:+.0f}"
+
+
+def _cell(text: str) -> str:
+    return safe_text(text).replace("|", "\\|").replace("<", "&lt;")
