@@ -43,10 +43,10 @@ def sign_flip_test(differences: Floats, rng: np.random.Generator) -> ExactP:
     >>> sign_flip_test(np.array([0.2, 0.4, 0.2, 0.6]), np.random.default_rng(0)).p_value
     0.0625
     """
-    sizes, tasks = _sizes(differences)
-    if sizes.size == 0:
-        return ExactP(p_value=1.0, method="sign-flip mid-p")
     observed = abs(float(differences.sum()))
+    if observed <= _TIE:
+        return ExactP(p_value=1.0, method="sign-flip mid-p")
+    sizes, tasks = _sizes(differences)
     steps = _lattice(sizes)
     if steps is not None and sizes.size * 2 * (steps @ tasks) <= _LATTICE_WORK:
         p = _lattice_tail(steps, tasks, round(observed * steps[0] / sizes[0]))
@@ -110,8 +110,6 @@ def _lattice_tail(steps: Counts, tasks: Counts, observed: int) -> float:
     for step, count in zip(steps, tasks, strict=True):
         spectrum *= np.cos(angles * step) ** count
     chances = np.fft.irfft(spectrum, points)
-    if observed == 0:
-        return 1.0
     # The observed sum has two signs, each counted half: together one whole weight inside.
     return 1.0 - float(chances[0] + 2 * chances[1:observed].sum() + chances[observed])
 

@@ -6,9 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from scipy.special import xlogy
 
 from passhat.errors import ArgumentError
-from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, trial_counts
+from passhat.stats.arguments import (
+    Counts,
+    Floats,
+    confidence_level,
+    one_of,
+    trial_counts,
+    whole_number,
+)
 from passhat.stats.boschloo import boschloo_greater
 from passhat.stats.multiplicity import benjamini_hochberg, holm
 from passhat.stats.proportions import proportion_bounds
@@ -102,15 +110,12 @@ def minimum_runs(
 ) -> int:
     """The runs of each system on a task below which no outcome is significant among `tasks`.
 
-    All passes against none has Boschloo's p = max of pi^n (1 - pi)^n = 4^-n on one side.
-
     >>> minimum_runs(1), minimum_runs(100)
     (3, 6)
     """
-    doubled = 2 if alternative == "two-sided" else 1
-    level = (1 - confidence_level(confidence)) / (max(tasks, 1) * doubled)
+    level = (1 - confidence_level(confidence)) / max(whole_number("tasks", tasks, least=0), 1)
     runs = 1
-    while 4.0**-runs > level:
+    while _smallest_p(np.array(runs), np.array(runs), alternative) > level:
         runs += 1
     return runs
 
@@ -155,11 +160,15 @@ def _boschloo(
 
 
 def _smallest_p(n_a: Counts, n_b: Counts, alternative: Alternative) -> Floats:
-    """The p-value of the most extreme outcome: known before any run."""
-    nothing = np.zeros_like(n_a)
-    if alternative == "less":
-        return _boschloo(n_a, nothing, n_b, n_b, alternative)
-    return _boschloo(n_a, n_a, n_b, nothing, alternative)
+    """Boschloo's p of all passes against none, known before any run.
+
+    That table is a critical region on its own: its chance pi^n_a (1 - pi)^n_b is largest at
+    pi = n_a / (n_a + n_b).
+    """
+    total = np.maximum(n_a + n_b, 1)
+    one_sided = np.exp(xlogy(n_a, n_a / total) + xlogy(n_b, n_b / total))
+    sides = 2 if alternative == "two-sided" else 1
+    return np.asarray(np.minimum(1.0, sides * one_sided))
 
 
 def _entry_level(reachable: Floats, alpha: float, correction: Correction) -> float:
