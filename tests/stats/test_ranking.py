@@ -1,0 +1,166 @@
+"""Ranks of several systems: laws, corners, and the joint promise by simulation."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from passhat.errors import ArgumentError
+from passhat.stats.estimate import Unavailable
+from passhat.stats.ranking import _largest_ratios, rank_systems
+
+
+def tables(systems=(2, 5), tasks=(2, 20)):
+    def drawn(seed, s, t):
+        return np.random.default_rng(seed).integers(0, 6, size=(t, s)) / 5
+
+    return st.builds(drawn, st.integers(0, 9_999), st.integers(*systems), st.integers(*tasks))
+
+
+def test_the_largest_ratio_is_that_of_t_tests_on_the_flipped_residuals():
+    table = np.random.default_rng(3).uniform(0, 1, size=(7, 3))
+    residuals = table - table.mean(axis=0)
+    every = []
+    for signs in product((-1, 1), repeat=7):
+        flipped = residuals * np.array(signs)[:, None]
+        ratios = []
+        for a, b in ((0, 1), (0, 2), (1, 2)):
+            d = flipped[:, a] - flipped[:, b]
+            ratios.append(abs(d.mean()) / (d.std(ddof=1) / np.sqrt(7)))
+        every.append(max(ratios))
+    drawn = _largest_ratios(table, 20_000, np.random.default_rng(0))
+    every = np.array(every)
+    assert np.abs(every[:, None] - drawn[:200]).min(axis=0).max() < 1e-9
+    for level in (0.5, 0.9):
+        share = np.mean(drawn <= np.quantile(every, level))
+        assert share == pytest.approx(level, abs=0.02)
+
+
+@settings(max_examples=30)
+@given(table=tables())
+def test_reversing_the_systems_reverses_the_statements(table):
+    there, back = rank_systems(table, rng=3), rank_systems(table[:, ::-1], rng=3)
+    assert back.rank_sets == there.rank_sets[::-1]
+    for pair in there.pairs:
+        mirrored = len(there.means) - 1 - pair.second, len(there.means) - 1 - pair.first
+        twin = next(p for p in back.pairs if (p.first, p.second) == mirrored)
+        assert twin.value == pytest.approx(pair.value * -1, abs=1e-12)
+        assert twin.interval.low == pytest.approx(-pair.interval.high, abs=1e-9)
+
+
+@settings(max_examples=30)
+@given(table=tables())
+def test_rank_sets_hold_the_observed_rank_and_tie_bands_hold_everyone(table):
+    found = rank_systems(table)
+    systems = table.shape[1]
+    for place, system in enumerate(found.order, start=1):
+        best, worst = found.rank_sets[system]
+        assert 1 <= best <= place <= worst <= systems
+    assert {system for band in found.tie_bands for system in band} == set(range(systems))
+    apart = {frozenset((p.first, p.second)) for p in found.pairs if p.told_apart}
+    for band in found.tie_bands:
+        assert not any(frozenset((a, b)) in apart for a in band for b in band)
+
+
+@settings(max_examples=30)
+@given(table=tables())
+def test_told_apart_is_a_simultaneous_p_below_alpha(table):
+    found = rank_systems(table)
+    for pair in found.pairs:
+        assert pair.value in pair.interval
+        if pair.p_value <= 0.049:
+            assert pair.told_apart
+        if pair.p_value >= 0.051:
+            assert not pair.told_apart
+
+
+def test_two_systems_get_a_t_like_critical_value():
+    table = np.random.default_rng(5).normal(0.5, 0.1, size=(30, 2)).clip(0, 1)
+    assert rank_systems(table).critical_value == pytest.approx(2.05, abs=0.1)
+
+
+def test_clear_differences_are_ranked_and_close_ones_tied():
+    rng = np.random.default_rng(7)
+    table = rng.binomial(10, [0.9, 0.2, 0.55, 0.88], size=(60, 4)) / 10
+    found = rank_systems(table)
+    assert set(found.rank_sets[:1] + found.rank_sets[3:]) == {(1, 2)}
+    assert found.rank_sets[1:3] == ((4, 4), (3, 3))
+    assert sorted(map(sorted, found.tie_bands)) == [[0, 3], [1], [2]]
+
+
+def test_six_tied_systems_share_all_ranks_at_the_stated_confidence():
+    rng = np.random.default_rng(8)
+    repetitions, held = 250, 0
+    for _ in range(repetitions):
+        table = rng.binomial(5, rng.beta(1, 1, size=(40, 1)), size=(40, 6)) / 5
+        found = rank_systems(table, replicates=1_000, rng=rng)
+        held += all(ranks == (1, 6) for ranks in found.rank_sets)
+    error = np.sqrt(0.94 * 0.06 / repetitions)
+    assert held / repetitions >= 0.94 - 3 * error
+
+
+def test_tasks_that_a_system_lacks_are_listed_and_left_out():
+    table = np.random.default_rng(9).uniform(0, 1, size=(12, 3))
+    table[[2, 5], [0, 2]] = np.nan
+    found = rank_systems(table)
+    assert found.excluded == (2, 5)
+    assert found.tasks == 10
+    assert found.notes == ("2 tasks lack a value from some system and are left out",)
+    whole = rank_systems(np.delete(table, [2, 5], axis=0))
+    assert whole.pairs == found.pairs
+
+
+def test_identical_systems_tie_and_constant_gaps_count_their_tasks():
+    same = rank_systems(np.ones((30, 3)))
+    assert same.tie_bands == ((0, 1, 2),)
+    assert same.critical_value is None
+    assert all(pair.p_value == 1 for pair in same.pairs)
+    assert all(pair.interval.width > 0 for pair in same.pairs)
+    gap = rank_systems(np.tile([1.0, 0.0], (8, 1)))
+    assert gap.pairs[0].told_apart
+    assert gap.pairs[0].p_value == pytest.approx(2 * 2.0**-8)
+    assert not rank_systems(np.tile([1.0, 0.0], (4, 1))).pairs[0].told_apart
+
+
+def test_a_gap_that_never_varies_beside_pairs_that_do_makes_no_p_of_zero():
+    table = np.random.default_rng(2).binomial(5, 0.5, size=(20, 3)) / 10
+    table[:, 1] = table[:, 0] + 0.5
+    found = rank_systems(table)
+    assert found.pairs[0].standard_error == 0
+    assert 0 < found.pairs[0].p_value < 0.01
+
+
+def test_fewer_than_two_shared_tasks_rank_nothing():
+    table = np.array([[0.5, np.nan], [np.nan, 0.5], [1.0, 0.0]])
+    found = rank_systems(table)
+    assert found == Unavailable("ranking needs 2 tasks that every system ran; there are 1")
+
+
+def test_many_tasks_take_the_normal_limit_of_the_same_law():
+    rng = np.random.default_rng(4)
+    few = rng.binomial(5, rng.beta(1, 1, (9_000, 1)), size=(9_000, 4)) / 5
+    flipped = rank_systems(few, replicates=2_000)
+    limit = rank_systems(np.tile(few, (2, 1)), replicates=2_000)
+    assert limit.critical_value == pytest.approx(flipped.critical_value, abs=0.12)
+
+
+def test_the_same_seed_gives_the_same_bits_and_is_recorded():
+    table = np.random.default_rng(1).uniform(0, 1, size=(15, 3))
+    assert rank_systems(table, rng=4) == rank_systems(table, rng=4)
+    assert rank_systems(table, rng=4).seed == 4
+    assert rank_systems(table, rng=5).critical_value != rank_systems(table, rng=4).critical_value
+
+
+def test_what_is_no_table_of_values_is_refused():
+    with pytest.raises(ArgumentError, match="a row per task and a column per system"):
+        rank_systems([0.1, 0.2])
+    with pytest.raises(ArgumentError, match="a row per task and a column per system"):
+        rank_systems([[0.1], [0.2]])
+    with pytest.raises(ArgumentError, match=r"values must be numbers in \[0, 1\]"):
+        rank_systems([[0.1, 2.0], [0.2, 0.3]])
+    with pytest.raises(ArgumentError, match="replicates must be a whole number >= 100"):
+        rank_systems([[0.1, 0.2], [0.2, 0.3]], replicates=10)
