@@ -259,6 +259,7 @@ def test_blocks_cost_up_to_k_runs_each_and_never_pass_the_cap():
     assert gate.fixed_runs == 3 * fixed_design(0.6, 0.8).runs
     state, (ticket, *_) = gate.next_tasks(gate.start(), 2)
     assert gate.observe(state, ticket, 0.0, runs=2).runs == 2
+    assert gate.replay([0.0, 1.0], runs={0: 2, 1: 3}).runs == 5
 
 
 @given(st.lists(st.sampled_from([True, False, None]), max_size=40), st.integers(1, 5))

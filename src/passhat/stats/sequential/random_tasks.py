@@ -103,15 +103,16 @@ class RandomTaskGate(ABC):
             state = self._one_more(state, index, value)
         return state
 
-    def replay(self, outcomes: Outcomes) -> SuiteState:
+    def replay(self, outcomes: Outcomes, *, runs: Mapping[int, int] | None = None) -> SuiteState:
         """The state after these results, by draw: a sequence, or a mapping with holes.
 
-        Draws missing before the last one are handed out again by `next_tasks`.
+        Draws missing before the last one are handed out again by `next_tasks`. `runs` says what
+        draws cost, where that is not one run each.
         """
-        state = self.start()
+        state, costs = self.start(), runs or {}
         for index, x in indexed(outcomes):
             ticket = Ticket(index, drawn_task(self.seed, index, self.tasks), 0)
-            state = self.observe(state, ticket, x)
+            state = self.observe(state, ticket, x, runs=costs.get(index, 1))
         return state
 
     def by_draw(self, outcomes: Mapping[tuple[int, int], float | None]) -> dict[int, float | None]:
