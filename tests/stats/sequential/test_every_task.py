@@ -75,6 +75,18 @@ def test_bars_per_task_are_taken_to_the_kth_root():
     assert gate.p1 == pytest.approx((0.8, 0.9))
 
 
+def test_the_result_names_the_weakest_task_and_adds_up_the_runs():
+    gate = EveryTaskGate(p0=(0.5, 0.5), p1=(0.9, 0.9))
+    state = gate.replay([[1] * 12, [1, 0, 0, 0, 0, 0, 0]])
+    result, each = gate.result(state), gate.task_results(state)
+    assert (result.verdict, result.runs) == ("FAIL", 19)
+    assert result.value == each[1].value < each[0].value
+    assert (result.log_pass, result.log_fail) == (each[1].log_pass, each[1].log_fail)
+    assert result.fixed_runs == each[0].fixed_runs + each[1].fixed_runs
+    one_threshold = EveryTaskGate(p0=(0.5,), p1=(0.5,), design="mixture")
+    assert one_threshold.result(one_threshold.start()).fixed_runs is None
+
+
 def test_bad_bars_are_named():
     with pytest.raises(ArgumentError, match=r"\(p0, p1\) must hold a rate per task each"):
         EveryTaskGate(p0=(0.5,), p1=())

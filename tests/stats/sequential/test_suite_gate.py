@@ -236,6 +236,18 @@ def test_the_cap_bounds_the_runs_and_late_results_only_cost():
     assert (late.runs, late.verdict, late.log_pass) == (11, "UNDECIDED", state.log_pass)
 
 
+def test_draws_that_waited_behind_the_one_that_settles_it_change_nothing():
+    gate = SuiteGate(tasks=2, mu0=0.5, mu1=0.9)
+    state, tickets = gate.next_tasks(gate.start(), 30)
+    for ticket in tickets[1:]:
+        state = gate.observe(state, ticket, 1.0)
+    assert state.draws.taken == 0
+    state = gate.observe(state, tickets[0], 1.0)
+    assert state.verdict == "PASS"
+    assert state.runs == 30
+    assert state.seen.runs == gate.replay([1.0] * 30).seen.runs < 30
+
+
 def test_an_errored_draw_is_never_evidence_for_pass():
     for gate in (SuiteGate(tasks=3, mu0=0.5, mu1=0.7), ScoreGate.no_worse_than(0.1, tasks=3)):
         errored, worst = gate.replay([1, 1, None]), gate.replay([1, 1, getattr(gate, "low", 0)])

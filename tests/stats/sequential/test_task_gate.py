@@ -225,6 +225,11 @@ def test_a_pass_hat_k_gate_tests_the_kth_root():
     assert (gate.p0, gate.p1) == pytest.approx((0.8, 0.9))
 
 
+def test_a_pass_at_k_gate_tests_the_kth_root_of_failing():
+    gate = TaskGate.for_pass_at_k(2, 1 - 0.4**2, 1 - 0.2**2)
+    assert (gate.p0, gate.p1) == pytest.approx((0.6, 0.8))
+
+
 @pytest.mark.parametrize("design", ["sprt", "truncated", "fixed", "mixture"])
 def test_the_decision_log_crosses_its_boundary_exactly_at_the_verdict(design):
     p1 = 0.8 if design == "mixture" else 0.9
