@@ -1,0 +1,330 @@
+"""Error rates, coverage and power of the comparisons, ranks and change points, simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from math import sqrt
+from typing import Literal
+
+import numpy as np
+
+from bench.calibrate.comparison_peers import (
+    naive_rank_sets,
+    percentile_bootstrap_rejects,
+    welch_p_values,
+)
+from bench.calibrate.table import Table
+from passhat.stats.arguments import Floats
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Scope
+from passhat.stats.multiplicity import holm
+from passhat.stats.paired import PairedDifference, paired_difference
+from passhat.stats.ranking import Ranking, rank_systems
+from passhat.stats.series import MeanSeries, PassSeries
+from passhat.stats.task_sums import TaskSums
+from passhat.stats.task_tests import minimum_runs, task_tests
+from passhat.stats.trend import change_points
+
+SEED = 20261115
+MEAN = 0.7
+ICCS = (0.0, 0.3, 0.7)
+SCOPES: tuple[Scope, ...] = (TASKS_LIKE_THESE, THIS_SUITE)
+
+# How system b relates to system a, task by task; the first two are nulls in both scopes.
+Relation = Literal["same", "permuted", "weaker"]
+NULLS: tuple[Relation, ...] = ("same", "permuted")
+Rates = tuple[Floats, Floats]
+Sides = tuple[TaskSums, TaskSums]
+
+
+def tables(*, quick: bool = False) -> list[Table]:
+    """Every table of this module; `quick` for a glance of some seconds."""
+    return [
+        _type_one(100 if quick else 1000, quick=quick),
+        _coverage(100 if quick else 1000, quick=quick),
+        _bootstrap(200 if quick else 2000),
+        _equivalence(100 if quick else 1000),
+        _power(60 if quick else 500, quick=quick),
+        _family(200 if quick else 4000),
+        _ranks(40 if quick else 500, quick=quick),
+        _false_alarms(30 if quick else 400, quick=quick),
+        _delays(10 if quick else 100),
+    ]
+
+
+def rates(
+    rng: np.random.Generator, tasks: int, icc: float, relation: Relation, mean: float = MEAN
+) -> Rates:
+    """True pass rates of both systems on a suite with this mean and intraclass correlation."""
+    if icc == 0:
+        a = np.full(tasks, mean)
+    else:
+        weight = 1 / icc - 1
+        a = rng.beta(mean * weight, (1 - mean) * weight, tasks)
+    # The tasks come in no order, so a turn is a permutation: equal means, unlike tasks.
+    return a, {"same": a, "permuted": np.roll(a, 1), "weaker": 0.85 * a}[relation]
+
+
+def runs_of(rng: np.random.Generator, true: Rates, n: int) -> Sides:
+    left, right = (TaskSums.of_passes(np.full(p.size, n), rng.binomial(n, p)) for p in true)
+    return left, right
+
+
+def compared(sides: Sides, scope: Scope, margin: float | None = None) -> PairedDifference:
+    found = paired_difference(*sides, scope=scope, margin=margin)
+    assert isinstance(found, PairedDifference)
+    return found
+
+
+def designs(quick: bool) -> Iterator[tuple[int, int]]:
+    return product((6, 20) if quick else (6, 10, 20, 50, 200), (1, 5) if quick else (1, 2, 5, 20))
+
+
+def _type_one(repetitions: int, *, quick: bool) -> Table:
+    rng = np.random.default_rng(SEED)
+    rows = []
+    for (tasks, n), scope in product(designs(quick), SCOPES):
+        cells = []
+        for icc, relation in product(ICCS, NULLS):
+            answers = []
+            for _ in range(repetitions):
+                sides = runs_of(rng, rates(rng, tasks, icc, relation), n)
+                answers.append(compared(sides, scope).answer != "undecided")
+            cells.append(float(np.mean(answers)))
+        rows.append((scope, str(tasks), str(n), _share(np.mean(cells)), _share(max(cells))))
+    return Table(
+        title="Two systems: type I error",
+        header=("scope", "tasks", "runs", "mean", "worst"),
+        rows=tuple(rows),
+        finding="Chance that `paired_difference` calls equal systems better or worse, nominally at "
+        "most 0.05: mean and worst over ICC 0, 0.3, 0.7 and over two nulls (the same pass rates; "
+        "the same rates on other tasks). "
+        f"Monte Carlo error of a cell {_error(0.05, repetitions):.4f}.",
+        repetitions=repetitions,
+        seed=SEED,
+    )
+
+
+def _coverage(repetitions: int, *, quick: bool) -> Table:
+    rng = np.random.default_rng(SEED + 1)
+    rows = []
+    for (tasks, n), scope in product(designs(quick), SCOPES):
+        cells, widths = [], []
+        for icc in ICCS:
+            held = []
+            for _ in range(repetitions):
+                true = rates(rng, tasks, icc, "weaker")
+                truth = float(np.mean(true[0] - true[1])) if scope == THIS_SUITE else 0.15 * MEAN
+                interval = compared(runs_of(rng, true, n), scope).interval
+                held.append(interval.low - 1e-12 <= truth <= interval.high + 1e-12)
+                widths.append(interval.width)
+            cells.append(float(np.mean(held)))
+        width = f"{np.mean(widths):.3f}"
+        rows.append((scope, str(tasks), str(n), _share(np.mean(cells)), _share(min(cells)), width))
+    return Table(
+        title="Two systems: coverage of the difference",
+        header=("scope", "tasks", "runs", "mean", "worst", "width"),
+        rows=tuple(rows),
+        finding="Coverage of the nominal 0.95 interval when b passes 0.85 times as often as a on "
+        "every task; over ICC 0, 0.3, 0.7. "
+        f"Monte Carlo error of a cell {_error(0.05, repetitions):.4f}.",
+        repetitions=repetitions,
+        seed=SEED + 1,
+    )
+
+
+def _bootstrap(repetitions: int) -> Table:
+    rng = np.random.default_rng(SEED + 2)
+    rows = []
+    for tasks in (6, 10, 20, 50):
+        ours, theirs = [], []
+        for _ in range(repetitions):
+            sides = runs_of(rng, rates(rng, tasks, 0.3, "same"), 5)
+            ours.append(compared(sides, TASKS_LIKE_THESE).answer != "undecided")
+            gaps = sides[0].means - sides[1].means
+            theirs.append(percentile_bootstrap_rejects(gaps, rng))
+        rows.append((str(tasks), _share(np.mean(ours)), _share(np.mean(theirs))))
+    return Table(
+        title="Two systems: against the paired bootstrap",
+        header=("tasks", "passhat", "paired percentile bootstrap"),
+        rows=tuple(rows),
+        finding='Type I error in "tasks like these", 5 runs, ICC 0.3, nominally 0.05.',
+        repetitions=repetitions,
+        seed=SEED + 2,
+    )
+
+
+def _equivalence(repetitions: int) -> Table:
+    rng = np.random.default_rng(SEED + 3)
+    margin = 0.15 * MEAN
+    rows = []
+    for scope, (tasks, n) in product(SCOPES, ((20, 5), (50, 10), (200, 10))):
+        at_margin, at_zero = [], []
+        for _ in range(repetitions):
+            # ICC 0: every suite has the difference 0.15 x 0.7 exactly, in both scopes.
+            off = runs_of(rng, rates(rng, tasks, 0.0, "weaker"), n)
+            on = runs_of(rng, rates(rng, tasks, 0.0, "same"), n)
+            at_margin.append(compared(off, scope, margin).answer == "equivalent")
+            at_zero.append(compared(on, scope, margin).answer == "equivalent")
+        rows.append(
+            (scope, str(tasks), str(n), _share(np.mean(at_margin)), _share(np.mean(at_zero)))
+        )
+    return Table(
+        title="Two systems: equivalence",
+        header=("scope", "tasks", "runs", "wrong, at the margin", "right, at no difference"),
+        rows=tuple(rows),
+        finding=f'Chance of the answer "equivalent" with a margin of {margin:.3f}: nominally at '
+        "most 0.05 when the difference equals the margin.",
+        repetitions=repetitions,
+        seed=SEED + 3,
+    )
+
+
+def _power(repetitions: int, *, quick: bool) -> Table:
+    rng = np.random.default_rng(SEED + 4)
+    rows = []
+    grid = product((20,) if quick else (20, 50, 100), (5,) if quick else (1, 5, 10), (0.3, 0.7))
+    for tasks, n, icc in grid:
+        shares = []
+        for scope in SCOPES:
+            found = [
+                compared(runs_of(rng, rates(rng, tasks, icc, "weaker"), n), scope).answer
+                for _ in range(repetitions)
+            ]
+            shares.append(found.count("better") / repetitions)
+        row = (str(tasks), str(n), f"{icc}", *(_share(s) for s in shares))
+        rows.append(row)
+    return Table(
+        title="Two systems: power",
+        header=("tasks", "runs", "ICC", *SCOPES),
+        rows=tuple(rows),
+        finding='Chance of the answer "better" when b passes 0.85 times as often as a (10.5 '
+        "points on average).",
+        repetitions=repetitions,
+        seed=SEED + 4,
+    )
+
+
+def _family(repetitions: int) -> Table:
+    rng = np.random.default_rng(SEED + 5)
+    tasks, rows = 50, []
+    for n in (2, 3, 5, 10):
+        every = np.array(list(product(range(n + 1), repeat=2)))
+        runs = np.full(len(every), n)
+        exact = task_tests(runs, every[:, 0], runs, every[:, 1]).p_values.reshape(n + 1, n + 1)
+        welch = welch_p_values(n)
+        wrong = np.zeros(2)
+        for _ in range(repetitions):
+            p = rng.uniform(0, 1, tasks)
+            a, b = rng.binomial(n, p), rng.binomial(n, p)
+            wrong += [holm(law[a, b]).min() <= 0.05 for law in (exact, welch)]
+        rows.append((str(n), _share(wrong[0] / repetitions), _share(wrong[1] / repetitions)))
+    return Table(
+        title="Task by task: family-wise error after Holm",
+        header=("runs", "passhat (Boschloo)", "agentrel 0.1.0 (Welch)"),
+        rows=tuple(rows),
+        finding=f"Chance of any false difference on {tasks} tasks with the same pass rate, uniform "
+        f"on [0, 1], for both systems; nominally at most 0.05. Below {minimum_runs(tasks)} runs a "
+        "side no outcome can be significant here, and passhat says so instead of testing.",
+        repetitions=repetitions,
+        seed=SEED + 5,
+    )
+
+
+def _ranks(repetitions: int, *, quick: bool) -> Table:
+    rng = np.random.default_rng(SEED + 6)
+    rows = []
+    truths = {
+        "six tied": np.ones(6),
+        "three pairs": np.array([1.0, 1.0, 0.85, 0.85, 0.7, 0.7]),
+        "all differ": np.linspace(1, 0.75, 6),
+    }
+    grid = product((30,) if quick else (10, 30, 80), (5,) if quick else (1, 5), truths)
+    for tasks, n, name in grid:
+        factors = truths[name]
+        best = 1 + (factors[None, :] > factors[:, None]).sum(axis=1)
+        worst = 6 - (factors[None, :] < factors[:, None]).sum(axis=1)
+        held, widths = np.zeros(2), np.zeros(2)
+        for _ in range(repetitions):
+            a, _ = rates(rng, tasks, 0.5, "same", 0.6)
+            values = rng.binomial(n, a[:, None] * factors, size=(tasks, 6)) / n
+            ranking = rank_systems(values, replicates=1000, rng=rng)
+            assert isinstance(ranking, Ranking)
+            for j, sets in enumerate((ranking.rank_sets, naive_rank_sets(values, rng))):
+                low, high = np.array(sets).T
+                held[j] += bool((low <= best).all() and (worst <= high).all())
+                widths[j] += float((high - low + 1).mean())
+        shares = [f"{x / repetitions:.3f}" for x in (*held, *widths)]
+        rows.append((name, str(tasks), str(n), shares[0], shares[1], shares[2][:4], shares[3][:4]))
+    return Table(
+        title="More than two systems: joint coverage of the rank sets",
+        header=("truth", "tasks", "runs", "passhat", "naive", "ranks a set", "naive ranks a set"),
+        rows=tuple(rows),
+        finding="Chance that all six rank sets hold all the ranks their system may truly claim "
+        "(tied systems share theirs), nominally 0.95, beside percentiles of bootstrapped ranks; "
+        "ICC 0.5, mean 0.6.",
+        repetitions=repetitions,
+        seed=SEED + 6,
+    )
+
+
+def _false_alarms(repetitions: int, *, quick: bool) -> Table:
+    rng = np.random.default_rng(SEED + 7)
+    points, rows = 100, []
+    for n, p in (
+        ((20, 0.9),) if quick else ((5, 0.9), (20, 0.5), (20, 0.9), (100, 0.5), (100, 0.98))
+    ):
+        alarms = [
+            bool(change_points(PassSeries(np.full(points, n), rng.binomial(n, p, points))).points)
+            for _ in range(repetitions)
+        ]
+        rows.append((f"{n} runs a point, p = {p}", _share(np.mean(alarms))))
+    for name, low in (("means, equal errors", 0.03), ("means, errors 1 : 10", 0.003)):
+        alarms = []
+        for _ in range(5 * repetitions):
+            error = rng.uniform(low, 0.03, points)
+            series = MeanSeries(rng.normal(0.6, error), error)
+            alarms.append(bool(change_points(series).points))
+        rows.append((name, _share(np.mean(alarms))))
+    return Table(
+        title="Change points: false alarms",
+        header=("history", "chance of any alarm"),
+        rows=tuple(rows),
+        finding="Chance of any alarm in 100 points at which nothing changes, stated as 0.05. Exact "
+        f"tests of few runs are rarer still. Repetitions of means: {5 * repetitions}.",
+        repetitions=repetitions,
+        seed=SEED + 7,
+    )
+
+
+def _delays(repetitions: int) -> Table:
+    rng = np.random.default_rng(SEED + 8)
+    rows = []
+    for n, drop in product((20, 50, 200), (0.1, 0.2)):
+        rate = np.where(np.arange(60) < 30, 0.9, 0.9 - drop)
+        delays, off = [], []
+        for _ in range(repetitions):
+            series = PassSeries(np.full(60, n), rng.binomial(n, rate))
+            found = [p for p in change_points(series).points if p.alarm >= 30]
+            delays.append(found[0].alarm - 29 if found else 31)
+            off += [abs(found[0].position - 30)] if found else []
+        caught = np.mean(np.array(delays) <= 30)
+        row = (str(n), f"0.9 to {0.9 - drop:.1f}", f"{np.median(delays):.0f}", f"{caught:.2f}")
+        rows.append((*row, f"{np.mean(off):.1f}" if off else "-"))
+    return Table(
+        title="Change points: how soon",
+        header=("runs a point", "drop", "median points to the alarm", "within 30", "misplaced by"),
+        rows=tuple(rows),
+        finding="Points from the drop (after 30 calm ones) to the alarm, at a false-alarm rate of "
+        "0.05 in 100 points.",
+        repetitions=repetitions,
+        seed=SEED + 8,
+    )
+
+
+def _share(value: float | np.floating) -> str:
+    return f"{value:.3f}"
+
+
+def _error(p: float, repetitions: int) -> float:
+    return sqrt(p * (1 - p) / repetitions)
