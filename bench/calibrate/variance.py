@@ -9,7 +9,7 @@ from scipy import special
 
 from bench.calibrate.table import Table
 from passhat.stats.arguments import Floats
-from passhat.stats.cascade import cascade
+from passhat.stats.chains import cascade
 from passhat.stats.decay import DecayCurve, decay_curve
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Interval, Scope
 from passhat.stats.paired_power import difference_power

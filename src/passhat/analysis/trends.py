@@ -14,7 +14,7 @@ from passhat.analysis.evidence import gather
 from passhat.drawing import Figure, Marker, Series, line_chart
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Tally
-from passhat.stats.divergence import Divergence, divergence
+from passhat.stats.diverging import Divergence, divergence
 from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
 from passhat.stats.labels import TOO_FEW_RUNS, label_tasks
 from passhat.stats.series import MeanSeries

@@ -10,7 +10,7 @@ from passhat.reporters.ink import Ink
 from passhat.reporters.json_report import to_json
 from passhat.reporters.numbers import percent, points, span
 from passhat.reporters.safe_text import pad, safe_text, wrap
-from passhat.stats.divergence import Divergence
+from passhat.stats.diverging import Divergence
 from passhat.stats.trend import ChangePoint, Changes
 
 SCHEMA = "passhat.trend/1"

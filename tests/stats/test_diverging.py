@@ -8,7 +8,7 @@ import statsmodels.api as sm
 from scipy.stats import norm
 
 from passhat.errors import ArgumentError
-from passhat.stats.divergence import divergence
+from passhat.stats.diverging import divergence
 from passhat.stats.estimate import Unavailable
 from passhat.stats.series import MeanSeries
 
