@@ -211,15 +211,22 @@ _HOMES = {
     "passhat.stats.labels": "TaskLabels label_tasks",
     "passhat.stats.multiplicity": "benjamini_hochberg holm",
     "passhat.stats.paired": "PairedDifference paired_difference",
-    "passhat.stats.paired_power": "DetectableDifference detectable_difference difference_power runs_for_difference tasks_for_difference",
-    "passhat.stats.passk": "pass_at_k pass_hat_k plug_in_pass_hat_k pooled_pass_hat_k window_pass_hat_k",
+    "passhat.stats.paired_power": (
+        "DetectableDifference detectable_difference difference_power runs_for_difference "
+        "tasks_for_difference"
+    ),
+    "passhat.stats.passk": (
+        "pass_at_k pass_hat_k plug_in_pass_hat_k pooled_pass_hat_k window_pass_hat_k"
+    ),
     "passhat.stats.power": "SuitePlan confidence_band plan_suite recommend_runs zero_failure_runs",
     "passhat.stats.probability_calibration": "Calibration calibration",
     "passhat.stats.proportions": "lower_bound proportion_interval upper_bound",
     "passhat.stats.ranking": "Ranking rank_systems",
     "passhat.stats.score_mean": "score_estimate",
     "passhat.stats.seeds": "SeedVariance seed_variance",
-    "passhat.stats.sequential": "EveryTaskGate GateResult ScoreGate SuiteGate TaskGate confidence_sequence fixed_design",
+    "passhat.stats.sequential": (
+        "EveryTaskGate GateResult ScoreGate SuiteGate TaskGate confidence_sequence fixed_design"
+    ),
     "passhat.stats.series": "MeanSeries PassSeries",
     "passhat.stats.suite_mean": "suite_estimate",
     "passhat.stats.task_tests": "TaskTests minimum_runs task_tests",
