@@ -74,11 +74,11 @@ def bca_interval(means: Floats, values: Floats, tasks: Floats, confidence: float
     mean = float(tasks @ values / tasks.sum())
     slack = 1e-12 * max(1.0, abs(mean))
     below = np.mean(means < mean - slack) + np.mean(np.abs(means - mean) <= slack) / 2
-    if not 0 < below < 1:
-        return percentile_interval(means, confidence)
-    lean = special.ndtri(below)
     steps = values - mean
     square = float(tasks @ steps**2)
+    if not 0 < below < 1 or square <= slack**2:
+        return percentile_interval(means, confidence)
+    lean = special.ndtri(below)
     speed = float(tasks @ steps**3) / (6 * square**1.5)
     z = special.ndtri([(1 - confidence) / 2, (1 + confidence) / 2])
     shares = special.ndtr(lean + (lean + z) / (1 - speed * (lean + z)))
@@ -86,14 +86,18 @@ def bca_interval(means: Floats, values: Floats, tasks: Floats, confidence: float
     return Interval(float(low), float(high))
 
 
-def exact_task_interval(values: Floats, tasks: Floats, confidence: float) -> Interval:
+def exact_task_interval(
+    values: Floats, tasks: Floats, confidence: float, *, lattice: int = 1
+) -> Interval:
     """The percentile interval of infinitely many task resamples: no seed, no noise.
 
     The law of the sum of T draws is the T-th convolution power of the law of one, by FFT on a
-    grid; a value between two grid points is split between them so that the mean is kept.
+    grid. Values that are multiples of 1 / lattice lie on it; any other is split between its two
+    neighbours so that the mean is kept.
     """
     count = int(tasks.sum())
     steps = _GRID // count
+    steps -= steps % lattice if lattice <= steps else 0
     size = count * steps + 1
     spectrum = np.fft.rfft(_on_grid(values, tasks / count, steps), n=_power_of_two(size))
     law = np.fft.irfft(spectrum**count, n=_power_of_two(size))[:size]
@@ -126,6 +130,7 @@ def _binomial_pmf(passes: Floats, n: float, p: Floats) -> Floats:
 
 def _on_grid(values: Floats, share: Floats, steps: int) -> Floats:
     place = np.clip(values, 0, 1) * steps
+    place = np.where(np.abs(place - np.rint(place)) < 1e-6, np.rint(place), place)
     floor = np.floor(place).astype(np.int64)
     law = np.zeros(steps + 2)
     np.add.at(law, floor, share * (1 - (place - floor)))

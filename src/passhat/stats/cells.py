@@ -45,7 +45,8 @@ class Cells:
     def place(self, runs: Counts, passes: Counts) -> NDArray[np.intp]:
         """The cell of each task: what is computed per cell is handed back per task with it."""
         width = self.n.max() + 1
-        return np.searchsorted(self.n * width + self.c, runs * width + passes)
+        place = np.searchsorted(self.n * width + self.c, runs * width + passes)
+        return np.asarray(place, dtype=np.intp)
 
     def having(self, runs: int) -> Cells:
         """The cells with at least `runs` runs."""

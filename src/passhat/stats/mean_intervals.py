@@ -69,8 +69,11 @@ def suite_bounds(
     low, high = guarded_wilson(mean, effective, quantile)
     stray_low = _stray_bound(mean, noise, k / runs, quantile, confidence)
     stray_high = 1 - _stray_bound(1 - mean, noise, 1 / runs, quantile, confidence)
-    low = np.where(mean >= 1, stray_low, np.minimum(low, stray_low))
-    return low, np.maximum(high, stray_high)
+    low, high = np.minimum(low, stray_low), np.maximum(high, stray_high)
+    # Without a failure, or at k = 1 without a pass, the bound is exact.
+    none_failed, none_passed = mean >= 1, (mean <= 0) & (k == 1)
+    exact = _tail(confidence) ** (1 / runs)
+    return np.where(none_failed, exact**k, low), np.where(none_passed, 1 - exact, high)
 
 
 def guarded_wilson(share: Floats, n: Floats, quantile: Floats) -> Bounds:

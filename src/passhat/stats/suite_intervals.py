@@ -20,9 +20,15 @@ from passhat.stats.passk_noise import expected_mean, expected_noise, observed_no
 from passhat.stats.proportions import Bounds, wilson_bounds
 
 
-def default_bounds(cells: Cells, k: int, scope: Scope, confidence: float) -> Bounds:
-    """The default interval for the scope: see docs/explanation/statistics.md."""
-    a, b = fit_cells(cells)
+def default_bounds(
+    cells: Cells,
+    k: int,
+    scope: Scope,
+    confidence: float,
+    prior: tuple[Floats, Floats] | None = None,
+) -> Bounds:
+    """The default interval for the scope; `prior` saves the fit where it was made before."""
+    a, b = prior or fit_cells(cells)
     mean, variance = mean_and_variance(cells, k)
     size = SuiteSize(tasks=cells.task_count, runs=cells.run_count)
     if scope == THIS_SUITE:

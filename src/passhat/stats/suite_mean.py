@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import comb
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.errors import ArgumentError
@@ -209,7 +211,10 @@ def _exact_bootstrap(cells: Cells, asked: _Question) -> _Answer:
     if tasks > EXACT_BOOTSTRAP_TASKS:
         rule = f'"exact-bootstrap" takes at most {EXACT_BOOTSTRAP_TASKS} tasks'
         raise ArgumentError("method", f"{rule}; use 'task-bootstrap'", f"{tasks} tasks")
-    interval = exact_task_interval(_values(cells, asked), cells.tasks, asked.confidence)
+    # With one n for all, every value is a multiple of 1 / C(n, k).
+    lattice = comb(int(cells.n[0]), asked.k) if np.ptp(cells.n) == 0 else 1
+    values = _values(cells, asked)
+    interval = exact_task_interval(values, cells.tasks, asked.confidence, lattice=lattice)
     return _resampled(asked, interval, "task bootstrap, exact law", None)
 
 

@@ -1,0 +1,363 @@
+"""Coverage of every interval: suite means in both scopes, scores, one proportion, the model's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from scipy import special
+
+from bench.calibrate.default_search import CANDIDATES
+from bench.calibrate.simulated_suites import DIFFICULTIES, HARSH, Difficulty
+from bench.calibrate.suite_coverage import NOMINAL, SCOPES, Covered, Design, cover, grid
+from bench.calibrate.table import Table
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope
+from passhat.stats.extrapolation import extrapolate_pass_hat_k
+from passhat.stats.labels import TOO_FEW_RUNS, label_tasks
+from passhat.stats.proportions import proportion_bounds
+from passhat.stats.score_mean import score_estimate
+
+SEED = 20261115
+TASKS = (10, 20, 45, 100, 500)
+RUNS = (3, 5, 10, 20)
+POWERS = (1, 3, 5)
+FLOOR = 0.90
+_WIDTH_COLUMNS = ("width, pass^k", "width, pass@k")
+
+
+def tables(*, quick: bool = False) -> list[Table]:
+    """Every table of this module; `quick` for a glance of some seconds."""
+    repetitions, resampled = (200, 0) if quick else (2000, 200)
+    tasks, runs = ((10, 45), (5,)) if quick else (TASKS, RUNS)
+    rng = np.random.default_rng(SEED)
+    designs = grid(DIFFICULTIES, tasks, runs)
+    cells = list(
+        cover(designs, powers=POWERS, repetitions=repetitions, rng=rng, resampled=resampled)
+    )
+    return [
+        *(_by_method(cells, scope, repetitions, resampled) for scope in SCOPES),
+        _by_difficulty(cells, repetitions),
+        _lowest(cells, repetitions),
+        _search(100 if quick else 2000, quick=quick),
+        _harsh(100 if quick else 2000, quick=quick),
+        _unequal(50 if quick else 2000),
+        _few_tasks(50 if quick else 2000),
+        _scores(5 if quick else 400),
+        _one_proportion(),
+        _model(2 if quick else 300),
+    ]
+
+
+def summary(cells: Iterable[Covered]) -> tuple[float, float, int, float]:
+    """Mean and worst coverage, cells below the floor, mean width."""
+    found = list(cells)
+    coverage = np.array([cell.coverage for cell in found])
+    width = float(np.mean([cell.width for cell in found]))
+    return float(coverage.mean()), float(coverage.min()), int((coverage < FLOOR).sum()), width
+
+
+def _by_method(cells: list[Covered], scope: Scope, repetitions: int, resampled: int) -> Table:
+    here = [cell for cell in cells if cell.scope == scope]
+    methods = list(dict.fromkeys(cell.method for cell in here))
+    own = summary(cell for cell in here if cell.method == "default")
+    rows = []
+    for method in methods:
+        mean, worst, short, width = summary(c for c in here if c.method == method)
+        rows.append((method, f"{mean:.3f}", f"{worst:.3f}", str(short), f"{width / own[3]:.2f}"))
+    count = sum(cell.method == "default" for cell in here)
+    finding = (
+        f'Nominal 0.95, scope "{scope}", {count} cells: T in {_listed(TASKS)}, n in '
+        f"{_listed(RUNS)}, k in {_listed(POWERS)}, {len(DIFFICULTIES)} difficulties, pass^k and "
+        f"pass@k. The default covers {own[0]:.3f} on average and {own[1]:.3f} at worst. "
+        f"Bootstraps: {resampled} repetitions a cell, so their worst is blurred by 0.02."
+    )
+    header = ("method", "mean", "worst", f"cells below {FLOOR}", "width / default's")
+    return _table(f'Coverage for "{scope}"', header, rows, finding, repetitions)
+
+
+def _by_difficulty(cells: list[Covered], repetitions: int) -> Table:
+    own = [cell for cell in cells if cell.method == "default"]
+    rows = []
+    for difficulty in DIFFICULTIES:
+        row = [difficulty.name]
+        for scope in SCOPES:
+            for metric in ("pass^k", "pass@k"):
+                mean, worst, _, _ = summary(
+                    c
+                    for c in own
+                    if c.scope == scope and c.metric == metric and c.design.difficulty is difficulty
+                )
+                row.append(f"{mean:.3f} / {worst:.3f}")
+        rows.append(tuple(row))
+    header = ("difficulty", *(f"{s}, {m}" for s in SCOPES for m in ("pass^k", "pass@k")))
+    finding = "Mean / worst coverage of the defaults. pass^k includes k = 1, where both are one."
+    return _table("The defaults, by difficulty", header, rows, finding, repetitions)
+
+
+def _lowest(cells: list[Covered], repetitions: int) -> Table:
+    own = [cell for cell in cells if cell.method == "default"]
+    rows = []
+    for scope in SCOPES:
+        low = sorted((c for c in own if c.scope == scope), key=lambda c: c.coverage)[:8]
+        rows += [(scope, str(c), f"{c.truth:.4f}", f"{c.coverage:.3f}") for c in low]
+    error = np.sqrt(NOMINAL * (1 - NOMINAL) / repetitions)
+    finding = f"The lowest cells of the defaults. One Monte Carlo standard error is {error:.3f}."
+    return _table(
+        "Where the defaults are tightest",
+        ("scope", "cell", "truth", "coverage"),
+        rows,
+        finding,
+        repetitions,
+    )
+
+
+def _search(repetitions: int, *, quick: bool) -> Table:
+    """What was tried before the default for tasks like these was chosen."""
+    tasks, runs = ((10, 45), (5,)) if quick else (TASKS, RUNS)
+    rng = np.random.default_rng(SEED + 1)
+    designs = grid(DIFFICULTIES, tasks, runs)
+    found = [
+        cell
+        for cell in cover(
+            designs, powers=POWERS, repetitions=repetitions, rng=rng, formulas=CANDIDATES
+        )
+        if cell.scope == TASKS_LIKE_THESE
+    ]
+    plain = {m: _widths(found, next(iter(CANDIDATES)), m) for m in ("pass^k", "pass@k")}
+    rows = []
+    for name in CANDIDATES:
+        mine = [cell for cell in found if cell.method == name]
+        mean, worst, short, _ = summary(mine)
+        below = sum(cell.coverage < 0.93 for cell in mine)
+        ratios = [np.mean(_widths(found, name, m) / plain[m]) - 1 for m in plain]
+        rows.append(
+            (
+                name,
+                f"{mean:.3f}",
+                f"{worst:.3f}",
+                str(short),
+                str(below),
+                *(f"{r:+.1%}" for r in ratios),
+            )
+        )
+    finding = (
+        f'Scope "tasks like these", {len(found) // len(CANDIDATES)} cells. s2: sample variance of '
+        "the per-task values; m2: their variance under the fitted beta prior. Guarded: the end "
+        "near 0 or 1 no closer than half-way between Clopper-Pearson and Jeffreys. Widths are "
+        f"against the first. {_verdict(found)}"
+    )
+    header = ("variance used", "mean", "worst", "cells < 0.90", "cells < 0.93", *_WIDTH_COLUMNS)
+    return _table("The search for a default", header, rows, finding, repetitions)
+
+
+def _verdict(found: list[Covered]) -> str:
+    """Said from the figures, so that the page cannot claim what did not come out."""
+    name = list(CANDIDATES)[-1]
+    worst = min(cell.coverage for cell in found if cell.method == name)
+    return f"The last is the default: its worst cell covers {worst:.3f}."
+
+
+def _widths(cells: list[Covered], method: str, metric: str) -> np.ndarray:
+    return np.array([c.width for c in cells if c.method == method and c.metric == metric])
+
+
+def _harsh(repetitions: int, *, quick: bool) -> Table:
+    rng = np.random.default_rng(SEED + 2)
+    designs = grid(HARSH, (10, 20, 45) if quick else TASKS, (5,) if quick else (5, 20))
+    found = list(cover(designs, powers=POWERS, repetitions=repetitions, rng=rng))
+    rows = []
+    for difficulty in HARSH:
+        for scope in SCOPES:
+            here = [c for c in found if c.design.difficulty is difficulty and c.scope == scope]
+            row = [difficulty.name, scope]
+            for method in ("default", "t"):
+                mean, worst, _, _ = summary(c for c in here if c.method == method)
+                row.append(f"{mean:.3f} / {worst:.3f}")
+            own = [c for c in here if c.method == "default"]
+            rows.append((*row, str(min(own, key=lambda c: c.coverage))))
+    finding = (
+        "Mean / worst coverage where the difficulty is nothing like a beta. A suite of ten tasks "
+        "drawn from the third holds none of the hard ones one time in five, and no interval of "
+        'useful width can know: "tasks like these" asks for more tasks, not more runs.'
+    )
+    header = ("difficulty", "scope", "default", "t", "lowest cell of the default")
+    return _table("Difficulties meant to break them", header, rows, finding, repetitions)
+
+
+def _unequal(repetitions: int) -> Table:
+    rng = np.random.default_rng(SEED + 3)
+    designs = [
+        Design(difficulty=d, runs=tuple(int(n) for n in np.resize(np.arange(3, 11), tasks)))
+        for d in DIFFICULTIES
+        for tasks in (16, 48, 200)
+    ]
+    found = list(cover(designs, powers=(1, 3), repetitions=repetitions, rng=rng))
+    rows = []
+    for scope in SCOPES:
+        for tasks in (16, 48, 200):
+            here = [
+                c for c in found
+                if c.scope == scope and c.design.tasks == tasks and c.method == "default"
+            ]  # fmt: skip
+            mean, worst, _, _ = summary(here)
+            rows.append(
+                (
+                    scope,
+                    str(tasks),
+                    f"{mean:.3f}",
+                    f"{worst:.3f}",
+                    str(min(here, key=lambda c: c.coverage)),
+                )
+            )
+    header = ("scope", "T", "mean", "worst", "lowest cell")
+    finding = "The defaults with 3 to 10 runs, unequal from task to task; k = 1 and 3."
+    return _table("Unequal numbers of runs", header, rows, finding, repetitions)
+
+
+def _few_tasks(repetitions: int) -> Table:
+    rng = np.random.default_rng(SEED + 4)
+    rows = []
+    for tasks in (2, 3, 4, 6):
+        designs = grid(DIFFICULTIES, (tasks,), (5, 20))
+        found = list(cover(designs, powers=POWERS, repetitions=repetitions, rng=rng))
+        for scope in SCOPES:
+            here = [c for c in found if c.scope == scope]
+            row = [str(tasks), scope]
+            for method in ("default", "t"):
+                mean, worst, _, width = summary(c for c in here if c.method == method)
+                row.append(f"{mean:.3f} / {worst:.3f} / {width:.2f}")
+            rows.append(tuple(row))
+    header = ("T", "scope", "default: mean / worst / width", "t: mean / worst / width")
+    finding = "Below five tasks the interval for tasks like these is flagged as rough."
+    return _table("Very few tasks", header, rows, finding, repetitions)
+
+
+def _scores(repetitions: int) -> Table:
+    """Partial credit: a task's scores are beta around its mean."""
+    rng = np.random.default_rng(SEED + 5)
+    rows = []
+    for tasks, runs, tightness in ((10, 5, 2.0), (30, 5, 2.0), (30, 10, 10.0), (100, 3, 0.5)):
+        for scope in SCOPES:
+            mean, width = _score_coverage(tasks, runs, tightness, scope, repetitions, rng)
+            rows.append(
+                (scope, str(tasks), str(runs), f"{tightness:g}", f"{mean:.3f}", f"{width:.3f}")
+            )
+    header = ("scope", "T", "n", "tightness", "coverage", "width")
+    finding = (
+        "score_estimate: task means from Beta(3, 1), scores from a beta around the mean whose "
+        "a + b is the tightness (0: all or nothing)."
+    )
+    return _table("Partial credit", header, rows, finding, repetitions)
+
+
+def _score_coverage(
+    tasks: int,
+    runs: int,
+    tightness: float,
+    scope: Scope,
+    repetitions: int,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    inside, width = [], []
+    n = np.full(tasks, runs)
+    for _ in range(repetitions):
+        means = np.clip(rng.beta(3, 1, tasks), 1e-3, 1 - 1e-3)[:, None]
+        scores = rng.beta(means * tightness, (1 - means) * tightness, (tasks, runs))
+        found = score_estimate(n, scores.sum(axis=1), (scores**2).sum(axis=1), scope=scope)
+        assert isinstance(found, Estimate)
+        assert found.interval is not None
+        truth = float(means.mean()) if scope == THIS_SUITE else 0.75
+        inside.append(truth in found.interval)
+        width.append(found.interval.width)
+    return float(np.mean(inside)), float(np.mean(width))
+
+
+def _one_proportion() -> Table:
+    """Exact: sums over every outcome, no simulation."""
+    rates = np.linspace(0.005, 0.995, 397)
+    rows = []
+    for method in ("wilson", "clopper-pearson", "mid-p", "jeffreys", "agresti-coull", "wald"):
+        row = [method]
+        for n in (5, 20, 100):
+            coverage, width = _exact_coverage(method, n, rates)
+            row.append(f"{coverage.mean():.3f} / {coverage.min():.3f} / {width.mean():.3f}")
+        rows.append(tuple(row))
+    header = ("method", *(f"n = {n}: mean / worst / width" for n in (5, 20, 100)))
+    finding = "One task, exactly: over 397 pass rates from 0.005 to 0.995."
+    return _table("One proportion", header, rows, finding, 0)
+
+
+def _exact_coverage(method: str, n: int, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    c = np.arange(n + 1)
+    low, high = proportion_bounds(c, n, method=method)
+    chance = special.comb(n, c) * rates[:, None] ** c * (1 - rates[:, None]) ** (n - c)
+    inside = (low <= rates[:, None]) & (rates[:, None] <= high)
+    return (chance * inside).sum(axis=1), chance @ (high - low)
+
+
+def _model(repetitions: int) -> Table:
+    """Where a model is trusted: extrapolated pass^k, and labels."""
+    rng = np.random.default_rng(SEED + 6)
+    rows = [
+        _model_row(difficulty, tasks, repetitions, rng)
+        for difficulty in (DIFFICULTIES[0], DIFFICULTIES[1], DIFFICULTIES[3], HARSH[0])
+        for tasks in (20, 100)
+    ]
+    header = (
+        "difficulty",
+        "T",
+        "pass^20 extrapolated from n = 5: coverage",
+        "labels given (n = 10)",
+        "of these right",
+    )
+    finding = (
+        "The credible interval of extrapolate_pass_hat_k, and label_tasks at certainty 0.9. The "
+        "last difficulty is no beta: extrapolation may fail there, as its note warns."
+    )
+    return _table("Model-based answers", header, rows, finding, repetitions)
+
+
+def _model_row(
+    difficulty: Difficulty, tasks: int, repetitions: int, rng: np.random.Generator
+) -> tuple[str, ...]:
+    inside, given, right = 0, 0, 0
+    truth = difficulty.mean_power(20)
+    for _ in range(repetitions):
+        p = difficulty.draw((tasks,), rng)
+        found = extrapolate_pass_hat_k(np.full(tasks, 5), rng.binomial(5, p), 20)
+        assert isinstance(found, Estimate)
+        assert found.interval is not None
+        inside += truth in found.interval
+        labels = label_tasks(np.full(tasks, 10), rng.binomial(10, p)).labels
+        real = np.where(p < 0.1, "broken", np.where(p > 0.95, "solid", "flaky"))
+        given += int((labels != TOO_FEW_RUNS).sum())
+        right += int((labels == real).sum())
+    share = f"{given / (tasks * repetitions):.2f}"
+    return (
+        difficulty.name,
+        str(tasks),
+        f"{inside / repetitions:.3f}",
+        share,
+        f"{right / max(given, 1):.3f}",
+    )
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _table(
+    title: str,
+    header: tuple[str, ...],
+    rows: list[tuple[str, ...]],
+    finding: str,
+    repetitions: int,
+) -> Table:
+    return Table(
+        title=title,
+        header=header,
+        rows=tuple(rows),
+        finding=finding,
+        repetitions=repetitions,
+        seed=SEED,
+    )

@@ -1,0 +1,59 @@
+"""Candidates for the default interval of "tasks like these", so that the choice can be redone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from passhat.stats.arguments import Floats
+from passhat.stats.cells import Cells
+from passhat.stats.estimate import Scope
+from passhat.stats.mean_intervals import guarded_wilson, student_quantile
+from passhat.stats.passk_noise import value_variance
+from passhat.stats.proportions import Bounds, wilson_bounds
+from passhat.stats.suite_intervals import default_bounds, mean_and_variance
+
+Variance = Callable[[Floats, Floats], Floats]
+
+
+def _candidate(
+    cells: Cells,
+    k: int,
+    scope: Scope,
+    confidence: float,
+    prior: tuple[Floats, Floats],
+    *,
+    used: Variance,
+    guard: bool,
+) -> Bounds:
+    """Wilson with t on n_eff = mean (1 - mean) T / variance (T - 3) / (T - 1), at most the runs."""
+    del scope
+    a, b = prior
+    mean, variance = mean_and_variance(cells, k)
+    tasks = cells.task_count
+    square = used(variance, value_variance(cells, k, a, b))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effective = mean * (1 - mean) * tasks / square * (tasks - 3) / (tasks - 1)
+    constant = variance <= 1e-15
+    effective = np.where(constant, 1.0, np.minimum(effective, cells.run_count))
+    ends = guarded_wilson if guard else wilson_bounds
+    low, high = ends(mean, effective, student_quantile(tasks - 1, confidence))
+    seen = ((1 - confidence) / 2) ** (1 / tasks)
+    return np.where(constant, seen * mean, low), np.where(constant, seen * mean + 1 - seen, high)
+
+
+CANDIDATES = {
+    "s2": partial(_candidate, used=lambda s2, m2: s2, guard=False),
+    "max(s2, sqrt(s2 m2))": partial(
+        _candidate, used=lambda s2, m2: np.maximum(s2, np.sqrt(s2 * m2)), guard=False
+    ),
+    "m2": partial(_candidate, used=lambda s2, m2: m2, guard=False),
+    "s2, guarded": partial(_candidate, used=lambda s2, m2: s2, guard=True),
+    "max(s2, sqrt(s2 m2)), guarded": partial(
+        _candidate, used=lambda s2, m2: np.maximum(s2, np.sqrt(s2 * m2)), guard=True
+    ),
+    "max(s2, m2), guarded": partial(_candidate, used=np.maximum, guard=True),
+    "max(s2, (s2 + m2) / 2), guarded (default)": default_bounds,
+}

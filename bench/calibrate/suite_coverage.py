@@ -1,0 +1,169 @@
+"""How often each interval for a suite's mean holds the truth, cell by cell of a grid of designs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from bench.calibrate.simulated_suites import Difficulty, Suites, draw_suites
+from passhat.stats.arguments import Floats
+from passhat.stats.betabinomial import fit_cells
+from passhat.stats.bootstrap import (
+    bca_interval,
+    percentile_interval,
+    resampled_cells,
+)
+from passhat.stats.cells import Cells
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Scope
+from passhat.stats.passk import share_of_passing_subsets
+from passhat.stats.proportions import Bounds
+from passhat.stats.suite_intervals import (
+    default_bounds,
+    normal_bounds,
+    pooled_wilson_bounds,
+    student_bounds,
+)
+
+NOMINAL = 0.95
+RESAMPLES = 1000
+SCOPES: tuple[Scope, ...] = (THIS_SUITE, TASKS_LIKE_THESE)
+
+Prior = tuple[Floats, Floats]
+Formula = Callable[[Cells, int, Scope, float, Prior], Bounds]
+ANALYTIC: dict[str, Formula] = {
+    "default": default_bounds,
+    "t": lambda cells, k, scope, confidence, _: student_bounds(cells, k, scope, confidence),
+    "z (CLT)": lambda cells, k, scope, confidence, _: normal_bounds(cells, k, scope, confidence),
+    "Wilson on pooled runs": lambda cells, k, scope, confidence, _: pooled_wilson_bounds(
+        cells, k, scope, confidence
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """Tasks, runs of each, and the difficulty they are drawn from."""
+
+    difficulty: Difficulty
+    runs: tuple[int, ...]
+
+    @property
+    def tasks(self) -> int:
+        return len(self.runs)
+
+    def __str__(self) -> str:
+        least, most = min(self.runs), max(self.runs)
+        n = str(least) if least == most else f"{least}..{most}"
+        return f"{self.difficulty.name}, T = {self.tasks}, n = {n}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Covered:
+    """What one method did in one cell of the grid."""
+
+    design: Design
+    metric: str
+    k: int
+    scope: Scope
+    method: str
+    coverage: float
+    width: float
+    truth: float
+
+    def __str__(self) -> str:
+        return f"{self.metric.replace('k', str(self.k))}, {self.design}"
+
+
+def grid(
+    difficulties: tuple[Difficulty, ...], tasks: tuple[int, ...], runs: tuple[int, ...]
+) -> list[Design]:
+    """Every combination, the same number of runs for every task."""
+    every = product(difficulties, tasks, runs)
+    return [Design(difficulty=d, runs=(n,) * count) for d, count, n in every]
+
+
+def cover(
+    designs: list[Design],
+    *,
+    powers: tuple[int, ...],
+    repetitions: int,
+    rng: np.random.Generator,
+    formulas: dict[str, Formula] | None = None,
+    resampled: int = 0,
+) -> Iterator[Covered]:
+    """Coverage of every formula, metric, scope and k; bootstraps on `resampled` suites only."""
+    for design in designs:
+        suites = draw_suites(design.difficulty, np.array(design.runs, float), repetitions, rng)
+        a, b = fit_cells(suites.cells)
+        for k, metric in _questions(powers, min(design.runs)):
+            asked, prior = (suites, (a, b)) if metric == "pass^k" else (suites.mirrored(), (b, a))
+            for scope, (name, formula) in product(SCOPES, (formulas or ANALYTIC).items()):
+                bounds = formula(asked.cells, k, scope, NOMINAL, prior)
+                yield _covered(design, metric, k, scope, name, bounds, _truth(asked, k, scope))
+        if resampled:
+            yield from _cover_bootstraps(design, suites, powers, resampled, rng)
+
+
+def _questions(powers: tuple[int, ...], runs: int) -> list[tuple[int, str]]:
+    """pass@1 is pass^1."""
+    metrics = ((k, m) for k in powers if k <= runs for m in ("pass^k", "pass@k"))
+    return [(k, metric) for k, metric in metrics if (k, metric) != (1, "pass@k")]
+
+
+def _truth(suites: Suites, k: int, scope: Scope) -> Floats:
+    if scope == THIS_SUITE:
+        return np.asarray((suites.rates**k).mean(axis=1))
+    return np.full(len(suites.rates), suites.difficulty.mean_power(k))
+
+
+def _covered(
+    design: Design, metric: str, k: int, scope: Scope, name: str, bounds: Bounds, truth: Floats
+) -> Covered:
+    low, high = bounds
+    inside = (low <= truth + 1e-12) & (truth <= high + 1e-12)
+    return Covered(
+        design=design,
+        metric=metric,
+        k=k,
+        scope=scope,
+        method=name,
+        coverage=float(inside.mean()),
+        width=float((high - low).mean()),
+        truth=float(truth.mean()) if metric == "pass^k" else float(1 - truth.mean()),
+    )
+
+
+def _cover_bootstraps(
+    design: Design,
+    suites: Suites,
+    powers: tuple[int, ...],
+    resampled: int,
+    rng: np.random.Generator,
+) -> Iterator[Covered]:
+    """The same tallies serve every k and metric: they are what costs."""
+    tasks = suites.cells.tasks[:resampled]
+    again = resampled_cells(Cells(n=suites.cells.n, c=suites.cells.c, tasks=tasks))
+    drawn = [_tallies(row, rng) for row in tasks]
+    drawn_twice = [_tallies(row, rng) for row in again.tasks]
+    for k, metric in _questions(powers, min(design.runs)):
+        asked = suites if metric == "pass^k" else suites.mirrored()
+        values = share_of_passing_subsets(asked.cells.n, asked.cells.c, k)
+        means = [tally @ values / design.tasks for tally in drawn]
+        biased = [tally @ values / design.tasks for tally in drawn_twice]
+        ends = {
+            "task bootstrap": [percentile_interval(m, NOMINAL) for m in means],
+            "BCa": [bca_interval(m, values, t, NOMINAL) for m, t in zip(means, tasks, strict=True)],
+            "hierarchical bootstrap (agentrel)": [percentile_interval(m, NOMINAL) for m in biased],
+        }
+        for scope, (name, intervals) in product(SCOPES, ends.items()):
+            bounds = np.array([i.low for i in intervals]), np.array([i.high for i in intervals])
+            truth = _truth(asked, k, scope)[:resampled]
+            yield _covered(design, metric, k, scope, name, bounds, truth)
+
+
+def _tallies(tasks: Floats, rng: np.random.Generator) -> Floats:
+    count = round(tasks.sum())
+    return rng.multinomial(count, tasks / tasks.sum(), size=RESAMPLES).astype(np.float64)

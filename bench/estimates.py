@@ -1,0 +1,142 @@
+"""suite_estimate and the six metrics of a report, against agentrel and scipy's bootstrap."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from passhat.stats.arguments import Counts
+from passhat.stats.passk import pass_hat_k
+from passhat.stats.suite_mean import suite_estimate
+
+SEED = 20261115
+SIZES = ((16, 10), (2000, 20), (100_000, 20))
+# The six intervals that agentrel's report makes, at its own number of replicates.
+METRICS = tuple((metric, k) for metric in ("pass^k", "pass@k") for k in (1, 2, 5))
+REPLICATES = 2000
+SCOPE = "tasks like these"
+# Peers are timed on fewer replicates where all would take minutes; their cost is linear in them.
+MOST_DRAWS = 2_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """CPU seconds, and the replicates they stand for when fewer were run."""
+
+    seconds: float
+    extrapolated_from: int | None = None
+
+    def __str__(self) -> str:
+        mark = f" (from {self.extrapolated_from} replicates)" if self.extrapolated_from else ""
+        return f"{_readable(self.seconds)}{mark}"
+
+
+def main() -> None:
+    """Print one Markdown table; every figure of a row is measured in this run."""
+    rng = np.random.default_rng(SEED)
+    header = (
+        "tasks x runs",
+        "passhat, one interval",
+        "passhat, six intervals",
+        "passhat, six by hierarchical bootstrap",
+        "scipy.stats.bootstrap, one",
+        "agentrel, one",
+        "agentrel, six",
+        "agentrel / passhat, six",
+        "agentrel / passhat, same bootstrap",
+    )
+    print(f"CPU time of one core; {REPLICATES} replicates; {_agentrel_version()}.\n")
+    print("| " + " | ".join(header) + " |\n|" + "---|" * len(header))
+    for tasks, runs in SIZES:
+        rates = rng.beta(3, 1, tasks)
+        print("| " + " | ".join(row(tasks, runs, rng.binomial(runs, rates))) + " |")
+    print(
+        "\nagentrel and scipy are timed on fewer replicates where marked, and scaled: their cost "
+        "is linear in them. agentrel reads scores; passhat reads (n, c) arrays."
+    )
+
+
+def row(tasks: int, runs: int, passes: Counts) -> tuple[str, ...]:
+    """One line of the table."""
+    n = np.full(tasks, runs)
+    one = best_of(lambda: suite_estimate(n, passes, k=5, scope=SCOPE))
+    six = best_of(lambda: _six(n, passes, "default"))
+    same = best_of(lambda: _six(n, passes, "hierarchical-bootstrap"))
+    scipys = time_scipy(n, passes)
+    theirs = time_agentrel(runs, passes)
+    ours = (_readable(one), _readable(six), _readable(same), str(scipys))
+    if theirs is None:
+        return (f"{tasks} x {runs}", *ours, *("not installed",) * 4)
+    all_six = Timing(seconds=6 * theirs.seconds, extrapolated_from=theirs.extrapolated_from)
+    ratios = (f"{all_six.seconds / six:,.0f}", f"{all_six.seconds / same:,.0f}")
+    return (f"{tasks} x {runs}", *ours, str(theirs), str(all_six), *ratios)
+
+
+def _six(n: Counts, passes: Counts, method: str) -> None:
+    for metric, k in METRICS:
+        suite_estimate(
+            n, passes, metric=metric, k=k, scope=SCOPE, method=method, resamples=REPLICATES
+        )
+
+
+def best_of(work: Callable[[], object], *, times: int = 5) -> float:
+    """The least CPU seconds of some calls: the others were disturbed."""
+    work()
+    took = []
+    for _ in range(times):
+        began = time.process_time()
+        work()
+        took.append(time.process_time() - began)
+    return min(took)
+
+
+def time_scipy(n: Counts, passes: Counts) -> Timing:
+    """Percentile bootstrap of the mean of the per-task values."""
+    values = pass_hat_k(n, passes, 5)
+    replicates = min(REPLICATES, max(20, MOST_DRAWS // values.size))
+    seconds = best_of(
+        lambda: stats.bootstrap(
+            (values,), np.mean, n_resamples=replicates, batch=20, method="percentile", rng=SEED
+        ),
+        times=2,
+    )
+    return _scaled(seconds, replicates)
+
+
+def time_agentrel(runs: int, passes: Counts) -> Timing | None:
+    """The pass_hat_k of agentrel at k = 5, or None where it is not installed."""
+    try:
+        from agentrel.metrics import pass_hat_k as theirs
+    except ImportError:
+        return None
+    scores = {str(i): (np.arange(runs) < c).astype(float) for i, c in enumerate(passes)}
+    # It draws task by task in Python, some microseconds each.
+    replicates = min(REPLICATES, max(2, MOST_DRAWS // 20 // passes.size))
+    seconds = best_of(lambda: theirs(scores, 5, n_boot=replicates, seed=SEED), times=1)
+    return _scaled(seconds, replicates)
+
+
+def _scaled(seconds: float, replicates: int) -> Timing:
+    if replicates == REPLICATES:
+        return Timing(seconds=seconds)
+    return Timing(seconds=seconds * REPLICATES / replicates, extrapolated_from=replicates)
+
+
+def _readable(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:,.1f} s"
+
+
+def _agentrel_version() -> str:
+    try:
+        return f"agentrel {importlib.metadata.version('agentrel')}"
+    except importlib.metadata.PackageNotFoundError:
+        return "agentrel is not installed (pip install 'passhat[bench]')"
+
+
+if __name__ == "__main__":
+    main()

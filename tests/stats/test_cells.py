@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passhat.errors import ArgumentError
+from passhat.stats.cells import count_cells
+
+suites = st.lists(
+    st.integers(0, 30).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))), min_size=1
+)
+
+
+@given(suites)
+def test_cells_hold_every_task_once_and_give_it_back(pairs):
+    n, c = map(np.array, zip(*pairs, strict=True))
+    cells = count_cells(n, c)
+    assert cells.task_count == len(pairs)
+    assert cells.run_count == n.sum()
+    place = cells.place(n, c)
+    np.testing.assert_array_equal(cells.n[place], n)
+    np.testing.assert_array_equal(cells.c[place], c)
+    assert len({*zip(cells.n, cells.c, strict=True)}) == cells.n.size
+
+
+def test_counting_and_sorting_find_the_same_cells():
+    rng = np.random.default_rng(1)
+    n = rng.integers(1, 9, 5000)
+    c = rng.binomial(n, 0.6)
+    counted, few = count_cells(n, c), count_cells(np.append(n, 10**6), np.append(c, 7))
+    np.testing.assert_array_equal(counted.n, few.n[:-1])
+    np.testing.assert_array_equal(counted.tasks, few.tasks[:-1])
+
+
+def test_mirrored_cells_count_failures():
+    cells = count_cells([5, 3], [4, 0]).mirrored()
+    assert sorted(zip(cells.n, cells.c, strict=True)) == [(3, 3), (5, 1)]
+
+
+def test_a_table_of_tasks_has_one_dimension():
+    with pytest.raises(ArgumentError, match="n must have one entry per task"):
+        count_cells([[1, 2], [3, 4]], 0)

@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from passhat.stats.mean_intervals import (
+    SuiteSize,
+    guarded_wilson,
+    population_bounds,
+    student_quantile,
+    suite_bounds,
+)
+from passhat.stats.proportions import proportion_interval, wilson_bounds
+
+
+@given(st.floats(0.001, 0.999), st.floats(1, 1e4), st.floats(1, 5))
+def test_the_guard_only_widens_and_only_the_short_end(share, n, quantile):
+    plain = wilson_bounds(np.array(share), np.array(n), quantile)
+    low, high = guarded_wilson(np.array(share), np.array(n), np.array(quantile))
+    assert low <= plain[0] + 1e-12
+    assert high >= plain[1] - 1e-12
+    untouched = (high, plain[1]) if share < 0.5 else (low, plain[0])
+    assert untouched[0] == untouched[1]
+
+
+@given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n))))
+def test_the_guarded_end_lies_between_clopper_pearson_and_wilson(pair):
+    n, c = pair
+    c = min(c, n // 2)
+    low, _ = guarded_wilson(np.array(c / n), np.array(float(n)), np.array(1.959963985))
+    exact = proportion_interval(c, n, method="clopper-pearson")
+    assert exact.low - 1e-9 <= low <= proportion_interval(c, n).low + 1e-9
+
+
+def test_a_guarded_wilson_of_one_coin_covers_everywhere():
+    """Exactly, over every outcome: Wilson falls to 0.86 at n = 50, guarded it stays above 0.92."""
+    n, rates = 50, np.linspace(0.001, 0.999, 999)
+    c = np.arange(n + 1)
+    chance = stats.binom.pmf(c, n, rates[:, None])
+    worst = {}
+    for name, formula in (("wilson", wilson_bounds), ("guarded", guarded_wilson)):
+        low, high = formula(c / n, np.full(n + 1, float(n)), np.array(1.959963985))
+        inside = (low <= rates[:, None]) & (rates[:, None] <= high)
+        worst[name] = (chance * inside).sum(axis=1).min()
+    assert worst["wilson"] < 0.87
+    assert worst["guarded"] > 0.92
+
+
+def test_the_population_interval_is_wilson_on_effective_tasks():
+    mean, variance, size = (
+        np.array(0.6),
+        np.array(0.08),
+        SuiteSize(tasks=np.array(20.0), runs=np.array(200.0)),
+    )
+    low, high = population_bounds(mean, variance, size=size, model=np.array(0.0), confidence=0.95)
+    effective = 0.24 * 20 / 0.08 * 17 / 19
+    expected = wilson_bounds(mean, np.array(effective), float(stats.t.ppf(0.975, 19)))
+    assert float(low) == pytest.approx(float(expected[0]))
+    assert float(high) >= float(expected[1])
+
+
+def test_a_larger_model_variance_widens_the_population_interval():
+    size = SuiteSize(tasks=np.array(20.0), runs=np.array(200.0))
+    widths = []
+    for model in (0.0, 0.08, 0.16):
+        low, high = population_bounds(
+            np.array(0.6), np.array(0.08), size=size, model=np.array(model), confidence=0.95
+        )
+        widths.append(float(high - low))
+    assert widths[0] == widths[1] < widths[2]
+
+
+def test_noiseless_suites_keep_the_exact_bound_of_runs_not_seen():
+    size = SuiteSize(tasks=np.array(4.0), runs=np.array(40.0))
+    low, high = suite_bounds(
+        np.array(0.5), np.array(0.0), size=size, model=np.array(0.5), k=2, confidence=0.95
+    )
+    assert float(low) == pytest.approx(0.5 * 0.025 ** (2 / 40))
+    assert float(high) == pytest.approx(1 - 0.5 * 0.025 ** (1 / 40))
+
+
+def test_student_quantiles_are_scipys():
+    freedom = np.array([1.0, 2.0, 9.0, 1e6])
+    np.testing.assert_allclose(
+        student_quantile(freedom, 0.9), stats.t.ppf(0.95, freedom), rtol=1e-9
+    )
