@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from passhat.analysis.evidence import Evidence
 from passhat.analysis.report import Metric
@@ -15,10 +16,13 @@ def measure_metrics(
     evidence: Evidence, ks: Sequence[int], *, confidence: float
 ) -> dict[str, Metric]:
     """mean_score, then pass^k and pass@k for each k."""
-    metrics = [_mean_score(evidence, confidence)]
-    for sign in ("^", "@"):
-        metrics += [_pass_metric(evidence, sign, k, confidence) for k in ks]
-    return {metric.name: metric for metric in metrics}
+    hats = [_pass_metric(evidence, "^", k, confidence) for k in ks]
+    # Of one attempt, all is any.
+    ats = [
+        replace(hat, name="pass@1") if k == 1 else _pass_metric(evidence, "@", k, confidence)
+        for k, hat in zip(ks, hats, strict=True)
+    ]
+    return {metric.name: metric for metric in (_mean_score(evidence, confidence), *hats, *ats)}
 
 
 def _mean_score(evidence: Evidence, confidence: float) -> Metric:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.analysis.plots import Plots
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Source
 from passhat.stats.estimate import Estimate, Interval, Scope, Unavailable
 from passhat.stats.seeds import SeedVariance
+
+if TYPE_CHECKING:
+    from passhat.analysis.plots import Plots
 
 Number = Estimate | Unavailable
 Label = Literal["solid", "flaky", "broken", "too few runs"]
@@ -370,6 +372,8 @@ class Report:
     @property
     def plots(self) -> Plots:
         """The pictures of this report."""
+        from passhat.analysis.plots import Plots  # drawing is loaded by those who draw
+
         return Plots(self)
 
     def system(self, name: str | None = None) -> SystemReport:

@@ -30,8 +30,8 @@ def targets(
     >>> from passhat.analysis.simulate import simulate
     >>> from passhat.analysis.measure import measure
     >>> found = targets(measure(simulate(tasks=5, runs=4, seed=1)))
-    >>> round(found["icc"].value, 2), found["tasks.flaky"]
-    (0.19, 0.0)
+    >>> round(found["pass^4"].value, 2), found["decay[1]"]
+    (0.8, 80.0)
     """
     if isinstance(report, SystemReport):
         return dict(_paths(report, scope, tasks))

@@ -19,9 +19,6 @@ MOST_RUNS = 10_000
 """A label that more runs than this would be needed for is not promised."""
 
 _UNSETTLED = LABELS.index("too few runs")
-# Numbers of further runs that are tried: every one up to 64, then steps of about 3 %.
-_STEPS = np.unique(np.r_[1:65, np.geomspace(64, MOST_RUNS, 170)].astype(np.int64))
-_CHUNKS = 12
 
 
 def tabulate_tasks(
@@ -78,14 +75,24 @@ def _more_runs(runs: Counts, passes: Counts, open_: NDArray[np.bool_]) -> dict[i
 
 
 def _runs_to_label(n: int, c: int, a: float, b: float) -> int:
-    """The first number of further runs at the expected rate that settles it; 0 if none does."""
+    """The number of further runs at the expected rate that settles it; 0 if none does.
+
+    Doubling, then halving: the posterior closes in on one rate, so what is settled stays so.
+    """
     rate = (a + c) / (a + b + n)
-    # In chunks, because the first answer ends the search and large arguments are slow.
-    for steps in np.array_split(_STEPS, _CHUNKS):
-        above, below = a + c + rate * steps, b + n - c + (1 - rate) * steps
-        broken = special.betainc(above, below, BROKEN_BELOW)
-        solid = special.betaincc(above, below, SOLID_ABOVE)
-        settled = np.maximum.reduce((broken, solid, 1 - broken - solid)) >= CERTAINTY
-        if settled.any():
-            return int(steps[settled.argmax()])
-    return 0
+
+    def settled(more: int) -> bool:
+        above, below = a + c + rate * more, b + n - c + (1 - rate) * more
+        broken = float(special.betainc(above, below, BROKEN_BELOW))
+        solid = float(special.betaincc(above, below, SOLID_ABOVE))
+        return max(broken, solid, 1 - broken - solid) >= CERTAINTY
+
+    low, high = 0, 1
+    while not settled(high):
+        low, high = high, 2 * high
+        if low >= MOST_RUNS:
+            return 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if settled(middle) else (middle, high)
+    return high

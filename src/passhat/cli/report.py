@@ -24,6 +24,15 @@ FORMATS = {
 TARGETS = {"text": "passhat.reporters.targets_list:render_targets"}
 
 
+def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from importlib.resources import files
+
+        text = files("passhat.reporters").joinpath("report.schema.json").read_text("utf-8")
+        click.echo(text, nl=False)
+        ctx.exit()
+
+
 @click.command()
 @reading_options()
 @click.option("--only", metavar="AGENT", multiple=True, help="Report on this agent only.")
@@ -35,6 +44,14 @@ TARGETS = {"text": "passhat.reporters.targets_list:render_targets"}
     help="What a task's pass^k should reach; one bar for all, or one for each named task.",
 )
 @click.option("--all-tasks", is_flag=True, help="List every task.")
+@click.option(
+    "--schema",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_schema,
+    help="Print the JSON Schema of --json, and stop.",
+)
 @click.option("--targets", is_flag=True, help="List every number by the name a gate uses.")
 @analysis_options
 @output_options
