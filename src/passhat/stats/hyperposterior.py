@@ -42,6 +42,11 @@ class PriorWeights:
         weight = self.weight[kept]
         return PriorWeights(a=self.a[kept], b=self.b[kept], weight=weight / weight.sum())
 
+    def covering(self, share: float) -> PriorWeights:
+        """The likeliest priors that together have this share of the weight."""
+        heaviest = np.sort(self.weight)[::-1]
+        return self.heaviest(int(np.searchsorted(np.cumsum(heaviest), share)) + 1)
+
 
 def prior_weights(cells: Cells) -> PriorWeights:
     """The posterior over priors: mean uniform, correlation of runs leaning to small.

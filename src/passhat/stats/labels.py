@@ -17,6 +17,8 @@ SOLID, FLAKY, BROKEN, TOO_FEW_RUNS = "solid", "flaky", "broken", "too few runs"
 
 # Priors times cells at most: a suite with very many distinct cells pins its prior down anyway.
 _EFFORT = 200_000
+# The unlikeliest priors move no chance by more than 1e-4, and the incomplete beta is slow.
+_COVERED = 0.999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -69,7 +71,8 @@ def label_tasks(
 
 def _chances(cells: Cells, low: float, high: float) -> tuple[Floats, Floats]:
     """P(p < low) and P(p > high) in each cell."""
-    priors = prior_weights(cells.having(1)).heaviest(max(1, _EFFORT // cells.n.size))
+    priors = prior_weights(cells.having(1)).covering(_COVERED)
+    priors = priors.heaviest(max(1, _EFFORT // cells.n.size))
     a, b = _posterior(priors, cells)
     return priors.weight @ special.betainc(a, b, low), priors.weight @ special.betaincc(a, b, high)
 
