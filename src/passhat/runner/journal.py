@@ -118,20 +118,25 @@ class Scribe:
         # One pass of the loop first: trials that are ready at the same time share the batch.
         await asyncio.sleep(0)
         loop = asyncio.get_running_loop()
-        while self._waiting:
-            batch, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
-            entries = [entry for entry, _ in batch]
-            try:
-                await loop.run_in_executor(self._thread, self._journal.write, entries)
-            except Exception as error:
-                _settle(batch, error)
-            else:
-                _settle(batch, None)
-        self._writing = None
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
+                entries = [entry for entry, _ in batch]
+                try:
+                    await loop.run_in_executor(self._thread, self._journal.write, entries)
+                except Exception as error:
+                    _settle(batch, error)
+                except BaseException:
+                    _settle(batch, asyncio.CancelledError())
+                    raise
+                else:
+                    _settle(batch, None)
+        finally:
+            self._writing = None
 
 
 def _settle(
-    batch: Sequence[tuple[Entry, asyncio.Future[None] | None]], error: Exception | None
+    batch: Sequence[tuple[Entry, asyncio.Future[None] | None]], error: BaseException | None
 ) -> None:
     for _, written in batch:
         if written is None or written.done():

@@ -32,7 +32,9 @@ class Spending:
 
     def over(self) -> str | None:
         """The limit that has been reached, if one has."""
-        if self.budget.max_cost is not None and self.cost >= self.budget.max_cost:
+        limit = self.budget.max_cost
+        # Ten times half a cent adds up to a little less than five cents.
+        if limit is not None and self.cost >= limit * (1 - 1e-9):
             return "max_cost"
         if self.budget.max_tokens is not None and self.tokens >= self.budget.max_tokens:
             return "max_tokens"

@@ -42,6 +42,7 @@ class CommandAgent:
                 await _talk(process, self._stdin(errand), stdout, stderr)
         finally:
             await end_group(process, grace=0.0)
+            _task_file(errand).unlink(missing_ok=True)
         code = process.returncode
         assert code is not None, "the process was waited for"
         return self._observe(code, stdout.text, stderr.text, cwd)
@@ -109,16 +110,16 @@ async def _talk(
 
 
 def _argv(system: CommandSystem, errand: Errand) -> list[str]:
-    argv = [part.replace("{prompt}", errand.prompt) for part in system.argv]
+    argv = system.argv if system.cwd is not None else _absolute(system.argv, errand.directory)
     argv = [part.replace("{workdir}", str(errand.workdir)) for part in argv]
-    return argv if system.cwd is not None else _absolute(argv, errand.directory)
+    return [part.replace("{prompt}", errand.prompt) for part in argv]
 
 
-def _absolute(argv: Sequence[str], directory: Path) -> list[str]:
+def _absolute(argv: Sequence[str], directory: Path) -> Sequence[str]:
     """Files beside the suite by their full path, for the command runs elsewhere."""
     return [
         str((directory / part).absolute())
-        if _looks_like_a_path(part) and (directory / part).is_file()
+        if _looks_like_a_path(part) and os.path.isfile(directory / part)  # noqa: PTH113 - never raises
         else part
         for part in argv
     ]
@@ -126,20 +127,23 @@ def _absolute(argv: Sequence[str], directory: Path) -> list[str]:
 
 def _looks_like_a_path(part: str) -> bool:
     # A file called "python" beside the suite must not take the place of the command.
-    return len(part) < 1024 and "\0" not in part and ("/" in part or "." in part)
+    return "/" in part or "." in part
 
 
 def _environment(system: CommandSystem, errand: Errand) -> dict[str, str]:
-    facts = errand.describe()
-    path = errand.workdir / ".passhat-task.json"
-    path.write_bytes(msgspec.json.encode(facts, enc_hook=str))
+    _task_file(errand).write_bytes(msgspec.json.encode(errand.describe(), enc_hook=str))
     return {
         **os.environ,
         "PASSHAT_TASK": errand.task.name,
         "PASSHAT_PROMPT": errand.prompt[:100_000].replace("\0", ""),
-        "PASSHAT_TASK_FILE": str(path),
+        "PASSHAT_TASK_FILE": str(_task_file(errand)),
         "PASSHAT_TRIAL": str(errand.place.trial),
         "PASSHAT_SEED": str(errand.seed),
         "PASSHAT_WORKDIR": str(errand.workdir),
         **{name: secret.reveal() for name, secret in system.env.items()},
     }
+
+
+def _task_file(errand: Errand) -> Path:
+    # Beside the working directory, which belongs to the agent alone.
+    return errand.workdir.with_name(f"{errand.workdir.name}.task.json")

@@ -1,0 +1,133 @@
+"""MCP servers that hang, crash, babble or flood: a typed error in time, and nothing left behind."""
+
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from passhat.errors import ServerError
+from passhat.records import StdioServer
+from passhat.runner.mcp_servers import ServerPool
+from passhat.runner.tools import ToolRequest
+
+SCRIPT = Path(__file__).with_name("bad_server.py")
+
+
+def bad(mode, *more, **options):
+    given = {"start_timeout": 20.0, "call_timeout": 20.0} | options
+    argv = (sys.executable, str(SCRIPT), mode, *map(str, more))
+    return StdioServer(name="bad", argv=argv, **given)
+
+
+def call(server):
+    async def main():
+        pool = ServerPool(directory=Path.cwd())
+        async with pool.tools([server]) as tools:
+            return await tools.call(ToolRequest(name="get"))
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("mode", "message"),
+    [
+        ("die-at-start", r"did not start: it exited with code 7; .*no database"),
+        ("crash", r"broke during the call of get: it exited with code 11; .*segmentation fault"),
+        ("oversized", r"broke during the call of get: a message of more than 8388608 bytes"),
+        ("half-a-message", r"broke during the call of get: it exited with code 0"),
+        ("flood", r"did not start: more than 1048576 bytes that are not JSON-RPC"),
+    ],
+)
+def test_a_server_that_breaks_is_an_error_that_says_how(mode, message):
+    with pytest.raises(ServerError, match=r'server "bad" ' + message):
+        call(bad(mode))
+
+
+@pytest.mark.parametrize(
+    ("mode", "message"),
+    [
+        ("hang-at-start", r"did not start within 1 s"),
+        (
+            "garbage-at-start",
+            r"did not start within 1 s: .*not JSON-RPC: '.* listening on port 80'",
+        ),
+    ],
+)
+def test_a_server_that_does_not_start_is_given_up_in_time(mode, message):
+    with pytest.raises(ServerError, match=message):
+        call(bad(mode, start_timeout=1.0))
+
+
+@pytest.mark.parametrize("mode", ["hang", "garbage"])
+def test_a_call_without_an_answer_is_given_up_in_time(mode):
+    with pytest.raises(ServerError, match=r"did not answer the call of get within 0.5 s"):
+        call(bad(mode, call_timeout=0.5))
+
+
+@pytest.mark.parametrize(("mode", "length"), [("banner", 4), ("large", 2**20)])
+def test_a_server_that_is_merely_odd_still_serves(mode, length):
+    assert len(call(bad(mode)).text) == length
+
+
+def test_a_command_that_does_not_exist_is_named():
+    missing = StdioServer(name="bad", argv=("no-such-server", "--stdio"))
+    with pytest.raises(ServerError, match=r"cannot be started: 'no-such-server --stdio'"):
+        call(missing)
+
+
+@pytest.mark.parametrize("mode", ["fine", "crash", "hang", "hang-at-start", "ignores-sigterm"])
+def test_no_grandchild_survives(mode, tmp_path):
+    pids = tmp_path / "pids"
+    try:
+        call(bad(mode, pids, start_timeout=2.0, call_timeout=0.5))
+    except ServerError:
+        assert mode != "fine"
+    for pid in map(int, pids.read_text().split()):
+        assert not _alive(pid), f"process {pid} of mode {mode} survives"
+
+
+def test_a_server_that_fails_takes_its_neighbours_with_it(tmp_path):
+    async def main():
+        pool = ServerPool(directory=Path.cwd())
+        good = bad("fine", tmp_path / "pids")
+        async with pool.tools([good, bad("die-at-start")]):
+            pass
+
+    with pytest.raises(ServerError, match="no database"):
+        asyncio.run(main())
+    for pid in map(
+        int, (tmp_path / "pids").read_text().split() if (tmp_path / "pids").exists() else ()
+    ):
+        assert not _alive(pid)
+
+
+def test_a_shared_server_that_died_is_started_anew_for_the_next_trial():
+    async def main():
+        pool = ServerPool(directory=Path.cwd())
+        server = bad("crash", shared=True)
+        try:
+            for _ in range(2):
+                async with pool.tools([server]) as tools:
+                    with pytest.raises(ServerError, match="code 11"):
+                        await tools.call(ToolRequest(name="get"))
+        finally:
+            await pool.close()
+
+    asyncio.run(main())
+
+
+def _alive(pid):
+    """Whether a process runs; one that is dead and only waits to be reaped does not."""
+    for _ in range(100):
+        try:
+            os.kill(pid, 0)
+            state = Path(f"/proc/{pid}/stat")
+            if state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z":
+                return False
+        except (ProcessLookupError, FileNotFoundError):
+            return False
+        time.sleep(0.02)
+    return True

@@ -1,0 +1,308 @@
+"""Systems that are not a model: commands, functions, endpoints."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from passhat.errors import SuiteError
+from passhat.records import (
+    CommandSystem,
+    Expectation,
+    HttpSystem,
+    Outcome,
+    PythonSystem,
+    Secret,
+    Task,
+)
+from passhat.runner import MemoryJournal, run_trials
+
+HERE = Path(__file__).parent
+
+
+def command(code, *arguments, **options):
+    argv = (sys.executable, "-c", code, *arguments)
+    return CommandSystem(name="agent", argv=argv, **options)
+
+
+def function(name, **options):
+    return PythonSystem(name="agent", function=f"agent_functions:{name}", search=HERE, **options)
+
+
+@pytest.fixture
+def trial_of(suite_of):
+    def trial(system, task=None, **options):
+        (only,) = run_trials(suite_of(system, task=task, **options)).trials
+        return only
+
+    return trial
+
+
+def test_a_command_passes_by_its_exit_code(trial_of):
+    assert trial_of(command("exit(0)")).outcome is Outcome.PASSED
+    failed = trial_of(command("exit(3)"))
+    assert (failed.outcome, failed.score, failed.error) == (Outcome.FAILED, 0.0, None)
+
+
+def test_the_last_json_line_of_a_command_is_its_report(trial_of):
+    code = """
+print('thinking {"score": 1}')
+print('{"score": 0.25, "tokens_in": 12, "tokens_out": 3, "cost": 0.5, "tool_calls": ["get"]}')
+print('bye')
+"""
+    trial = trial_of(command(code))
+    assert (trial.outcome, trial.score) == (Outcome.FAILED, 0.25)
+    assert (trial.tokens_in, trial.tokens_out, trial.cost) == (12, 3, 0.5)
+    assert trial.tools == ("get",)
+
+
+def test_expectations_read_the_output_of_a_command(trial_of):
+    task = Task(name="t", prompt="Paris", expect=(Expectation(matcher="contains", value="PARIS"),))
+    shout = command("import sys; print(sys.argv[1].upper())", "{prompt}")
+    assert trial_of(shout, task).outcome is Outcome.PASSED
+
+
+def test_a_prompt_without_a_place_on_the_command_line_comes_on_stdin(trial_of):
+    task = Task(name="t", prompt="Paris", expect=(Expectation(matcher="exact", value="sirap"),))
+    backwards = command("print(input()[::-1].lower())")
+    assert trial_of(backwards, task).outcome is Outcome.PASSED
+
+
+def test_a_command_runs_in_a_fresh_directory_with_the_task_at_hand(trial_of, tmp_path):
+    code = """
+import json, os, pathlib
+assert list(pathlib.Path().glob("*")) == [], "not fresh"
+task = json.loads(pathlib.Path(os.environ["PASSHAT_TASK_FILE"]).read_text())
+assert task["prompt"] == os.environ["PASSHAT_PROMPT"] == "Say 4."
+assert task["task"] == os.environ["PASSHAT_TASK"] == "task"
+assert str(task["seed"]) == os.environ["PASSHAT_SEED"]
+assert os.environ["TOKEN"] == "secret"
+pathlib.Path("left.txt").write_text(os.getcwd())
+print(os.getcwd())
+"""
+    system = command(code, env={"TOKEN": Secret("${TOKEN}", "secret")})
+    trial = trial_of(system)
+    assert trial.outcome is Outcome.PASSED, trial.error
+
+
+def test_files_that_a_command_leaves_can_be_expected_and_are_then_gone(suite_of):
+    code = "import os; open('out.txt', 'w').write('42'); print(os.getcwd())"
+    task = Task(
+        name="t", prompt="?",
+        expect=(Expectation(matcher="contains", target="files.out.txt", value="42"),),
+    )  # fmt: skip
+    journal = MemoryJournal()
+    result = run_trials(suite_of(command(code), task=task), journal=journal)
+    assert result.trials[0].outcome is Outcome.PASSED, journal.finished()[0].transcript
+    assert "passhat-" in journal.finished()[0].transcript
+    left = json.loads(journal.finished()[0].transcript)["answer"]
+    assert not Path(left).exists()
+
+
+def test_a_script_beside_the_suite_is_found_from_elsewhere(suite_of, tmp_path):
+    (tmp_path / "agent.py").write_text("print('ok')")
+    system = CommandSystem(name="agent", argv=(sys.executable, "agent.py"))
+    result = run_trials(suite_of(system, directory=tmp_path))
+    assert result.trials[0].outcome is Outcome.PASSED
+
+
+def test_a_command_out_of_time_has_failed_and_leaves_nobody_behind(suite_of, tmp_path):
+    pids = tmp_path / "pids"
+    code = f"""
+import os, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+open({str(pids)!r}, "w").write(f"{{os.getpid()}} {{child.pid}}")
+time.sleep(300)
+"""
+    journal = MemoryJournal()
+    (trial,) = run_trials(suite_of(command(code, timeout=1.0)), journal=journal).trials
+    assert (trial.outcome, trial.error) == (Outcome.FAILED, None)
+    assert '"stop_reason":"timeout"' in journal.finished()[0].transcript
+    for pid in map(int, pids.read_text().split()):
+        assert _dead(pid)
+
+
+def test_a_child_that_holds_the_output_open_does_not_hold_up_the_trial(trial_of):
+    code = """
+import subprocess, sys
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+print("done")
+"""
+    started = time.monotonic()
+    assert trial_of(command(code, timeout=60.0)).outcome is Outcome.PASSED
+    assert time.monotonic() - started < 60
+
+
+def test_endless_output_is_bounded(trial_of):
+    code = """
+import sys
+for _ in range(300):
+    sys.stdout.write("x" * 2**16)
+print()
+print('{"score": 1}')
+"""
+    assert trial_of(command(code)).outcome is Outcome.PASSED
+
+
+def test_a_command_that_does_not_exist_is_an_error_not_a_failure(trial_of):
+    trial = trial_of(CommandSystem(name="agent", argv=("no-such-agent",)))
+    assert trial.outcome is Outcome.ERRORED
+    assert "agent cannot be started: 'no-such-agent'" in trial.error
+
+
+def test_a_report_that_is_due_and_missing_is_an_error(trial_of):
+    trial = trial_of(command("print('hello')", outcome="json"))
+    assert trial.outcome is Outcome.ERRORED
+    assert "printed no JSON line with a score" in trial.error
+
+
+@pytest.mark.parametrize("workers", [0, 1], ids=["here", "in a worker"])
+@pytest.mark.parametrize(
+    ("name", "outcome", "score"),
+    [
+        ("passes", Outcome.PASSED, 1.0),
+        ("half", Outcome.FAILED, 0.5),
+        ("waits", Outcome.PASSED, 1.0),
+        ("refuses", Outcome.FAILED, 0.0),
+    ],
+)
+def test_a_function_says_how_it_did(trial_of, name, outcome, score, workers):
+    trial = trial_of(function(name, workers=workers))
+    assert (trial.outcome, trial.score) == (outcome, score), trial.error
+
+
+@pytest.mark.parametrize("workers", [0, 1], ids=["here", "in a worker"])
+def test_a_function_gets_what_it_asks_for_by_name(trial_of, workers):
+    task = Task(
+        name="t", prompt="Weather in", values={"city": "Paris"},
+        expect=(Expectation(matcher="exact", value="Weather in Paris 0"),
+                Expectation(matcher="called_in_order", value=["look", "get"])),
+    )  # fmt: skip
+    trial = trial_of(function("answers", workers=workers), task)
+    assert trial.outcome is Outcome.PASSED, trial.error
+    assert (trial.tokens_in, trial.tokens_out, trial.cost, trial.turns) == (10, 2, 0.25, 3)
+    assert trial.tools == ("look", "get")
+
+
+@pytest.mark.parametrize("workers", [0, 1], ids=["here", "in a worker"])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("breaks", "raised ValueError: no key"),
+        ("returns_nothing", "returned nothing; a bool, a score"),
+        ("boasts", "gives the score 7"),
+    ],
+)
+def test_a_function_that_breaks_is_an_error(trial_of, name, message, workers):
+    trial = trial_of(function(name, workers=workers))
+    assert trial.outcome is Outcome.ERRORED
+    assert message in trial.error
+
+
+@pytest.mark.parametrize(("name", "workers"), [("hangs", 0), ("hangs", 1), ("hangs_politely", 0)])
+def test_a_function_out_of_time_has_failed(trial_of, name, workers):
+    trial = trial_of(function(name, workers=workers, timeout=1.0))
+    assert (trial.outcome, trial.error) == (Outcome.FAILED, None)
+
+
+def test_a_worker_that_dies_is_replaced(suite_of):
+    result = run_trials(suite_of(function("dies", workers=1), runs=2))
+    assert [t.outcome for t in result.trials] == [Outcome.ERRORED] * 2
+    assert "the worker of agent_functions:dies died" in result.trials[0].error
+
+
+def test_workers_work_side_by_side_and_keep_their_chatter_to_themselves(suite_of):
+    journal = MemoryJournal()
+    result = run_trials(suite_of(function("talks", workers=2), runs=12), journal=journal)
+    assert {t.outcome for t in result.trials} == {Outcome.PASSED}
+    assert len({entry.transcript for entry in journal.finished()}) == 2
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("agent_functions:nothing_here", "has no nothing_here"),
+        ("no_such_module:run", "cannot be imported"),
+        ("agent_functions", "module:function"),
+        ("agent_functions:__name__", "is not a function but a str"),
+        ("agent_functions:wants_too_much", 'wants a "database"; there are: prompt, task'),
+    ],
+)
+def test_a_function_that_cannot_be_called_stops_the_run(suite_of, reference, message):
+    system = PythonSystem(name="agent", function=reference, search=HERE)
+    with pytest.raises(SuiteError, match=message):
+        run_trials(suite_of(system))
+
+
+@pytest.fixture
+def endpoint():
+    """An HTTP agent on loopback, as simple as they come."""
+    import threading
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            kind, status, answer = "application/json", 200, {"answer": body["prompt"].upper()}
+            if self.path == "/text":
+                kind, answer = "text/plain", None
+            if self.path == "/broken":
+                status, answer = 500, {"detail": "out of memory"}
+            if self.path == "/secret":
+                answer = {"answer": self.headers["authorization"]}
+            if self.path == "/slow":
+                time.sleep(3)
+            data = b"plain words" if answer is None else json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *arguments):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def expecting(text):
+    return Task(name="t", prompt="Paris", expect=(Expectation(matcher="exact", value=text),))
+
+
+def test_an_endpoint_answers_in_json_or_in_words(trial_of, endpoint):
+    spoken = {"/": "PARIS", "/text": "plain words", "/secret": "Bearer abc"}
+    headers = {"authorization": Secret("Bearer ${TOKEN}", "Bearer abc")}
+    for path, answer in spoken.items():
+        system = HttpSystem(name="agent", url=endpoint + path, headers=headers)
+        assert trial_of(system, expecting(answer)).outcome is Outcome.PASSED
+
+
+def test_an_endpoint_that_fails_is_an_error(trial_of, endpoint):
+    broken = trial_of(HttpSystem(name="agent", url=endpoint + "/broken"))
+    assert broken.outcome is Outcome.ERRORED
+    assert "agent answers 500" in broken.error
+    absent = trial_of(HttpSystem(name="agent", url="http://127.0.0.1:9/"))
+    assert absent.outcome is Outcome.ERRORED
+    assert "ConnectError" in absent.error
+
+
+def test_an_endpoint_out_of_time_has_failed(trial_of, endpoint):
+    trial = trial_of(HttpSystem(name="agent", url=endpoint + "/slow", timeout=0.3))
+    assert (trial.outcome, trial.error) == (Outcome.FAILED, None)
+
+
+def _dead(pid):
+    for _ in range(100):
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.02)
+    return False
