@@ -67,24 +67,8 @@ def read_trials(
     return _settle_duplicates(replace(trials, sources=_sources(parts)), duplicates)
 
 
-def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
-    def recognise(document: Document) -> Reader:
-        if format_name is not None:
-            return _named(format_name)
-        return _recognise(document, mapping)
-
-    return recognise
-
-
-def _named(name: str) -> Reader:
-    if name in READERS:
-        return READERS[name]
-    near = difflib.get_close_matches(name, READERS, n=1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
-    raise ArgumentError("format", f"must be one of {', '.join(READERS)}{hint}", name)
-
-
-def _recognise(document: Document, mapping: ColumnMap) -> Reader:
+def recognise(document: Document, mapping: ColumnMap) -> Reader:
+    """The reader of a document: the first that knows it, or the user's columns as a table."""
     if document.kind == "empty":
         raise ReadError(f"{document.name}: is empty")
     if mapping.chosen() and document.kind in _TABULAR:
@@ -95,6 +79,23 @@ def _recognise(document: Document, mapping: ColumnMap) -> Reader:
     if mapping.pass_if and document.kind in _TABULAR:
         return tables.READER
     raise _unknown(document)
+
+
+def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
+    def chosen(document: Document) -> Reader:
+        if format_name is not None:
+            return _named(format_name)
+        return recognise(document, mapping)
+
+    return chosen
+
+
+def _named(name: str) -> Reader:
+    if name in READERS:
+        return READERS[name]
+    near = difflib.get_close_matches(name, READERS, n=1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    raise ArgumentError("format", f"must be one of {', '.join(READERS)}{hint}", name)
 
 
 def _chosen_columns(document: Document, mapping: ColumnMap) -> Reader:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.records.trial import ErrorPolicy
+from passhat.records.labels import Codes, Labels
+from passhat.records.trial import ErrorPolicy, Outcome
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -57,3 +59,51 @@ class Tally:
             np.array_equal(self.score_total, self.passed)
             and np.array_equal(self.score_squares, self.passed)
         )
+
+
+def count_trials(
+    system: str,
+    *,
+    task: Labels,
+    outcome: NDArray[np.int8],
+    score: Floats,
+    features: Mapping[str, Floats],
+) -> Tally:
+    """The tally of one system's trials, given by column."""
+    size = len(task.names)
+
+    def count(kind: Outcome) -> Counts:
+        return np.bincount(task.codes[outcome == kind], minlength=size).astype(np.int64)
+
+    known = np.nan_to_num(score)
+    return Tally(
+        system=system,
+        tasks=task.names,
+        passed=count(Outcome.PASSED),
+        failed=count(Outcome.FAILED),
+        errored=count(Outcome.ERRORED),
+        score_total=_per_task(task.codes, known, size),
+        score_squares=_per_task(task.codes, known * known, size),
+        features={
+            name: _feature_sums(column, outcome, task.codes, size)
+            for name, column in features.items()
+        },
+    )
+
+
+def _per_task(codes: Codes, weights: Floats, size: int) -> Floats:
+    return np.bincount(codes, weights=weights, minlength=size).astype(np.float64)
+
+
+def _feature_sums(values: Floats, outcome: NDArray[np.int8], task: Codes, size: int) -> FeatureSums:
+    known = ~np.isnan(values)
+    cell = outcome[known].astype(np.int64) * size + task[known]
+    value = values[known]
+    shape = (len(Outcome), size)
+
+    def sums(weights: Floats | None) -> NDArray[Any]:
+        return np.bincount(cell, weights=weights, minlength=shape[0] * size).reshape(shape)
+
+    return FeatureSums(
+        count=sums(None).astype(np.int64), total=sums(value), squares=sums(value * value)
+    )

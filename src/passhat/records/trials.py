@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError
-from passhat.records import given_columns
-from passhat.records.labels import NO_CODE, Codes, Labels
-from passhat.records.tally import FeatureSums, Tally
+from passhat.records import frames, given_columns
+from passhat.records.labels import NO_CODE, Labels
+from passhat.records.tally import Tally, count_trials
 from passhat.records.trial import FEATURES, Outcome, Trial
 
 Floats = NDArray[np.float64]
@@ -133,6 +133,11 @@ class Trials:
             started=given_columns.labels(given.get("started")),
             sources=sources,
         )
+
+    @classmethod
+    def from_frame(cls, frame: Any, **renamed: str) -> Trials:
+        """A table from pandas, polars, Arrow or any Arrow stream; `task="case"` renames."""
+        return cls.from_columns(frames.columns_of_frame(frame, renamed))
 
     @classmethod
     def concat(cls, tables: Sequence[Trials]) -> Trials:
@@ -262,7 +267,15 @@ class Trials:
 
     def tally(self, system: str | None = None) -> Tally:
         """Counts per task of one system (the only one, if none is named)."""
-        return _tally(self, _system_name(self, system))
+        name = _system_name(self, system)
+        rows = self.system.codes == self.system.code(name)
+        return count_trials(
+            name,
+            task=self.task.take(rows),
+            outcome=self.outcome[rows],
+            score=self.score[rows],
+            features={name: column[rows] for name, column in self.features.items()},
+        )
 
     def to_columns(self) -> dict[str, list[Any]]:
         """Plain lists by column name, missing values as None; columns that no trial fills left out.
@@ -287,6 +300,18 @@ class Trials:
             if (labels := getattr(self, name)) is not None:
                 columns[name] = [tuple(text.split("\0")) if text else () for text in labels.texts()]
         return columns
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame, one row a trial."""
+        return frames.to_pandas(self.to_columns())
+
+    def to_polars(self) -> Any:
+        """A polars DataFrame, one row a trial."""
+        return frames.to_polars(self.to_columns())
+
+    def to_arrow(self) -> Any:
+        """A pyarrow Table, one row a trial."""
+        return frames.to_arrow(self.to_columns())
 
     def _columns(self) -> Iterator[tuple[str, Any]]:
         for name in ("system", "task", *_TEXTS):
@@ -338,45 +363,3 @@ def _system_name(trials: Trials, system: str | None) -> str:
     if system not in trials.systems:
         raise ArgumentError("system", f"must be one of {', '.join(trials.systems)}", system)
     return system
-
-
-def _tally(trials: Trials, system: str) -> Tally:
-    rows = trials.system.codes == trials.system.code(system)
-    task = trials.task.take(rows)
-    outcome = trials.outcome[rows]
-    size = len(task.names)
-
-    def per_task(weights: NDArray[Any]) -> Floats:
-        return np.bincount(task.codes, weights=weights, minlength=size).astype(np.float64)
-
-    def count(kind: Outcome) -> NDArray[np.int64]:
-        return np.bincount(task.codes[outcome == kind], minlength=size).astype(np.int64)
-
-    score = np.nan_to_num(trials.score[rows])
-    return Tally(
-        system=system,
-        tasks=task.names,
-        passed=count(Outcome.PASSED),
-        failed=count(Outcome.FAILED),
-        errored=count(Outcome.ERRORED),
-        score_total=per_task(score),
-        score_squares=per_task(score * score),
-        features={
-            name: _feature_sums(column[rows], outcome, task.codes, size)
-            for name, column in trials.features.items()
-        },
-    )
-
-
-def _feature_sums(values: Floats, outcome: NDArray[np.int8], task: Codes, size: int) -> FeatureSums:
-    known = ~np.isnan(values)
-    cell = outcome[known].astype(np.int64) * size + task[known]
-    value = values[known]
-    shape = (len(Outcome), size)
-
-    def sums(weights: Floats | None) -> NDArray[Any]:
-        return np.bincount(cell, weights=weights, minlength=shape[0] * size).reshape(shape)
-
-    return FeatureSums(
-        count=sums(None).astype(np.int64), total=sums(value), squares=sums(value * value)
-    )

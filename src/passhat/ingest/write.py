@@ -1,0 +1,75 @@
+"""Trials into passhat's own files: JSON Lines, CSV or Parquet, by the name's ending."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from passhat.errors import ArgumentError
+from passhat.ingest.formats.tables import SCHEMA
+from passhat.records import Outcome, Trials
+
+FORMATS = (".jsonl", ".csv", ".tsv", ".parquet")
+
+
+def write_trials(trials: Trials, path: str | os.PathLike[str]) -> None:
+    """Write trials so that reading the file gives the same trials again.
+
+    A JSON Lines file opens with a line that names its schema; missing values are left out.
+    """
+    target = Path(path)
+    if target.suffix not in FORMATS:
+        raise ArgumentError("path", f"must end in {', '.join(FORMATS)}", str(path))
+    if target.suffix == ".parquet":
+        trials.to_polars().write_parquet(target, metadata={"schema": SCHEMA})
+    elif target.suffix == ".jsonl":
+        target.write_bytes(render_jsonl(trials))
+    else:
+        separator = "\t" if target.suffix == ".tsv" else ","
+        target.write_text(render_csv(trials, separator=separator), encoding="utf-8", newline="")
+
+
+def render_jsonl(trials: Trials) -> bytes:
+    """The lines of a JSON Lines file, its schema first.
+
+    >>> one = Trials.from_columns(task=["a"], passed=[True])
+    >>> print(render_jsonl(one).decode().splitlines()[1])
+    {"system":"system","task":"a","trial":0,"outcome":"passed","score":1.0}
+    """
+    names, rows = _words(trials)
+    encode = msgspec.json.Encoder().encode
+    lines = [encode({"schema": SCHEMA})]
+    for row in rows:
+        filled = zip(names, row, strict=True)
+        lines.append(encode({name: v for name, v in filled if v is not None and v != ()}))
+    return b"\n".join(lines) + b"\n"
+
+
+def render_csv(trials: Trials, *, separator: str = ",") -> str:
+    """The text of a CSV file; lists of words are written as JSON."""
+    names, rows = _words(trials)
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=separator, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def _words(trials: Trials) -> tuple[list[str], Sequence[tuple[Any, ...]]]:
+    """Columns with the outcome in words, and their rows."""
+    columns = trials.to_columns()
+    words = {int(outcome): outcome.name.lower() for outcome in Outcome}
+    columns["outcome"] = [words[code] for code in columns["outcome"]]
+    return list(columns), list(zip(*columns.values(), strict=True))
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return msgspec.json.encode(value).decode() if value else ""
+    return value

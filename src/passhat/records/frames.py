@@ -1,0 +1,125 @@
+"""Columns from and to data frames: pandas, polars, Arrow, and whatever speaks the Arrow stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from passhat.errors import ArgumentError, MissingExtra
+from passhat.records.trial import Outcome, Trial
+
+Columns = Mapping[str, list[Any]]
+
+_COLUMNS = (*(field.name for field in fields(Trial)), "passed")
+
+
+def columns_of_frame(frame: Any, renamed: Mapping[str, str]) -> dict[str, list[Any]]:
+    """The columns of a data frame that a Trial has, called as there or as `renamed` says.
+
+    Columns that mean nothing here are left alone.
+
+    >>> import pandas
+    >>> frame = pandas.DataFrame({"case": ["a", "a"], "passed": [True, False], "note": ["", ""]})
+    >>> columns_of_frame(frame, {"task": "case"})
+    {'passed': [True, False], 'task': ['a', 'a']}
+    """
+    if unknown := sorted(set(renamed) - set(_COLUMNS)):
+        raise ArgumentError("renamed", f"must be among {', '.join(_COLUMNS)}", unknown[0])
+    given = _plain_columns(frame)
+    chosen = {name: name for name in _COLUMNS if name in given} | dict(renamed)
+    if missing := [name for name in chosen.values() if name not in given]:
+        raise ArgumentError("frame", f"must have the column {missing[0]}", sorted(given))
+    return _filled({name: given[column] for name, column in chosen.items()})
+
+
+def to_pandas(columns: Columns) -> Any:
+    """A pandas DataFrame, outcomes in words, missing values as None or NaN."""
+    try:
+        import pandas
+    except ImportError:
+        raise MissingExtra("a pandas DataFrame", "frames") from None
+    return pandas.DataFrame(_worded(columns))
+
+
+def to_polars(columns: Columns) -> Any:
+    """A polars DataFrame, outcomes in words."""
+    try:
+        import polars
+    except ImportError:
+        raise MissingExtra("a polars DataFrame", "frames") from None
+    words: dict[str, Any] = {
+        name: polars.List(polars.String) for name in ("tags", "tools") if name in columns
+    }
+    return polars.DataFrame(_worded(columns), schema_overrides=words)
+
+
+def to_arrow(columns: Columns) -> Any:
+    """A pyarrow Table, outcomes in words."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingExtra("an Arrow table", "frames") from None
+    words = pyarrow.list_(pyarrow.string())
+    return pyarrow.table(
+        {
+            name: pyarrow.array(values, type=words if name in ("tags", "tools") else None)
+            for name, values in _worded(columns).items()
+        }
+    )
+
+
+def _plain_columns(frame: Any) -> Columns:
+    """Lists by column name, missing values as None, without any library but the frame's own."""
+    kind = type(frame).__module__.partition(".")[0]
+    if kind == "pandas":
+        return {str(name): _pandas_list(frame[name]) for name in frame.columns}
+    if kind == "polars":
+        whole = frame.collect() if hasattr(frame, "collect") else frame
+        return dict(whole.to_dict(as_series=False))
+    if kind == "pyarrow" and hasattr(frame, "to_pydict"):
+        return dict(frame.to_pydict())
+    if hasattr(frame, "__arrow_c_stream__"):
+        return _from_arrow_stream(frame)
+    rule = "must be a pandas, polars or Arrow table, or have __arrow_c_stream__"
+    raise ArgumentError("frame", rule, type(frame).__name__)
+
+
+def _pandas_list(series: Any) -> list[Any]:
+    return [
+        None if missing else value for value, missing in zip(series, series.isna(), strict=True)
+    ]
+
+
+def _from_arrow_stream(frame: Any) -> Columns:
+    try:
+        import pyarrow
+
+        return dict(pyarrow.table(frame).to_pydict())
+    except ImportError:
+        pass
+    try:
+        import polars
+
+        return dict(polars.DataFrame(frame).to_dict(as_series=False))
+    except ImportError:
+        raise MissingExtra("reading an Arrow stream", "frames") from None
+
+
+def _filled(columns: Columns) -> dict[str, list[Any]]:
+    """Leave out optional columns in which every value is missing."""
+    needed = ("task", "outcome", "passed", "score")
+    return {
+        name: values
+        for name, values in columns.items()
+        if name in needed or any(value is not None for value in values)
+    }
+
+
+def _worded(columns: Columns) -> dict[str, list[Any]]:
+    words = {int(outcome): outcome.name.lower() for outcome in Outcome}
+    worded = {**columns, "outcome": [words[code] for code in columns["outcome"]]}
+    for name in ("tags", "tools"):
+        if name in worded:
+            worded[name] = [list(value) for value in worded[name]]
+    return worded
