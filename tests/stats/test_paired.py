@@ -147,6 +147,23 @@ def test_constant_sides_never_make_a_p_value_of_zero(scope):
     assert apart.interval.low < 1
 
 
+def test_p_values_too_small_for_a_double_are_still_not_zero():
+    n = np.full(5_000, 2)
+    for scope in SCOPES:
+        found = paired_difference(passes(n, n), passes(n, 0 * n), scope=scope)
+        assert found.interval_p > 0
+    sure = TaskSums.of_scores([[0.9, 0.91]] * 4_000)
+    none = TaskSums.of_scores([[0.1, 0.11]] * 4_000)
+    assert paired_difference(sure, none, scope="this suite").p_value > 0
+
+
+def test_low_confidence_is_still_an_interval():
+    a, b = passes([5] * 9, [4, 5, 3, 5, 5, 2, 4, 5, 5]), passes([5] * 9, 3)
+    for scope in SCOPES:
+        found = paired_difference(a, b, scope=scope, confidence=0.3, margin=0.01)
+        assert found.value in found.interval
+
+
 def test_a_difference_that_never_varies_is_as_sure_as_its_tasks_are_many():
     few = paired_difference(passes([1] * 4, [1] * 4), passes([1] * 4, [0] * 4),
                             scope="tasks like these")  # fmt: skip
@@ -200,7 +217,7 @@ def test_unshared_tasks_are_listed():
     )  # fmt: skip
     assert found.excluded == (1, 3)
     assert found.tasks == 2
-    assert "2 tasks were not run by both systems and are left out" in found.notes
+    assert "2 tasks have no result from one of the systems and are left out" in found.notes
 
 
 def test_values_such_as_pass_hat_k_are_compared_over_tasks_and_nan_is_left_out():

@@ -138,6 +138,7 @@ def test_constant_histories_and_single_points_hold_no_change():
         (lambda: MeanSeries([0.5], [0.0]), "error must be above 0 at every point"),
         (lambda: change_points(PassSeries([5], [1]), false_alarm=0), "false_alarm must lie"),
         (lambda: change_points(PassSeries([5], [1]), horizon=1), "horizon must be a whole"),
+        (lambda: change_points(PassSeries([5], [1]), horizon=10**5), "must be at most 2000"),
     ],
 )
 def test_histories_outside_the_rules_are_refused(make, message):

@@ -143,12 +143,15 @@ def _largest_ratios(table: Floats, replicates: int, rng: np.random.Generator) ->
     varying = squares > 0
     if not varying.any():
         return np.full(replicates, np.inf)
-    sums = _flipped_sums(residuals, replicates, rng)
-    gaps = sums[:, first[varying]] - sums[:, second[varying]]
-    share = np.max(gaps**2 / (tasks * squares[varying]), axis=1)
-    rest = np.maximum(1 - share, 0.0)
+    largest = np.empty(replicates)
+    step = max(1, _CHUNK // max(tasks, squares.size))
+    for start in range(0, replicates, step):
+        sums = _flipped_sums(residuals, min(step, replicates - start), rng)
+        gaps = sums[:, first[varying]] - sums[:, second[varying]]
+        largest[start : start + step] = (gaps**2 / (tasks * squares[varying])).max(axis=1)
+    rest = np.maximum(1 - largest, 0.0)
     with np.errstate(divide="ignore"):
-        return np.sqrt(np.where(rest > _SAME, (tasks - 1) * share / rest, np.inf))
+        return np.sqrt(np.where(rest > _SAME, (tasks - 1) * largest / rest, np.inf))
 
 
 def _pair_squares(residuals: Floats) -> Floats:
@@ -165,13 +168,8 @@ def _flipped_sums(residuals: Floats, replicates: int, rng: np.random.Generator) 
         spread, axes = np.linalg.eigh(residuals.T @ residuals)
         normal = rng.standard_normal((replicates, systems))
         return np.asarray((normal * np.sqrt(np.maximum(spread, 0))) @ axes.T)
-    sums = np.empty((replicates, systems))
-    step = max(1, _CHUNK // tasks)
-    for start in range(0, replicates, step):
-        rows = min(step, replicates - start)
-        signs = 2.0 * rng.integers(0, 2, size=(rows, tasks), dtype=np.int8) - 1.0
-        sums[start : start + rows] = signs @ residuals
-    return sums
+    signs = 2.0 * rng.integers(0, 2, size=(replicates, tasks), dtype=np.int8) - 1.0
+    return np.asarray(signs @ residuals)
 
 
 def _pairs(

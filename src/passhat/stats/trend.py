@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtr
 
+from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, confidence_level, probability, whole_number
 from passhat.stats.estimate import Interval
 from passhat.stats.series import MeanSeries, PassSeries
@@ -17,6 +18,7 @@ Direction = Literal["up", "down"]
 Series = PassSeries | MeanSeries
 
 DEFAULT_HORIZON = 100
+LONGEST_HORIZON = 2_000
 
 _CALIBRATION_SEED = 20_261_115
 _CALIBRATION_CELLS = 2_000_000
@@ -77,6 +79,9 @@ def change_points(
     """
     rate = probability("false_alarm", false_alarm, open_ends=True)
     span = whole_number("horizon", horizon, least=2)
+    if span > LONGEST_HORIZON:
+        rule = f"must be at most {LONGEST_HORIZON}: state the rate of false alarms for fewer points"
+        raise ArgumentError("horizon", rule, horizon)
     confidence = confidence_level(confidence)
     threshold = alarm_threshold(rate, span)
     found: list[ChangePoint] = []
