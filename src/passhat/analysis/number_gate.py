@@ -1,0 +1,194 @@
+"""The verdict on one number of the report: by a bound, by a bare point, or before all runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.analysis.bound_evidence import Subject, one_sided, runs_to_settle, word_of
+from passhat.analysis.gate_sentences import bound_sentence, opening, plural, point_sentence
+from passhat.analysis.gate_targets import attempts
+from passhat.analysis.gates import Gate, NumberDemand
+from passhat.analysis.verdict import TaskEvidence, Verdict, Word
+from passhat.records import Tally
+from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.passk import pass_hat_k
+
+Planned = Mapping[tuple[str, str], int]
+"""How many runs each system was to make of each task."""
+
+_POINT = 'evidence "point" looks at the number alone'
+_NO_INTERVAL = "there is no interval for it"
+
+
+def judge_number(gate: Gate, subject: Subject, planned: Planned) -> Verdict:
+    """PASS when the bound meets the demand, FAIL when the other bound misses it."""
+    missing = _missing(subject.tally, planned)
+    if any(missing.values()) and _counts_passes(gate):
+        return _judge_unfinished(gate, subject, missing)
+    return _judge_finished(gate, subject)
+
+
+def is_decided(gate: Gate, tally: Tally, planned: Planned) -> bool:
+    """Whether the runs still planned can no longer change the verdict of a gate on passes."""
+    subject = Subject(tally=tally, trials=None)
+    return judge_number(gate, subject, planned).word != "UNDECIDED"
+
+
+def _judge_finished(gate: Gate, subject: Subject) -> Verdict:
+    demand = gate.demand
+    assert isinstance(demand, NumberDemand)
+    found = one_sided(gate, subject)
+    verdict = _undecided(gate, subject, found)
+    if isinstance(found, Unavailable):
+        return verdict
+    value = found.value if isinstance(found, Estimate) else found
+    interval = found.interval if isinstance(found, Estimate) else None
+    if gate.evidence == "point" or interval is None:
+        return _point(verdict, value, why=_POINT if interval else _NO_INTERVAL)
+    assert isinstance(found, Estimate), "only an Estimate has an interval"
+    word = word_of(demand, interval)
+    more = runs_to_settle(gate, found) if word == "UNDECIDED" else None
+    sentence = bound_sentence(gate, verdict.system, word, found, more_runs=more)
+    return replace(verdict, word=word, more_runs=more, sentence=sentence)
+
+
+def _undecided(gate: Gate, subject: Subject, found: Estimate | Unavailable | float) -> Verdict:
+    system = subject.tally.system
+    if isinstance(found, float):
+        found = Estimate(
+            value=found, interval=None, method="as described", confidence=gate.confidence
+        )
+    reason = found.reason if isinstance(found, Unavailable) else "nothing is known"
+    return Verdict(
+        gate=gate,
+        system=system,
+        word="UNDECIDED",
+        sentence=f"{opening(gate, system, 'UNDECIDED')}. {reason}.",
+        estimate=found,
+        evidence="bound",
+        method=found.method if isinstance(found, Estimate) else "none",
+        alpha=gate.alpha,
+        beta=gate.beta,
+        runs=subject.runs,
+        errors=error_words(subject),
+        notes=found.notes if isinstance(found, Estimate) else (),
+        tasks=task_evidence(gate, subject),
+    )
+
+
+def _point(verdict: Verdict, value: float, *, why: str) -> Verdict:
+    gate = verdict.gate
+    assert isinstance(gate.demand, NumberDemand)
+    word: Word = "PASS" if gate.demand.met_by(value) else "FAIL"
+    return replace(
+        verdict,
+        word=word,
+        evidence="point",
+        alpha=None,
+        beta=None,
+        sentence=point_sentence(gate, verdict.system, word, value, why=why),
+    )
+
+
+def _judge_unfinished(gate: Gate, subject: Subject, missing: Mapping[str, int]) -> Verdict:
+    """The verdict that holds whether all missing runs pass or all fail, if there is one."""
+    best, worst = (
+        _judge_finished(gate, replace(subject, tally=_completed(subject.tally, missing, passing)))
+        for passing in (True, False)
+    )
+    now, left = _judge_finished(gate, subject), sum(missing.values())
+    made, unmade = plural(subject.runs, "run"), plural(left, "run")
+    if best.word == worst.word != "UNDECIDED":
+        sentence = (
+            f"{opening(gate, now.system, best.word)} after {made}: whatever the {unmade} not made "
+            "had brought, the verdict would be the same."
+        )
+        whole = subject.runs + left
+        return replace(now, word=best.word, sentence=sentence, more_runs=None, fixed_runs=whole)
+    sentence = (
+        f"{opening(gate, now.system, 'UNDECIDED')}. {made} made; the {unmade} still planned can "
+        "change the verdict."
+    )
+    return replace(now, word="UNDECIDED", sentence=sentence, more_runs=left)
+
+
+def _counts_passes(gate: Gate) -> bool:
+    """Whether more passes can only help: then the missing runs have a best and a worst case."""
+    demand = gate.demand
+    assert isinstance(demand, NumberDemand)
+    return demand.target == "mean_score" or attempts(demand.target) is not None
+
+
+def _missing(tally: Tally, planned: Planned) -> dict[str, int]:
+    """Runs planned and not made, by task; tasks without any run included."""
+    made = dict(zip(tally.tasks, tally.runs("fail").tolist(), strict=True))
+    wanted = {task: runs for (system, task), runs in planned.items() if system == tally.system}
+    return {
+        task: runs - made.get(task, 0) for task, runs in wanted.items() if runs > made.get(task, 0)
+    }
+
+
+def _completed(tally: Tally, missing: Mapping[str, int], passing: bool) -> Tally:
+    """The tally as if every missing run had passed, or failed."""
+    unseen = [task for task in missing if task not in tally.tasks]
+    tasks = (*tally.tasks, *unseen)
+    more = np.array([missing.get(task, 0) for task in tasks])
+    gained = more if passing else np.zeros_like(more)
+
+    def grown(values: NDArray[Any], by: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(np.concatenate([values, np.zeros(len(unseen), values.dtype)]) + by)
+
+    none = np.zeros_like(more)
+    return Tally(
+        system=tally.system,
+        tasks=tasks,
+        passed=grown(tally.passed, gained),
+        failed=grown(tally.failed, more - gained),
+        errored=grown(tally.errored, none),
+        score_total=grown(tally.score_total, gained),
+        score_squares=grown(tally.score_squares, gained),
+    )
+
+
+def error_words(subject: Subject) -> str:
+    """How errored runs counted: never for a PASS."""
+    count = int(subject.tally.errored.sum())
+    if not count:
+        return "no run errored"
+    counted = "count as failures" if subject.errors == "fail" else "are left out"
+    return f"{plural(count, 'errored run')} {counted}"
+
+
+def task_evidence(gate: Gate, subject: Subject) -> tuple[TaskEvidence, ...]:
+    """What each task contributes, so that anybody can add it up."""
+    power = attempts(gate.demand.target) if isinstance(gate.demand, NumberDemand) else None
+    tally = subject.tally
+    runs = tally.runs(subject.errors)
+    return tuple(
+        TaskEvidence(
+            task=task,
+            runs=int(runs[i]),
+            passed=int(tally.passed[i]),
+            errored=int(tally.errored[i]),
+            value=_task_value(power, int(runs[i]), int(tally.passed[i]), tally.score_total[i]),
+        )
+        for i, task in enumerate(tally.tasks)
+    )
+
+
+def _task_value(
+    power: tuple[str, int] | None, runs: int, passed: int, score: float
+) -> float | None:
+    if power is None:
+        return float(score) / runs if runs else None
+    metric, k = power
+    if runs < k:
+        return None
+    if metric == "pass^k":
+        return float(pass_hat_k(runs, passed, k))
+    return 1 - float(pass_hat_k(runs, runs - passed, k))
