@@ -13,6 +13,11 @@ from passhat.errors import InputError, PasshatError
 
 # name: (where it is, what it does in a few words); --help needs no command to be loaded.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("passhat.cli.init:init", "Write a suite that runs at once."),
+    "run": ("passhat.cli.run:run", "Run a suite many times: how reliable are its agents?"),
+    "resume": ("passhat.cli.resume:resume", "Go on with a run that broke off."),
+    "validate": ("passhat.cli.validate:validate", "Everything that is wrong with a suite."),
+    "list": ("passhat.cli.list_rows:list_rows", "What a suite would run."),
     "report": ("passhat.cli.report:report", "How reliable is the agent in these results?"),
     "compare": ("passhat.cli.compare:compare", "Is one agent better than another?"),
     "rank": ("passhat.cli.rank:rank", "Which of several agents are ahead, and which are tied?"),

@@ -1,0 +1,78 @@
+"""`passhat resume`: go on with a run that broke off, paying for nothing twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from passhat.cli.options import output_options
+from passhat.cli.output import Output
+from passhat.cli.run import STORE
+from passhat.cli.run_options import Command, RunOptions, limits
+from passhat.errors import HistoryError
+
+if TYPE_CHECKING:
+    from passhat.history import Run
+    from passhat.records import Suite
+
+
+def _limit_options(command: Command) -> Command:
+    for option in reversed(limits()):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("run", required=False)
+@_limit_options
+@click.option("--retry-errors", is_flag=True, help="Run errored trials again.")
+@click.option("--changed", is_flag=True, help="Go on although the suite file has changed.")
+@click.option(
+    "--store", type=click.Path(dir_okay=False, path_type=Path), default=STORE, show_default=True
+)
+@output_options
+@click.pass_context
+def resume(
+    context: click.Context,
+    /,
+    run: str | None,
+    retry_errors: bool,
+    changed: bool,
+    store: Path,
+    output: Output,
+    **limits_given: Any,
+) -> None:
+    """Go on with RUN (the newest unfinished one, where none is named).
+
+    What was asked for is what the run was started with; limits may be given anew. Finished trials
+    are not run again, and no answered model call is paid for again.
+    """
+    from passhat.cli.chosen_suite import chosen_suite
+    from passhat.cli.run_journey import Job, conduct
+    from passhat.cli.run_ledger import unfinished_run
+
+    found = unfinished_run(store, run)
+    if "suite" not in found.options:
+        raise HistoryError(f"{store}: run {found.key} was not made by `passhat run`")
+    options = RunOptions.from_json(found.options).freed(**limits_given)
+    suite = chosen_suite(options)
+    if not changed:
+        _refuse_changed(found, suite, options)
+    job = Job(
+        suite=suite,
+        options=options,
+        store=store,
+        resumed=found.key,
+        retry_errored=retry_errors,
+    )
+    context.exit(conduct(job, output))
+
+
+def _refuse_changed(run: Run, suite: Suite, options: RunOptions) -> None:
+    if run.suite_hash != suite.digest:
+        raise HistoryError(
+            f"{options.suite} has changed since run {run.key} was started: old and new trials "
+            "would be mixed. `passhat run` starts anew; --changed goes on all the same"
+        )

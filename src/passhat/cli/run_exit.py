@@ -1,0 +1,44 @@
+"""Which exit code a run deserves."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from passhat.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from passhat.records import Suite
+    from passhat.reporters.run_answer import RunAnswer
+    from passhat.runner import RunResult
+
+
+def exit_code(suite: Suite, result: RunResult, answer: RunAnswer) -> ExitCode:
+    """0 pass, 1 a demand failed, 3 not completed, 4 undecided.
+
+    Gates and floors decide where there are any: single failures are what they allow for. Without
+    a gate every expectation is a demand, so that one failed trial fails the run.
+    """
+    from passhat.records import Outcome
+
+    tolerant = quarantined(suite) | floored(suite)
+    if any(t.outcome is Outcome.FAILED and t.task not in tolerant for t in result.trials):
+        return ExitCode.FAIL
+    if result.undone or any(trial.outcome is Outcome.ERRORED for trial in result.trials):
+        return ExitCode.INCOMPLETE
+    return ExitCode.PASS
+
+
+def quarantined(suite: Suite) -> set[str]:
+    """The tasks whose quarantine is in force."""
+    today = datetime.now(tz=UTC).date()
+    return {entry.task for entry in suite.quarantine if entry.in_force(today)}
+
+
+def floored(suite: Suite) -> set[str]:
+    """The tasks that are judged by their floor alone: they expect nothing else."""
+    return {
+        task.name
+        for task in suite.tasks
+        if task.tool_selection is not None and not task.expect and not task.steps
+    }

@@ -1,0 +1,60 @@
+"""Why trials did not pass: the expectations that failed and the errors, counted by task."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from passhat.cli.run_ledger import Ledger
+    from passhat.records import Trial
+    from passhat.reporters.run_answer import Failure
+    from passhat.runner import RunResult
+
+MOST_TRIALS = 1_000
+"""Trials whose transcripts are read: enough to see what goes wrong, however long the run."""
+
+
+def gather_failures(result: RunResult, ledger: Ledger) -> tuple[Failure, ...]:
+    """Every reason with the trials it stopped, the most frequent first."""
+    from passhat.records import Outcome
+    from passhat.reporters.run_answer import Failure
+
+    stopped = [trial for trial in result.trials if trial.outcome is not Outcome.PASSED]
+    said = ledger.transcripts(
+        tuple(t for t in stopped[:MOST_TRIALS] if t.outcome is Outcome.FAILED)
+    )
+    counts: Counter[tuple[str, str, bool]] = Counter()
+    for trial in stopped:
+        errored = trial.outcome is Outcome.ERRORED
+        text = said.get((trial.system, trial.task, trial.trial))
+        for reason in dict.fromkeys(_reasons(trial, text)):
+            counts[trial.task, reason, errored] += 1
+    return tuple(
+        Failure(task=task, reason=reason, trials=number, errored=errored)
+        for (task, reason, errored), number in counts.most_common()
+    )
+
+
+def _reasons(trial: Trial, transcript: str | None) -> Iterator[str]:
+    if trial.error is not None:
+        yield trial.error
+        return
+    if transcript is None:
+        return
+    kept: dict[str, Any] = json.loads(transcript)
+    failed = [check for check in kept.get("checks", ()) if check["score"] < 1]
+    for check in failed:
+        yield check["message"]
+    if not failed:
+        yield _ending(kept)
+
+
+def _ending(kept: dict[str, Any]) -> str:
+    """How an attempt ended that no expectation speaks about."""
+    if kept.get("exit_code"):
+        return f"exit code {kept['exit_code']}"
+    reason = kept.get("stop_reason")
+    return f"stopped by its {reason}" if reason in ("timeout", "budget") else "did not pass"

@@ -1,0 +1,134 @@
+"""The journey of a run: a suite goes in; trials, a report, verdicts and an exit code come out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from passhat.cli.exit_codes import ExitCode
+from passhat.cli.progress import Progress
+from passhat.cli.run_exit import exit_code
+from passhat.cli.run_failures import gather_failures
+from passhat.cli.run_ledger import Ledger, open_ledger
+from passhat.cli.standing import Standing
+
+if TYPE_CHECKING:
+    from passhat.analysis.report import Report
+    from passhat.cli.output import Output
+    from passhat.cli.run_options import RunOptions
+    from passhat.records import Suite, Trials
+    from passhat.reporters.run_answer import RunAnswer
+    from passhat.runner import RunResult
+
+FORMATS = {
+    "text": "passhat.reporters.run_answer:render_run",
+    "json": "passhat.reporters.run_answer:render_run_json",
+    "markdown": "passhat.reporters.run_answer:render_run_markdown",
+    "html": "passhat.reporters.run_answer:render_run_html",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One start of a run: what is run, where it is kept, and which stored run goes on."""
+
+    suite: Suite
+    options: RunOptions
+    store: Path | None
+    resumed: str | None = None
+    retry_errored: bool = False
+    transcripts: bool = False
+
+
+def conduct(job: Job, output: Output) -> ExitCode:
+    """Run what is missing, answer, and say by which code to exit."""
+    with open_ledger(job.suite, job.options, store=job.store, resumed=job.resumed) as ledger:
+        output.say(_opening(job, ledger))
+        result = _run(job, ledger, output)
+        ledger.close(result)
+        if result.ending == "interrupted":
+            return _interrupted(result, ledger, output)
+        if not result.trials:
+            output.say(_undone(result, ledger) or "nothing was run")
+            return ExitCode.INCOMPLETE
+        answer = _answer(job, result, ledger)
+        output.write(answer, FORMATS)
+        return exit_code(job.suite, result, answer)
+
+
+def _run(job: Job, ledger: Ledger, output: Output) -> RunResult:
+    from passhat.runner import run_trials
+
+    with Progress(_standing(ledger), quiet=output.quiet) as progress:
+        return run_trials(
+            job.suite,
+            journal=ledger.journal,
+            on_event=progress,
+            retry_errored=job.retry_errored,
+        )
+
+
+def _standing(ledger: Ledger) -> Standing:
+    if ledger.run is None:
+        return Standing()
+    return Standing(passed=ledger.run.passed, errored=ledger.run.errored)
+
+
+def _answer(job: Job, result: RunResult, ledger: Ledger) -> RunAnswer:
+    from passhat.reporters.run_answer import RunAnswer
+
+    trials = _table(job.suite, result)
+    return RunAnswer(
+        report=_report(job.suite, trials),
+        failures=gather_failures(result, ledger),
+        undone=_undone(result, ledger),
+        transcripts=ledger.transcripts(result.trials) if job.transcripts else None,
+    )
+
+
+def _table(suite: Suite, result: RunResult) -> Trials:
+    from passhat.records import Source
+
+    name = suite.path.name if suite.path is not None else suite.name
+    source = Source(name=name, format="passhat run", sha256=suite.digest)
+    return replace(result.table(), sources=(source,))
+
+
+def _report(suite: Suite, trials: Trials) -> Report:
+    from passhat.analysis.measure import measure
+
+    return measure(
+        trials,
+        ks=suite.ks or None,
+        confidence=suite.confidence or 0.95,
+        bars=_bars(suite, trials),
+        seed=suite.seed,
+    )
+
+
+def _bars(suite: Suite, trials: Trials) -> Mapping[str, float] | None:
+    ran = set(trials.tasks)
+    bars = {t.name: t.bar for t in suite.tasks if t.bar is not None and t.name in ran}
+    return bars or None
+
+
+def _opening(job: Job, ledger: Ledger) -> str:
+    where = f"; run {ledger.run.key} in {ledger.name}" if ledger.run is not None else ""
+    return f"{job.suite.name}: {job.suite.size}{where}"
+
+
+def _interrupted(result: RunResult, ledger: Ledger, output: Output) -> ExitCode:
+    output.say(_undone(result, ledger) or f"interrupted after {len(result.trials)} trials")
+    return ExitCode(128 + (result.signal or 2))
+
+
+def _undone(result: RunResult, ledger: Ledger) -> str | None:
+    """What an early end left out, and what goes on with it."""
+    if not result.undone:
+        return None
+    why = f"{result.limit} was reached" if result.limit else "interrupted"
+    text = f"{why}: {result.undone:,} of {result.planned:,} trials were left undone"
+    command = ledger.resume_command
+    return f"{text}; go on with: {command}" if command else text

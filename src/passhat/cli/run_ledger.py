@@ -1,0 +1,119 @@
+"""Where the trials of a run are kept: the history store, or memory when nothing may be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from passhat.errors import HistoryError
+
+if TYPE_CHECKING:
+    from passhat.cli.run_options import RunOptions
+    from passhat.history import History, Run
+    from passhat.records import Suite, Trial
+    from passhat.runner import Journal, RunResult
+
+UNFINISHED = ("running", "interrupted", "budget", "failed")
+"""Ways to end that leave something to resume."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Ledger:
+    """The journal of one run, and the store it lies in (None: memory)."""
+
+    journal: Journal
+    history: History | None = None
+    run: Run | None = None
+    name: str = ""
+
+    @property
+    def resume_command(self) -> str | None:
+        """What goes on with this run."""
+        if self.run is None:
+            return None
+        from passhat.history import DEFAULT_PATH
+
+        where = "" if Path(self.name) == DEFAULT_PATH else f" --store {self.name}"
+        return f"passhat resume {self.run.key}{where}"
+
+    def close(self, result: RunResult) -> None:
+        """Say how the run ended."""
+        if self.history is not None and self.run is not None:
+            status = "finished" if result.ending == "settled" else result.ending
+            self.run = self.history.finish_run(self.run, status)
+
+    def transcripts(self, trials: tuple[Trial, ...]) -> Mapping[tuple[str, str, int], str]:
+        """What was said in each trial, where it was kept."""
+        if self.history is None or self.run is None:
+            kept = {_key(entry.trial): entry.transcript for entry in self.journal.finished()}
+        else:
+            kept = {
+                _key(trial): self.history.transcript(self.run, *_key(trial)) for trial in trials
+            }
+        return {key: text for key, text in kept.items() if text}
+
+
+@contextmanager
+def open_ledger(
+    suite: Suite, options: RunOptions, *, store: Path | None, resumed: str | None = None
+) -> Iterator[Ledger]:
+    """The ledger of a new run, or of the stored run with the key `resumed`."""
+    from passhat.runner import MemoryJournal
+
+    if store is None:
+        yield Ledger(journal=MemoryJournal())
+        return
+    from passhat.history import History, RunJournal, read_checkout
+
+    with History.open(store) as history:
+        if resumed is not None:
+            run = history.find_run(resumed)
+        else:
+            run = history.start_run(
+                suite.name,
+                suite_hash=suite.digest,
+                seed=suite.seed,
+                checkout=read_checkout(suite.directory),
+                options=options.to_json(),
+            )
+        ledger = Ledger(journal=RunJournal(history, run), history=history, run=run, name=str(store))
+        try:
+            yield ledger
+        except BaseException:
+            history.finish_run(run, "failed")
+            raise
+
+
+def unfinished_run(store: Path, reference: str | None) -> Run:
+    """The run that is to go on: the one that is named, else the newest unfinished one."""
+    from passhat.history import History
+
+    with History.open(store, read_only=True) as history:
+        if reference is not None:
+            return history.find_run(reference)
+        for run in history.runs():
+            if run.status in UNFINISHED and "suite" in run.options:
+                return run
+    raise HistoryError(f"{store}: every run is finished; `passhat run` starts a new one")
+
+
+def same_run(store: Path, suite: Suite, options: RunOptions) -> Run | None:
+    """The newest run of the same suite with the same request, finished or not."""
+    from passhat.cli.run_options import RunOptions
+    from passhat.history import History
+
+    if not store.exists():
+        return None
+    with History.open(store, read_only=True) as history:
+        for run in history.runs(suite=suite.name):
+            same_suite = run.suite_hash == suite.digest and "suite" in run.options
+            if same_suite and RunOptions.from_json(run.options).identity == options.identity:
+                return run
+    return None
+
+
+def _key(trial: Trial) -> tuple[str, str, int]:
+    return trial.system, trial.task, trial.trial

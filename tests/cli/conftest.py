@@ -1,0 +1,44 @@
+"""Commands called in this process, in an empty directory, with no key set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from passhat.cli import main
+
+KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "CI")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory that commands are called in."""
+    for name in KEYS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def call(here: Path) -> Callable[..., Result]:
+    """Call `passhat` with these arguments."""
+
+    def call(*arguments: str) -> Result:
+        return CliRunner().invoke(main, list(arguments))
+
+    return call
+
+
+@pytest.fixture
+def suite(here: Path) -> Callable[[str], Path]:
+    """Write the suite of the directory."""
+
+    def write(text: str) -> Path:
+        path = here / "suite.yml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
