@@ -181,6 +181,10 @@ class _Aligned:
     def scores(self) -> TaskSums:
         return TaskSums(runs=self.runs, total=self.total, squares=self.squares)
 
+    @property
+    def outcomes(self) -> TaskSums:
+        return TaskSums.of_passes(self.runs, self.passes)
+
     def values(self, k: int) -> Floats:
         """pass^k of each task, nan with too few runs."""
         enough = self.runs >= k
@@ -219,10 +223,16 @@ def _differences(
 def _mean_score(
     left: _Aligned, right: _Aligned, options: Options, margin: float | None
 ) -> Difference:
+    return _of_sums("mean_score", left.scores, right.scores, options, margin)
+
+
+def _of_sums(
+    name: str, left: TaskSums, right: TaskSums, options: Options, margin: float | None
+) -> Difference:
     def within(scope: Scope) -> PairedDifference | Unavailable:
         return paired_difference(
-            left.scores,
-            right.scores,
+            left,
+            right,
             scope=scope,
             confidence=options.confidence,
             margin=margin,
@@ -230,9 +240,9 @@ def _mean_score(
         )
 
     return Difference(
-        name="mean_score",
-        first=float(left.scores.means.mean()),
-        second=float(right.scores.means.mean()),
+        name=name,
+        first=float(left.means.mean()),
+        second=float(right.means.mean()),
         this_suite=within(THIS_SUITE),
         tasks_like_these=within(TASKS_LIKE_THESE),
     )
@@ -241,6 +251,8 @@ def _mean_score(
 def _pass_hat(
     left: _Aligned, right: _Aligned, k: int, options: Options, margin: float | None
 ) -> Difference:
+    if k == 1:
+        return _of_sums("pass^1", left.outcomes, right.outcomes, options, margin)
     values = left.values(k), right.values(k)
     both = ~np.isnan(values[0]) & ~np.isnan(values[1])
     means = [float(side[both].mean()) if both.any() else None for side in values]

@@ -17,8 +17,13 @@ _ROUND_KS = (8, 16, 32, 64, 100)
 _STEPS_BEYOND = 3
 
 
-def measure_decay(evidence: Evidence, sequences: Sequence[str] | None, options: Options) -> Decay:
+def measure_decay(
+    evidence: Evidence, sequences: Sequence[str] | None, options: Options, *, curves: bool = True
+) -> Decay:
     """The curves reach the typical number of runs (ten at most); the model goes on from there."""
+    order = describe_run_order(sequences, errors=options.errors)
+    if not curves:
+        return Decay(pass_hat=(), pass_at=(), beyond=(), run_order=order)
     hat = _curve(evidence.runs, evidence.passes, options)
     at = _curve(evidence.runs, evidence.runs - evidence.passes, options)
     return Decay(
@@ -26,7 +31,7 @@ def measure_decay(evidence: Evidence, sequences: Sequence[str] | None, options: 
         # At least one pass is anything but all failures.
         pass_at=tuple(CurvePoint(k=p.k, estimate=_complement(p.estimate)) for p in at),
         beyond=_beyond(evidence),
-        run_order=describe_run_order(sequences, errors=options.errors),
+        run_order=order,
     )
 
 

@@ -118,7 +118,8 @@ def _measure_system(subject: _Subject, options: Options, *, parts: bool) -> Syst
         metrics=metrics,
         variance=variance,
         seeds=_seeds(trials, options),
-        decay=measure_decay(evidence, sequences, options),
+        # Curves of every tag would take most of the time, and nobody looks at them.
+        decay=measure_decay(evidence, sequences, options, curves=parts),
         tasks=table,
         bars=bars,
         errors=split_errors(tally, trials, ks, options),

@@ -106,16 +106,21 @@ def _difference_row(one: Difference) -> tuple[str | Bar, ...]:
 
 def _shown(comparison: Comparison) -> str:
     """What each scope decides, metric by metric."""
-    parts = []
-    for scope in (THIS_SUITE, TASKS_LIKE_THESE):
-        answers: dict[str, list[str]] = {}
-        for one in comparison.differences.values():
-            answer = one.answer(scope, comparison.margin)
-            if answer is not None:
-                answers.setdefault(answer, []).append(one.name.replace("_", " "))
-        told = [f"{answer} at {', '.join(names)}" for answer, names in answers.items()]
-        parts.append(f"{scope}: {'; '.join(told) if told else 'nothing can be said'}")
-    return f"{short(comparison.first)} on {'. For '.join(parts)}."
+    told = [_shown_in(comparison, scope) for scope in (THIS_SUITE, TASKS_LIKE_THESE)]
+    first = short(comparison.first)
+    if told[0] == told[1]:
+        return f"{first}: {told[0]}, for this suite and for tasks like these."
+    return f"{first}: {told[0]} for this suite; {told[1]} for tasks like these."
+
+
+def _shown_in(comparison: Comparison, scope: Scope) -> str:
+    answers: dict[str, list[str]] = {}
+    for one in comparison.differences.values():
+        answer = one.answer(scope, comparison.margin) or "not known"
+        answers.setdefault(answer, []).append(one.name.replace("_", " "))
+    if len(answers) == 1:
+        return f"{next(iter(answers))} by every number"
+    return ", ".join(f"{answer} by {' and '.join(names)}" for answer, names in answers.items())
 
 
 def _same(found: list[Difference]) -> bool:

@@ -1,0 +1,93 @@
+"""`passhat simulate`: seeded trials of made-up agents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from passhat.cli.options import Share, seed_option
+from passhat.cli.trials_output import trials_output_options
+from passhat.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from passhat.records import Trials
+
+_COUNT = click.IntRange(min=1)
+_PROBABILITY = click.FloatRange(0, 1)
+
+
+@click.command()
+@click.option("--tasks", type=_COUNT, default=20, show_default=True, help="How many tasks.")
+@click.option("--runs", type=_COUNT, default=10, show_default=True, help="Runs of each.")
+@click.option(
+    "--rate",
+    "rates",
+    metavar="[AGENT=]SHARE",
+    multiple=True,
+    help="Mean pass rate of an agent; repeat it for several.  [default: 0.7]",
+)
+@click.option("--luck", type=_PROBABILITY, default=0.6, show_default=True, help="Share of luck.")
+@click.option(
+    "--shared",
+    type=_PROBABILITY,
+    default=0.8,
+    show_default=True,
+    help="How far agents find the same tasks hard.",
+)
+@click.option("--seeds", type=click.IntRange(min=0), default=0, help="Seeds that runs carry.")
+@click.option("--seed-effect", type=click.FloatRange(min=0), default=0.0, help="Its sd, log-odds.")
+@click.option("--drift", type=float, default=0.0, help="First to last run, in log-odds.")
+@click.option("--partial", is_flag=True, help="Scores between 0 and 1.")
+@click.option("--pass-score", type=Share(), default=0.5, help="A score that passes, of --partial.")
+@click.option("--error-rate", type=_PROBABILITY, default=0.0, help="Share of errored trials.")
+@seed_option()
+@trials_output_options
+def simulate(
+    tasks: int,
+    runs: int,
+    rates: tuple[str, ...],
+    luck: float,
+    shared: float,
+    seeds: int,
+    seed_effect: float,
+    drift: float,
+    partial: bool,
+    pass_score: float,
+    error_rate: float,
+    seed: int,
+    write: Callable[[Trials], None],
+) -> None:
+    r"""Write seeded trials of made-up agents; the same seed gives the same trials.
+
+    \b
+      passhat simulate --tasks 50 --runs 8 -o trials.jsonl
+      passhat simulate --rate old=0.7 --rate new=0.75 --error-rate 0.02 -o two.csv
+    """
+    from passhat.analysis.simulate import World
+    from passhat.analysis.simulate import simulate as simulate_trials
+
+    world = World(
+        luck=luck,
+        shared=shared,
+        seeds=seeds,
+        seed_effect=seed_effect,
+        drift=drift,
+        partial=partial,
+        pass_score=pass_score,
+        error_rate=error_rate,
+    )
+    write(simulate_trials(tasks=tasks, runs=runs, rate=_rates(rates), world=world, seed=seed))
+
+
+def _rates(texts: Sequence[str]) -> dict[str, float]:
+    """`0.7` is an agent without a name, `new=0.75` one with."""
+    found: dict[str, float] = {}
+    for i, text in enumerate(texts or ("0.7",), 1):
+        name, _, share = text.rpartition("=")
+        try:
+            found[name or ("agent" if len(texts) < 2 else f"agent-{i}")] = float(share)
+        except ValueError:
+            raise ArgumentError("--rate", "must be a share or AGENT=SHARE", text) from None
+    return found
