@@ -76,21 +76,22 @@ def pad(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int, *, indent: str = "") -> list[str]:
-    """Safe text in lines of at most `width` columns, the later ones indented.
+    """`text` made safe, in lines of at most `width` columns, the later ones indented.
 
     >>> wrap("one two three", 9, indent="  ")
     ['one two', '  three']
     """
     lines: list[str] = []
     line = ""
-    for word in text.split():
+    # A number and its percent sign stay together.
+    for word in safe_text(text).replace(" %", "\0%").split():
         start = indent if lines else ""
         longer = f"{line} {word}" if line else start + word
         if line and display_width(longer) > width:
             lines.append(line)
             longer = indent + word
         line = longer
-    return [*lines, line]
+    return [part.replace("\0", " ") for part in (*lines, line)]
 
 
 def _safe_character(character: str) -> str:

@@ -13,6 +13,7 @@ from passhat.analysis.report import (
     Report,
     SystemReport,
     TaskRow,
+    TaskTable,
     VarianceSplit,
 )
 from passhat.reporters import wording
@@ -27,7 +28,7 @@ from passhat.reporters.blocks import (
 )
 from passhat.reporters.ink import Ink
 from passhat.reporters.numbers import amount, interval_of, points, span, value_of
-from passhat.reporters.safe_text import display_width, pad, wrap
+from passhat.reporters.safe_text import display_width, pad, shorten, wrap
 from passhat.reporters.systems_table import systems_table
 from passhat.reporters.text_bars import interval_bar, run_marks, stacked_bar
 from passhat.stats.estimate import Estimate
@@ -91,14 +92,10 @@ def _heading(system: SystemReport, ink: Ink) -> list[str]:
 
 
 def _metric_table(system: SystemReport, ink: Ink) -> list[str]:
-    bar = min(_WIDEST_BAR, ink.width - 56)
+    bar = min(_WIDEST_BAR, ink.width - 58)
     scale = "0" + "100".rjust(bar - 1)
-    lines = [
-        ink.style(
-            f"{_INDENT}{'in %':<11}{'':>6}  {'this suite':<14}  {'tasks like these':<16}  {scale}",
-            "dim",
-        )
-    ]
+    here, there = f"this suite {2 * ink.pen.inner}", f"tasks like these {ink.pen.outer}"
+    lines = [ink.style(f"{_INDENT}{'in %':<17}  {here:<14}  {there:<18}  {scale}", "dim")]
     groups = [
         ("all k attempts succeed", [system.pass_hat(k) for k in system.ks]),
         ("at least one of k succeeds", [system.pass_at(k) for k in system.ks if k > 1]),
@@ -115,12 +112,12 @@ def _metric_table(system: SystemReport, ink: Ink) -> list[str]:
 def _metric_line(metric: Metric, bar: int, ink: Ink) -> str:
     name = metric.name.replace("_", " ")
     if metric.value is None:
-        return f"{_INDENT}{name:<11}{'-':>6}  {metric.reason}"[: ink.width]
+        return f"{_INDENT}{name:<11}{'-':>6}  {shorten(metric.reason or '', ink.width - 21)}"
     inner, outer = interval_of(metric.this_suite), interval_of(metric.tasks_like_these)
     drawn = interval_bar(metric.value, inner, outer, width=bar, pen=ink.pen)
     value = ink.style(f"{points(metric.value, digits=1):>6}", "bold")
     return (
-        f"{_INDENT}{name:<11}{value}  {span(inner):<14}  {span(outer):<16}  "
+        f"{_INDENT}{name:<11}{value}  {span(inner):<14}  {span(outer):<18}  "
         f"{ink.style(drawn, 'cyan')}"
     )
 
@@ -145,7 +142,8 @@ def _task_section(system: SystemReport, ink: Ink, all_tasks: bool) -> list[str]:
         ink.style(piece, _COLORS[label]) for piece, label in zip(pieces, LABELS, strict=True)
     )
     lines = _paragraphs("Tasks", [f"{wording.labels(system)}."], ink)
-    lines.append(" " * LABEL_WIDTH + drawn)
+    legend = _legend(table, ink)
+    lines.append(" " * LABEL_WIDTH + drawn + "  " + ink.style(legend, "dim"))
     rows = list(table) if all_tasks else table.labelled("flaky") + table.labelled("broken")
     shown = rows if all_tasks else rows[:MOST_TASKS]
     lines += [_task_line(row, ink) for row in shown]
@@ -153,6 +151,13 @@ def _task_section(system: SystemReport, ink: Ink, all_tasks: bool) -> list[str]:
         more = f"{_INDENT}and {len(rows) - len(shown)} more (--all-tasks lists every task)"
         lines.append(ink.style(more, "dim"))
     return [*lines, ""]
+
+
+def _legend(table: TaskTable, ink: Ink) -> str:
+    if table.sequences is None:
+        return ""
+    pen = ink.pen
+    return f"{pen.passed} passed  {pen.failed} failed  {pen.errored} errored"
 
 
 def _task_line(row: TaskRow, ink: Ink) -> str:

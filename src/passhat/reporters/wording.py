@@ -64,7 +64,8 @@ def overview(report: Report) -> str:
     k = headline_k(best)
     top = f"{shorten(best.name, LONGEST_NAME)} does best at {k} in a row, {_rate(best.pass_hat(k))}"
     if not dependable:
-        return f"None of these {count} systems can be depended on every time: {top}."
+        none = "Neither of the two systems" if count == 2 else f"None of these {count} systems"
+        return f"{none} can be depended on every time: {top}."
     return f"{len(dependable)} of {count} systems can be depended on every time: {top}."
 
 
