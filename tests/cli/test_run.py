@@ -58,9 +58,10 @@ def test_without_a_suite_the_way_out_is_said(here, suite, call):
 def test_json_markdown_and_a_page_come_from_one_run(here, suite, call):
     suite(SHAKY)
     done = call("run", "--json", "--html", "page.html", "-o", "notes.md", "--quiet")
-    report = json.loads(done.stdout)
-    assert report["schema"] == "passhat.report/1"
-    assert report["systems"][0]["trials"] == 20
+    answer = json.loads(done.stdout)
+    assert answer["schema"] == "passhat.run/1"
+    assert answer["report"]["schema"] == "passhat.report/1"
+    assert answer["report"]["systems"][0]["trials"] == 20
     assert done.stderr == ""
     assert "<!doctype html>" in (here / "page.html").read_text().lower()
     assert "pass^1" in (here / "notes.md").read_text().replace("\\", "")
@@ -69,7 +70,7 @@ def test_json_markdown_and_a_page_come_from_one_run(here, suite, call):
 def test_the_same_seed_gives_the_same_numbers_and_another_one_others(here, suite, call):
     suite(SHAKY)
     first, again, other = (
-        json.loads(call("run", "--json", "-q", "--seed", seed).stdout)["systems"][0]
+        json.loads(call("run", "--json", "-q", "--seed", seed).stdout)["report"]["systems"][0]
         for seed in ("1", "1", "2")
     )
     assert first["task_table"] == again["task_table"]
@@ -89,7 +90,7 @@ def test_a_part_of_the_suite_can_be_run(here, suite, call, arguments, trials):
     more = SURE.partition("agents:\n")[2].replace("two and two", "three and three")
     suite(SURE + more + "    tags: [hard]\n")
     done = call("run", "--json", "-q", *arguments)
-    assert json.loads(done.stdout)["systems"][0]["trials"] == trials
+    assert json.loads(done.stdout)["report"]["systems"][0]["trials"] == trials
 
 
 def test_a_filter_that_matches_nothing_names_what_there_is(here, suite, call):

@@ -16,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("passhat.cli.init:init", "Write a suite that runs at once."),
     "run": ("passhat.cli.run:run", "Run a suite many times: how reliable are its agents?"),
     "resume": ("passhat.cli.resume:resume", "Go on with a run that broke off."),
+    "repeat": ("passhat.cli.repeat:repeat", "Run any command many times: how often does it work?"),
     "validate": ("passhat.cli.validate:validate", "Everything that is wrong with a suite."),
     "list": ("passhat.cli.list_rows:list_rows", "What a suite would run."),
     "report": ("passhat.cli.report:report", "How reliable is the agent in these results?"),

@@ -21,12 +21,27 @@ def exit_code(suite: Suite, result: RunResult, answer: RunAnswer) -> ExitCode:
     """
     from passhat.records import Outcome
 
+    outcomes = {trial.outcome for trial in result.trials}
+    if outcomes == {Outcome.ERRORED}:
+        return ExitCode.INCOMPLETE
+    if not all(floor.passed for floor in answer.floors):
+        return ExitCode.FAIL
+    if answer.verdicts is not None:
+        return _by_gates(suite, result, ExitCode(answer.verdicts.exit_code))
     tolerant = quarantined(suite) | floored(suite)
     if any(t.outcome is Outcome.FAILED and t.task not in tolerant for t in result.trials):
         return ExitCode.FAIL
-    if result.undone or any(trial.outcome is Outcome.ERRORED for trial in result.trials):
+    if result.undone or Outcome.ERRORED in outcomes:
         return ExitCode.INCOMPLETE
     return ExitCode.PASS
+
+
+def _by_gates(suite: Suite, result: RunResult, code: ExitCode) -> ExitCode:
+    """What the gates say; but nothing passes of which a part was never run."""
+    ran = {(trial.system, trial.task) for trial in result.trials}
+    missing = any((p.system.name, p.task.name) not in ran for p in suite.pairings)
+    incomplete = result.ending == "budget" and missing
+    return ExitCode.INCOMPLETE if incomplete and code is ExitCode.PASS else code
 
 
 def quarantined(suite: Suite) -> set[str]:

@@ -55,6 +55,7 @@ def _reasons(trial: Trial, transcript: str | None) -> Iterator[str]:
 def _ending(kept: dict[str, Any]) -> str:
     """How an attempt ended that no expectation speaks about."""
     if kept.get("exit_code"):
-        return f"exit code {kept['exit_code']}"
+        said = kept.get("stderr", "").strip().rpartition("\n")[2]
+        return f"exit code {kept['exit_code']}" + (f": {said}" if said else "")
     reason = kept.get("stop_reason")
     return f"stopped by its {reason}" if reason in ("timeout", "budget") else "did not pass"

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.progress import Progress
+from passhat.cli.run_demands import gates_of, verdicts_on
 from passhat.cli.run_exit import exit_code
 from passhat.cli.run_failures import gather_failures
 from passhat.cli.run_ledger import Ledger, open_ledger
 from passhat.cli.standing import Standing
 
 if TYPE_CHECKING:
+    from passhat.analysis.gates import Gate
     from passhat.analysis.report import Report
     from passhat.cli.output import Output
     from passhat.cli.run_options import RunOptions
@@ -40,6 +42,11 @@ class Job:
     resumed: str | None = None
     retry_errored: bool = False
     transcripts: bool = False
+
+    @property
+    def gates(self) -> tuple[Gate, ...]:
+        """What is demanded."""
+        return gates_of(self.suite, self.options.require)
 
 
 def conduct(job: Job, output: Output) -> ExitCode:
@@ -82,6 +89,7 @@ def _answer(job: Job, result: RunResult, ledger: Ledger) -> RunAnswer:
     trials = _table(job.suite, result)
     return RunAnswer(
         report=_report(job.suite, trials),
+        verdicts=verdicts_on(trials, job.gates, job.suite, ledger),
         failures=gather_failures(result, ledger),
         undone=_undone(result, ledger),
         transcripts=ledger.transcripts(result.trials) if job.transcripts else None,

@@ -31,14 +31,17 @@ SCHEMA = "passhat.report/1"
 
 def render_json(report: Report) -> str:
     """The whole report, numbers unrounded."""
-    return to_json(
-        {
-            "schema": SCHEMA,
-            "systems": [system_object(system) for system in report.systems],
-            "provenance": provenance_object(report.provenance),
-            "notes": list(report.notes),
-        }
-    )
+    return to_json(report_object(report))
+
+
+def report_object(report: Report) -> dict[str, Any]:
+    """The report as `render_json` writes it, to be part of a larger answer."""
+    return {
+        "schema": SCHEMA,
+        "systems": [system_object(system) for system in report.systems],
+        "provenance": provenance_object(report.provenance),
+        "notes": list(report.notes),
+    }
 
 
 def to_json(value: Mapping[str, Any]) -> str:

@@ -1,0 +1,96 @@
+"""`passhat repeat`: any command, many times: a stopwatch for reliability."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from passhat.cli.options import Share, output_options
+from passhat.cli.output import Output
+from passhat.cli.run_options import RunOptions
+
+if TYPE_CHECKING:
+    from passhat.records import Suite
+
+TASK = "command"
+LONGEST_NAME = 40
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.argument("command", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED, required=True)
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="How often; at most, with --until-settled.",
+)
+@click.option("--min", "least", type=Share(), help="The share of runs that must succeed.")
+@click.option("--until-settled", is_flag=True, help="Stop as soon as --min is proved or disproved.")
+@click.option(
+    "--outcome",
+    type=click.Choice(["auto", "exit", "json"]),
+    default="auto",
+    show_default=True,
+    help="What decides: the exit code, or a JSON line on its output with `score` or `passed`.",
+)
+@click.option(
+    "--timeout", type=click.FloatRange(min=0, min_open=True), default=120.0, show_default=True
+)
+@click.option("--concurrency", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--store", type=click.Path(dir_okay=False, path_type=Path), help="Keep the runs in this store."
+)
+@output_options
+@click.pass_context
+def repeat(
+    context: click.Context,
+    command: tuple[str, ...],
+    runs: int,
+    least: float | None,
+    until_settled: bool,
+    outcome: str,
+    timeout: float,
+    concurrency: int,
+    store: Path | None,
+    output: Output,
+) -> None:
+    r"""Run COMMAND many times: how often does it succeed, and how sure is that?
+
+    \b
+      passhat repeat --runs 20 -- ./my-agent --flag
+      passhat repeat --until-settled --min 0.9 --runs 200 -- pytest -x tests/agent
+      passhat repeat --runs 50 --concurrency 4 -- curl -fsS localhost:8000/ask
+
+    Exit codes: 0 all runs succeeded, or --min is proved; 1 a run failed, or --min is disproved;
+    3 the command could not be started; 4 --min is neither; 130 interrupted.
+    """
+    from passhat.cli.run_journey import Job, conduct
+
+    if until_settled and least is None:
+        raise click.UsageError("--until-settled needs --min SHARE: what is to be settled?")
+    suite = _suite(command, runs, outcome, timeout, concurrency)
+    demand = [] if least is None else [f"pass@1 >= {least}"]
+    options = RunOptions(require=tuple(demand), until_settled=until_settled)
+    context.exit(conduct(Job(suite=suite, options=options, store=store), output))
+
+
+def _suite(
+    command: tuple[str, ...], runs: int, outcome: str, timeout: float, concurrency: int
+) -> Suite:
+    from passhat.records import CommandSystem, Pairing, Suite, Task
+
+    whole = shlex.join(command)
+    name = whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME - 1]}…"
+    system = CommandSystem(
+        name=name,
+        argv=command,
+        cwd=Path.cwd(),
+        outcome=outcome,  # type: ignore[arg-type]  # click allows only these words
+        timeout=timeout,
+    )
+    pairing = Pairing(system=system, task=Task(name=TASK), runs=runs, label=name)
+    return Suite(name=name, pairings=(pairing,), concurrency=concurrency)
