@@ -17,6 +17,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("passhat.cli.run:run", "Run a suite many times: how reliable are its agents?"),
     "resume": ("passhat.cli.resume:resume", "Go on with a run that broke off."),
     "repeat": ("passhat.cli.repeat:repeat", "Run any command many times: how often does it work?"),
+    "doctor": ("passhat.cli.doctor:doctor", "Will the suite run here?"),
+    "cassette": ("passhat.cli.cassette:cassette", "Recorded runs: list, show, verify, prune."),
     "validate": ("passhat.cli.validate:validate", "Everything that is wrong with a suite."),
     "list": ("passhat.cli.list_rows:list_rows", "What a suite would run."),
     "report": ("passhat.cli.report:report", "How reliable is the agent in these results?"),

@@ -64,6 +64,7 @@ def run(
     signal.
     """
     from passhat.cli.chosen_suite import chosen_suite
+    from passhat.cli.dry_run import tell_plan
     from passhat.cli.run_journey import Job, conduct
     from passhat.suite import find_suite
 
@@ -78,6 +79,9 @@ def run(
         resumed=_resumed(store, chosen, options) if resume and not no_store else None,
         transcripts=transcripts,
     )
+    if dry_run:
+        tell_plan(job, as_json=output.as_json)
+        return
     context.exit(conduct(job, output))
 
 

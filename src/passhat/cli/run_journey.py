@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from passhat.cli.cassette_mode import Source, choose_source, open_source
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.progress import Progress
 from passhat.cli.run_demands import gates_of, verdicts_on
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from passhat.records import Suite, Trials
     from passhat.reporters.run_answer import RunAnswer
     from passhat.runner import RunResult
+    from passhat.runner.cassettes import Deck
 
 FORMATS = {
     "text": "passhat.reporters.run_answer:render_run",
@@ -51,9 +53,13 @@ class Job:
 
 def conduct(job: Job, output: Output) -> ExitCode:
     """Run what is missing, answer, and say by which code to exit."""
-    with open_ledger(job.suite, job.options, store=job.store, resumed=job.resumed) as ledger:
-        output.say(_opening(job, ledger))
-        result = _run(job, ledger, output)
+    source = choose_source(job.suite, job.options, resumed=job.resumed is not None)
+    with (
+        open_source(job.suite, source, job.options) as deck,
+        open_ledger(job.suite, job.options, store=job.store, resumed=job.resumed) as ledger,
+    ):
+        output.say(_opening(job, ledger, source))
+        result = _run(job, ledger, deck, output)
         ledger.close(result)
         if result.ending == "interrupted":
             return _interrupted(result, ledger, output)
@@ -65,7 +71,7 @@ def conduct(job: Job, output: Output) -> ExitCode:
         return exit_code(job.suite, result, answer)
 
 
-def _run(job: Job, ledger: Ledger, output: Output) -> RunResult:
+def _run(job: Job, ledger: Ledger, deck: Deck | None, output: Output) -> RunResult:
     from passhat.runner import run_trials
 
     with Progress(_standing(ledger), quiet=output.quiet) as progress:
@@ -73,6 +79,7 @@ def _run(job: Job, ledger: Ledger, output: Output) -> RunResult:
             job.suite,
             journal=ledger.journal,
             on_event=progress,
+            cassettes=deck,
             retry_errored=job.retry_errored,
         )
 
@@ -122,9 +129,9 @@ def _bars(suite: Suite, trials: Trials) -> Mapping[str, float] | None:
     return bars or None
 
 
-def _opening(job: Job, ledger: Ledger) -> str:
+def _opening(job: Job, ledger: Ledger, source: Source) -> str:
     where = f"; run {ledger.run.key} in {ledger.name}" if ledger.run is not None else ""
-    return f"{job.suite.name}: {job.suite.size}{where}"
+    return f"{job.suite.name}: {job.suite.size}; {source}{where}"
 
 
 def _interrupted(result: RunResult, ledger: Ledger, output: Output) -> ExitCode:

@@ -49,6 +49,7 @@ class RunOptions:
     cassette: str | None = None
     servers: str | None = None
     allow_drift: bool = False
+    compress: bool = False
     faults: str | None = None
 
     @property
@@ -153,6 +154,7 @@ def _replaying() -> list[Callable[[Command], Command]]:
             help="In a replay: real MCP servers, or what they said.",
         ),
         click.option("--allow-drift", is_flag=True, help="Replay although the suite has changed."),
+        click.option("--compress", is_flag=True, help="Write cassettes with zstd."),
         click.option(
             "--faults",
             type=click.Choice(["both", "only"]),

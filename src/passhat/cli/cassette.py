@@ -1,0 +1,239 @@
+"""`passhat cassette`: what is recorded, whether it is whole, and what may go."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from passhat.cli.exit_codes import ExitCode
+from passhat.errors import CassetteError, PasshatError
+
+if TYPE_CHECKING:
+    from passhat.records import Suite
+    from passhat.runner.cassettes import Cassette
+
+ENDINGS = (".jsonl", ".jsonl.zst")
+LONGEST_TEXT = 2_000
+
+Paths = tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A cassette on disk: what is in it, or why it cannot be read."""
+
+    path: Path
+    cassette: Cassette | None
+    problem: str = ""
+
+
+@click.group()
+def cassette() -> None:
+    """Recorded runs: list, show, verify, prune.
+
+    FILES are cassettes or folders of them; those of the suite here, where none is named.
+    """
+
+
+_files = click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+
+
+@cassette.command("list")
+@_files
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_cassettes(files: Paths, as_json: bool) -> None:
+    """List cassettes: the system, its tasks, how many runs of each."""
+    found = [_read(path) for path in _paths(files)]
+    if as_json:
+        click.echo(json.dumps([_plain(one) for one in found], indent=2))
+        return
+    for one in found:
+        _say(f"{one.path}  {_summary(one)}")
+    if not found:
+        click.echo("no cassettes: `passhat run --record` makes some", err=True)
+
+
+@cassette.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--task", help="Only this task.")
+@click.option("--trial", type=click.IntRange(min=1), help="Only this run, counted from 1.")
+def show(file: Path, task: str | None, trial: int | None) -> None:
+    """Show what was said in the runs of a cassette."""
+    from passhat.runner.cassettes import read_cassette
+
+    read = read_cassette(file)
+    shown = 0
+    for name, number in sorted(read.trials):
+        if (task is None or task == name) and trial in (None, number + 1):
+            _show_trial(read, name, number)
+            shown += 1
+    if not shown:
+        raise CassetteError(f"{file}: no such run; {_summary(Found(path=file, cassette=read))}")
+
+
+@cassette.command()
+@_files
+@click.pass_context
+def verify(context: click.Context, files: Paths) -> None:
+    """Read cassettes to the last byte, and hold them against the suite where there is one."""
+    suite = None if files else _suite()
+    found = [_read(path) for path in _paths(files)]
+    problems = 0
+    for one in found:
+        faults = [one.problem] if one.problem else []
+        if suite is not None and one.cassette is not None:
+            faults += _drift(one.cassette, suite)
+        problems += bool(faults)
+        for fault in faults:
+            _say(f"problem  {one.path}: {fault}")
+        if not faults:
+            _say(f"ok       {one.path}  {_summary(one)}")
+    if not found:
+        click.echo("no cassettes: `passhat run --record` makes some", err=True)
+    if problems:
+        context.exit(ExitCode.USAGE)
+
+
+@cassette.command()
+@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+def prune(dry_run: bool) -> None:
+    """Drop what the suite here no longer has: systems, tasks, and runs beyond `runs:`."""
+    suite = _suite()
+    if suite is None:
+        raise CassetteError("there is no suite here: what to keep cannot be known")
+    for path in _paths(()):
+        for text in _pruned(path, suite, dry_run=dry_run):
+            _say(f"{'would drop' if dry_run else 'dropped'} {text}")
+
+
+def _pruned(path: Path, suite: Suite, *, dry_run: bool) -> Iterator[str]:
+    from passhat.runner.cassettes import read_cassette, write_cassette
+
+    read = read_cassette(path)
+    runs = {p.task.name: p.runs for p in suite.pairings if p.system.name == read.system}
+    if not runs:
+        yield f"{path}: the suite has no system {read.system!r}"
+        if not dry_run:
+            path.unlink()
+        return
+    extra = [(task, trial) for task, trial in read.trials if trial >= runs.get(task, 0)]
+    gone = sorted(set(read.setups) - set(runs))
+    if not extra and not gone:
+        return
+    yield f"{path}: {len(extra)} runs" + (f", the tasks {', '.join(gone)}" if gone else "")
+    if not dry_run:
+        for key in extra:
+            del read.trials[key]
+        for task in gone:
+            read.forget(task)
+        write_cassette(read, path)
+
+
+def _paths(files: Sequence[Path]) -> list[Path]:
+    """The named cassettes, those in named folders, or those of the suite here."""
+    places = list(files)
+    if not places:
+        suite = _suite()
+        places = [Path("cassettes") if suite is None else _directory(suite)]
+        places = [place for place in places if place.is_dir()]
+    found: list[Path] = []
+    for place in places:
+        inside = place.iterdir() if place.is_dir() else [place]
+        found += sorted(p for p in inside if p.name.endswith(ENDINGS) or p == place)
+    return found
+
+
+def _suite() -> Suite | None:
+    from passhat.suite import find_suite, load_suite
+
+    try:
+        path = find_suite(Path())
+    except PasshatError:
+        return None
+    return load_suite(path)
+
+
+def _directory(suite: Suite) -> Path:
+    where = suite.directory / suite.cassette.directory
+    return where.relative_to(Path.cwd()) if where.is_relative_to(Path.cwd()) else where
+
+
+def _read(path: Path) -> Found:
+    from passhat.runner.cassettes import read_cassette
+
+    try:
+        return Found(path=path, cassette=read_cassette(path))
+    except CassetteError as error:
+        return Found(path=path, cassette=None, problem=str(error))
+
+
+def _drift(read: Cassette, suite: Suite) -> list[str]:
+    """What has changed in the suite since the cassette was recorded."""
+    from passhat.runner.cassettes.drift import changes, setup_of
+
+    found = []
+    for pairing in suite.pairings:
+        before = read.setups.get(pairing.task.name)
+        if pairing.system.name != read.system or before is None:
+            continue
+        now = setup_of(pairing, suite)
+        found += [f"{pairing.task.name!r}: {change}" for change in changes(before, now)]
+    return found
+
+
+def _summary(one: Found) -> str:
+    if one.cassette is None:
+        return f"unreadable: {one.problem}"
+    read = one.cassette
+    runs = ", ".join(f"{task} x{read.runs(task)}" for task in sorted(read.setups))
+    return f"{read.system}: {runs or 'nothing'}"
+
+
+def _plain(one: Found) -> dict[str, Any]:
+    read = one.cassette
+    return {
+        "path": str(one.path),
+        "system": None if read is None else read.system,
+        "runs": {} if read is None else {task: read.runs(task) for task in sorted(read.setups)},
+        "bytes": one.path.stat().st_size if one.path.exists() else 0,
+        "problem": one.problem or None,
+    }
+
+
+def _show_trial(read: Cassette, task: str, number: int) -> None:
+    recorded = read.trials[task, number]
+    asked = read.setups.get(task, {})
+    _say(f"{task} #{number + 1}")
+    if prompt := asked.get("prompt"):
+        _say(f"  user       {prompt}")
+    for step in sorted(recorded.exchanges):
+        line = recorded.exchanges[step]
+        for speaker, text in _said(line):
+            _say(f"  {speaker:<9}  {text[:LONGEST_TEXT]}")
+    facts = ", ".join(f"{key} {value}" for key, value in sorted(recorded.ending.items()))
+    _say(f"  end        {facts}")
+
+
+def _said(line: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    reply = line.get("reply", {})
+    if line["kind"] == "model":
+        for call in reply.get("calls", ()):
+            arguments = json.dumps(call.get("arguments", {}), ensure_ascii=False)
+            yield "calls", f"{call.get('name')}({arguments})"
+        if text := reply.get("text"):
+            yield "assistant", str(text)
+    elif line["kind"] == "tool":
+        yield "tool", str(reply.get("text", ""))
+    else:
+        yield "agent", str(reply.get("answer", ""))
+
+
+def _say(text: str) -> None:
+    from passhat.reporters.safe_text import safe_text
+
+    click.echo(safe_text(text))

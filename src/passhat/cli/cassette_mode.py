@@ -1,0 +1,124 @@
+"""Where the answers of a run come from: the models, or cassettes; and why."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from passhat.errors import PasshatError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from passhat.cli.run_options import RunOptions
+    from passhat.records import Model, Suite
+    from passhat.runner.cassettes import Deck, Mode
+
+WORDS = {
+    "record": "live, recorded",
+    "append": "live, recorded behind what is there",
+    "missing": "live where nothing is recorded, and recorded",
+    "all": "live, recorded anew",
+    "drifted": "live where the suite has changed, and recorded",
+    "replay": "replay",
+    "replay-or-live": "replay, live where nothing is recorded",
+}
+TAKEN_UP = {"record": "append", "all": "append", "drifted": "append"}
+"""What a recording that broke off goes on as: what it has recorded stays."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where answers come from; `mode` None is live, `why` says who decided."""
+
+    mode: Mode | None
+    why: str = ""
+
+    @property
+    def asks(self) -> bool:
+        """Whether anybody may be asked, and paid."""
+        return self.mode != "replay"
+
+    def __str__(self) -> str:
+        words = "live" if self.mode is None else WORDS[self.mode]
+        return f"{words} ({self.why})" if self.why else words
+
+
+def choose_source(suite: Suite, options: RunOptions, *, resumed: bool = False) -> Source:
+    """What the command line says, else the suite; else a replay where nothing else is possible."""
+    told = options.cassette or suite.cassette.mode
+    if told is None:
+        return _by_circumstances(suite, os.environ)
+    if told == "none":
+        return Source(mode=None)
+    return Source(mode=cast("Mode", TAKEN_UP.get(told, told) if resumed else told))
+
+
+@contextmanager
+def open_source(suite: Suite, source: Source, options: RunOptions) -> Iterator[Deck | None]:
+    """The cassettes of a run, open while it lasts."""
+    if source.mode is None:
+        yield None
+        return
+    from passhat.runner.cassettes import open_cassettes
+
+    told: dict[str, Any] = {"servers": options.servers, "allow_drift": options.allow_drift}
+    compressed = options.compress or any(_path(suite, s, ".zst") for s in suite.systems)
+    with open_cassettes(suite, source.mode, compressed=compressed, **told) as deck:
+        yield deck
+
+
+def _by_circumstances(suite: Suite, environment: Mapping[str, str]) -> Source:
+    if not all(_path(suite, name) for name in suite.systems):
+        return Source(mode=None)
+    models = _models(suite)
+    if reason := next(filter(None, map(_why_not_live, models)), None):
+        return Source(mode="replay", why=reason)
+    if environment.get("CI") and models and not any(map(_has_key, models)):
+        return Source(mode="replay", why="cassettes are there and no key is set; --live asks")
+    return Source(mode=None)
+
+
+def _path(suite: Suite, system: str, ending: str = "") -> Path | None:
+    """The cassette of a system, if there is one."""
+    from passhat.runner.cassettes import cassette_path
+
+    where = suite.directory / suite.cassette.directory
+    paths = [cassette_path(where, system, compressed=c) for c in (False, True)]
+    return next((p for p in paths if p.name.endswith(ending) and p.is_file()), None)
+
+
+def _models(suite: Suite) -> list[Model]:
+    from passhat.records import ModelSystem
+
+    return [p.system.model for p in suite.pairings if isinstance(p.system, ModelSystem)]
+
+
+def _why_not_live(model: Model) -> str | None:
+    """Why a model cannot be asked here; None where it can."""
+    from passhat.records import SCRIPTED
+    from passhat.runner.models.catalog import LOCAL, locate
+
+    if model.name == SCRIPTED:
+        return None
+    if model.name.startswith(f"{LOCAL}/"):
+        from passhat.cli.local import why_not_here
+
+        return why_not_here(model.name)
+    try:
+        locate(model)
+    except PasshatError:
+        return f"no key is set for {model.name}"
+    return None
+
+
+def _has_key(model: Model) -> bool:
+    from passhat.runner.models.catalog import locate
+
+    try:
+        return bool(locate(model).key)
+    except PasshatError:
+        return False

@@ -1,0 +1,211 @@
+"""`passhat doctor`: will the suite run here? Keys, servers, models, programs, one line each."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import shutil
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from passhat.cli.exit_codes import ExitCode
+from passhat.errors import PasshatError
+
+if TYPE_CHECKING:
+    from passhat.records import Model, Server, Suite, System
+
+EXTRAS = {
+    "run": ("pydantic", "httpx2", "mcp"),
+    "local": ("xllamacpp",),
+    "web": ("starlette", "uvicorn"),
+    "frames": ("polars", "pyarrow"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked at; `problem` says what to do about it."""
+
+    what: str
+    text: str
+    problem: bool = False
+
+
+@click.command()
+@click.argument("suite", type=click.Path(path_type=Path), required=False)
+@click.option("--ask", is_flag=True, help="Ask every model one short question (costs a little).")
+@click.pass_context
+def doctor(context: click.Context, suite: Path | None, ask: bool) -> None:
+    """See whether SUITE (passhat.yml here, where none is named) can run on this machine.
+
+    Keys are looked for, servers are started and asked for their tools, programs are looked up.
+    Nothing is paid for without --ask. Exits with 1 where there is a problem.
+    """
+    problems = asyncio.run(_examine(suite, ask=ask))
+    if problems:
+        context.exit(ExitCode.FAIL)
+
+
+async def _examine(path: Path | None, *, ask: bool) -> int:
+    problems = 0
+    async for finding in _findings(path, ask=ask):
+        problems += finding.problem
+        _tell(finding)
+    click.echo(f"{problems} problem{'s' * (problems != 1)}" if problems else "ready", err=True)
+    return problems
+
+
+def _tell(finding: Finding) -> None:
+    import sys
+
+    from passhat.cli.output import ink_for
+    from passhat.reporters.safe_text import safe_text
+
+    ink = ink_for(sys.stdout)
+    word = ink.style("problem", "red") if finding.problem else ink.style("ok     ", "green")
+    click.echo(f"{word}  {safe_text(f'{finding.what}: {finding.text}')}", color=True)
+
+
+async def _findings(path: Path | None, *, ask: bool) -> AsyncIterator[Finding]:
+    from passhat.suite import find_suite, load_suite
+
+    for finding in _installation():
+        yield finding
+    try:
+        name = path or find_suite(Path())
+        suite = load_suite(name)
+    except PasshatError as error:
+        yield Finding(what="suite", text=str(error).replace("\n", "; "), problem=True)
+        return
+    yield Finding(what=str(name), text=suite.size)
+    for system in {p.system.name: p.system for p in suite.pairings}.values():
+        for finding in _system(system):
+            yield finding
+    for model in _models(suite):
+        yield await _model(model, ask=ask)
+    for server in _used_servers(suite):
+        yield await _server(server, suite.directory)
+
+
+def _installation() -> Iterator[Finding]:
+    from passhat._version import __version__
+
+    installed = [name for name, modules in EXTRAS.items() if all(map(_importable, modules))]
+    yield Finding(what="passhat", text=f"{__version__}, extras: {', '.join(installed) or 'none'}")
+    if "run" not in installed:
+        text = "running a suite needs an extra: pip install 'passhat[run]'"
+        yield Finding(what="extras", text=text, problem=True)
+
+
+def _importable(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
+
+
+def _system(system: System) -> Iterator[Finding]:
+    """What can be known of an agent that is no model without running it."""
+    from passhat.records import CommandSystem, HttpSystem, PythonSystem
+
+    what = f"system {system.name}"
+    if isinstance(system, CommandSystem):
+        program = system.argv[0]
+        found = shutil.which(program)
+        text = found or f"there is no program {program!r}: install it, or give its path"
+        yield Finding(what=what, text=text, problem=found is None)
+    elif isinstance(system, PythonSystem):
+        from passhat.runner.agents.python import load_function
+
+        try:
+            load_function(system.function, search=system.search)
+        except PasshatError as error:
+            yield Finding(what=what, text=str(error), problem=True)
+        else:
+            yield Finding(what=what, text=f"{system.function} can be imported")
+    elif isinstance(system, HttpSystem):
+        yield Finding(what=what, text=f"posts to {system.url} (not asked)")
+
+
+def _models(suite: Suite) -> list[Model]:
+    """Every model once, those of judges too."""
+    from passhat.records import ModelSystem
+
+    systems = [p.system for p in suite.pairings]
+    found = [system.model for system in systems if isinstance(system, ModelSystem)]
+    if suite.judge is not None:
+        found.append(suite.judge.model)
+    return list({(model.name, model.base_url): model for model in found}.values())
+
+
+async def _model(model: Model, *, ask: bool) -> Finding:
+    what = f"model {model.name}"
+    try:
+        text = _address(model)
+        if ask:
+            text += f"; {await _ask(model)}"
+    except PasshatError as error:
+        return Finding(what=what, text=str(error), problem=True)
+    return Finding(what=what, text=text)
+
+
+def _address(model: Model) -> str:
+    from passhat.records import SCRIPTED
+    from passhat.runner.models.catalog import LOCAL, locate
+
+    if model.name == SCRIPTED:
+        return "acts out its script: no key, no network"
+    if model.name.startswith(f"{LOCAL}/"):
+        return _local(model.name)
+    at = locate(model)
+    key = f"key from {at.key_variable}" if at.key else "no key"
+    return f"{at.dialect.name} at {at.base_url}, {key}"
+
+
+async def _ask(model: Model) -> str:
+    """One short question, and how long the answer took."""
+    from passhat.records import ModelParameters
+    from passhat.runner.models.exchange import Message, Request
+    from passhat.runner.models.supply import ModelSupply
+
+    supply = ModelSupply()
+    short = replace(model, parameters=ModelParameters(max_tokens=16))
+    started = time.perf_counter()
+    try:
+        asked = Request(
+            messages=(Message(role="user", text="Say: ok"),), parameters=short.parameters
+        )
+        reply = await (await supply.model(short)).complete(asked)
+    finally:
+        await supply.close()
+    return f"answered {reply.text[:40]!r} in {time.perf_counter() - started:.1f} s"
+
+
+def _used_servers(suite: Suite) -> list[Server]:
+    from passhat.records import ModelSystem
+
+    systems = [p.system for p in suite.pairings if isinstance(p.system, ModelSystem)]
+    names = dict.fromkeys(name for system in systems for name in system.servers)
+    return [suite.servers[name] for name in names]
+
+
+async def _server(server: Server, directory: Path) -> Finding:
+    from passhat.runner.mcp_servers import RunningServer
+
+    what = f"server {server.name}"
+    running = RunningServer(server, directory=directory)
+    started = time.perf_counter()
+    try:
+        await running.start()
+    except PasshatError as error:
+        return Finding(what=what, text=str(error), problem=True)
+    seconds = time.perf_counter() - started
+    tools = ", ".join(tool.name for tool in running.tools) or "no tools"
+    await running.stop()
+    return Finding(what=what, text=f"starts in {seconds:.1f} s: {tools}")
+
+
+def _local(name: str) -> str:
+    return name

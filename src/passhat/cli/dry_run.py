@@ -1,0 +1,179 @@
+"""`passhat run --dry-run`: what would be run, with what, and what it may cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from passhat.cli.cassette_mode import choose_source
+
+if TYPE_CHECKING:
+    from passhat.cli.run_journey import Job
+    from passhat.records import Model, ModelSystem, Pairing, Server, Suite, TokenUsage
+
+CHARACTERS_PER_TOKEN = 4
+TOKENS_OF_A_SERVER = 400
+TOKENS_OF_A_RESULT = 500
+TOKENS_OF_AN_ANSWER = 1_000
+TOKENS_OF_A_SHORT_ANSWER = 20
+"""Rules of thumb, for a suite that has never been run."""
+
+
+def tell_plan(job: Job, *, as_json: bool) -> None:
+    """Print the plan of a run, and start nothing."""
+    plan = plan_of(job)
+    if as_json:
+        click.echo(json.dumps(plan, indent=2))
+        return
+    from passhat.reporters.safe_text import safe_text
+
+    click.echo(safe_text(f"{job.suite.name}: {job.suite.size}{_cap(job)}"))
+    for label, texts in _lines(plan):
+        for i, text in enumerate(texts):
+            click.echo(safe_text(f"  {'' if i else label:<9}{text}"))
+
+
+def plan_of(job: Job) -> dict[str, Any]:
+    """The plan in plain values."""
+    suite = job.suite
+    source = choose_source(suite, job.options, resumed=job.resumed is not None)
+    low, high, why = _cost(job) if source.asks else (0.0, 0.0, "nobody is asked")
+    return {
+        "suite": suite.name,
+        "mode": str(source),
+        "tasks": len(suite.tasks),
+        "systems": list(suite.systems),
+        "trials": suite.trials,
+        "until_settled": job.options.until_settled,
+        "concurrency": suite.concurrency,
+        "models": sorted({model.name for model in _models(suite)}),
+        "servers": {name: _server(suite.servers[name]) for name in _server_names(suite)},
+        "gates": [gate.require for gate in job.gates],
+        "budget": {
+            name: value
+            for name in ("max_cost", "max_tokens", "max_minutes")
+            if (value := getattr(suite.budget, name)) is not None
+        },
+        "cost": {"low": low, "high": high, "how": why},
+    }
+
+
+def _cap(job: Job) -> str:
+    return " at most, fewer once every gate is settled" if job.options.until_settled else ""
+
+
+def _lines(plan: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    yield "mode", [plan["mode"]]
+    yield "systems", plan["systems"]
+    yield "models", plan["models"] or ["none"]
+    yield "servers", [f"{name}: {text}" for name, text in plan["servers"].items()] or ["none"]
+    yield "gates", plan["gates"] or ["none: every failed expectation fails the run"]
+    yield "budget", [f"{name} {value:g}" for name, value in plan["budget"].items()] or ["none"]
+    cost = plan["cost"]
+    if cost["high"] is None:
+        yield "cost", [f"unknown: {cost['how']}"]
+    elif not cost["high"]:
+        yield "cost", [f"nothing ({cost['how']})"]
+    else:
+        yield "cost", [f"${cost['low']:,.2f} to ${cost['high']:,.2f} ({cost['how']})"]
+
+
+def _models(suite: Suite) -> list[Model]:
+    from passhat.records import ModelSystem
+
+    return [p.system.model for p in suite.pairings if isinstance(p.system, ModelSystem)]
+
+
+def _server_names(suite: Suite) -> list[str]:
+    from passhat.records import ModelSystem
+
+    systems = [p.system for p in suite.pairings if isinstance(p.system, ModelSystem)]
+    return list(dict.fromkeys(name for system in systems for name in system.servers))
+
+
+def _server(server: Server) -> str:
+    from passhat.records import StdioServer
+
+    where = " ".join(server.argv) if isinstance(server, StdioServer) else server.url
+    return f"{where} ({'shared' if server.shared else 'one a trial'})"
+
+
+def _cost(job: Job) -> tuple[float, float | None, str]:
+    """The range of the bill: by earlier runs where there are any, else by rules of thumb."""
+    low, high, why = _by_experience(job) or _by_rule_of_thumb(job.suite)
+    limit = job.suite.budget.max_cost
+    if limit is not None and high is not None and high > limit:
+        return min(low, limit), limit, f"{why}; stopped by max_cost"
+    return low, high, why
+
+
+def _by_experience(job: Job) -> tuple[float, float, str] | None:
+    from passhat.analysis.expected_cost import expected_cost
+    from passhat.history import History
+    from passhat.stats.estimate import Estimate
+
+    if job.store is None or not Path(job.store).exists():
+        return None
+    with History.open(job.store, read_only=True) as history:
+        runs = history.runs(suite=job.suite.name, limit=1)
+        if not runs or not runs[0].trials:
+            return None
+        past = history.trials(runs[0])
+    planned = {(p.system.name, p.task.name): p.runs for p in job.suite.pairings}
+    found = expected_cost(past, planned)
+    if not isinstance(found, Estimate) or found.interval is None:
+        return None
+    return found.interval.low, found.interval.high, f"as {found.runs} earlier trials were paid"
+
+
+def _by_rule_of_thumb(suite: Suite) -> tuple[float, float | None, str]:
+    from passhat.records import ModelSystem
+
+    low = high = 0.0
+    for pairing in suite.pairings:
+        if not isinstance(pairing.system, ModelSystem):
+            continue
+        least, most = _trial_cost(pairing, pairing.system)
+        if least is None or most is None:
+            return 0.0, None, f"no price is known for {pairing.system.model.name}"
+        low += pairing.runs * least
+        high += pairing.runs * most
+    return low, high, "from one short turn a trial to all turns in full length"
+
+
+def _trial_cost(pairing: Pairing, system: ModelSystem) -> tuple[float | None, float | None]:
+    """One trial at its shortest and at its longest."""
+    from passhat.records import TokenUsage
+
+    task = pairing.task
+    text = task.prompt + "".join(step.prompt for step in task.steps) + (system.system_prompt or "")
+    first = len(text) // CHARACTERS_PER_TOKEN + TOKENS_OF_A_SERVER * len(system.servers)
+    turns = task.max_turns or system.max_turns if system.servers else max(1, len(task.steps))
+    answer = system.model.parameters.max_tokens or TOKENS_OF_AN_ANSWER
+    grown = (answer + TOKENS_OF_A_RESULT) * turns * (turns - 1) // 2
+    price = _pricing(system.model)
+    return (
+        price(TokenUsage(tokens_in=first, tokens_out=TOKENS_OF_A_SHORT_ANSWER)),
+        price(TokenUsage(tokens_in=first * turns + grown, tokens_out=answer * turns)),
+    )
+
+
+def _pricing(model: Model) -> Callable[[TokenUsage], float | None]:
+    from passhat.records import SCRIPTED
+    from passhat.runner.models.catalog import LOCAL, PROVIDERS, provider_of
+    from passhat.runner.models.prices import pricing
+
+    free = model.name == SCRIPTED or model.name.startswith(f"{LOCAL}/")
+    if free and model.prices is None:
+        return lambda usage: 0.0
+    provider = provider_of(model)
+    known = PROVIDERS.get(provider)
+    return pricing(
+        model.name.removeprefix(f"{provider}/"),
+        provider=known.prices if known else None,
+        prices=model.prices,
+    )
