@@ -87,7 +87,7 @@ def settled_sentence(
     else:
         left = f"up to {plural(max(most - runs, 0), 'run')} more may settle it"
         return f"{start}. {plural(runs, 'run')} so far; {seen}; {left}."
-    return f"{start} after {plural(runs, 'run')}{fixed}. {seen[:1].upper()}{seen[1:]}; {tail}."
+    return f"{start} after {plural(runs, 'run')}{fixed}: {seen}; {tail}."
 
 
 def _ends(estimate: Estimate, target: str, threshold: float) -> tuple[str, str]:

@@ -21,9 +21,10 @@ from passhat.analysis.gates import (
 )
 from passhat.analysis.number_gate import Planned, judge_number
 from passhat.analysis.regression import judge_no_task_worse, judge_no_worse
+from passhat.analysis.replay import judge_sequentially
 from passhat.analysis.verdict import Verdict, Verdicts
 from passhat.errors import ArgumentError
-from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.records import ErrorPolicy, Trials
 from passhat.stats.arguments import one_of
 
 GateLike = Gate | str | Mapping[str, Any]
@@ -34,7 +35,7 @@ class Circumstances:
     """What else a verdict depends on: bars, baselines, what was planned, what is not gated."""
 
     bars: Bars = None
-    baselines: Mapping[str, Tally] = field(default_factory=dict)
+    baselines: Mapping[str, Trials] = field(default_factory=dict)
     planned: Planned = field(default_factory=dict)
     quarantined: tuple[str, ...] = ()
     errors: ErrorPolicy = "fail"
@@ -66,7 +67,8 @@ def judge(
     """
     around = Circumstances(
         bars=bars,
-        baselines=_baselines(baseline) | {name: trials.tally(name) for name in trials.systems},
+        baselines=_baselines(baseline)
+        | {name: trials.where(system=name) for name in trials.systems},
         planned=planned or {},
         quarantined=tuple(quarantined),
         errors="fail" if one_of("errors", errors, ("fail", "exclude")) == "fail" else "exclude",
@@ -79,7 +81,7 @@ def judge(
         tuple(
             judge_one(gate, table, around)
             for gate in parsed
-            for table in _gated(trials, gate, around)
+            for table in gated_tables(trials, gate, around.quarantined)
         )
     )
 
@@ -87,26 +89,38 @@ def judge(
 def judge_one(gate: Gate, trials: Trials, around: Circumstances) -> Verdict:
     """The verdict of one gate on the trials of one system."""
     demand = gate.demand
+    if gate.evidence == "sequential":
+        paired = isinstance(demand, NoWorseDemand)
+        return _with_quarantine(
+            judge_sequentially(
+                gate,
+                trials,
+                bars=around.bars,
+                baseline=_baseline(demand, around) if paired else None,
+                seed=around.seed,
+            ),
+            around,
+        )
     subject = Subject(tally=trials.tally(), trials=trials, errors=around.errors, bars=around.bars)
     if isinstance(demand, EveryTaskDemand):
         verdict = judge_every_task(gate, subject)
     elif isinstance(demand, NoWorseDemand):
-        verdict = judge_no_worse(gate, subject, _baseline(demand.baseline, around))
+        verdict = judge_no_worse(gate, subject, _baseline(demand, around).tally())
     elif isinstance(demand, NoTaskWorseDemand):
-        verdict = judge_no_task_worse(gate, subject, _baseline(demand.baseline, around))
+        verdict = judge_no_task_worse(gate, subject, _baseline(demand, around).tally())
     else:
         verdict = judge_number(gate, subject, around.planned)
     return _with_quarantine(verdict, around)
 
 
-def _gated(trials: Trials, gate: Gate, around: Circumstances) -> Iterator[Trials]:
+def gated_tables(trials: Trials, gate: Gate, quarantined: Sequence[str] = ()) -> Iterator[Trials]:
     """The trials of each system that the gate speaks about."""
     if gate.system is not None and gate.system not in trials.systems:
         rule = f"must be one of {', '.join(trials.systems)}"
         raise ArgumentError(f"system of the gate {gate.label!r}", rule, gate.system)
     kept = np.ones(len(trials), dtype=bool)
-    if around.quarantined:
-        shut = [trials.task.code(name) for name in around.quarantined if name in trials.tasks]
+    if quarantined:
+        shut = [trials.task.code(name) for name in quarantined if name in trials.tasks]
         kept &= ~np.isin(trials.task.codes, shut)
     if gate.tags:
         kept &= np.any([trials.has_word("tags", tag) for tag in gate.tags], axis=0)
@@ -125,17 +139,18 @@ def _subjects(gate: Gate, trials: Trials) -> tuple[str, ...]:
     return tuple(name for name in trials.systems if name != baseline)
 
 
-def _baselines(baseline: Trials | Mapping[str, Trials] | None) -> dict[str, Tally]:
+def _baselines(baseline: Trials | Mapping[str, Trials] | None) -> dict[str, Trials]:
     if baseline is None:
         return {}
     named = {"": baseline} if isinstance(baseline, Trials) else dict(baseline)
     for name, table in named.items():
         if len(table.systems) != 1:
             raise ArgumentError(f"baseline {name}".strip(), "must hold one system", table.systems)
-    return {name: table.tally() for name, table in named.items()}
+    return named
 
 
-def _baseline(name: str, around: Circumstances) -> Tally:
+def _baseline(demand: NoWorseDemand | NoTaskWorseDemand, around: Circumstances) -> Trials:
+    name = demand.baseline
     found = around.baselines.get(name, around.baselines.get(""))
     if found is None:
         known = ", ".join(filter(None, around.baselines)) or "none"

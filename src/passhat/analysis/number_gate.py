@@ -28,7 +28,7 @@ _NO_INTERVAL = "there is no interval for it"
 def judge_number(gate: Gate, subject: Subject, planned: Planned) -> Verdict:
     """PASS when the bound meets the demand, FAIL when the other bound misses it."""
     missing = _missing(subject.tally, planned)
-    if any(missing.values()) and _counts_passes(gate):
+    if any(missing.values()) and counts_passes(gate):
         return _judge_unfinished(gate, subject, missing)
     return _judge_finished(gate, subject)
 
@@ -117,7 +117,7 @@ def _judge_unfinished(gate: Gate, subject: Subject, missing: Mapping[str, int]) 
     return replace(now, word="UNDECIDED", sentence=sentence, more_runs=left)
 
 
-def _counts_passes(gate: Gate) -> bool:
+def counts_passes(gate: Gate) -> bool:
     """Whether more passes can only help: then the missing runs have a best and a worst case."""
     demand = gate.demand
     assert isinstance(demand, NumberDemand)

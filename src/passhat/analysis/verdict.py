@@ -109,8 +109,8 @@ class Verdicts(Sequence[Verdict]):
 
     @property
     def exit_code(self) -> int:
-        """1 if any gate failed, else 4 if any is undecided, else 0."""
-        codes = {verdict.exit_code for verdict in self.each}
+        """1 if any gate failed, else 4 if any is undecided (or none judged), else 0."""
+        codes = {verdict.exit_code for verdict in self.each} or {OPEN}
         return FAILED if FAILED in codes else OPEN if OPEN in codes else PASSED
 
     @property
