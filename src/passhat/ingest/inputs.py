@@ -30,14 +30,19 @@ def as_inputs(given: Input | Sequence[Input]) -> list[Input]:
     return [given] if isinstance(given, (str, bytes, os.PathLike)) else list(given)
 
 
-def open_input(given: Input, recognise: Recognise, limits: Limits) -> Iterator[Known]:
-    """Each document behind one input, with the reader that knows it."""
+def open_input(
+    given: Input, recognise: Recognise, limits: Limits, skipped: list[str]
+) -> Iterator[Known]:
+    """Each document behind one input, with the reader that knows it.
+
+    Files in a folder that no reader knows are left out and put on the list `skipped`.
+    """
     if isinstance(given, bytes) or given == STDIN:
         yield _handed_in(given, recognise, limits)
         return
     for path in find_paths(given):
         if path.is_dir():
-            yield from _open_folder(path, recognise, limits)
+            yield from _open_folder(path, recognise, limits, skipped)
         else:
             document = Document(str(path), path=path, data=None, limits=limits)
             yield document, recognise(document)
@@ -68,8 +73,9 @@ def _handed_in(given: Input, recognise: Recognise, limits: Limits) -> Known:
     return document, recognise(document)
 
 
-def _open_folder(folder: Path, recognise: Recognise, limits: Limits) -> Iterator[Known]:
-    skipped: list[str] = []
+def _open_folder(
+    folder: Path, recognise: Recognise, limits: Limits, skipped: list[str]
+) -> Iterator[Known]:
     count = 0
     for known in _walk(folder, recognise, limits, skipped, depth=1):
         count += 1
@@ -93,7 +99,7 @@ def _walk(
             try:
                 reader = recognise(document)
             except ReadError:
-                skipped.append(str(path.relative_to(folder)))
+                skipped.append(str(path))
                 continue
             covered = covered or reader.covers_subfolders
             yield document, reader

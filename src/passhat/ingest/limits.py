@@ -19,7 +19,7 @@ class Limits:
     """
 
     max_bytes: int = 4 * 2**30
-    max_ratio: int = 250
+    max_ratio: int = 100
     max_members: int = 100_000
     max_depth: int = 16
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -19,6 +19,7 @@ from passhat.ingest.inputs import Input, Recognise, as_inputs, open_input
 from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
 from passhat.ingest.readers import READERS
+from passhat.ingest.rows import column_names
 from passhat.records import Source, Trials
 
 Duplicates = Literal["error", "keep", "last"]
@@ -52,19 +53,22 @@ def read_trials(
     if duplicates not in ("error", "keep", "last"):
         raise ArgumentError("duplicates", "must be error, keep or last", duplicates)
     mapping, limits = mapping or ColumnMap(), limits or Limits()
+    chosen = _recogniser(format, mapping)
+    unknown: dict[int, list[str]] = {}
     parts: list[_Part] = []
-    for given, input_ in enumerate(as_inputs(source)):
-        for document, reader in open_input(input_, _recogniser(format, mapping), limits):
+    for given, one in enumerate(as_inputs(source)):
+        for document, reader in open_input(one, chosen, limits, unknown.setdefault(given, [])):
             table = reader.read(document, mapping)
             if len(table):
                 trials = assemble(document, reader.name, table, mapping)
                 numbered = "trial" in table.columns
                 parts.append(_Part(trials=trials, given=given, numbered=numbered))
     if not parts:
-        raise ReadError(f"{listed(map(str, as_inputs(source)))}: holds no trial")
+        shown = ("input" if isinstance(one, bytes) else str(one) for one in as_inputs(source))
+        raise ReadError(f"{listed(shown)}: holds no trial")
     parts = _without_copies(parts, duplicates)
     trials = _number(Trials.concat([part.trials for part in parts]), parts)
-    return _settle_duplicates(replace(trials, sources=_sources(parts)), duplicates)
+    return _settle_duplicates(replace(trials, sources=_sources(parts, unknown)), duplicates)
 
 
 def recognise(document: Document, mapping: ColumnMap) -> Reader:
@@ -105,7 +109,7 @@ def _chosen_columns(document: Document, mapping: ColumnMap) -> Reader:
 
 def _unknown(document: Document) -> ReadError:
     tried = ", ".join(READERS)
-    names = tables.column_names(document)
+    names = column_names(document)
     has = f" It has the columns {listed(names)}." if names else ""
     return ReadError(
         f"{document.name}: no reader knows this file (tried {tried}).{has} Name the columns of a "
@@ -162,13 +166,19 @@ def _settle_duplicates(trials: Trials, duplicates: Duplicates) -> Trials:
     )
 
 
-def _sources(parts: Sequence[_Part]) -> tuple[Source, ...]:
+def _sources(parts: Sequence[_Part], unknown: Mapping[int, Sequence[str]]) -> tuple[Source, ...]:
     """One source for each input and format: the files of a folder count as one."""
     groups: dict[tuple[int, str], list[Source]] = {}
     for part in parts:
         for source in part.trials.sources:
             groups.setdefault((part.given, source.format), []).append(source)
-    return tuple(_merged(group) for group in groups.values())
+    merged = {key: _merged(group) for key, group in groups.items()}
+    for given, skipped in unknown.items():
+        first = next((key for key in merged if key[0] == given), None)
+        if skipped and first is not None:
+            note = f"{len(skipped)} files that no reader knows were left out: {listed(skipped, 3)}"
+            merged[first] = replace(merged[first], notes=(*merged[first].notes, note))
+    return tuple(merged.values())
 
 
 def _merged(group: Sequence[Source]) -> Source:

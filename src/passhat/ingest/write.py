@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ArgumentError
-from passhat.ingest.formats.tables import SCHEMA
+from passhat.ingest.rows import SCHEMA
 from passhat.records import Outcome, Trials
 
 FORMATS = (".jsonl", ".csv", ".tsv", ".parquet")

@@ -5,14 +5,12 @@ Any tool's export can be read this way once its columns are named; passhat's own
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from passhat.errors import MissingExtra, ReadError
+from passhat.errors import ReadError
 from passhat.ingest.columns import (
     ColumnMap,
     find_columns,
@@ -32,11 +30,8 @@ from passhat.ingest.outcomes import (
     seen,
 )
 from passhat.ingest.reader import Reader, Table
+from passhat.ingest.rows import Row, column_names, is_own_file, rows_of
 from passhat.records import Outcome
-
-SCHEMA = "passhat.trials/1"
-
-Row = dict[str, Any]
 
 
 def recognises(document: Document) -> bool:
@@ -46,7 +41,7 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, mapping: ColumnMap) -> Table:
     """The rows of a table; the columns by the user's choice, then by their usual names."""
-    names, rows = _rows(document)
+    names, rows = rows_of(document)
     found = find_columns(names, mapping)
     pass_if = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     _check_columns(document, names, found, mapping, pass_if)
@@ -83,11 +78,6 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     )
 
 
-def recognises_with(mapping: ColumnMap) -> Callable[[Document], bool]:
-    """Whether the user's choice of columns makes a table of it."""
-    return lambda document: _recognises(document, mapping)
-
-
 READER = Reader(
     name="table",
     recognises=recognises,
@@ -96,134 +86,8 @@ READER = Reader(
 )
 
 
-def column_names(document: Document) -> list[str]:
-    """The names of the columns, for detection and for messages; empty where there are none."""
-    if document.kind == "text":
-        try:
-            return next(_csv_reader(document), [])
-        except (csv.Error, UnicodeDecodeError):
-            return []
-    if document.kind == "parquet":
-        return list(_parquet_columns(document))
-    if document.kind in ("lines", "array"):
-        return list(document.first) if not _is_header(document.first) else []
-    if document.kind == "json":
-        found = _inner_list(document)
-        return list(found[1]) if found else list(document.first)
-    return []
-
-
 def _recognises(document: Document, mapping: ColumnMap) -> bool:
-    if document.kind == "lines" and _is_header(document.first):
-        return True
-    return is_table(column_names(document), mapping)
-
-
-def _is_header(first: Mapping[str, msgspec.Raw]) -> bool:
-    return bytes(first.get("schema", b"")) == f'"{SCHEMA}"'.encode()
-
-
-def _rows(document: Document) -> tuple[list[str], list[tuple[int, Row]]]:
-    """The names of the columns, and each row with its number."""
-    if document.kind == "text":
-        return _csv_rows(document)
-    if document.kind == "lines":
-        rows = [
-            (line, row)
-            for line, row in document.lines(dict[str, Any])
-            if row.get("schema") != SCHEMA
-        ]
-    elif document.kind == "parquet":
-        columns = _parquet(document)
-        rows = [
-            (index, dict(zip(columns, cells, strict=True)))
-            for index, cells in enumerate(zip(*columns.values(), strict=True))
-        ]
-        return list(columns), rows
-    else:
-        rows = list(enumerate(_json_rows(document)))
-    names = list(dict.fromkeys(name for _, row in rows for name in row))
-    return names, rows
-
-
-def _csv_reader(document: Document) -> Iterator[list[str]]:
-    encoding = "utf-16" if document.data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
-    text = io.TextIOWrapper(io.BytesIO(document.data), encoding=encoding, newline="")
-    header = document.data.partition(b"\n")[0]
-    # The separator that occurs most in the header: a comma, a tab or a semicolon.
-    separator = max((b",", b"\t", b";"), key=header.count).decode()
-    csv.field_size_limit(2**31 - 1)  # a transcript may stand in a cell; the file is bounded
-    return csv.reader(text, delimiter=separator)
-
-
-def _csv_rows(document: Document) -> tuple[list[str], list[tuple[int, Row]]]:
-    reader: Any = _csv_reader(document)
-    rows: list[tuple[int, Row]] = []
-    try:
-        names = [name.strip() for name in next(reader)]
-        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-            raise ReadError(f"{document.name}, line 1: the column {listed(twice)} occurs twice")
-        for cells in reader:
-            if not cells:
-                continue
-            if len(cells) != len(names):
-                raise ReadError(
-                    f"{document.name}, line {reader.line_num}: has {len(cells)} cells where the "
-                    f"header has {len(names)} columns"
-                )
-            rows.append((reader.line_num, dict(zip(names, cells, strict=True))))
-    except (csv.Error, UnicodeDecodeError) as error:
-        where = f"{document.name}, line {reader.line_num}"
-        raise ReadError(f"{where}: not valid CSV in UTF-8 ({error})") from error
-    return names, rows
-
-
-def _json_rows(document: Document) -> list[Row]:
-    if document.kind == "array":
-        return document.decode(list[dict[str, Any]])
-    found = _inner_list(document)
-    if found is None:
-        return [document.decode(dict[str, Any])]
-    whole = document.decode(dict[str, Any])
-    shared = {key: value for key, value in whole.items() if not isinstance(value, (list, dict))}
-    return [{**shared, **row} for row in whole[found[0]]]
-
-
-def _inner_list(document: Document) -> tuple[str, Mapping[str, Any]] | None:
-    """The one list of objects inside an object, such as {"agent": ..., "runs": [{...}]}."""
-    found = []
-    for key, raw in document.first.items():
-        text = bytes(raw).lstrip()
-        if text.startswith(b"[") and text[1:64].lstrip().startswith(b"{"):
-            found.append(key)
-    if len(found) != 1:
-        return None
-    entries = msgspec.json.decode(document.first[found[0]], type=list[msgspec.Raw])
-    try:
-        first = msgspec.json.decode(entries[0], type=dict[str, Any])
-    except msgspec.DecodeError:
-        return None
-    return found[0], {**document.first, **first}
-
-
-def _parquet_columns(document: Document) -> Sequence[str]:
-    return list(_polars().read_parquet_schema(document.stream()))
-
-
-def _parquet(document: Document) -> dict[str, list[Any]]:
-    polars = _polars()
-    try:
-        return dict(polars.read_parquet(document.stream()).to_dict(as_series=False))
-    except polars.exceptions.PolarsError as error:
-        raise ReadError(f"{document.name}: not a valid Parquet file ({error})") from error
-
-
-def _polars() -> Any:
-    try:
-        import polars
-    except ImportError:
-        raise MissingExtra("reading Parquet", "frames") from None
-    return polars
+    return is_own_file(document) or is_table(column_names(document), mapping)
 
 
 def _check_columns(

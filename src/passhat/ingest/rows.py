@@ -1,0 +1,156 @@
+"""Rows out of CSV, TSV, JSON, JSON Lines and Parquet, each with its number in the file."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO
+
+import msgspec
+
+from passhat.errors import MissingExtra, ReadError
+from passhat.ingest.columns import listed
+from passhat.ingest.document import Document
+
+SCHEMA = "passhat.trials/1"
+"""What the first line of passhat's own JSON Lines says."""
+
+Row = dict[str, Any]
+
+_ROW_BYTES = 64  # at the least, of a row held in Python
+
+
+def column_names(document: Document) -> list[str]:
+    """The names of the columns, for detection and for messages; empty where there are none."""
+    if document.kind == "text":
+        try:
+            return next(_csv_reader(document), [])
+        except (csv.Error, UnicodeDecodeError):
+            return []
+    if document.kind == "parquet":
+        return list(_parquet_names(document))
+    if document.kind in ("lines", "array"):
+        return [] if is_own_file(document) else list(document.first)
+    if document.kind == "json":
+        found = _inner_list(document)
+        return list(found[1]) if found else list(document.first)
+    return []
+
+
+def is_own_file(document: Document) -> bool:
+    """Whether the first line says that passhat wrote the file."""
+    schema = document.first.get("schema")
+    return schema is not None and bytes(schema) == f'"{SCHEMA}"'.encode()
+
+
+def rows_of(document: Document) -> tuple[list[str], list[tuple[int, Row]]]:
+    """The names of the columns, and each row with its number."""
+    if document.kind == "text":
+        return _csv_rows(document)
+    if document.kind == "lines":
+        rows = [
+            (line, row)
+            for line, row in document.lines(dict[str, Any])
+            if row.get("schema") != SCHEMA
+        ]
+    elif document.kind == "parquet":
+        columns = _parquet(document)
+        rows = [
+            (index, dict(zip(columns, cells, strict=True)))
+            for index, cells in enumerate(zip(*columns.values(), strict=True))
+        ]
+        return list(columns), rows
+    else:
+        rows = list(enumerate(_json_rows(document)))
+    names = list(dict.fromkeys(name for _, row in rows for name in row))
+    return names, rows
+
+
+def _csv_reader(document: Document) -> Iterator[list[str]]:
+    encoding = "utf-16" if document.data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
+    text = io.TextIOWrapper(io.BytesIO(document.data), encoding=encoding, newline="")
+    header = document.data.partition(b"\n")[0]
+    # The separator that occurs most in the header: a comma, a tab or a semicolon.
+    separator = max((b",", b"\t", b";"), key=header.count).decode()
+    csv.field_size_limit(2**31 - 1)  # a transcript may stand in a cell; the file is bounded
+    return csv.reader(text, delimiter=separator)
+
+
+def _csv_rows(document: Document) -> tuple[list[str], list[tuple[int, Row]]]:
+    reader: Any = _csv_reader(document)
+    rows: list[tuple[int, Row]] = []
+    try:
+        names = [name.strip() for name in next(reader)]
+        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+            raise ReadError(f"{document.name}, line 1: the column {listed(twice)} occurs twice")
+        for cells in reader:
+            if not cells:
+                continue
+            if len(cells) != len(names):
+                raise ReadError(
+                    f"{document.name}, line {reader.line_num}: has {len(cells)} cells where the "
+                    f"header has {len(names)} columns"
+                )
+            rows.append((reader.line_num, dict(zip(names, cells, strict=True))))
+    except (csv.Error, UnicodeDecodeError) as error:
+        where = f"{document.name}, line {reader.line_num}"
+        raise ReadError(f"{where}: not valid CSV in UTF-8 ({error})") from error
+    return names, rows
+
+
+def _json_rows(document: Document) -> list[Row]:
+    if document.kind == "array":
+        return document.decode(list[dict[str, Any]])
+    found = _inner_list(document)
+    if found is None:
+        return [document.decode(dict[str, Any])]
+    whole = document.decode(dict[str, Any])
+    shared = {key: value for key, value in whole.items() if not isinstance(value, (list, dict))}
+    return [{**shared, **row} for row in whole[found[0]]]
+
+
+def _inner_list(document: Document) -> tuple[str, Mapping[str, Any]] | None:
+    """The one list of objects inside an object, such as {"agent": ..., "runs": [{...}]}."""
+    found = []
+    for key, raw in document.first.items():
+        text = bytes(raw).lstrip()
+        if text.startswith(b"[") and text[1:64].lstrip().startswith(b"{"):
+            found.append(key)
+    if len(found) != 1:
+        return None
+    entries = msgspec.json.decode(document.first[found[0]], type=list[msgspec.Raw])
+    try:
+        first = msgspec.json.decode(entries[0], type=dict[str, Any])
+    except msgspec.DecodeError:
+        return None
+    return found[0], {**document.first, **first}
+
+
+def _parquet_names(document: Document) -> list[str]:
+    with document.stream() as stream:
+        return list(_open_parquet(document, stream).schema_arrow.names)
+
+
+def _parquet(document: Document) -> dict[str, list[Any]]:
+    with document.stream() as stream:
+        file = _open_parquet(document, stream)
+        metadata = file.metadata
+        groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
+        size = sum(group.total_byte_size for group in groups)
+        stream.seek(0, io.SEEK_END)
+        document.limits.check_size(document.name, size, stream.tell())
+        document.limits.check_size(document.name, metadata.num_rows * _ROW_BYTES)
+        return dict(file.read().to_pydict())
+
+
+def _open_parquet(document: Document, stream: BinaryIO) -> Any:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtra("reading Parquet", "frames") from None
+    try:
+        return parquet.ParquetFile(stream)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise ReadError(f"{document.name}: not a valid Parquet file ({error})") from error

@@ -1,0 +1,425 @@
+"""What each tool's own file says, read from a file that the tool wrote."""
+
+import zipfile
+
+import msgspec
+import pytest
+
+from passhat.errors import ReadError
+from passhat.ingest import ColumnMap, read_trials
+
+FLAKY_INSPECT = {
+    "flaky_task/t0": (5, 0, 0),
+    "flaky_task/t1": (5, 0, 0),
+    "flaky_task/t2": (1, 4, 0),
+    "flaky_task/t3": (4, 0, 1),
+    "flaky_task/t4": (0, 5, 0),
+}
+
+
+def test_inspect_archives_and_json_logs_say_the_same(samples, counts):
+    for name in ("flaky_5x5_two_scorers_1error.eval", "flaky_5x5_two_scorers_1error.json"):
+        trials = read_trials(samples / "inspect" / name)
+        assert trials.systems == ("mockllm/model",)
+        assert counts(trials) == FLAKY_INSPECT
+        assert sorted(set(trials.trial.tolist())) == [1, 2, 3, 4, 5]
+
+
+def test_the_first_inspect_scorer_is_read_and_said_and_another_can_be_chosen(samples):
+    log = samples / "inspect" / "flaky_5x5_two_scorers_1error.eval"
+    first = read_trials(log)
+    assert first.sources[0].notes == (
+        'scorer "includes" was read; the log also has partial_credit',
+    )
+    partial = read_trials(log, mapping=ColumnMap(scorer="partial_credit"))
+    assert partial.sources[0].notes == ()
+    failed_score = {0.25}
+    assert {s for s in partial.score.tolist() if s < 1} == failed_score
+    with pytest.raises(ReadError, match=r'no scorer "nope"; it has includes, partial_credit'):
+        read_trials(log, mapping=ColumnMap(scorer="nope"))
+
+
+def test_inspect_trials_carry_tokens_seconds_turns_error_and_start(samples):
+    trials = read_trials(samples / "inspect" / "flaky_5x5_two_scorers_1error.eval")
+    broken = next(trial for trial in trials if trial.error)
+    assert broken.error == "RuntimeError('tool server crashed (synthetic)')"
+    assert (broken.task, broken.trial, broken.score) == ("flaky_task/t3", 3, None)
+    assert (broken.tokens_in, broken.tokens_out, broken.turns) == (4, 33, 1)
+    assert broken.seconds == 0.666
+    assert broken.started == "2026-11-15T01:25:14.842570+00:00"
+
+
+def test_a_crashed_inspect_log_without_header_reads_from_its_journal(samples, tmp_path, counts):
+    whole = samples / "inspect" / "flaky_5x5_two_scorers_1error.eval"
+    for kept in ("_journal/", "samples/"):
+        crashed = _archive_of(
+            whole,
+            tmp_path / "crashed.eval",
+            lambda name, kept=kept: name == "_journal/start.json" or name.startswith(kept),
+        )
+        trials = read_trials(crashed)
+        assert counts(trials) == FLAKY_INSPECT
+        assert any('status is "started"' in note for note in trials.sources[0].notes)
+
+
+def test_old_inspect_archives_were_deflated(samples, tmp_path, counts):
+    whole = samples / "inspect" / "flaky_5x5_two_scorers_1error.eval"
+    old = _archive_of(whole, tmp_path / "old.eval", lambda name: True)
+    assert counts(read_trials(old)) == FLAKY_INSPECT
+
+
+def test_samples_of_an_inspect_archive_stay_unread_where_there_is_a_summary(samples, tmp_path):
+    whole = samples / "inspect" / "flaky_5x5_two_scorers_1error.eval"
+    broken = _archive_of(
+        whole, tmp_path / "broken.eval", lambda name: True, replaced={"samples/": b"not json"}
+    )
+    assert len(read_trials(broken)) == 25
+
+
+def test_inspect_scores_of_several_parts_are_chosen_by_part():
+    scores = {"judge": {"value": {"tone": 1, "facts": 0}}}
+    sample = {"id": 1, "epoch": 1, "scores": scores}
+    log = _inspect_json([sample])
+    assert read_trials(log).tally().passed.tolist() == [1]
+    facts = read_trials(log, mapping=ColumnMap(scorer="judge.facts"))
+    assert facts.tally().failed.tolist() == [1]
+
+
+def test_an_inspect_score_that_is_not_a_number_is_errored_not_failed():
+    log = _inspect_json([{"id": 1, "epoch": 1, "scores": {"s": {"value": "NAN"}}}])
+    unscored = log.replace(b'"NAN"', b"NaN")
+    tally = read_trials(unscored).tally()
+    assert (tally.failed.tolist(), tally.errored.tolist()) == ([0], [1])
+
+
+def test_inspect_grades_outside_zero_and_one_need_a_bar():
+    graded = [{"id": i, "epoch": 1, "scores": {"s": {"value": 3 * i}}} for i in range(4)]
+    with pytest.raises(
+        ReadError, match=r"input, sample 1, field score: must lie in \[0, 1\], got 3"
+    ):
+        read_trials(_inspect_json(graded))
+    judged = read_trials(_inspect_json(graded), mapping=ColumnMap(pass_if="score>=6"))
+    assert judged.tally().passed.sum() == 2
+    assert set(judged.score.tolist()) == {0.0, 1.0}
+    assert any("only whether score>=6 holds" in note for note in judged.sources[0].notes)
+
+
+@pytest.mark.parametrize("name", ["out.json", "out.jsonl", "out.junit.xml"])
+def test_promptfoo_repeats_are_matched_by_test_whatever_the_export(samples, counts, name):
+    trials = read_trials(samples / "promptfoo" / name)
+    assert counts(trials) == {
+        "always": (5, 0, 0),
+        "often": (4, 1, 0),
+        "half": (4, 1, 0),
+        "crashy": (4, 0, 1),
+        "never": (0, 5, 0),
+    }
+
+
+def test_promptfoo_keeps_partial_scores_cost_tokens_and_latency(samples):
+    trials = read_trials(samples / "promptfoo" / "out.json")
+    failed = next(t for t in trials if t.task == "often" and t.outcome.name == "FAILED")
+    assert failed.score == 0.5
+    first = next(iter(trials))
+    assert (first.cost, first.tokens_in, first.tokens_out, first.seconds) == (0.0001, 8, 4, 0.013)
+
+
+def test_promptfoo_prompts_of_one_provider_are_two_systems_and_same_names_two_tasks():
+    def line(prompt, variables, success):
+        return {
+            "success": success, "score": float(success), "promptIdx": 0, "gradingResult": {},
+            "provider": {"id": "gpt"}, "promptId": prompt, "prompt": {"label": prompt},
+            "testCase": {"description": "case", "vars": variables}, "failureReason": 0,
+        }  # fmt: skip
+
+    lines = [line("p1", {"x": 1}, True), line("p1", {"x": 2}, False), line("p2", {"x": 1}, True)]
+    trials = read_trials(b"\n".join(map(msgspec.json.encode, lines)))
+    assert trials.systems == ("gpt [p1]", "gpt [p2]")
+    assert trials.tasks == ("case (x=1)", "case (x=2)")
+
+
+def test_answers_from_promptfoos_cache_are_said_to_be_copies():
+    result = {
+        "success": True, "promptIdx": 0, "gradingResult": {}, "provider": "p", "promptId": "1",
+        "testCase": {"description": "a"}, "response": {"cached": True},
+    }  # fmt: skip
+    lines = b"\n".join([msgspec.json.encode(result)] * 2)
+    assert "2 results came from promptfoo's cache" in read_trials(lines).sources[0].notes[0]
+
+
+def test_deepeval_runs_read_alike_bare_and_wrapped(samples, counts):
+    expected = {"always": (3, 0, 0), "often": (2, 1, 0), "never": (0, 3, 0)}
+    for name in ("latest_test_run.json", "test_run_20261115_015519.json"):
+        assert counts(read_trials(samples / "deepeval" / name)) == expected
+
+
+def test_one_run_given_twice_is_refused_unless_kept(samples):
+    with pytest.raises(
+        ReadError, match=r"says the same as .*latest_test_run.json, trial for trial"
+    ):
+        read_trials(samples / "deepeval")
+    assert len(read_trials(samples / "deepeval", duplicates="keep")) == 18
+    assert len(read_trials(samples / "deepeval", duplicates="last")) == 9
+
+
+def test_a_deepeval_metric_that_broke_makes_the_trial_errored():
+    metric = {"name": "Judge", "error": "429 Too Many Requests\ntrace", "success": False}
+    case = {"name": "a", "success": False, "metricsData": [metric]}
+    run = msgspec.json.encode({"testCases": [case], "testPassed": 0})
+    trial = next(iter(read_trials(run)))
+    assert (trial.outcome.name, trial.error) == ("ERRORED", "429 Too Many Requests")
+
+
+def test_pydantic_evals_failures_are_errored_trials_of_their_case(samples, counts):
+    trials = read_trials(samples / "pydantic_evals" / "report.json")
+    assert counts(trials) == {
+        "always": (5, 0, 0),
+        "often": (3, 2, 0),
+        "crash": (4, 0, 1),
+        "never": (0, 5, 0),
+    }
+    broken = next(trial for trial in trials if trial.error)
+    assert (broken.trial, broken.error) == (3, "RuntimeError: tool server crashed (synthetic)")
+
+
+def test_openai_evals_events_are_trials_with_the_runs_seed(samples):
+    trials = read_trials(samples / "openai_evals" / "251115_dummy_flaky.jsonl")
+    tally = trials.tally("dummy")
+    assert (tally.passed.sum(), tally.failed.sum(), tally.errored.sum()) == (4, 1, 0)
+    assert set(trials.seed.tolist()) == {1}
+
+
+def test_an_openai_evals_sample_that_was_never_judged_is_errored(samples):
+    lines = (samples / "openai_evals" / "251115_dummy_flaky.jsonl").read_bytes().splitlines()
+    judged_once_less = b"\n".join(line for line in lines if b'"event_id": 9' not in line)
+    trials = read_trials(judged_once_less)
+    assert trials.tally().errored.sum() == 1
+
+
+def test_lm_eval_documents_are_one_trial_each_and_unscored_repeats_are_said(samples):
+    folder = samples / "lm_eval"
+    trials = read_trials(folder)
+    assert trials.systems == ("hpbhprii",)
+    assert trials.tasks[:2] == ("flaky_demo/0", "flaky_demo/1")
+    assert (trials.tally().failed.tolist(), len(trials)) == ([1] * 6, 6)
+    assert "answered 4 times, but the log scores only one" in trials.sources[0].notes[0]
+
+
+def test_pytest_repeat_steps_are_trials_of_one_test(samples, counts):
+    trials = read_trials(samples / "junit" / "junit_repeat.xml")
+    assert counts(trials) == {
+        "test_flaky::test_agent[always-1.0]": (5, 0, 0),
+        "test_flaky::test_agent[often-0.8]": (3, 2, 0),
+        "test_flaky::test_agent[half-0.5]": (2, 3, 0),
+        "test_flaky::test_agent[never-0.0]": (0, 5, 0),
+        "test_flaky::test_crashes": (0, 5, 0),
+        "test_flaky::test_setup_error": (0, 0, 5),
+    }
+    assert trials.features["tokens"][:5].tolist() == [120, 121, 122, 123, 124]
+
+
+def test_flakefinder_runs_are_trials_of_one_test(samples, counts):
+    trials = read_trials(samples / "junit" / "junit_flakefinder.xml")
+    assert counts(trials)["test_flaky::test_agent[never-0.0]"] == (0, 3, 0)
+    assert counts(trials)["test_flaky::test_setup_error"] == (0, 0, 3)
+    assert "3 skipped tests are no trials" in trials.sources[0].notes
+
+
+def test_reruns_that_junit_shows_without_a_failure_are_failures(samples, counts):
+    trials = read_trials(samples / "junit" / "junit_reruns.xml")
+    found = counts(trials)
+    assert found["test_flaky::test_agent[never-0.0]"] == (0, 3, 0)
+    assert found["test_flaky::test_crashes"] == (0, 3, 0)
+    assert found["test_flaky::test_setup_error"] == (0, 0, 3)
+    assert found["test_flaky::test_agent[always-1.0]"] == (1, 0, 0)
+    assert "6 attempts" in trials.sources[0].notes[0]
+
+
+def test_parametrised_tests_are_not_taken_for_repeats():
+    names = ["test_a[0-x]", "test_a[1-x]", "test_b[2-7]", "test_c"]
+    xml = _junit(f'<testcase name="{name}"/>' for name in names)
+    assert read_trials(xml).tasks == tuple(names)
+
+
+def test_junit_names_can_be_kept_as_they_stand(samples):
+    trials = read_trials(
+        samples / "junit" / "junit_repeat.xml", mapping=ColumnMap(task="name"), format="junit"
+    )
+    assert "test_flaky::test_agent[always-1.0-3-5]" in trials.tasks
+
+
+def test_surefire_reruns_inside_a_testcase_are_attempts(counts):
+    xml = _junit(
+        [
+            '<testcase name="flaky"><flakyFailure message="once"/></testcase>',
+            '<testcase name="bad"><failure/><rerunFailure/><rerunFailure/></testcase>',
+        ]
+    )
+    assert counts(read_trials(xml)) == {"flaky": (1, 1, 0), "bad": (0, 3, 0)}
+
+
+def test_several_junit_files_are_several_trials(tmp_path, counts):
+    for run in range(3):
+        failure = "<failure/>" if run == 1 else ""
+        case = f'<testcase name="a" time="0.{run}">{failure}</testcase>'
+        (tmp_path / f"run{run}.xml").write_bytes(_junit([case]))
+    trials = read_trials(tmp_path)
+    assert counts(trials) == {"a": (2, 1, 0)}
+    assert trials.trial.tolist() == [0, 1, 2]
+
+
+def test_spans_ask_which_attributes_say_task_and_outcome(samples):
+    spans = samples / "otel_genai" / "pydantic_ai_spans.jsonl"
+    with pytest.raises(ReadError, match=r"spans name no task.*task\.id, trial\.index"):
+        read_trials(spans)
+    with pytest.raises(ReadError, match=r'no span has "task.name"; attributes seen'):
+        read_trials(spans, mapping=ColumnMap(task="task.name"))
+    with pytest.raises(ReadError, match=r"nothing says whether it passed.*--pass status"):
+        read_trials(spans, mapping=ColumnMap(task="task.id"))
+
+
+def test_spans_read_by_chosen_attributes_with_what_their_children_did(samples):
+    chosen = ColumnMap(task="task.id", trial="trial.index", passed="status")
+    trials = read_trials(samples / "otel_genai" / "pydantic_ai_spans.jsonl", mapping=chosen)
+    first = next(iter(trials))
+    assert trials.systems == ("weather_agent",)
+    assert (first.turns, first.tool_calls, first.tools) == (2, 2, ("get_weather", "broken"))
+    assert (first.tokens_in, first.tokens_out) == (114, 24)
+    assert trials.trial.tolist() == list(range(len(trials)))
+
+
+def test_otlp_spans_read_like_the_sdks_own_and_use_evaluation_events():
+    def attribute(key, **value):
+        return {"key": key, "value": value}
+
+    def span(number, parent, attributes, events=()):
+        return {
+            "traceId": "t", "spanId": str(number), "parentSpanId": parent, "name": "s",
+            "startTimeUnixNano": "1000000000", "endTimeUnixNano": "3500000000",
+            "attributes": attributes, "events": list(events), "status": {},
+        }  # fmt: skip
+
+    graded = {"name": "gen_ai.evaluation.result", "attributes": [
+        attribute("gen_ai.evaluation.score.label", stringValue="pass"),
+        attribute("gen_ai.evaluation.score.value", doubleValue=0.9),
+    ]}  # fmt: skip
+    spans = [
+        span(1, "", [attribute("case", stringValue="refund"), attribute("n", intValue="4")]),
+        span(2, "1", [attribute("gen_ai.operation.name", stringValue="chat"),
+                      attribute("gen_ai.usage.input_tokens", intValue="7")], [graded]),
+    ]  # fmt: skip
+    export = msgspec.json.encode({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
+    trial = next(iter(read_trials(export, mapping=ColumnMap(task="case", trial="n"))))
+    assert (trial.task, trial.trial, trial.outcome.name, trial.score) == (
+        "refund",
+        4,
+        "PASSED",
+        0.9,
+    )
+    assert (trial.tokens_in, trial.turns, trial.seconds) == (7, 1, 2.5)
+
+
+def test_mcpmark_run_folders_read_like_its_task_files(tmp_path, counts):
+    meta = {
+        "task_name": "desktop__report", "model_name": "gpt-5", "mcp": "filesystem",
+        "execution_result": {"success": True, "error_message": None},
+        "token_usage": {"input_tokens": 5, "output_tokens": 2}, "turn_count": 3,
+        "agent_execution_time": 1.5, "time": {"start": "2026-01-01T00:00:00"},
+    }  # fmt: skip
+    for run, (success, error) in enumerate([(True, None), (False, None), (False, "timeout")], 1):
+        folder = tmp_path / "gpt-5__filesystem" / f"run-{run}" / "desktop__report"
+        folder.mkdir(parents=True)
+        result = {"success": success, "error_message": error}
+        content = msgspec.json.encode(meta | {"execution_result": result})
+        (folder / "meta.json").write_bytes(content)
+        (folder / "messages.json").write_text('[{"role": "user", "content": "hi"}]')
+    trials = read_trials(tmp_path)
+    assert counts(trials) == {"desktop__report": (1, 1, 1)}
+    assert trials.trial.tolist() == [1, 2, 3]
+    assert trials.words("tags") == ("filesystem",)
+
+
+def test_swebench_reports_are_a_trial_of_every_instance_each(tmp_path, counts):
+    for run, resolved in enumerate((["a"], ["a", "b"])):
+        unresolved = sorted({"a", "b"} - set(resolved))
+        report = {
+            "resolved_ids": resolved, "unresolved_ids": unresolved, "submitted_ids": ["a", "b"],
+            "error_ids": ["c"], "empty_patch_ids": ["d"], "incomplete_ids": ["e"],
+        }  # fmt: skip
+        (tmp_path / f"gpt-4.1.run{run}.json").write_bytes(msgspec.json.encode(report))
+    trials = read_trials(tmp_path)
+    assert trials.systems == ("gpt-4.1",)
+    assert counts(trials) == {"a": (2, 0, 0), "b": (1, 1, 0), "c": (0, 0, 2), "d": (0, 2, 0)}
+    assert trials.sources[0].notes == ("1 instances were not submitted and are no trials",)
+
+
+def test_tau2_folders_read_by_their_index_and_else_by_their_files(tmp_path, counts):
+    info = {"agent_info": {"llm": "gpt", "implementation": "llm_agent"},
+            "environment_info": {"domain_name": "retail"}}  # fmt: skip
+    index = [
+        {"id": "x", "task_id": "0", "trial": 0, "reward": 1.0, "termination_reason": "user_stop"},
+        {"id": "y", "task_id": "0", "trial": 1, "termination_reason": "infrastructure_error"},
+    ]
+    expected = {"retail/0": (1, 0, 1)}
+    results = tmp_path / "results.json"
+    simulations = tmp_path / "simulations"
+    simulations.mkdir()
+    (simulations / "x.json").write_text("must stay unread")
+    results.write_bytes(msgspec.json.encode({"info": info, "tasks": [], "simulation_index": index}))
+    assert counts(read_trials(tmp_path)) == expected
+    results.write_bytes(msgspec.json.encode({"info": info, "tasks": [], "simulation_index": None}))
+    for entry in index:
+        reward = {"reward": entry.pop("reward", None)}
+        content = msgspec.json.encode(entry | {"reward_info": reward})
+        (simulations / f"{entry['id']}.json").write_bytes(content)
+    assert counts(read_trials(tmp_path)) == expected
+
+
+def test_a_terminal_bench_run_folder_is_named_by_its_metadata_and_read_once(tmp_path, counts):
+    def result(name, resolved):
+        return {
+            "task_id": "t",
+            "trial_name": name,
+            "is_resolved": resolved,
+            "failure_mode": "unset",
+        }
+
+    results = [result("t.1-of-2.run", True), result("t.2-of-2.run", None)]
+    run = {"results": results, "pass_at_k": {}, "n_resolved": 1, "n_unresolved": 1}
+    (tmp_path / "results.json").write_bytes(msgspec.json.encode(run))
+    metadata = {"agent_name": "terminus", "model_name": "gpt-5"}
+    (tmp_path / "run_metadata.json").write_bytes(msgspec.json.encode(metadata))
+    leaf = tmp_path / "t" / "t.1-of-2.run"
+    leaf.mkdir(parents=True)
+    (leaf / "results.json").write_bytes(msgspec.json.encode(results[0]))
+    trials = read_trials(tmp_path)
+    assert trials.systems == ("terminus/gpt-5",)
+    assert counts(trials) == {"t": (1, 1, 0)}
+    assert read_trials(leaf).systems == ("terminus/gpt-5",)
+
+
+def _archive_of(source, target, keep, replaced=()):
+    from passhat.ingest.compressed import Archive
+    from passhat.ingest.limits import Limits
+
+    with source.open("rb") as stream, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
+        old = Archive(str(source), stream, Limits())
+        for name in old.names(""):
+            if keep(name):
+                other = [text for prefix, text in dict(replaced).items() if name.startswith(prefix)]
+                new.writestr(name, other[0] if other else old.read(name))
+    return target
+
+
+def _inspect_json(samples):
+    log = {
+        "version": 2,
+        "status": "success",
+        "eval": {"task": "t", "model": "m"},
+        "samples": samples,
+    }
+    return msgspec.json.encode(log)
+
+
+def _junit(cases):
+    return f'<testsuite name="s">{"".join(cases)}</testsuite>'.encode()

@@ -1,0 +1,95 @@
+"""One door: files, folders, patterns, bytes and standard input; duplicates; several files."""
+
+import gzip
+import hashlib
+import io
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from passhat.errors import ArgumentError, ReadError
+from passhat.ingest import READERS, ColumnMap, read_trials
+from passhat.ingest.compressed import zstd
+
+TABLE = b"system,task,trial,passed\na,t,0,1\na,t,1,0\n"
+
+
+@pytest.mark.parametrize(
+    ("ending", "pack"),
+    [("", bytes), (".gz", gzip.compress), (".zst", zstd.compress), (".anything", gzip.compress)],
+)
+def test_compressed_files_are_known_by_their_content(tmp_path, ending, pack):
+    path = tmp_path / f"table.csv{ending}"
+    path.write_bytes(pack(TABLE))
+    assert read_trials(path).tally().passed.tolist() == [1]
+
+
+def test_a_dash_is_standard_input(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(TABLE)))
+    trials = read_trials("-")
+    assert (len(trials), trials.sources[0].name) == (2, "stdin")
+
+
+def test_a_folder_a_pattern_and_a_list_read_the_same_files(tmp_path):
+    for number in range(3):
+        rows = TABLE.replace(b"a,", b"agent%d," % number)
+        (tmp_path / f"run[{number}].csv").write_bytes(rows)
+    (tmp_path / "notes.json").write_text('{"hello": 1}')
+    (tmp_path / "README.md").write_text("no result")
+    paths = sorted(tmp_path.glob("*.csv"))
+    tables = [read_trials(given) for given in (tmp_path, f"{tmp_path}/*.csv", paths)]
+    assert {table.systems for table in tables} == {("agent0", "agent1", "agent2")}
+    assert [len(table.sources) for table in tables] == [1, 1, 3]
+    assert "1 files that no reader knows were left out" in tables[0].sources[0].notes[0]
+    assert "notes.json" in tables[0].sources[0].notes[0]
+
+
+def test_what_is_not_there_is_said(tmp_path):
+    with pytest.raises(
+        ReadError, match=r"nothing.csv: no such file or folder, and nothing matches"
+    ):
+        read_trials(tmp_path / "nothing.csv")
+    with pytest.raises(ReadError, match=r"holds no result file that a reader knows"):
+        read_trials(tmp_path)
+    with pytest.raises(ReadError, match=r"input: holds no trial"):
+        read_trials(b"task,passed\n")
+
+
+def test_an_unknown_format_suggests_the_near_one():
+    with pytest.raises(ArgumentError, match=r"format must be one of .* \(did you mean inspect\?\)"):
+        read_trials(TABLE, format="inspekt")
+    assert len(read_trials(TABLE, format="table")) == 2
+
+
+def test_duplicates_are_listed_kept_or_the_last_wins():
+    twice = TABLE + b"a,t,1,1\n"
+    with pytest.raises(ReadError, match=r"input: 1 trials occur more than once: a / t / trial 1\."):
+        read_trials(twice)
+    assert read_trials(twice, duplicates="last").outcome.tolist() == [1, 1]
+    kept = read_trials(twice, duplicates="keep")
+    assert (kept.trial.tolist(), kept.outcome.tolist()) == ([0, 1, 2], [1, 0, 1])
+    with pytest.raises(ArgumentError, match="duplicates must be error, keep or last, got 'first'"):
+        read_trials(twice, duplicates="first")
+
+
+def test_trials_without_numbers_are_numbered_on_from_file_to_file(tmp_path):
+    first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    line = '{"task_id": "t", "completion": "", "result": "%s", "passed": %s}\n'
+    first.write_text(line % ("passed", "true") + line % ("failed", "false"))
+    second.write_text(line % ("passed", "true"))
+    trials = read_trials([first, second], mapping=ColumnMap(name="model"))
+    assert trials.trial.tolist() == [0, 1, 2]
+
+
+def test_sources_carry_the_hash_of_the_bytes_as_they_lie(tmp_path):
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(TABLE))
+    source = read_trials(path).sources[0]
+    assert source.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (source.name, source.format) == (str(path), "table")
+
+
+def test_every_reader_is_listed_under_its_own_name_and_describes_itself():
+    assert all(name == reader.name and reader.describes for name, reader in READERS.items())
+    assert list(READERS)[-1] == "table"

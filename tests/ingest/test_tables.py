@@ -1,0 +1,197 @@
+"""Plain tables: columns by usual names or the user's choice, faults named by line and field."""
+
+import msgspec
+import pytest
+
+from passhat.errors import ArgumentError, ReadError
+from passhat.ingest import ColumnMap, read_trials
+
+
+def csv(*lines):
+    return "\n".join(lines).encode()
+
+
+def test_usual_names_are_found_whatever_their_case_and_spelling():
+    trials = read_trials(csv("Agent Name,taskId,Run,isCorrect,latency-ms", "a,t,7,TRUE,1500"))
+    trial = next(iter(trials))
+    assert (trial.system, trial.task, trial.trial, trial.outcome.name) == ("a", "t", 7, "PASSED")
+    assert trial.seconds == 1.5
+
+
+def test_two_systems_in_one_file_stay_two():
+    trials = read_trials(csv("model,task,passed", "a,t,1", "b,t,0"))
+    assert trials.systems == ("a", "b")
+    assert trials.tally("b").failed.tolist() == [1]
+
+
+def test_a_file_without_system_is_named_after_itself_or_as_asked(tmp_path):
+    path = tmp_path / "nightly.csv"
+    path.write_bytes(csv("task,passed", "t,1"))
+    assert read_trials(path).systems == ("nightly",)
+    assert read_trials(path, mapping=ColumnMap(name="gpt-5")).systems == ("gpt-5",)
+
+
+def test_one_name_cannot_merge_two_systems():
+    table = csv("model,task,passed", "a,t,1", "b,t,0")
+    with pytest.raises(ReadError, match=r'input: holds 2 systems \(a, b\); one name, "x", would'):
+        read_trials(table, mapping=ColumnMap(name="x"))
+
+
+@pytest.mark.parametrize(
+    ("word", "outcome"),
+    [
+        ("PASS", "PASSED"),
+        ("no", "FAILED"),
+        ("0.0", "FAILED"),
+        ("error", "ERRORED"),
+        ("C", "PASSED"),
+    ],
+)
+def test_outcomes_are_read_from_words(word, outcome):
+    assert next(iter(read_trials(csv("task,status", f"t,{word}")))).outcome.name == outcome
+
+
+def test_an_unknown_outcome_names_its_line_and_lists_what_was_seen():
+    table = csv("task,result", "a,pass", "b,maybe", "c,fail")
+    message = (
+        r"input, line 3, column \"result\": 'maybe' does not say whether the trial passed\. "
+        r"The column holds 'pass', 'maybe', 'fail'; say what passes with --pass-if"
+    )
+    with pytest.raises(ReadError, match=message):
+        read_trials(table)
+    judged = read_trials(table, mapping=ColumnMap(pass_if="result==maybe"))
+    assert judged.outcome.tolist() == [0, 1, 0]
+
+
+def test_a_missing_outcome_is_refused_and_an_error_explains_it():
+    with pytest.raises(ReadError, match=r'input, line 3, column "passed": no outcome'):
+        read_trials(csv("task,passed", "a,1", "a,"))
+    trials = read_trials(csv("task,passed,error", "a,1,", "a,,timeout", "a,0,boom", "a,1,late"))
+    assert [trial.outcome.name for trial in trials] == ["PASSED", "ERRORED", "ERRORED", "PASSED"]
+    assert [trial.error for trial in trials] == [None, "timeout", "boom", "late"]
+
+
+def test_a_score_alone_passes_at_one_and_that_is_said():
+    trials = read_trials(csv("task,score", "a,1.0", "a,0.99"))
+    assert trials.outcome.tolist() == [1, 0]
+    assert 'a "score" of 1 passes' in trials.sources[0].notes[0]
+    lenient = read_trials(
+        csv("task,score", "a,1.0", "a,0.9"), mapping=ColumnMap(pass_if="score>=0.8")
+    )
+    assert lenient.outcome.tolist() == [1, 1]
+    assert lenient.score.tolist() == [1.0, 0.9]
+
+
+def test_columns_can_be_chosen_nested_and_joined():
+    rows = [
+        {"inputs": {"question": "q1"}, "suite": "s", "feedback": {"correct": True}, "lap": 3},
+        {"inputs": {"question": "q2"}, "suite": "s", "feedback": {"correct": False}, "lap": 3},
+    ]
+    lines = b"\n".join(map(msgspec.json.encode, rows))
+    mapping = ColumnMap(task="suite,inputs.question", passed="feedback.correct", trial="lap")
+    trials = read_trials(lines, mapping=mapping)
+    assert trials.tasks == ("s/q1", "s/q2")
+    assert trials.outcome.tolist() == [1, 0]
+    assert trials.trial.tolist() == [3, 3]
+
+
+def test_a_chosen_column_that_is_not_there_suggests_the_near_one():
+    with pytest.raises(ReadError, match=r'has no column "qestion".*Did you mean "question"\?'):
+        read_trials(csv("question,passed", "a,1"), mapping=ColumnMap(task="qestion"))
+
+
+def test_a_file_nobody_knows_says_what_was_tried_and_how_to_map_it():
+    message = (
+        r"no reader knows this file \(tried inspect, .*\)\. It has the columns x, y\. Name the"
+    )
+    with pytest.raises(ReadError, match=message):
+        read_trials(csv("x,y", "1,2"))
+    with pytest.raises(ReadError, match=r"no reader knows this file \(tried [^)]*\)\. Name the"):
+        read_trials(b"\x00\x01\x02\x03")
+    with pytest.raises(ReadError, match="input: is empty"):
+        read_trials(b"  \n ")
+
+
+def test_ragged_lines_bad_numbers_and_repeated_columns_are_named():
+    with pytest.raises(ReadError, match=r"input, line 3: has 3 cells where the header has 2"):
+        read_trials(csv("task,passed", "a,1", "a,1,2"))
+    with pytest.raises(ReadError, match=r"line 2, field cost: must be a number or empty, got 'x'"):
+        read_trials(csv("task,passed,cost", "a,1,x"))
+    with pytest.raises(ReadError, match=r"line 2, field seconds: must be at least 0, got -1"):
+        read_trials(csv("task,passed,seconds", "a,1,-1"))
+    with pytest.raises(ReadError, match=r"line 3, field task: the task is missing"):
+        read_trials(csv("task,passed", "a,1", ",1"))
+    with pytest.raises(ReadError, match=r"line 1: the column task occurs twice"):
+        read_trials(csv("task,task,passed", "a,a,1"))
+    with pytest.raises(ReadError, match=r"line 2, field score: must lie in \[0, 1\], got 7"):
+        read_trials(csv("task,passed,score", "a,1,7"))
+    with pytest.raises(ReadError, match=r"line 2, field seed: must be a whole number or empty"):
+        read_trials(csv("task,passed,seed", "a,1,1.5"))
+
+
+def test_trials_are_whole_numbers_or_numbered_names_or_names():
+    def trials_of(*names):
+        return read_trials(
+            csv("task,run,passed", *(f"t,{name},1" for name in names))
+        ).trial.tolist()
+
+    assert trials_of("4", "9") == [4, 9]
+    assert trials_of("run-3", "run-12") == [3, 12]
+    assert trials_of("blue", "red") == [0, 1]
+    with pytest.raises(ReadError, match=r"1 trials occur more than once: input / t / trial 0"):
+        trials_of("blue", "blue")
+
+
+def test_tags_are_words_of_a_list_or_one_word_of_a_category():
+    trials = read_trials(csv("task,passed,tags", 'a,1,"x, y"', 'b,1,"[""p,q""]"', "c,1,"))
+    assert [trial.tags for trial in trials] == [("x", "y"), ("p,q",), ()]
+    assert read_trials(csv("task,passed,service", "a,1,my service")).words("tags") == (
+        "my service",
+    )
+
+
+@pytest.mark.parametrize("separator", ["\t", ";"])
+def test_other_separators_and_a_byte_order_mark_are_seen(separator):
+    text = separator.join(["task", "passed"]) + "\n" + separator.join(["a", "1"])
+    assert read_trials(text.encode("utf-8-sig")).tasks == ("a",)
+
+
+def test_json_comes_as_a_list_or_inside_an_object_whose_words_hold_for_every_row():
+    rows = [{"task": "a", "passed": True}, {"task": "a", "passed": False}]
+    for whole in (rows, {"agent": "me", "runs": rows}):
+        assert read_trials(msgspec.json.encode(whole)).tally().passed.tolist() == [1]
+    assert read_trials(msgspec.json.encode({"agent": "me", "runs": rows})).systems == ("me",)
+
+
+def test_not_a_number_as_python_writes_it_is_read_and_kept_inside_texts():
+    table = b'[{"task": "NaN,", "score": NaN, "error": "x"}, {"task": "b", "score": 0.5}]'
+    trials = read_trials(table)
+    assert trials.tasks == ("NaN,", "b")
+    assert trials.outcome.tolist() == [2, 0]
+
+
+def test_broken_json_names_the_file_line_and_place():
+    with pytest.raises(ReadError, match=r"input, line 2: not valid JSON"):
+        read_trials(b'{"task": "a", "passed": true}\n{"task": "b", "passed": }\n')
+    with pytest.raises(ReadError, match=r"input: not valid JSON \(.*\)"):
+        read_trials(b'[{"task": "a", "passed": tru}]')
+
+
+@pytest.mark.parametrize(
+    "text", ["__import__('os').system('x')", "score>=", "score", "score>=high", "a b c"]
+)
+def test_a_pass_if_is_comparisons_and_nothing_else(text):
+    with pytest.raises(
+        ArgumentError, match=r"pass_if (must be comparisons|can compare with a word)"
+    ):
+        read_trials(csv("task,score", "a,1"), mapping=ColumnMap(pass_if=text))
+
+
+def test_a_pass_if_of_several_comparisons_needs_all():
+    table = csv("task,score,turns,state", "a,0.9,3,done", "a,0.9,30,done", "a,0.9,3,open")
+    mapping = ColumnMap(pass_if="score>=0.8 and turns<10 and state!=open")
+    assert read_trials(table, mapping=mapping).outcome.tolist() == [1, 0, 0]
+    with pytest.raises(ReadError, match=r"line 2: --pass-if compares with a number, but"):
+        read_trials(table, mapping=ColumnMap(pass_if="state>=1"))
+    with pytest.raises(ReadError, match=r"line 2: --pass-if needs ghost, which is empty or absent"):
+        read_trials(table, mapping=ColumnMap(pass_if="ghost>=1"))

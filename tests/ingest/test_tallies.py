@@ -1,0 +1,163 @@
+"""Big tables are counted by an engine; what comes out is what the rows would have given."""
+
+import numpy as np
+import polars
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from passhat.errors import ReadError
+from passhat.ingest import ColumnMap, engines, read_tallies, read_trials, tallies
+
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "system": st.sampled_from(["a", "b"]),
+            "task": st.sampled_from(["t1", "t 2", "t'3"]),
+            "passed": st.sampled_from(["pass", "fail", "error"]),
+            "score": st.sampled_from([None, 0.0, 0.25, 1.0]),
+            "seconds": st.sampled_from([None, 0.5, 2.0]),
+            "error": st.sampled_from([None, "boom", ""]),
+        }
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+@pytest.fixture
+def streamed(monkeypatch):
+    """Every table is big enough to be counted by an engine."""
+    monkeypatch.setattr(tallies, "BIG_BYTES", 1)
+    monkeypatch.setattr(tallies, "BIG_ROWS", 1)
+
+
+@pytest.fixture(params=["polars", "duckdb"])
+def engine(request, monkeypatch):
+    if request.param == "duckdb":
+        pytest.importorskip("duckdb", reason="DuckDB is not installed: polars stands in")
+    else:
+        monkeypatch.setattr(engines, "_has_duckdb", lambda: False)
+
+
+def write(rows, path):
+    frame = polars.DataFrame(rows, infer_schema_length=None)
+    if path.suffix == ".csv":
+        frame.write_csv(path)
+    elif path.suffix == ".jsonl":
+        frame.write_ndjson(path)
+    else:
+        frame.write_parquet(path)
+    return path
+
+
+def assert_same(found, expected):
+    order = np.argsort(expected.tasks)
+    assert found.tasks == tuple(np.array(expected.tasks)[order].tolist())
+    for name in ("passed", "failed", "errored", "score_total", "score_squares"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name)[order])
+    for name, sums in found.features.items():
+        for part in ("count", "total", "squares"):
+            wanted = getattr(expected.features[name], part)[:, order]
+            np.testing.assert_allclose(getattr(sums, part), wanted)
+
+
+@pytest.mark.usefixtures("streamed", "engine")
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+def test_an_engine_counts_as_the_rows_do(ending, tmp_path):
+    @given(ROWS)
+    @settings(max_examples=15)
+    def check(rows):
+        for number, row in enumerate(rows):
+            row["trial"] = number
+        rows[0] |= {"score": 0.5, "seconds": 1.5, "error": "late"}  # settles the columns' types
+        path = write(rows, tmp_path / f"t{ending}")
+        trials = read_trials(path)
+        found = read_tallies(path)
+        assert [tally.system for tally in found] == sorted(trials.systems)
+        for tally in found:
+            assert_same(tally, trials.tally(tally.system))
+
+    check()
+
+
+@pytest.mark.usefixtures("streamed", "engine")
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_trial_that_is_there_twice_is_found_even_where_another_is_missing(
+    ending, first, tmp_path
+):
+    def rows(numbers):
+        return [{"task": "t", "trial": number + first, "passed": True} for number in numbers]
+
+    path = write(rows(range(12)), tmp_path / f"t{ending}")
+    assert read_tallies(path)[0].passed.tolist() == [12]
+    path = write(rows([0, 1, 2, 5, 9]), tmp_path / f"gaps{ending}")
+    assert read_tallies(path)[0].passed.tolist() == [5]
+    # The same number of rows, the same sum, and the same sum of squares as 0..8.
+    fooling = write(rows([0, 2, 2, 3, 3, 4, 7, 7, 8]), tmp_path / f"twice{ending}")
+    with pytest.raises(ReadError, match=r"trials occur more than once: t / \d"):
+        read_tallies(fooling)
+    assert read_tallies(fooling, duplicates="keep")[0].passed.tolist() == [9]
+
+
+@pytest.mark.usefixtures("streamed", "engine")
+def test_trials_by_name_are_compared_one_by_one(tmp_path):
+    rows = [{"task": "t", "run": name, "passed": 1} for name in ("x", "y", "x")]
+    with pytest.raises(ReadError, match=r"trials occur more than once: t / x\."):
+        read_tallies(write(rows, tmp_path / "t.csv"))
+    assert read_tallies(write(rows[:2], tmp_path / "t.csv"))[0].passed.tolist() == [2]
+
+
+@pytest.mark.usefixtures("streamed", "engine")
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_what_passes_can_be_said_for_big_tables_too(ending, tmp_path):
+    rows = [{"case": "t", "score": score, "state": "done"} for score in (0.2, 0.8, 0.9)]
+    path = write(rows, tmp_path / f"t{ending}")
+    mapping = ColumnMap(task="case", pass_if="score>=0.8 and state==Done")
+    tally = read_tallies(path, mapping=mapping)[0]
+    assert (tally.passed.tolist(), tally.failed.tolist()) == ([2], [1])
+    assert tally.score_total.tolist() == pytest.approx([1.9])
+
+
+@pytest.mark.usefixtures("streamed", "engine")
+def test_faults_of_big_tables_are_named(tmp_path):
+    def read(rows):
+        return read_tallies(write(rows, tmp_path / "t.csv"))
+
+    with pytest.raises(ReadError, match=r"passed: 'maybe', in 2 rows, does not say .* holds"):
+        read([{"task": "t", "passed": word} for word in ("yes", "maybe", "maybe")])
+    with pytest.raises(ReadError, match=r'"score": scores must lie in \[0, 1\], but reach from'):
+        read([{"task": "t", "passed": 1, "score": 3.5}])
+    with pytest.raises(ReadError, match=r'"task": some rows name no task'):
+        read([{"task": name, "passed": 1, "note": "x"} for name in ("t", None)])
+    with pytest.raises(ReadError, match=r'"cost": must hold numbers for cost'):
+        read([{"task": "t", "passed": 1, "cost": "cheap"}])
+    with pytest.raises(ReadError, match=r"passed: some rows say nothing"):
+        read([{"task": "t", "passed": value, "note": "x"} for value in (1, None)])
+
+
+@pytest.mark.usefixtures("streamed")
+def test_other_formats_and_choices_that_engines_lack_are_read_row_by_row(samples, tmp_path):
+    log = read_tallies(samples / "promptfoo" / "out.jsonl")
+    assert log[0].passed.sum() == 17
+    rows = [{"suite": "s", "task": "t", "passed": 1}]
+    joined = ColumnMap(task="suite,task")
+    assert read_tallies(write(rows, tmp_path / "t.csv"), mapping=joined)[0].tasks == ("s/t",)
+
+
+def test_only_single_plain_tables_are_big(tmp_path, samples, monkeypatch):
+    small = write([{"task": "t", "passed": 1}], tmp_path / "t.parquet")
+    assert tallies.big_table(small) is None
+    assert tallies.big_table([small, small]) is None
+    monkeypatch.setattr(tallies, "BIG_BYTES", 1)
+    monkeypatch.setattr(tallies, "BIG_ROWS", 1)
+    assert tallies.big_table(small) == small
+    assert tallies.big_table(b"task,passed\n") is None
+    assert tallies.big_table("-") is None
+    assert tallies.big_table(samples / "inspect" / "flaky_5x5_two_scorers_1error.eval") is None
+
+
+def test_a_small_table_gives_the_tallies_of_its_trials():
+    table = b"agent,task,passed\nb,t,1\na,t,0\n"
+    assert [tally.system for tally in read_tallies(table)] == ["b", "a"]

@@ -1,0 +1,71 @@
+"""What is written reads back as the same trials."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from passhat.errors import ArgumentError
+from passhat.ingest import read_trials, write_trials
+from passhat.records import Outcome, Trial, Trials
+
+NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8).filter(
+    lambda text: text.strip() == text
+)
+AMOUNTS = st.none() | st.floats(0, 1e12, allow_nan=False)
+
+
+@st.composite
+def trials_of_any_kind(draw):
+    outcome = draw(st.sampled_from(Outcome))
+    broke = outcome is Outcome.ERRORED
+    words = st.lists(NAMES, max_size=2).map(tuple)
+    return Trial(
+        system=draw(NAMES),
+        task=draw(NAMES),
+        trial=draw(st.integers(0, 5)),
+        outcome=outcome,
+        score=None if broke else draw(st.floats(0, 1)),
+        seed=draw(st.none() | st.integers(0, 2**53)),
+        tokens_in=draw(AMOUNTS),
+        cost=draw(AMOUNTS),
+        seconds=draw(AMOUNTS),
+        tools=draw(words),
+        tags=draw(words),
+        level=draw(st.none() | st.just("task")),
+        error=draw(st.none() | st.just("boom, bang")) if broke else None,
+        started=draw(st.none() | st.just("2026-01-01T00:00:00Z")),
+    )
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv", ".tsv", ".parquet"])
+def test_trials_come_back_as_they_were_written(ending, tmp_path):
+    unique = st.lists(
+        trials_of_any_kind(),
+        min_size=1,
+        max_size=6,
+        unique_by=lambda trial: (trial.system, trial.task, trial.trial),
+    )
+
+    @given(unique)
+    @settings(max_examples=40)
+    def check(trials):
+        path = tmp_path / f"trials{ending}"
+        write_trials(Trials.from_records(trials), path)
+        assert list(read_trials(path)) == trials
+
+    check()
+
+
+def test_a_json_lines_file_names_its_schema_first(tmp_path):
+    path = tmp_path / "t.jsonl"
+    write_trials(Trials.from_columns(task=["a"], passed=[True]), path)
+    assert path.read_text().splitlines() == [
+        '{"schema":"passhat.trials/1"}',
+        '{"system":"system","task":"a","trial":0,"outcome":"passed","score":1.0}',
+    ]
+
+
+def test_an_ending_that_names_no_format_is_refused(tmp_path):
+    trials = Trials.from_columns(task=["a"], passed=[True])
+    with pytest.raises(ArgumentError, match=r"path must end in .jsonl, .csv, .tsv, .parquet"):
+        write_trials(trials, tmp_path / "t.xlsx")
