@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells
-from passhat.stats.passk import share_of_passing_subsets
 
 # A moment is read off the tasks with enough runs for it if they are at least this share.
 _ENOUGH_TASKS = 0.5
@@ -31,7 +29,7 @@ def observed_noise(cells: Cells, k: int) -> Floats:
     moments = _observed_moments(cells, 2 * k)
     per_task = sum(
         overlap(cells.n, k, m) * (moments[2 * k - m] - moments[2 * k])[..., None]
-        for m in range(1, k + 1)
+        for m in _likely_overlaps(cells.n, k, 1)
     )
     return np.asarray((cells.tasks * per_task).sum(axis=-1) / cells.task_count**2)
 
@@ -46,14 +44,18 @@ def run_variance(n: Floats, k: int, a: Floats, b: Floats) -> Floats:
     0.01666...
     """
     moments = beta_moments(a, b, 2 * k)
-    terms = (overlap(n, k, m) * (moments[2 * k - m] - moments[2 * k]) for m in range(1, k + 1))
+    likely = _likely_overlaps(n, k, 1)
+    terms = (overlap(n, k, m) * (moments[2 * k - m] - moments[2 * k]) for m in likely)
     return np.asarray(sum(terms))
 
 
 def value_variance(cells: Cells, k: int, a: Floats, b: Floats) -> Floats:
     """The variance of a task's pass^k, over tasks drawn from Beta(a, b) and over their runs."""
     moments = beta_moments(a, b, 2 * k)
-    per_task = sum(overlap(cells.n, k, m) * moments[2 * k - m][..., None] for m in range(k + 1))
+    per_task = sum(
+        overlap(cells.n, k, m) * moments[2 * k - m][..., None]
+        for m in _likely_overlaps(cells.n, k, 0)
+    )
     return np.maximum(cells.mean(np.asarray(per_task)) - moments[k] ** 2, 0.0)
 
 
@@ -80,25 +82,26 @@ def overlap(n: Floats, k: int, m: int) -> Floats:
 
 
 def _observed_moments(cells: Cells, most: int) -> list[Floats]:
-    moments, ratio = [np.ones(cells.tasks.shape[:-1])], np.ones(cells.tasks.shape[:-1])
+    shape = cells.tasks.shape[:-1]
+    moments, ratio = [np.ones(shape)], np.ones(shape)
+    values = np.ones(cells.n.size)
     for m in range(1, most + 1):
-        seen, enough = _moment(cells, m)
-        last = moments[-1]
-        fresh = np.divide(seen, last, out=np.zeros_like(last), where=last > 0)
-        ratio = np.where(enough, np.minimum(fresh, 1.0), ratio)
+        able = cells.n >= m
+        tasks = cells.tasks[..., able]
+        values[able] *= np.maximum(cells.c[able] - m + 1, 0) / (cells.n[able] - m + 1)
+        count, last = tasks.sum(axis=-1), moments[-1]
+        seen = (tasks @ values[able]) / np.maximum(count, 1.0)
+        fresh = np.divide(seen, last, out=np.zeros(shape), where=last > 0)
+        ratio = np.where(count >= _ENOUGH_TASKS * cells.task_count, np.minimum(fresh, 1.0), ratio)
         moments.append(last * ratio)
     return moments
 
 
-def _moment(cells: Cells, m: int) -> tuple[Floats, NDArray[np.bool_]]:
-    able = cells.having(m)
-    if able.n.size == 0:
-        nothing = np.zeros(cells.tasks.shape[:-1])
-        return nothing, nothing.astype(bool)
-    values = share_of_passing_subsets(able.n, able.c, m)
-    enough = able.task_count >= _ENOUGH_TASKS * cells.task_count
-    mean = (able.tasks * values).sum(axis=-1) / np.maximum(able.task_count, 1.0)
-    return mean, enough
+def _likely_overlaps(n: Floats, k: int, least: int) -> range:
+    """The numbers of shared runs that can happen: within ten standard deviations of the mean."""
+    mean = k * k / n
+    reach = 10 * np.sqrt(mean) * (1 - k / n) + 20
+    return range(max(least, int(np.min(mean - reach))), min(k, int(np.max(mean + reach))) + 1)
 
 
 def _log_choose(n: Floats | float, k: int) -> Floats:
