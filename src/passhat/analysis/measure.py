@@ -23,7 +23,7 @@ from passhat.analysis.report import (
     SystemReport,
     VarianceSplit,
 )
-from passhat.analysis.run_order import run_sequences
+from passhat.analysis.run_order import measure_rounds, run_sequences
 from passhat.analysis.task_table import tabulate_tasks
 from passhat.analysis.unsettled import list_unsettled
 from passhat.errors import ArgumentError
@@ -118,6 +118,7 @@ def _measure_system(subject: _Subject, options: Options, *, parts: bool) -> Syst
         metrics=metrics,
         variance=variance,
         seeds=_seeds(trials, options),
+        rounds=measure_rounds(sequences, errors=policy),
         # Curves of every tag would take most of the time, and nobody looks at them.
         decay=measure_decay(evidence, sequences, options, curves=parts),
         tasks=table,

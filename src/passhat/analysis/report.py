@@ -93,6 +93,19 @@ class SeedSpread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rounds:
+    """The share of tasks that passed in each whole round of the suite: first runs, second runs.
+
+    Leaderboards quote the population standard deviation of these, or the standard error of their
+    mean; both say how far rounds differ by luck, not how far another set of tasks would.
+    """
+
+    means: tuple[float, ...]
+    population_sd: float
+    standard_error: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
     """pass@k or pass^k of this suite at one k; its interval holds for the whole curve at once."""
 
@@ -310,6 +323,7 @@ class SystemReport:
     metrics: Mapping[str, Metric]
     variance: VarianceSplit | Unavailable
     seeds: SeedSpread | Unavailable
+    rounds: Rounds | Unavailable
     decay: Decay
     tasks: TaskTable
     bars: tuple[BarCount, ...]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passhat.analysis.report import RunOrder
+from passhat.analysis.report import Rounds, RunOrder
 from passhat.records import ErrorPolicy, Trials
 from passhat.stats.decay import SequenceDecay, decay_summary
 from passhat.stats.estimate import Unavailable
@@ -48,6 +48,28 @@ def describe_run_order(
         graceful_degradation=float(np.mean([one.graceful_degradation for one in found])),
         flips=_mean_known(found, "flips"),
         tasks=len(found),
+    )
+
+
+def measure_rounds(sequences: Sequence[str] | None, *, errors: ErrorPolicy) -> Rounds | Unavailable:
+    """Pass rates of the rounds that every task took part in.
+
+    >>> measure_rounds(["PPF", "PFF"], errors="fail").means
+    (1.0, 0.5, 0.0)
+    """
+    if sequences is None:
+        return Unavailable("rounds need the trials themselves; only their counts were read")
+    rounds = list(zip(*sequences, strict=False))
+    if errors == "exclude":
+        kept = (tuple(letter for letter in text if letter != "E") for text in rounds)
+        rounds = [text for text in kept if text]
+    if len(rounds) < 2:
+        return Unavailable("there are fewer than two rounds of all tasks")
+    means = np.array([text.count("P") / len(text) for text in rounds])
+    return Rounds(
+        means=tuple(means.tolist()),
+        population_sd=float(means.std()),
+        standard_error=float(means.std(ddof=1) / np.sqrt(means.size)),
     )
 
 

@@ -9,6 +9,7 @@ from passhat.analysis.report import (
     Metric,
     Number,
     Report,
+    Rounds,
     RunOrder,
     SeedSpread,
     SystemReport,
@@ -83,6 +84,9 @@ def _spread(system: SystemReport) -> Iterator[tuple[str, Target]]:
         yield "reliability_of_mean", split.reliability
     else:
         yield from ((name, split) for name in ("icc", "luck", "reliability_of_mean"))
+    if isinstance(system.rounds, Rounds):
+        yield "rounds.population_sd", system.rounds.population_sd
+        yield "rounds.standard_error", system.rounds.standard_error
     if isinstance(seeds, SeedSpread):
         variance = seeds.variance
         yield "seed_variance", variance if isinstance(variance, Unavailable) else variance.between

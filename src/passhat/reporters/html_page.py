@@ -8,11 +8,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from math import isclose
 from typing import TYPE_CHECKING, Any, Protocol
 
 from passhat.analysis.report import LABELS, Metric, Report, SystemReport, TaskRow
 from passhat.drawing.figure import DARK, LIGHT, STYLE
 from passhat.reporters import wording
+from passhat.reporters.blocks import Bar, Table
 from passhat.reporters.numbers import amount, points, span
 from passhat.reporters.safe_text import safe_text
 
@@ -91,6 +93,7 @@ def templates() -> Environment:
         "sentences": _sentences,
         "span": span,
         "table_rows": _table_rows,
+        "text_columns": _text_columns,
         "told_metrics": _told_metrics,
         "verdict": wording.verdict,
     }
@@ -116,8 +119,8 @@ def page_script() -> str:
 def content_policy(script: str, style: str) -> str:
     """A policy that lets exactly this script and this style run, and nothing load."""
     return (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src '{source_hash(script)}'; "
+        f"style-src '{source_hash(style)}'; base-uri 'none'; form-action 'none'"
     )
 
 
@@ -125,7 +128,8 @@ def _asset(name: str) -> str:
     return files("passhat.reporters").joinpath("html", name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
+def source_hash(text: str) -> str:
+    """What a policy calls an inline script or style by."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -133,10 +137,18 @@ def _table_rows(tasks: Sequence[TaskRow]) -> list[TaskRow]:
     return sorted(tasks, key=lambda row: (row.rate.value, row.name))[:MOST_ROWS]
 
 
+def _text_columns(table: Table) -> list[int]:
+    """The columns without bars: a page has pictures for those."""
+    rows = table.rows
+    return [i for i in range(len(table.header)) if not any(isinstance(r[i], Bar) for r in rows)]
+
+
 def _told_metrics(system: SystemReport) -> list[Metric]:
     """The metrics, but for those that only say again what pass^1 says."""
     once = system.metrics["pass^1"].value if "pass^1" in system.metrics else None
-    again = {"pass@1"} | ({"mean_score"} if system.mean_score.value == once else set())
+    mean = system.mean_score.value
+    same = once is not None and mean is not None and isclose(once, mean)
+    again = {"pass@1", "mean_score"} if same else {"pass@1"}
     return [metric for name, metric in system.metrics.items() if name not in again]
 
 

@@ -17,6 +17,7 @@ from passhat.analysis.report import (
     Number,
     Provenance,
     Report,
+    Rounds,
     RunOrder,
     SeedSpread,
     SystemReport,
@@ -61,6 +62,7 @@ def system_object(system: SystemReport) -> dict[str, Any]:
         "metrics": _metrics(system),
         "variance": _variance(system),
         "seeds": _seeds(system.seeds),
+        "rounds": _rounds(system.rounds),
         "decay": _decay(system.decay),
         "task_table": [_task(row) for row in system.tasks],
         "labels": {label: system.tasks.count(label) for label in _LABEL_KEYS},
@@ -202,6 +204,16 @@ def _seeds(spread: SeedSpread | Unavailable) -> dict[str, Any]:
         "within": variance.within,
         "mean_score": number_object(variance.mean),
         "seeds": variance.seeds,
+    }
+
+
+def _rounds(rounds: Rounds | Unavailable) -> dict[str, Any]:
+    if isinstance(rounds, Unavailable):
+        return {"value": None, "reason": rounds.reason}
+    return {
+        "means": list(rounds.means),
+        "population_sd": rounds.population_sd,
+        "standard_error": rounds.standard_error,
     }
 
 

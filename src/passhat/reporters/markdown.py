@@ -48,6 +48,7 @@ def system_blocks(system: SystemReport) -> list[Block]:
     sentences = (
         ("Errors", wording.errors(system)),
         ("Seeds", wording.seeds(system.seeds)),
+        ("Rounds", wording.rounds(system.rounds)),
         ("Beyond", wording.beyond(system)),
         *(("Bars", wording.bars(bar)) for bar in system.bars),
         ("Tasks", f"{wording.labels(system)}."),

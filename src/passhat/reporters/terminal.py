@@ -130,6 +130,7 @@ def _explanations(system: SystemReport, ink: Ink) -> list[str]:
     lines = _paragraphs("Luck", [text], ink)
     lines += _paragraphs("Errors", _present(wording.errors(system)), ink)
     lines += _paragraphs("Seeds", _present(wording.seeds(system.seeds)), ink)
+    lines += _paragraphs("Rounds", _present(wording.rounds(system.rounds)), ink)
     lines += _paragraphs("Beyond", _present(wording.beyond(system)), ink)
     return lines + _paragraphs("Bars", [wording.bars(bar) for bar in system.bars], ink)
 

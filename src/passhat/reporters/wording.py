@@ -9,6 +9,7 @@ from passhat.analysis.report import (
     Exclusion,
     Metric,
     Report,
+    Rounds,
     SeedSpread,
     SystemReport,
     VarianceSplit,
@@ -168,6 +169,16 @@ def seeds(spread: SeedSpread | Unavailable) -> str | None:
     if deviation == 0:
         return f"{text}: no more than chance explains."
     return f"{text}: seeds move the suite by ±{100 * deviation:.1f} points (1 sd) beyond chance."
+
+
+def rounds(found: Rounds | Unavailable) -> str | None:
+    """How far whole rounds of the suite differ, as leaderboards quote it; None where unknown."""
+    if isinstance(found, Unavailable):
+        return None
+    return (
+        f"From round to round {percent(min(found.means))} to {percent(max(found.means))} of the "
+        f"tasks passed (sd {100 * found.population_sd:.1f} points): luck alone, not another suite."
+    )
 
 
 def next_steps(system: SystemReport) -> list[str]:

@@ -1,0 +1,128 @@
+from itertools import product
+
+import numpy as np
+import pytest
+
+from passhat.analysis.comparison import compare
+from passhat.analysis.simulate import World, simulate
+from passhat.errors import ArgumentError
+from passhat.records import Trials
+from passhat.stats.paired import PairedDifference
+
+
+def _side(name, passes, runs=10):
+    return Trials.from_columns(
+        system=[name] * len(passes) * runs,
+        task=[task for task in passes for _ in range(runs)],
+        passed=[i < count for count in passes.values() for i in range(runs)],
+    )
+
+
+FIRST = _side("new", {"a": 10, "b": 8, "c": 2, "d": 9, "only-new": 5})
+SECOND = _side("old", {"a": 9, "b": 1, "c": 8, "d": 9, "only-old": 5})
+
+
+def test_a_difference_is_of_the_means_over_shared_tasks():
+    found = compare(FIRST, SECOND)
+    assert found.headline.value == pytest.approx((10 + 8 + 2 + 9 - 9 - 1 - 8 - 9) / 40)
+    assert (found.headline.first, found.headline.second) == (29 / 40, 27 / 40)
+
+
+def test_tasks_of_one_side_are_listed_never_dropped_in_silence():
+    found = compare(FIRST, SECOND)
+    assert (found.only_first, found.only_second) == (("only-new",), ("only-old",))
+    assert [task.name for task in found.tasks] == ["a", "b", "c", "d"]
+
+
+def test_a_task_flips_when_most_runs_go_the_other_way():
+    flips = {task.name: task.flip for task in compare(FIRST, SECOND).tasks}
+    assert flips == {"a": None, "b": "gained", "c": "lost", "d": None}
+
+
+def test_the_tasks_that_differ_are_told_with_both_corrections():
+    by_name = {task.name: task for task in compare(FIRST, SECOND).tasks}
+    assert by_name["b"].answer == "better"
+    assert by_name["d"].answer == "no difference shown"
+    for task in by_name.values():
+        assert task.p_value <= task.p_screening <= task.p_holm + 1e-12
+
+
+def test_turning_the_sides_round_turns_every_answer_round():
+    there, back = compare(FIRST, SECOND), compare(SECOND, FIRST)
+    turned = {"better": "worse", "worse": "better", "undecided": "undecided", None: None}
+    for name, scope in product(there.differences, ("this suite", "tasks like these")):
+        assert there.differences[name].value == pytest.approx(-back.differences[name].value)
+        answer = back.differences[name].answer(scope)
+        assert there.differences[name].answer(scope) == turned[answer]
+
+
+def test_one_table_of_two_systems_is_compared_in_its_order():
+    both = Trials.concat([FIRST, SECOND])
+    assert compare(both).headline == compare(FIRST, SECOND).headline
+
+
+def test_agents_that_are_the_same_are_equivalent_within_a_margin():
+    trials = simulate(tasks=60, runs=40, rate={"a": 0.9, "b": 0.9}, world=World(shared=1), seed=1)
+    found = compare(trials, margin=0.1)
+    assert found.headline.answer("this suite", 0.1) == "equivalent"
+    assert compare(trials).headline.answer("this suite") == "undecided"
+
+
+def test_an_undecided_difference_says_what_would_settle_it():
+    trials = simulate(tasks=20, runs=5, rate={"a": 0.75, "b": 0.7}, seed=2)
+    here = compare(trials).headline.this_suite
+    assert isinstance(here, PairedDifference)
+    assert here.answer == "undecided"
+    assert here.needed.more_runs > 0
+
+
+def test_pass_hat_is_compared_on_the_tasks_with_enough_runs():
+    short = _side("short", {"a": 1, "b": 1}, runs=1)
+    found = compare(FIRST, short, ks=[1, 2])
+    assert found.differences["pass^1"].value is not None
+    assert found.differences["pass^2"].first is None
+    assert found.differences["pass^2"].answer("this suite") is None
+
+
+def test_partial_credit_is_compared_by_score_and_by_passing():
+    trials = simulate(tasks=30, runs=6, rate={"a": 0.7, "b": 0.6}, world=World(partial=True))
+    found = compare(trials)
+    means = [trials.tally(name).score_total.sum() / 180 for name in ("a", "b")]
+    assert found.headline.value == pytest.approx(means[0] - means[1])
+    assert found.differences["pass^1"].value != found.headline.value
+
+
+def test_errors_are_counted_as_the_policy_says_and_noted():
+    errored = Trials.from_columns(
+        system=["e"] * 4, task=["a"] * 4, outcome=["passed", "passed", "errored", "errored"]
+    )
+    other = _side("old", {"a": 5})
+    assert compare(errored, other).headline.first == 0.5
+    assert compare(errored, other, errors="exclude").headline.first == 1.0
+    assert compare(errored, other).notes == ("2 trials of e errored and were counted as failures",)
+
+
+def test_no_shared_task_is_refused():
+    with pytest.raises(ArgumentError, match="must share a task between the two systems"):
+        compare(_side("x", {"a": 1}), _side("y", {"b": 1}))
+
+
+def test_three_systems_are_not_compared_but_ranked():
+    trials = simulate(tasks=3, runs=3, rate=[0.5, 0.6, 0.7])
+    with pytest.raises(ArgumentError, match="must hold exactly two systems"):
+        compare(trials)
+
+
+def test_the_same_seed_gives_the_same_answer():
+    trials = simulate(tasks=25, runs=6, rate=[0.6, 0.7], seed=5)
+    one, two = compare(trials, seed=3), compare(trials, seed=3)
+    assert one.differences == two.differences
+    assert one.tasks == two.tasks
+
+
+def test_a_false_difference_is_called_as_rarely_as_it_says():
+    calls = 0
+    for seed in range(60):
+        trials = simulate(tasks=20, runs=5, rate={"a": 0.7, "b": 0.7}, seed=seed)
+        calls += compare(trials, ks=[1]).headline.answer("tasks like these") != "undecided"
+    assert calls / 60 < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 60)

@@ -1,0 +1,72 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from passhat.analysis.measure import measure
+from passhat.records import Trials
+from passhat.stats.estimate import Unavailable
+
+TASKS = ["a"] * 4 + ["b"] * 4 + ["c"] * 4
+OUTCOMES = ["passed", "passed", "passed", "failed", "passed", "failed", "failed", "errored"]
+OUTCOMES += ["passed", "passed", "failed", "failed"]
+COSTS = [1.0, 2.0, 3.0, 6.0, 2.0, 4.0, 4.0, 10.0, 1.0, 1.0, 3.0, 3.0]
+
+
+def _cost(errors="fail", cost=COSTS, ks=(1, 2)):
+    trials = Trials.from_columns(task=TASKS, outcome=OUTCOMES, cost=cost)
+    return measure(trials, ks=ks, errors=errors).system().features["cost"]
+
+
+def test_cost_per_success_is_all_that_was_spent_over_all_successes():
+    assert _cost().per_success.value == sum(COSTS) / 6
+    assert _cost(errors="exclude").per_success.value == (sum(COSTS) - 10) / 6
+
+
+def test_means_are_told_apart_by_outcome():
+    found = _cost()
+    assert found.passed.value == 10 / 6
+    assert found.failed.value == 20 / 5
+    assert found.errored.value == 10.0
+    assert found.difference.value == pytest.approx(10 / 6 - 4)
+    assert found.trials == 12
+
+
+def test_a_streak_costs_k_runs_divided_by_the_share_of_streaks_that_succeed():
+    spent, succeeded = 0.0, 0.0
+    for name in "abc":
+        rows = [i for i, task in enumerate(TASKS) if task == name]
+        spent += 2 * np.mean([COSTS[i] for i in rows])
+        pairs = combinations(rows, 2)
+        succeeded += np.mean([all(OUTCOMES[i] == "passed" for i in pair) for pair in pairs])
+    assert _cost().per_streak[2].value == pytest.approx(spent / succeeded)
+
+
+def test_one_success_in_a_row_costs_what_a_success_costs_where_runs_are_equal():
+    found = _cost()
+    assert found.per_streak[1].value == pytest.approx(found.per_success.value)
+
+
+def test_trials_that_do_not_say_count_as_their_tasks_mean():
+    silent = [None if i == 3 else cost for i, cost in enumerate(COSTS)]
+    expected = (6.0 / 3 * 4 + sum(COSTS[4:])) / 6
+    assert _cost(cost=silent).per_success.value == pytest.approx(expected)
+    assert _cost(cost=silent).trials == 11
+
+
+def test_a_streak_longer_than_any_task_was_run_is_unavailable():
+    assert _cost(ks=(9,)).per_streak[9] == Unavailable(
+        "cost per 9 successes in a row needs 9 runs of a task; none has them"
+    )
+
+
+def test_turns_are_not_paid_for():
+    trials = Trials.from_columns(task=TASKS, outcome=OUTCOMES, turns=COSTS)
+    turns = measure(trials).system().features["turns"]
+    assert isinstance(turns.per_success, Unavailable)
+    assert turns.per_streak == {}
+
+
+def test_a_feature_that_no_trial_recorded_is_not_reported():
+    trials = Trials.from_columns(task=TASKS, outcome=OUTCOMES, cost=[None] * 12)
+    assert measure(trials).system().features == {}

@@ -1,0 +1,91 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passhat.analysis.planning import Spending, plan
+from passhat.analysis.simulate import World, simulate
+from passhat.errors import ArgumentError
+from passhat.stats.estimate import Unavailable
+
+
+def test_the_published_figures_come_out_before_any_run():
+    found = plan(half_width=0.05)
+    assert found.one_task_runs == 385
+    assert dict(found.zero_failures) == {0.9: 29, 0.95: 59, 0.99: 299}
+
+
+def test_trials_replace_the_guesses():
+    trials = simulate(tasks=80, runs=10, rate=0.85, world=World(luck=0.3), seed=1)
+    found = plan(trials)
+    assert not plan().assumptions.measured
+    assert found.assumptions.measured
+    assert found.assumptions.rate == pytest.approx(0.85, abs=0.06)
+    assert found.assumptions.icc == pytest.approx(0.7, abs=0.12)
+    assert (found.chosen.tasks, found.chosen.runs) == (80, 10)
+
+
+def test_the_users_word_counts_more_than_what_was_observed():
+    trials = simulate(tasks=10, runs=5, seed=1)
+    found = plan(trials, rate=0.9, correlation=0.2, tasks=7, runs=3)
+    assert (found.assumptions.rate, found.assumptions.icc) == (0.9, 0.2)
+    assert (found.chosen.tasks, found.chosen.runs) == (7, 3)
+
+
+@given(st.integers(2, 500), st.integers(1, 50), st.floats(0.05, 0.95), st.floats(0.01, 0.99))
+def test_more_runs_never_widen_and_never_pass_the_floor(tasks, runs, rate, correlation):
+    found = plan(tasks=tasks, runs=runs, rate=rate, correlation=correlation)
+    widths = [(design.this_suite, design.tasks_like_these) for design in found.designs]
+    assert widths == sorted(widths, reverse=True)
+    assert all(wide >= found.chosen.floor - 1e-12 for _, wide in widths)
+
+
+@given(st.integers(2, 200), st.integers(1, 20))
+def test_the_tasks_asked_for_reach_the_target(tasks, runs):
+    found = plan(tasks=tasks, runs=runs, half_width=0.04)
+    enough = plan(tasks=found.chosen.tasks_needed, runs=runs, half_width=0.04)
+    assert enough.chosen.tasks_like_these <= 0.04 + 1e-9
+
+
+def test_a_budget_buys_whole_runs_of_every_task():
+    (budget,) = plan(tasks=20, spending=Spending(max_cost=10, cost_per_run=0.03)).budgets
+    assert budget.runs_in_all == 333
+    assert budget.design.runs == 16
+
+
+def test_minutes_are_shared_by_runs_side_by_side():
+    spending = Spending(max_minutes=10, seconds_per_run=30, at_once=4)
+    (budget,) = plan(tasks=20, spending=spending).budgets
+    assert budget.runs_in_all == 80
+
+
+def test_what_a_run_takes_is_read_off_the_trials():
+    trials = simulate(tasks=10, runs=5, seed=1)
+    mean = trials.features["cost"].mean()
+    (budget,) = plan(trials, spending=Spending(max_cost=1)).budgets
+    assert budget.per_run == pytest.approx(mean)
+
+
+def test_a_budget_that_does_not_reach_every_task_once_says_so():
+    (budget,) = plan(tasks=50, spending=Spending(max_cost=1, cost_per_run=0.1)).budgets
+    assert budget.design == Unavailable("10 runs do not reach all 50 tasks once")
+
+
+def test_a_wanted_difference_is_turned_into_tasks_and_runs():
+    found = plan(tasks=30, runs=5, difference=0.1)
+    again = plan(tasks=found.tasks_for_difference, runs=5, difference=0.1)
+    assert again.detectable.value <= 0.1 + 1e-9
+    fewer = plan(tasks=found.tasks_for_difference - 1, runs=5, difference=0.1)
+    assert fewer.detectable.value > 0.1
+    assert isinstance(found.runs_for_difference, Unavailable)
+
+
+def test_a_limit_without_the_price_of_a_run_is_refused():
+    with pytest.raises(ArgumentError, match="cost_per_run must be given with max_cost, got None"):
+        plan(spending=Spending(max_cost=5))
+    with pytest.raises(ArgumentError, match="max_minutes must be a number above 0, got 0"):
+        Spending(max_minutes=0)
+
+
+def test_two_systems_are_no_basis_for_one_plan():
+    with pytest.raises(ArgumentError, match="must hold exactly one system to plan from"):
+        plan(simulate(tasks=3, runs=3, rate=[0.5, 0.6]))

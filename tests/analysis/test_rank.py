@@ -1,0 +1,64 @@
+import pytest
+
+from passhat.analysis.rank import rank
+from passhat.analysis.simulate import World, simulate
+from passhat.errors import ArgumentError
+from passhat.records import Trials
+from passhat.stats.estimate import Unavailable
+
+TRIALS = simulate(tasks=50, runs=8, rate={"low": 0.3, "best": 0.9, "good": 0.88}, seed=1)
+
+
+def test_systems_come_from_best_to_worst_with_the_ranks_they_may_have():
+    found = rank(TRIALS)
+    values = [system.value for system in found.systems]
+    assert values == sorted(values, reverse=True)
+    ranks = {system.name: system.ranks for system in found.systems}
+    assert ranks == {"best": (1, 2), "good": (1, 2), "low": (3, 3)}
+
+
+def test_a_tie_band_holds_those_that_cannot_be_told_apart():
+    found = rank(TRIALS)
+    assert {frozenset(band) for band in found.tie_bands} == {
+        frozenset({"best", "good"}),
+        frozenset({"low"}),
+    }
+    apart = {frozenset((pair.first, pair.second)): pair.told_apart for pair in found.pairs}
+    assert apart[frozenset({"best", "good"})] is False
+    assert apart[frozenset({"best", "low"})] is True
+
+
+@pytest.mark.parametrize("metric", ["mean_score", "pass^3", "pass@3"])
+def test_any_metric_can_be_ranked_by_and_its_value_is_the_metrics(metric):
+    for system in rank(TRIALS, metric=metric).systems:
+        assert system.value == pytest.approx(system.metric.value)
+
+
+def test_only_tasks_that_all_ran_count_and_the_others_are_named():
+    extra = Trials.from_columns(system=["best"] * 3, task=["more"] * 3, passed=[0, 0, 0])
+    found = rank(Trials.concat([TRIALS, extra]))
+    assert found.unshared == ("more",)
+    assert [s.value for s in found.systems] == [s.value for s in rank(TRIALS).systems]
+
+
+def test_equal_agents_are_all_tied():
+    trials = simulate(tasks=40, runs=5, rate=[0.7] * 5, world=World(shared=0.9), seed=3)
+    found = rank(trials)
+    assert len(found.tie_bands) == 1
+    assert {system.ranks for system in found.systems} == {(1, 5)}
+
+
+def test_too_few_shared_tasks_are_unavailable():
+    trials = simulate(tasks=1, runs=5, rate=[0.5, 0.6])
+    assert isinstance(rank(trials), Unavailable)
+
+
+def test_one_system_cannot_be_ranked():
+    with pytest.raises(ArgumentError, match="must hold at least two systems to rank"):
+        rank(simulate(tasks=2, runs=2))
+
+
+@pytest.mark.parametrize("metric", ["pass", "pass^", "pass^x", "icc", "fail^2"])
+def test_an_unknown_metric_is_refused(metric):
+    with pytest.raises(ArgumentError, match="metric must be mean_score, pass"):
+        rank(TRIALS, metric=metric)
