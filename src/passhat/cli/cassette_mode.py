@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from passhat.errors import PasshatError
@@ -58,8 +58,13 @@ def choose_source(suite: Suite, options: RunOptions, *, resumed: bool = False) -
 
 
 @contextmanager
-def open_source(suite: Suite, source: Source, options: RunOptions) -> Iterator[Deck | None]:
-    """The cassettes of a run, open while it lasts."""
+def open_source(
+    suite: Suite, source: Source, options: RunOptions, *, sequential: bool = False
+) -> Iterator[Deck | None]:
+    """The cassettes of a run, open while it lasts.
+
+    How many runs a `sequential` one needs is not known before: they are not counted in advance.
+    """
     if source.mode is None:
         yield None
         return
@@ -67,6 +72,8 @@ def open_source(suite: Suite, source: Source, options: RunOptions) -> Iterator[D
 
     told: dict[str, Any] = {"servers": options.servers, "allow_drift": options.allow_drift}
     compressed = options.compress or any(_path(suite, s, ".zst") for s in suite.systems)
+    if sequential:
+        suite = replace(suite, pairings=tuple(replace(p, runs=1) for p in suite.pairings))
     with open_cassettes(suite, source.mode, compressed=compressed, **told) as deck:
         yield deck
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from passhat.cli.run_exit import quarantined
@@ -10,6 +11,7 @@ from passhat.errors import HistoryError
 
 if TYPE_CHECKING:
     from passhat.analysis.gates import Gate
+    from passhat.analysis.stopping import Stopping
     from passhat.analysis.verdict import Verdicts
     from passhat.cli.run_ledger import Ledger
     from passhat.records import Suite, Trials
@@ -24,6 +26,38 @@ def gates_of(suite: Suite, require: Sequence[str]) -> tuple[Gate, ...]:
     from passhat.analysis.gates import parse_gate
 
     return tuple(parse_gate(gate) for gate in (*suite.gates, *require))
+
+
+def stopping_rule(
+    suite: Suite, gates: Sequence[Gate], ledger: Ledger, *, until_settled: bool
+) -> Stopping | None:
+    """The rule that ends the run when every gate is settled; None where runs are fixed."""
+    if not is_sequential(gates, until_settled=until_settled):
+        return None
+    from passhat.analysis.stopping import Stopping
+
+    return Stopping(
+        suite.pairings,
+        [_capped(gate, suite) for gate in gates] if until_settled else gates,
+        until_settled=until_settled,
+        quarantined=sorted(quarantined(suite)),
+        baselines=_baselines(gates, suite, ledger),
+        seed=suite.seed,
+    )
+
+
+def is_sequential(gates: Sequence[Gate], *, until_settled: bool) -> bool:
+    """Whether evidence decides how many trials are run."""
+    return bool(gates) and (until_settled or any(g.evidence == "sequential" for g in gates))
+
+
+def _capped(gate: Gate, suite: Suite) -> Gate:
+    """A gate that is watched because the command line says so asks for no more than the suite."""
+    if gate.evidence is not None or gate.max_runs is not None:
+        return gate
+    systems = [gate.system] if gate.system is not None else suite.systems
+    trials = {s: sum(p.runs for p in suite.pairings if p.system.name == s) for s in systems}
+    return replace(gate, max_runs=max(trials.values()))
 
 
 def verdicts_on(

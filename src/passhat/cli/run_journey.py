@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from passhat.cli.cassette_mode import Source, choose_source, open_source
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.progress import Progress
-from passhat.cli.run_demands import gates_of, verdicts_on
+from passhat.cli.run_demands import gates_of, is_sequential, stopping_rule, verdicts_on
 from passhat.cli.run_exit import exit_code
 from passhat.cli.run_failures import gather_failures
 from passhat.cli.run_ledger import Ledger, open_ledger
@@ -19,6 +19,7 @@ from passhat.cli.standing import Standing
 if TYPE_CHECKING:
     from passhat.analysis.gates import Gate
     from passhat.analysis.report import Report
+    from passhat.analysis.stopping import Stopping
     from passhat.cli.output import Output
     from passhat.cli.run_options import RunOptions
     from passhat.records import Suite, Trials
@@ -50,53 +51,67 @@ class Job:
         """What is demanded."""
         return gates_of(self.suite, self.options.require)
 
+    @property
+    def sequential(self) -> bool:
+        """Whether evidence decides how many trials are run."""
+        return is_sequential(self.gates, until_settled=self.options.until_settled)
+
 
 def conduct(job: Job, output: Output) -> ExitCode:
     """Run what is missing, answer, and say by which code to exit."""
     source = choose_source(job.suite, job.options, resumed=job.resumed is not None)
     with (
-        open_source(job.suite, source, job.options) as deck,
+        open_source(job.suite, source, job.options, sequential=job.sequential) as deck,
         open_ledger(job.suite, job.options, store=job.store, resumed=job.resumed) as ledger,
     ):
         output.say(_opening(job, ledger, source))
-        result = _run(job, ledger, deck, output)
+        rule = stopping_rule(job.suite, job.gates, ledger, until_settled=job.options.until_settled)
+        result = _run(job, ledger, deck, rule, output)
         ledger.close(result)
         if result.ending == "interrupted":
             return _interrupted(result, ledger, output)
         if not result.trials:
             output.say(_undone(result, ledger) or "nothing was run")
             return ExitCode.INCOMPLETE
-        answer = _answer(job, result, ledger)
+        answer = _answer(job, result, ledger, rule)
         output.write(answer, FORMATS)
         return exit_code(job.suite, result, answer)
 
 
-def _run(job: Job, ledger: Ledger, deck: Deck | None, output: Output) -> RunResult:
+def _run(
+    job: Job, ledger: Ledger, deck: Deck | None, rule: Stopping | None, output: Output
+) -> RunResult:
     from passhat.runner import run_trials
 
-    with Progress(_standing(ledger), quiet=output.quiet) as progress:
+    standing = _standing(ledger, most=rule is not None)
+    with Progress(standing, quiet=output.quiet) as progress:
         return run_trials(
             job.suite,
+            stopping_rule=rule,
             journal=ledger.journal,
+            # One by one, nothing is under way when a replay settles: it is the same every time.
+            concurrency=1 if deck is not None and deck.replaying and rule is not None else None,
             on_event=progress,
             cassettes=deck,
             retry_errored=job.retry_errored,
         )
 
 
-def _standing(ledger: Ledger) -> Standing:
+def _standing(ledger: Ledger, *, most: bool) -> Standing:
     if ledger.run is None:
-        return Standing()
-    return Standing(passed=ledger.run.passed, errored=ledger.run.errored)
+        return Standing(most=most)
+    return Standing(passed=ledger.run.passed, errored=ledger.run.errored, most=most)
 
 
-def _answer(job: Job, result: RunResult, ledger: Ledger) -> RunAnswer:
+def _answer(job: Job, result: RunResult, ledger: Ledger, rule: Stopping | None) -> RunAnswer:
     from passhat.reporters.run_answer import RunAnswer
 
     trials = _table(job.suite, result)
     return RunAnswer(
         report=_report(job.suite, trials),
-        verdicts=verdicts_on(trials, job.gates, job.suite, ledger),
+        verdicts=(
+            verdicts_on(trials, job.gates, job.suite, ledger) if rule is None else rule.verdicts()
+        ),
         failures=gather_failures(result, ledger),
         undone=_undone(result, ledger),
         transcripts=ledger.transcripts(result.trials) if job.transcripts else None,

@@ -1,0 +1,127 @@
+"""Ctrl-C, SIGTERM and resume: nothing that was paid for is lost or paid for twice."""
+
+import json
+import os
+import signal
+import sqlite3
+import time
+
+import pytest
+
+SLOW = """\
+name: slow
+concurrency: 2
+agents:
+  - name: patience
+    model: scripted
+    prompt: Take your time.
+    runs: 12
+    expect: [{contains: "4"}]
+    script: [{answer: "4", seconds: 0.4}]
+"""
+COUNTING = """\
+import json, os, pathlib, sys, time
+place = pathlib.Path("calls")
+place.mkdir(exist_ok=True)
+(place / f"{os.environ['PASSHAT_TRIAL']}-{time.time_ns()}").touch()
+time.sleep(0.3)
+print(json.dumps({"score": 1, "cost": 0.01}))
+"""
+
+
+def trials_kept(shell):
+    """How many trials the store has, read as another process would."""
+    path = shell.directory / ".passhat" / "history.db"
+    if not path.exists():
+        return 0
+    with sqlite3.connect(path) as store:
+        try:
+            return store.execute("SELECT count(*) FROM trials").fetchone()[0]
+        except sqlite3.OperationalError:
+            return 0
+
+
+def wait_for_trials(shell, process, wanted):
+    deadline = time.monotonic() + 60
+    while trials_kept(shell) < wanted:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_run_in_order_and_says_how_to_go_on(shell, sent, code):
+    shell.write("suite.yml", SLOW)
+    process = shell.start("run")
+    wait_for_trials(shell, process, 2)
+    sent_at = time.monotonic()
+    process.send_signal(sent)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == code, said
+    assert time.monotonic() - sent_at < 10
+    command = said.rpartition("go on with: ")[2].split()
+    assert command[:2] == ["passhat", "resume"]
+    kept = trials_kept(shell)
+    assert 2 <= kept < 12
+    done = shell(*command[1:], "--json")
+    assert done.returncode == 0, done.stderr
+    assert f"going on: {kept} of 12 trials are there already" in done.stderr
+    assert json.loads(done.stdout)["report"]["systems"][0]["trials"] == 12
+
+
+def test_the_second_ctrl_c_ends_it_at_once(shell):
+    shell.write("suite.yml", SLOW.replace("seconds: 0.4", "seconds: 30").replace("runs: 12", ""))
+    process = shell.start("run")
+    said = ""
+    while "1 trial" not in said:
+        said += process.stderr.readline()
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=10)
+    process.communicate()
+    assert process.returncode == 130
+
+
+def test_a_killed_run_resumes_and_runs_no_finished_trial_again(shell):
+    shell.write("agent.py", COUNTING)
+    shell.write(
+        "suite.yml",
+        "concurrency: 2\n"
+        'systems: [{name: counting, command: ["{python}", agent.py], cwd: .}]\n'
+        "tasks: [{name: any, prompt: hi, runs: 8}]\n",
+    )
+    process = shell.start("run")
+    wait_for_trials(shell, process, 3)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    kept = trials_kept(shell)
+    done = shell("resume")
+    assert done.returncode == 0, done.stderr
+    assert trials_kept(shell) == 8
+    # Only the two that were under way may have been started twice.
+    calls = len(list((shell.directory / "calls").iterdir()))
+    assert 8 <= calls <= 10
+    assert kept < 8
+
+
+def test_the_same_command_with_resume_goes_on_and_then_has_nothing_to_do(shell):
+    shell.write("suite.yml", SLOW.replace("seconds: 0.4", "seconds: 0.01"))
+    first = shell("run", "--max-minutes", "0.0001", "--resume")
+    assert first.returncode == 3, first.stderr
+    assert "were left undone" in first.stderr + first.stdout
+    second = shell("run", "--resume", "--json")
+    assert second.returncode == 0, second.stderr
+    assert json.loads(second.stdout)["report"]["systems"][0]["trials"] == 12
+    third = shell("run", "--resume")
+    assert "going on: 12 of 12 trials are there already" in third.stderr
+
+
+def test_a_changed_suite_is_not_resumed_in_silence(shell):
+    shell.write("suite.yml", SLOW.replace("seconds: 0.4", "seconds: 0.01"))
+    shell("run", "--max-minutes", "0.0001")
+    shell.write("suite.yml", SLOW)
+    done = shell("resume")
+    assert done.returncode == 2
+    assert "suite.yml has changed since run" in done.stderr
