@@ -314,7 +314,7 @@ class Trials:
         return frames.to_arrow(self.to_columns())
 
     def _columns(self) -> Iterator[tuple[str, Any]]:
-        for name in ("system", "task", *_TEXTS):
+        for name in ("task", "system", *_TEXTS):
             if (labels := getattr(self, name)) is not None:
                 yield name, labels.codes
         for name in ("trial", "score", "seed"):

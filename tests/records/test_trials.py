@@ -1,0 +1,193 @@
+"""Laws of the table of trials: what goes in comes out, whole, in part and joined."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from passhat.errors import ArgumentError
+from passhat.records import FEATURES, Labels, Outcome, Source, Trial, Trials
+
+WORDS = st.lists(st.sampled_from(["x", "y", "a b"]), max_size=2, unique=True).map(tuple)
+AMOUNT = st.none() | st.floats(0, 1e9)
+
+
+@st.composite
+def any_trial(draw):
+    outcome = draw(st.sampled_from(Outcome))
+    score = None if outcome is Outcome.ERRORED else draw(st.floats(0, 1))
+    return Trial(
+        system=draw(st.sampled_from(["a", "b"])),
+        task=draw(st.sampled_from(["t1", "t2", "t3"])),
+        trial=draw(st.integers(0, 3)),
+        outcome=outcome,
+        score=score,
+        seed=draw(st.none() | st.integers(0, 2**60)),
+        level=draw(st.sampled_from([None, "task", "system"])),
+        tags=draw(WORDS),
+        tools=draw(WORDS),
+        error=draw(st.sampled_from([None, "boom"])),
+        started=draw(st.sampled_from([None, "2026-01-01"])),
+        **draw(st.dictionaries(st.sampled_from(FEATURES), AMOUNT, max_size=2)),
+    )
+
+
+TRIALS = st.lists(any_trial(), max_size=8)
+
+few = settings(max_examples=40)
+
+
+@few
+@given(TRIALS)
+def test_trials_come_out_of_a_table_as_they_went_in(trials):
+    assert list(Trials.from_records(trials)) == trials
+
+
+@few
+@given(TRIALS)
+def test_columns_make_the_same_table_again(trials):
+    table = Trials.from_records(trials)
+    assert list(Trials.from_columns(table.to_columns())) == trials
+
+
+@few
+@given(st.lists(TRIALS, max_size=4))
+def test_joined_tables_hold_the_rows_of_all_in_order(parts):
+    tables = [
+        Trials.from_records(part, sources=(Source(name=str(i), format="f", sha256=""),))
+        for i, part in enumerate(parts)
+    ]
+    joined = Trials.concat(tables)
+    assert list(joined) == [trial for part in parts for trial in part]
+    assert [source.name for source in joined.sources] == [str(i) for i in range(len(parts))]
+
+
+@few
+@given(TRIALS, st.data())
+def test_taking_rows_is_indexing_the_list(trials, data):
+    rows = data.draw(st.lists(st.integers(0, max(len(trials) - 1, 0)), max_size=8))
+    rows = rows if trials else []
+    table = Trials.from_records(trials).take(np.array(rows, dtype=np.intp))
+    assert list(table) == [trials[row] for row in rows]
+    assert set(table.tasks) == {trials[row].task for row in rows}
+
+
+@few
+@given(TRIALS)
+def test_slices_are_filters(trials):
+    table = Trials.from_records(trials)
+    assert list(table.where(system="a")) == [t for t in trials if t.system == "a"]
+    assert list(table.where(level="task")) == [t for t in trials if t.level == "task"]
+    both = table.where(task="t1", tag="x")
+    assert list(both) == [t for t in trials if t.task == "t1" and "x" in t.tags]
+    assert table.words("tools") == tuple(sorted({word for t in trials for word in t.tools}))
+
+
+@few
+@given(TRIALS)
+def test_duplicates_are_keys_counted_more_than_once(trials):
+    keys = [(t.system, t.task, t.trial) for t in trials]
+    table = Trials.from_records(trials)
+    assert table.duplicates() == sorted({key for key in keys if keys.count(key) > 1})
+    last = dict(zip(keys, trials, strict=True))
+    kept = list(table.take(table.last_of_each()))
+    assert sorted(kept, key=repr) == sorted(last.values(), key=repr)
+
+
+@few
+@given(TRIALS)
+def test_renumbering_counts_the_rows_of_a_system_and_task(trials):
+    table = Trials.from_records(trials).renumbered()
+    seen = {}
+    for trial, old in zip(table, trials, strict=True):
+        assert trial.trial == seen.setdefault((old.system, old.task), 0)
+        seen[old.system, old.task] += 1
+    assert not table.duplicates()
+
+
+@few
+@given(TRIALS)
+def test_a_tally_counts_what_a_loop_would(trials):
+    table = Trials.from_records(trials)
+    for system in table.systems:
+        tally = table.tally(system)
+        own = [trial for trial in trials if trial.system == system]
+        assert tally.trials == len(own)
+        for index, task in enumerate(tally.tasks):
+            rows = [trial for trial in own if trial.task == task]
+            done = [trial.score for trial in rows if trial.score is not None]
+            assert tally.passed[index] == sum(t.outcome is Outcome.PASSED for t in rows)
+            assert tally.errored[index] == sum(t.outcome is Outcome.ERRORED for t in rows)
+            assert tally.runs()[index] == len(rows)
+            assert tally.runs("exclude")[index] == len(done)
+            assert tally.score_total[index] == pytest.approx(sum(done))
+            assert tally.score_squares[index] == pytest.approx(sum(s * s for s in done))
+            for name, sums in tally.features.items():
+                for outcome in Outcome:
+                    values = [getattr(t, name) for t in rows if t.outcome is outcome]
+                    known = [value for value in values if value is not None]
+                    assert sums.count[outcome, index] == len(known)
+                    assert sums.total[outcome, index] == pytest.approx(sum(known))
+                    assert sums.squares[outcome, index] == pytest.approx(sum(v * v for v in known))
+
+
+def test_scores_are_binary_when_they_say_what_the_outcome_says():
+    assert Trials.from_columns(task=["a", "a"], passed=[True, False]).tally().binary_scores()
+    partial = Trials.from_columns(task=["a", "a"], passed=[True, False], score=[1, 0.5])
+    assert not partial.tally().binary_scores()
+
+
+def test_trials_are_numbered_as_they_come_where_no_number_is_given():
+    table = Trials.from_columns(task=["a", "b", "a"], system=["x", "x", "x"], passed=[1, 1, 0])
+    assert table.trial.tolist() == [0, 0, 1]
+
+
+def test_missing_outcomes_are_errored_and_a_score_of_one_passes():
+    assert Trials.from_columns(task=["a"] * 3, passed=[True, None, np.nan]).outcome.tolist() == [
+        1,
+        2,
+        2,
+    ]
+    assert Trials.from_columns(task=["a"] * 3, score=[1, 0.99, None]).outcome.tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"passed": [1]}, "columns must name the task of each trial"),
+        ({"task": ["a"]}, "columns must have outcome, passed or score"),
+        ({"task": ["a"], "passed": [1], "colour": [2]}, "columns must be among .* got 'colour'"),
+        ({"task": ["a"], "passed": ["yes"]}, "passed must be true, false, 1, 0, or missing"),
+        ({"task": ["a"], "outcome": ["won"]}, "outcome must be passed, failed or errored"),
+        ({"task": ["a"], "score": [1.5]}, r"score must lie in \[0, 1\], got 1.5"),
+        ({"task": ["a"], "passed": [1], "trial": [0.5]}, "trial must be whole numbers, got 0.5"),
+        ({"task": ["a"], "passed": [1], "cost": ["x"]}, "cost must be numbers or missing"),
+        ({"task": ["a"], "passed": [1], "seed": [2**70]}, r"seed must be whole numbers below"),
+        ({"task": ["a"], "passed": [1], "tags": [("",)]}, "tags must be tuples of words"),
+        ({"task": ["a"], "passed": [1], "tags": ["x"]}, "tags must be tuples of words"),
+        ({"task": ["a"], "passed": [1, 0]}, "task must have 2 rows like outcome, got 1"),
+        ({"task": ["a"], "passed": [1], "score": [1, 1]}, "score must have 1 rows like outcome"),
+    ],
+)
+def test_columns_that_cannot_be_used_say_why(columns, message):
+    with pytest.raises(ArgumentError, match=message):
+        Trials.from_columns(columns)
+
+
+def test_records_have_only_the_keys_of_a_trial():
+    with pytest.raises(ArgumentError, match=r"records have only the keys .* got 'colour'"):
+        Trials.from_records([{"task": "a", "passed": True, "colour": 1}])
+
+
+def test_a_tally_needs_a_name_where_there_are_two_systems():
+    table = Trials.from_columns(system=["a", "b"], task=["t", "t"], passed=[1, 1])
+    with pytest.raises(ArgumentError, match="system must be one of a, b, got None"):
+        table.tally()
+
+
+@few
+@given(st.lists(st.lists(st.none() | st.sampled_from("abcd"), max_size=6), max_size=4))
+def test_joined_labels_hold_the_texts_of_all(columns):
+    joined = Labels.concat([Labels.of(column) for column in columns])
+    assert joined.texts() == [text for column in columns for text in column]
+    assert len(set(joined.names)) == len(joined.names)
