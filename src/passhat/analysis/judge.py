@@ -90,17 +90,11 @@ def judge_one(gate: Gate, trials: Trials, around: Circumstances) -> Verdict:
     """The verdict of one gate on the trials of one system."""
     demand = gate.demand
     if gate.evidence == "sequential":
-        paired = isinstance(demand, NoWorseDemand)
-        return _with_quarantine(
-            judge_sequentially(
-                gate,
-                trials,
-                bars=around.bars,
-                baseline=_baseline(demand, around) if paired else None,
-                seed=around.seed,
-            ),
-            around,
+        other = _baseline(demand, around) if isinstance(demand, NoWorseDemand) else None
+        verdict = judge_sequentially(
+            gate, trials, bars=around.bars, baseline=other, seed=around.seed
         )
+        return _with_quarantine(verdict, around)
     subject = Subject(tally=trials.tally(), trials=trials, errors=around.errors, bars=around.bars)
     if isinstance(demand, EveryTaskDemand):
         verdict = judge_every_task(gate, subject)

@@ -25,11 +25,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compare": ("passhat.cli.compare:compare", "Is one agent better than another?"),
     "rank": ("passhat.cli.rank:rank", "Which of several agents are ahead, and which are tied?"),
     "plan": ("passhat.cli.plan:plan", "How many runs and tasks does an answer need?"),
+    "gate": ("passhat.cli.gate:gate", "Do these results meet the demand? PASS, FAIL, UNDECIDED."),
     "profile": ("passhat.cli.profile:profile", "Where does the agent stand among others?"),
     "simulate": ("passhat.cli.simulate:simulate", "Write seeded trials of made-up agents."),
     "convert": ("passhat.cli.convert:convert", "Rewrite any result file as JSONL, CSV or Parquet."),
     "history": ("passhat.cli.history:history", "Every run that was kept."),
     "trend": ("passhat.cli.trend:trend", "How did reliability move over history?"),
+    "view": ("passhat.cli.view:view", "Look at everything that ran, in a browser."),
     "demo": ("passhat.cli.demo:demo", "See what passhat says, with no key and no file."),
 }
 

@@ -1,0 +1,181 @@
+"""`passhat gate`: do these results meet the demand?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from passhat.cli.options import (
+    Reading,
+    Share,
+    choose_systems,
+    output_options,
+    parse_bars,
+    reading_options,
+    seed_option,
+)
+from passhat.cli.output import Output
+from passhat.errors import InputError
+
+if TYPE_CHECKING:
+    from passhat.analysis.gates import Gate
+    from passhat.records import ErrorPolicy, Trials
+
+FORMATS = {
+    "text": "passhat.reporters.verdict_blocks:render_verdicts",
+    "json": "passhat.reporters.verdict_json:render_verdicts_json",
+    "markdown": "passhat.reporters.verdict_blocks:render_verdicts_markdown",
+    "junit": "passhat.reporters.junit_xml:render_verdicts_junit",
+}
+
+DEFAULT_MARGIN = 0.05
+
+
+@click.command()
+@reading_options()
+@click.option(
+    "--require", "-r", metavar="DEMAND", multiple=True, help="Such as 'pass^3 >= 0.8'; repeatable."
+)
+@click.option(
+    "--against",
+    metavar="BASELINE",
+    help="Results, or a run, tag or branch of the history, to be no worse than.",
+)
+@click.option(
+    "--margin",
+    type=Share(),
+    default=DEFAULT_MARGIN,
+    show_default=True,
+    help="How much worse than the baseline the mean score may be.",
+)
+@click.option("--suite", type=click.Path(path_type=Path), help="Take the gates of this suite too.")
+@click.option("--only", metavar="AGENT", multiple=True, help="Judge this agent only.")
+@click.option("--bar", "bars", metavar="[TASK=]SHARE", multiple=True, help="What 'its bar' means.")
+@click.option("--confidence", type=Share(), help="How sure a verdict must be.  [default: 0.95]")
+@click.option(
+    "--scope", type=click.Choice(["this suite", "tasks like these"]), help="What it speaks about."
+)
+@click.option(
+    "--evidence",
+    type=click.Choice(["bound", "point", "sequential"]),
+    help="What decides: a bound, the bare number, or the runs one after another.",
+)
+@click.option("--indifference", type=Share(), help="With sequential: how far beyond is clear.")
+@click.option("--on-undecided", type=click.Choice(["fail", "pass", "exit4"]), help="Its exit code.")
+@click.option(
+    "--errors",
+    type=click.Choice(["fail", "exclude"]),
+    default="fail",
+    show_default=True,
+    help="Whether an errored trial counts as a failure or not at all.",
+)
+@click.option("--history", "store", type=click.Path(path_type=Path), help="The history store.")
+@click.option("--explain", is_flag=True, help="Print the evidence, step by step, and a picture.")
+@seed_option()
+@output_options
+@click.pass_context
+def gate(
+    context: click.Context,
+    /,
+    reading: Reading,
+    require: tuple[str, ...],
+    against: str | None,
+    margin: float,
+    suite: Path | None,
+    only: tuple[str, ...],
+    bars: tuple[str, ...],
+    errors: ErrorPolicy,
+    store: Path | None,
+    explain: bool,
+    seed: int,
+    output: Output,
+    **terms: object,
+) -> None:
+    r"""Do these results meet the demand? PASS exits 0, FAIL 1, UNDECIDED 4.
+
+    RESULTS are files that `passhat report` reads, or one run, tag or branch of the history.
+
+    \b
+      passhat gate results.jsonl --require 'pass^3 >= 0.8'
+      passhat gate new.eval --against old.eval --margin 0.02
+      passhat gate latest --against main
+    """
+    from passhat.analysis.judge import judge
+
+    trials = choose_systems(_results(reading, store), only)
+    gates = _gates(require, suite, against, margin, terms)
+    found = judge(
+        trials,
+        gates,
+        bars=_bars(bars, suite, trials),
+        baseline=None if against is None else _results(reading, store, against),
+        errors=errors,
+        seed=seed,
+    )
+    output.write(found, FORMATS, explain=explain)
+    context.exit(found.exit_code)
+
+
+def _results(reading: Reading, store: Path | None, reference: str | None = None) -> Trials:
+    """Trials from files, or from the history where no such file exists."""
+    paths = reading.paths if reference is None else (reference,)
+    known = len(paths) == 1 and paths[0] != "-" and not _is_file(paths[0])
+    if not known:
+        return reading.trials(paths)
+    from passhat.history import DEFAULT_PATH, History
+
+    where = store or DEFAULT_PATH
+    if not where.exists():
+        return reading.trials(paths)  # which says what is wrong with the path
+    with History.open(where, read_only=True) as history:
+        return history.trials(history.find_run(paths[0]))
+
+
+def _is_file(text: str) -> bool:
+    return Path(text).exists() or any(mark in text for mark in "*?[")
+
+
+def _gates(
+    require: tuple[str, ...],
+    suite: Path | None,
+    against: str | None,
+    margin: float,
+    terms: dict[str, object],
+) -> list[Gate]:
+    from passhat.analysis.gates import parse_gate
+
+    given = {name: value for name, value in terms.items() if value is not None}
+    texts = list(require)
+    if against is not None and not any("worse" in text for text in texts):
+        name = "-".join(Path(against).name.split()) or "BASELINE"
+        texts += [f"no_worse_than {name} by {margin:g}", f"no task worse than {name}"]
+    gates = [parse_gate({"require": text, **_fitting(text, given)}) for text in texts]
+    if suite is not None:
+        from passhat.suite import load_suite
+
+        gates += [parse_gate(gate) for gate in load_suite(suite).gates]
+    if not gates:
+        raise InputError(
+            "nothing is demanded: --require 'pass^3 >= 0.8', --against BASELINE or --suite FILE"
+        )
+    return gates
+
+
+def _fitting(text: str, terms: dict[str, object]) -> dict[str, object]:
+    """The terms of the command line, less what a demand task by task cannot have."""
+    if "task worse" in text:
+        return {name: value for name, value in terms.items() if name not in ("evidence", "scope")}
+    return terms
+
+
+def _bars(
+    texts: tuple[str, ...], suite: Path | None, trials: Trials
+) -> dict[str, float] | float | None:
+    if texts or suite is None:
+        return parse_bars(texts, trials.tasks)
+    from passhat.suite import load_suite
+
+    own = {task.name: task.bar for task in load_suite(suite).tasks if task.bar is not None}
+    return own or None
