@@ -19,6 +19,7 @@ SIZES = ((16, 10), (2000, 20), (100_000, 20))
 # The six intervals that agentrel's report makes, at its own number of replicates.
 METRICS = tuple((metric, k) for metric in ("pass^k", "pass@k") for k in (1, 2, 5))
 REPLICATES = 2000
+SUITES = 18
 SCOPE = "tasks like these"
 # Peers are timed on fewer replicates where all would take minutes; their cost is linear in them.
 MOST_DRAWS = 2_000_000
@@ -53,22 +54,24 @@ def main() -> None:
     print(f"CPU time of one core; {REPLICATES} replicates; {_agentrel_version()}.\n")
     print("| " + " | ".join(header) + " |\n|" + "---|" * len(header))
     for tasks, runs in SIZES:
-        rates = rng.beta(3, 1, tasks)
-        print("| " + " | ".join(row(tasks, runs, rng.binomial(runs, rates))) + " |")
+        # A suite for every call: what passhat remembers of the last one must not help it.
+        suites = [rng.binomial(runs, rng.beta(3, 1, tasks)) for _ in range(SUITES)]
+        print("| " + " | ".join(row(tasks, runs, suites)) + " |")
     print(
         "\nagentrel and scipy are timed on fewer replicates where marked, and scaled: their cost "
         "is linear in them. agentrel reads scores; passhat reads (n, c) arrays."
     )
 
 
-def row(tasks: int, runs: int, passes: Counts) -> tuple[str, ...]:
+def row(tasks: int, runs: int, suites: list[Counts]) -> tuple[str, ...]:
     """One line of the table."""
     n = np.full(tasks, runs)
-    one = best_of(lambda: suite_estimate(n, passes, k=5, scope=SCOPE))
-    six = best_of(lambda: _six(n, passes, "default"))
-    same = best_of(lambda: _six(n, passes, "hierarchical-bootstrap"))
-    scipys = time_scipy(n, passes)
-    theirs = time_agentrel(runs, passes)
+    third = len(suites) // 3
+    one = best_of(lambda c: suite_estimate(n, c, k=5, scope=SCOPE), suites[:third])
+    six = best_of(lambda c: _six(n, c, "default"), suites[third : 2 * third])
+    same = best_of(lambda c: _six(n, c, "hierarchical-bootstrap"), suites[2 * third :])
+    scipys = time_scipy(n, suites[0])
+    theirs = time_agentrel(runs, suites[0])
     ours = (_readable(one), _readable(six), _readable(same), str(scipys))
     if theirs is None:
         return (f"{tasks} x {runs}", *ours, *("not installed",) * 4)
@@ -84,13 +87,12 @@ def _six(n: Counts, passes: Counts, method: str) -> None:
         )
 
 
-def best_of(work: Callable[[], object], *, times: int = 5) -> float:
-    """The least CPU seconds of some calls: the others were disturbed."""
-    work()
+def best_of(work: Callable[[Counts], object], suites: list[Counts]) -> float:
+    """The least CPU seconds of a call per suite: the others were disturbed, or warmed up."""
     took = []
-    for _ in range(times):
+    for passes in suites:
         began = time.process_time()
-        work()
+        work(passes)
         took.append(time.process_time() - began)
     return min(took)
 
@@ -100,10 +102,10 @@ def time_scipy(n: Counts, passes: Counts) -> Timing:
     values = pass_hat_k(n, passes, 5)
     replicates = min(REPLICATES, max(20, MOST_DRAWS // values.size))
     seconds = best_of(
-        lambda: stats.bootstrap(
+        lambda _: stats.bootstrap(
             (values,), np.mean, n_resamples=replicates, batch=20, method="percentile", rng=SEED
         ),
-        times=2,
+        [passes] * 3,
     )
     return _scaled(seconds, replicates)
 
@@ -117,7 +119,7 @@ def time_agentrel(runs: int, passes: Counts) -> Timing | None:
     scores = {str(i): (np.arange(runs) < c).astype(float) for i, c in enumerate(passes)}
     # It draws task by task in Python, some microseconds each.
     replicates = min(REPLICATES, max(2, MOST_DRAWS // 20 // passes.size))
-    seconds = best_of(lambda: theirs(scores, 5, n_boot=replicates, seed=SEED), times=1)
+    seconds = best_of(lambda _: theirs(scores, 5, n_boot=replicates, seed=SEED), [passes] * 2)
     return _scaled(seconds, replicates)
 
 

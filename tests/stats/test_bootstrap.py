@@ -85,6 +85,16 @@ def test_hierarchical_means_centre_on_the_plug_in_value():
     assert means.mean() == pytest.approx(0.8**5, abs=0.002)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_rounding_of_resampled_tallies_loses_no_task(seed):
+    rng = np.random.default_rng(seed)
+    n = rng.integers(1, 12, 16)
+    c = rng.binomial(n, 0.7)
+    means = hierarchical_means(count_cells(n, c), 1, resamples=4000, rng=rng)
+    spread = np.sqrt(means.var() / means.size)
+    assert means.mean() == pytest.approx((c / n).mean(), abs=5 * spread)
+
+
 def test_huge_tasks_are_resampled_one_by_one_with_the_same_law():
     cells = count_cells([5000, 10], [2500, 10])
     means = hierarchical_means(cells, 1, resamples=3000, rng=np.random.default_rng(5))

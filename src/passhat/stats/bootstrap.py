@@ -26,8 +26,9 @@ def task_means(
 
     The tally of the drawn cells is Multinomial(T, share of each cell), whatever T is.
     """
-    count = int(tasks.sum())
-    share = tasks / count
+    # Expected tallies of resampled runs add up to T only up to rounding.
+    count = round(tasks.sum())
+    share = tasks / tasks.sum()
     block = max(1, _BLOCK // values.size)
     sizes = [min(block, resamples - start) for start in range(0, resamples, block)]
     means = [rng.multinomial(count, share, size=size) @ values / count for size in sizes]
@@ -44,10 +45,7 @@ def hierarchical_means(cells: Cells, k: int, *, resamples: int, rng: np.random.G
         return _hierarchical_means_by_task(cells, k, resamples=resamples, rng=rng)
     resampled = resampled_cells(cells)
     values = share_of_passing_subsets(resampled.n, resampled.c, k)
-    count = float(cells.task_count)
-    return task_means(
-        values, resampled.tasks / resampled.tasks.sum() * count, resamples=resamples, rng=rng
-    )
+    return task_means(values, resampled.tasks, resamples=resamples, rng=rng)
 
 
 def resampled_cells(cells: Cells) -> Cells:
