@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from passhat.runner import RunResult
     from passhat.runner.cassettes import Deck
 
+DEFAULT_CONFIDENCE = 0.95
 FORMATS = {
     "text": "passhat.reporters.run_answer:render_run",
     "json": "passhat.reporters.run_answer:render_run_json",
     "markdown": "passhat.reporters.run_answer:render_run_markdown",
     "html": "passhat.reporters.run_answer:render_run_html",
+    "junit": "passhat.reporters.run_answer:render_run_junit",
 }
 
 
@@ -104,6 +106,7 @@ def _standing(ledger: Ledger, *, most: bool) -> Standing:
 
 
 def _answer(job: Job, result: RunResult, ledger: Ledger, rule: Stopping | None) -> RunAnswer:
+    from passhat.analysis.tool_selection import suite_floors
     from passhat.reporters.run_answer import RunAnswer
 
     trials = _table(job.suite, result)
@@ -111,6 +114,9 @@ def _answer(job: Job, result: RunResult, ledger: Ledger, rule: Stopping | None) 
         report=_report(job.suite, trials),
         verdicts=(
             verdicts_on(trials, job.gates, job.suite, ledger) if rule is None else rule.verdicts()
+        ),
+        floors=suite_floors(
+            job.suite.pairings, trials, confidence=job.suite.confidence or DEFAULT_CONFIDENCE
         ),
         failures=gather_failures(result, ledger),
         undone=_undone(result, ledger),
@@ -132,7 +138,7 @@ def _report(suite: Suite, trials: Trials) -> Report:
     return measure(
         trials,
         ks=suite.ks or None,
-        confidence=suite.confidence or 0.95,
+        confidence=suite.confidence or DEFAULT_CONFIDENCE,
         bars=_bars(suite, trials),
         seed=suite.seed,
     )
