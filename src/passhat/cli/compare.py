@@ -27,6 +27,8 @@ FORMATS = {
     "text": "passhat.reporters.comparison_blocks:render_comparison",
     "json": "passhat.reporters.json_answers:render_comparison_json",
     "markdown": "passhat.reporters.comparison_blocks:render_comparison_markdown",
+    "html": "passhat.reporters.answer_page:render_comparison_html",
+    "svg": "passhat.reporters.answer_page:render_comparison_svg",
 }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from passhat.analysis.trends import Moment
 from passhat.errors import HistoryError
+from passhat.history.lookups import run_label
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
@@ -28,12 +29,6 @@ def read_moments(
         asked = ", ".join(filter(None, [chosen, branch, *only]))
         raise HistoryError(f"{history.name}: no run with trials of {asked}")
     return moments
-
-
-def run_label(run: Run) -> str:
-    """What people call a run: its tag, its commit, or its key."""
-    commit = (run.checkout.commit or "")[:9]
-    return (run.tags[0] if run.tags else "") or (f"{commit} {run.key}".strip())
 
 
 def _only_suite(history: History) -> str:

@@ -24,6 +24,8 @@ FORMATS = {
     "text": "passhat.reporters.rank_blocks:render_ranking",
     "json": "passhat.reporters.json_answers:render_ranking_json",
     "markdown": "passhat.reporters.rank_blocks:render_ranking_markdown",
+    "html": "passhat.reporters.answer_page:render_ranking_html",
+    "svg": "passhat.reporters.answer_page:render_ranking_svg",
 }
 
 

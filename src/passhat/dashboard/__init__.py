@@ -1,1 +1,1 @@
-"""The local site over everything that ever ran."""
+"""The local site over everything that ever ran: server-rendered, for the person who started it."""

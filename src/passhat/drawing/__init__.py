@@ -6,6 +6,7 @@ from passhat.drawing.intervals import IntervalRow, interval_rows
 from passhat.drawing.lines import Guide, Marker, Series, line_chart
 from passhat.drawing.parts import Part, stacked_bar
 from passhat.drawing.scatter import Point, scatter
+from passhat.drawing.spark import sparkline
 
 __all__ = [
     "STYLE",
@@ -21,5 +22,6 @@ __all__ = [
     "interval_rows",
     "line_chart",
     "scatter",
+    "sparkline",
     "stacked_bar",
 ]

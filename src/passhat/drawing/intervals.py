@@ -90,6 +90,8 @@ def _band(first: int, last: int, name: str, *, x: Scale, width: int) -> str:
         "rect", x=4, y=TOP + ROW * first, width=width - 8, height=ROW * (last - first + 1),
         class_="n band",
     )  # fmt: skip
+    if not name:
+        return box
     return box + label(name, x.stop + 10, TOP + ROW * first + 13, "soft", most=15)
 
 

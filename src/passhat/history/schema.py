@@ -96,10 +96,7 @@ def migrate(connection: sqlite3.Connection, *, name: str) -> None:
     try:
         version = _version(connection)
         if version > len(MIGRATIONS):
-            raise HistoryError(
-                f"{name}: written by a newer passhat (store version {version}, this one reads up "
-                f"to {len(MIGRATIONS)}): upgrade passhat, or name another store"
-            )
+            raise _too_new(name, version)
         for script in MIGRATIONS[version:]:
             for statement in _statements(script):
                 connection.execute(statement)
@@ -108,6 +105,24 @@ def migrate(connection: sqlite3.Connection, *, name: str) -> None:
     except BaseException:
         connection.execute("ROLLBACK")
         raise
+
+
+def check_readable(connection: sqlite3.Connection, *, name: str) -> None:
+    """A store that is only read cannot be brought to the current version on the way."""
+    version = _version(connection)
+    if version > len(MIGRATIONS):
+        raise _too_new(name, version)
+    if version < len(MIGRATIONS):
+        found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchone()
+        what = "an older store: `passhat history vacuum` updates it" if found else "no trials"
+        raise HistoryError(f"{name}: not a passhat history store of this version ({what})")
+
+
+def _too_new(name: str, version: int) -> HistoryError:
+    return HistoryError(
+        f"{name}: written by a newer passhat (store version {version}, this one reads up "
+        f"to {len(MIGRATIONS)}): upgrade passhat, or name another store"
+    )
 
 
 def _version(connection: sqlite3.Connection) -> int:

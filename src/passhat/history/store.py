@@ -17,7 +17,7 @@ import numpy as np
 
 from passhat.errors import HistoryError
 from passhat.history.checkout import Checkout
-from passhat.history.schema import migrate
+from passhat.history.connection import connect, only_reading
 from passhat.records import FEATURES, Source, Tally, Trial, Trials
 
 if sys.version_info >= (3, 14):
@@ -26,7 +26,6 @@ else:
     from backports import zstd
 
 DEFAULT_PATH = Path(".passhat/history.db")
-BUSY_SECONDS = 30.0
 
 _TRIAL_COLUMNS = (
     "trial", "sequence", "outcome", "score", "seed", *FEATURES,
@@ -76,7 +75,7 @@ class History:
         if not read_only:
             path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            return cls(_connect(path, read_only=read_only), name=str(path))
+            return cls(connect(path, read_only=read_only), name=str(path))
         except sqlite3.DatabaseError as error:
             raise HistoryError(f"{path}: not a passhat history store ({error})") from None
 
@@ -271,8 +270,8 @@ class History:
 
     def query(self, sql: str, *, limit: int = 1000) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Header and rows of a reading query; anything that would write is refused."""
-        with closing(_connect(Path(self.name), read_only=True)) as connection:
-            connection.set_authorizer(_only_reading)
+        with closing(connect(Path(self.name), read_only=True)) as connection:
+            connection.set_authorizer(only_reading)
             try:
                 cursor = connection.execute(sql)
                 rows = cursor.fetchmany(limit)
@@ -311,27 +310,6 @@ def pack(text: str) -> bytes:
 def unpack(body: bytes) -> str:
     """Text that `pack` compressed."""
     return zstd.decompress(body).decode()
-
-
-def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
-    uri = path.absolute().as_uri() + ("?mode=ro" if read_only else "")
-    connection = sqlite3.connect(
-        uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-    )
-    if read_only:
-        connection.execute("PRAGMA query_only = 1")
-        return connection
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA foreign_keys = 1")
-    migrate(connection, name=str(path))
-    return connection
-
-
-def _only_reading(action: int, _: object, function: object, *__: object) -> int:
-    reading = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE)
-    harmless = action == sqlite3.SQLITE_FUNCTION and function != "load_extension"
-    return sqlite3.SQLITE_OK if action in reading or harmless else sqlite3.SQLITE_DENY
 
 
 def _source_dict(source: Source) -> dict[str, Any]:

@@ -1,0 +1,54 @@
+"""One number for a list: the pass^k a report opens with, from counts alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from passhat.analysis.evidence import gather
+from passhat.records import ErrorPolicy, Tally
+from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
+from passhat.stats.suite_mean import suite_estimate
+
+LARGEST_K = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glance:
+    """pass^k of this suite, at the largest k up to five that the runs of most tasks allow."""
+
+    k: int
+    number: Estimate | Unavailable
+
+    @property
+    def name(self) -> str:
+        return f"pass^{self.k}"
+
+
+def glance(
+    tally: Tally,
+    *,
+    k: int | None = None,
+    confidence: float = 0.95,
+    errors: ErrorPolicy = "fail",
+) -> Glance:
+    """The number of one system, fast enough for a page with hundreds of them.
+
+    >>> from passhat import simulate
+    >>> glance(simulate(tasks=10, runs=8, seed=1).tally()).name
+    'pass^5'
+    """
+    evidence = gather(tally, errors)
+    chosen = k or max(1, min(evidence.typical_runs, LARGEST_K))
+    if not evidence.tasks:
+        return Glance(k=chosen, number=Unavailable("no task has a run"))
+    return Glance(
+        k=chosen,
+        number=suite_estimate(
+            evidence.runs,
+            evidence.passes,
+            metric="pass^k",
+            k=chosen,
+            scope=THIS_SUITE,
+            confidence=confidence,
+        ),
+    )

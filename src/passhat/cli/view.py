@@ -1,0 +1,101 @@
+"""`passhat view`: look at everything that ran, in a browser."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from passhat.cli.options import Reading, reading_options
+from passhat.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from passhat.dashboard.logs import Log
+
+
+@click.command()
+@reading_options(required=False)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The interface to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="A free one by default.")
+@click.option("--expose", is_flag=True, help="Let others in who have the token; with --host.")
+@click.option(
+    "--token", envvar="PASSHAT_TOKEN", show_envvar=True, help="Your own token, for --expose."
+)
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+def view(
+    reading: Reading, host: str, port: int, expose: bool, token: str | None, no_browser: bool
+) -> None:
+    """Look at everything that ran: overview, runs, tasks, transcripts, comparisons, trends.
+
+    RESULTS is a history store, or logs of any tool, which are only read. With none it is the
+    history of this folder, .passhat/history.db. The address that is printed opens one browser,
+    once; nobody else on the network can reach it.
+
+    \b
+      passhat view
+      passhat view logs/airline.eval logs/retail.eval
+      passhat view .passhat/history.db --port 8000
+    """
+    with ExitStack() as stack:
+        store, title = _store(reading, stack)
+        _serve(store, title, host=host, port=port, expose=expose, token=token, quiet=no_browser)
+
+
+def _store(reading: Reading, stack: ExitStack) -> tuple[Path, str]:
+    """The store to look at, and what to call it; logs are read into one that lives as long."""
+    from passhat.dashboard.logs import is_store, keep_logs
+    from passhat.history import DEFAULT_PATH, History
+
+    paths = [Path(path) for path in reading.paths]
+    if not paths or (len(paths) == 1 and is_store(paths[0])):
+        store = paths[0] if paths else DEFAULT_PATH
+        History.open(store, read_only=True).close()
+        return store, str(store)
+    logs = [_log(reading, path) for path in reading.paths]
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="passhat-view-"))
+    store = Path(folder) / "logs.db"
+    keep_logs(logs, store)
+    return store, ", ".join(reading.paths)
+
+
+def _log(reading: Reading, path: str) -> Log:
+    from passhat.dashboard.logs import Log
+
+    file = Path(path)
+    written = datetime.fromtimestamp(file.stat().st_mtime, UTC) if file.exists() else None
+    return Log(
+        name=file.stem if path != "-" else "standard input",
+        written=None if written is None else written.isoformat(timespec="milliseconds"),
+        trials=reading.trials([path]),
+    )
+
+
+def _serve(
+    store: Path,
+    title: str,
+    *,
+    host: str,
+    port: int,
+    expose: bool,
+    token: str | None,
+    quiet: bool,
+) -> None:
+    try:
+        from passhat.dashboard.serving import serve
+        from passhat.dashboard.shelf import Shelf
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in ("starlette", "uvicorn"):
+            raise MissingExtra("passhat view", "web") from error
+        raise
+
+    def started(address: str) -> None:
+        click.echo(f"Looking at {title}. Open this once (Ctrl-C ends it):\n  {address}", err=True)
+        if not quiet:
+            click.launch(address)
+
+    serve(Shelf(store, title=title), host=host, port=port, exposed=expose, token=token,
+          started=started)  # fmt: skip

@@ -1,0 +1,67 @@
+"""Two or more runs side by side: compared when there are two systems, ranked when more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from passhat.analysis.comparison import Comparison, compare
+from passhat.analysis.rank import RankReport, rank
+from passhat.dashboard.shelf import Shelf
+from passhat.errors import ArgumentError
+from passhat.history import History, Run
+from passhat.history.lookups import run_label
+from passhat.records import Tally
+from passhat.stats.estimate import Unavailable
+
+MOST_SIDES = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One system in one run; `mark` names it in an address."""
+
+    mark: str
+    label: str
+    run: Run
+    tally: Tally
+    chosen: bool
+
+
+def sides_of(
+    shelf: Shelf, history: History, runs: Sequence[str], chosen: Sequence[str]
+) -> list[Side]:
+    """Every system of the named runs; all are chosen where no mark is given."""
+    keys = dict.fromkeys([*runs, *(mark.partition(".")[0] for mark in chosen)])
+    found = [(run, tally) for run in (history.find_run(key) for key in keys)
+             for tally in shelf.tallies(history, run)]  # fmt: skip
+    names = [tally.system for _, tally in found]
+    places: dict[str, int] = {}
+    sides = []
+    for run, tally in found:
+        place = places[run.key] = places.get(run.key, -1) + 1
+        mark = f"{run.key}.{place}"
+        again = names.count(tally.system) > 1
+        label = f"{tally.system} ({run_label(run)})" if again else tally.system
+        sides.append(
+            Side(
+                mark=mark, label=label, run=run, tally=tally,
+                chosen=mark in chosen if chosen else True,
+            )
+        )  # fmt: skip
+    return sides
+
+
+def judge_sides(sides: Sequence[Side], *, metric: str) -> Comparison | RankReport | Unavailable:
+    """The answer about the chosen sides."""
+    tallies = [replace(side.tally, system=side.label) for side in sides if side.chosen]
+    if len(tallies) < 2:
+        return Unavailable("choose at least two systems or runs to compare")
+    if len(tallies) > MOST_SIDES:
+        return Unavailable(f"{len(tallies)} are too many to read at once: choose {MOST_SIDES}")
+    try:
+        if len(tallies) == 2:
+            return compare(tallies[0], tallies[1])
+        return rank(tallies, metric=metric)
+    except ArgumentError as error:
+        return Unavailable(str(error))

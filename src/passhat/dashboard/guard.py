@@ -1,0 +1,215 @@
+"""The one guard around the whole site: who may ask, from where, and what an answer may do.
+
+A page on the internet can make a browser send requests to 127.0.0.1 (cross-site requests), or
+point its own name there (DNS rebinding). So every request, of whatever kind, must carry a Host
+that is ours, no Origin but ours, and the cookie that the one-time token was exchanged for.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request, cookie_parser
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+ENTRANCE = "/enter"
+LARGEST_FORM = 4096
+SHORTEST_CHOSEN_TOKEN = 20
+
+HEADERS = {
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "x-frame-options": "DENY",
+    "x-content-type-options": "nosniff",
+    # Not "no-referrer": browsers would send "Origin: null" with our own forms.
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+
+
+@dataclass(slots=True, kw_only=True)
+class Access:
+    """A token that opens the door once, and the cookie that keeps it open for one browser.
+
+    A token that the user chose, to let others in, may be used again.
+    """
+
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    session: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    reusable: bool = False
+    spent: bool = False
+
+    def enter(self, token: str) -> bool:
+        """Whether this token opens the door; a one-time token is spent by it."""
+        if self.spent or not _same(token, self.token):
+            return False
+        self.spent = not self.reusable
+        return True
+
+    def knows(self, cookie: str) -> bool:
+        return _same(cookie, self.session)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where the site is bound, and so the names it may be called by."""
+
+    host: str
+    port: int
+    names: frozenset[str] = frozenset()
+
+    @property
+    def loopback(self) -> bool:
+        return is_loopback(self.host)
+
+    @property
+    def cookie(self) -> str:
+        """Cookies do not tell ports apart, so the name does."""
+        return f"passhat-{self.port}"
+
+    def answers_to(self, host: str) -> bool:
+        """Whether a Host header means this site.
+
+        A name that somebody else may point here is refused; only an address, or a name of ours,
+        cannot be such a one.
+        """
+        try:
+            parts = urlsplit(f"//{host}")
+            name, port = (parts.hostname or "").rstrip("."), parts.port or 80
+        except ValueError:
+            return False
+        if port != self.port or "@" in host:
+            return False
+        if self.loopback:
+            return is_loopback(name)
+        return name in self.names or _is_address(name)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host can be reached from this machine only.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    if host == "localhost":
+        return True
+    return _is_address(host) and ipaddress.ip_address(host).is_loopback
+
+
+class Guard:
+    """ASGI middleware; `door` renders the page that asks for, or sends, the token."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        access: Access,
+        address: Address,
+        door: Callable[[str | None, str], Response],
+    ) -> None:
+        self.app = app
+        self.access = access
+        self.address = address
+        self.door = door
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        answer = await self._answer(scope, receive)
+        if scope["type"] == "websocket" and answer is not None:
+            await send({"type": "websocket.close", "code": 1008, "reason": "not allowed"})
+            return
+        await (answer or self.app)(scope, receive, _hardened(send))
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Response | None:
+        """What the guard itself says; None where the request may pass."""
+        headers = Headers(scope=scope)
+        if (refusal := self._refusal(scope, headers)) is not None:
+            return refusal
+        if scope["path"] == ENTRANCE and scope["type"] == "http":
+            return await self._entrance(Request(scope, receive))
+        cookies = cookie_parser(headers.get("cookie", ""))
+        if not self.access.knows(cookies.get(self.address.cookie, "")):
+            return self.door(None, "This page is for the person who started it.")
+        if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
+            return PlainTextResponse("Nothing here can be changed.\n", 405, {"allow": "GET, HEAD"})
+        return None
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self.address.answers_to(hosts[0]):
+            return PlainTextResponse("This Host is not served here.\n", 421)
+        if not all(_same_origin(origin, hosts[0]) for origin in headers.getlist("origin")):
+            return PlainTextResponse("Requests of other sites are refused.\n", 403)
+        navigation = headers.get("sec-fetch-mode") == "navigate" and scope.get("method") == "GET"
+        site = headers.get("sec-fetch-site", "none")
+        if site not in ("none", "same-origin") and not navigation:
+            return PlainTextResponse("Requests of other sites are refused.\n", 403)
+        return None
+
+    async def _entrance(self, request: Request) -> Response:
+        """The token is shown to a form on GET, which changes nothing, and spent on POST."""
+        if request.method in ("GET", "HEAD"):
+            return self.door(request.query_params.get("token"), "")
+        if request.method != "POST":
+            return PlainTextResponse("Only GET and POST.\n", 405, {"allow": "GET, HEAD, POST"})
+        if not request.headers.get("origin"):
+            return PlainTextResponse("A form of this site says its Origin.\n", 403)
+        token = await _form_token(request)
+        if token is None or not self.access.enter(token):
+            return self.door(None, "This token is wrong, or was used before.")
+        response = RedirectResponse("/", 303)
+        response.set_cookie(
+            self.address.cookie, self.access.session, httponly=True, samesite="strict", path="/"
+        )
+        return response
+
+
+def _hardened(send: Send) -> Send:
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return send_with_headers
+
+
+async def _form_token(request: Request) -> str | None:
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LARGEST_FORM:
+            return None
+    return _first(parse_qs(body.decode("ascii", "replace")).get("token", ()))
+
+
+def _first(values: Iterable[str]) -> str | None:
+    return next(iter(values), None)
+
+
+def _same_origin(origin: str, host: str) -> bool:
+    return origin.lower() == f"http://{host}".lower()
+
+
+def _same(given: str, secret: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "replace"), secret.encode())
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

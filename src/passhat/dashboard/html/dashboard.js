@@ -1,0 +1,80 @@
+
+const theme = document.getElementById("theme");
+if (theme) {
+  theme.value = document.documentElement.dataset.theme ?? "auto";
+  theme.addEventListener("change", () => {
+    if (theme.value === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme.value;
+    try { localStorage.setItem("passhat-theme", theme.value); } catch { /* for this page only */ }
+  });
+}
+
+// The start address holds the token; only a form may spend it.
+const entrance = document.querySelector("form[data-enter]");
+if (entrance) {
+  history.replaceState(null, "", entrance.action);
+  entrance.submit();
+}
+
+const live = document.querySelector("[data-live]");
+if (live) {
+  const at = (name) => live.querySelector(`[data-at=${name}]`);
+  const marks = { P: "●", F: "○", E: "×" };
+  const words = { P: "passed", F: "failed", E: "errored" };
+  const cell = (row, text, kind) => {
+    const made = row.insertCell();
+    made.textContent = text;
+    if (kind) made.className = kind;
+    return made;
+  };
+  // A row is found by what it is about; text from data is only ever set as text.
+  const rowOf = (body, key, make) => {
+    let row = [...body.rows].find((one) => one.dataset.key === key);
+    if (!row) {
+      row = body.insertRow();
+      row.dataset.key = key;
+      make(row);
+    }
+    return row;
+  };
+  const tell = (news) => {
+    at("status").textContent = news.status;
+    at("done").textContent = news.done.toLocaleString("en");
+    at("flying").textContent = Math.max(0, news.launched - news.done).toLocaleString("en");
+    for (const [name, passed, failed, errored] of news.systems) {
+      const row = rowOf(at("systems"), name, (made) => {
+        for (let i = 0; i < 5; i++) cell(made, i ? "" : name, i ? "n" : "name");
+      });
+      const all = passed + failed + errored;
+      [passed, failed, errored, (100 * passed / all).toFixed(1)].forEach((number, i) => {
+        row.cells[i + 1].textContent = number;
+      });
+    }
+    for (const [system, task, runs] of news.tasks) {
+      const row = rowOf(at("tasks"), system + "\n" + task, (made) => {
+        cell(made, task, "name");
+        cell(made, system);
+        cell(made, "", "runs");
+      });
+      row.cells[2].textContent = [...runs].map((letter) => marks[letter]).join("");
+    }
+    for (const [system, task, trial, letter] of news.recent) {
+      const item = document.createElement("li");
+      item.textContent = `${marks[letter]} ${task}, run ${trial + 1}, ${words[letter]} (${system})`;
+      at("recent").prepend(item);
+    }
+    while (at("recent").children.length > 20) at("recent").lastChild.remove();
+  };
+  const source = new EventSource(live.dataset.live);
+  let first = true;
+  source.addEventListener("news", (event) => {
+    const news = JSON.parse(event.data);
+    if (first) news.recent = [];
+    first = false;
+    tell(news);
+  });
+  source.addEventListener("end", () => {
+    source.close();
+    at("over").hidden = false;
+  });
+}

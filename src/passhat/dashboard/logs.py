@@ -1,0 +1,38 @@
+"""Result files as a store of their own, for as long as somebody looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from passhat.history import History
+from passhat.records import Trials
+
+_SQLITE = b"SQLite format 3\0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """What was read from one path, and when it was written (ISO 8601)."""
+
+    name: str
+    written: str | None
+    trials: Trials
+
+
+def is_store(path: Path) -> bool:
+    """Whether a path is a database rather than a log."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
+
+
+def keep_logs(logs: Iterable[Log], path: Path) -> None:
+    """Each log becomes a finished run in a new store."""
+    with History.open(path) as history:
+        for log in logs:
+            run = history.start_run(log.name, sources=log.trials.sources, started=log.written)
+            history.add_trials(run, log.trials)
+            history.finish_run(run)

@@ -1,0 +1,252 @@
+"""The pages: each reads the store, asks the analysis, and fills a template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+
+from passhat.analysis.comparison import Comparison
+from passhat.analysis.comparison_plots import plot_differences, plot_ranks
+from passhat.analysis.glance import glance
+from passhat.analysis.rank import RankReport
+from passhat.analysis.report import LABELS, Report
+from passhat.analysis.trends import Moment, trends
+from passhat.dashboard.comparing import judge_sides, sides_of
+from passhat.dashboard.live import RUNNING, Watch, follow
+from passhat.dashboard.overview import SUITES_A_PAGE, overview
+from passhat.dashboard.rendering import page, render, streamed, url
+from passhat.dashboard.shelf import Shelf
+from passhat.dashboard.task_moments import plot_task
+from passhat.dashboard.task_window import SORTS, Choice, look, page_number
+from passhat.errors import HistoryError, InputError
+from passhat.history import History, Run, lookups
+from passhat.reporters import comparison_blocks, rank_blocks, wording
+from passhat.reporters import trend as trend_words
+
+RUNS_A_PAGE, TRIALS_A_PAGE, MOMENTS = 50, 100, 50
+MOST_ROWS_SENT = 1_000
+"""Tasks that are sent whole and sorted in the browser; beyond, the server sorts and pages."""
+LONGEST_TRANSCRIPT = 400_000
+
+
+class Pages:
+    """The site over one store."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self.shelf = shelf
+
+    def overview(self, request: Request) -> Response:
+        """Suites, systems, where they stand."""
+        number = page_number(request.query_params.get("page"))
+        with self.shelf.open() as history:
+            blocks, count = overview(self.shelf, history, page=number)
+        pages = max(1, -(-count // SUITES_A_PAGE))
+        return page(
+            "overview.html", store=self.shelf.title, blocks=blocks, count=count, page=number,
+            pages=pages, link=lambda n: url("/", page=n),
+        )  # fmt: skip
+
+    def runs(self, request: Request) -> Response:
+        """All runs, or those of one suite."""
+        suite = request.query_params.get("suite") or None
+        number = page_number(request.query_params.get("page"))
+        with self.shelf.open() as history:
+            count = lookups.count_runs(history, suite=suite)
+            offset = (number - 1) * RUNS_A_PAGE
+            runs = lookups.page_of_runs(history, suite=suite, offset=offset, limit=RUNS_A_PAGE)
+        return page(
+            "runs.html", store=self.shelf.title, suite=suite, runs=runs, count=count, page=number,
+            pages=max(1, -(-count // RUNS_A_PAGE)),
+            link=lambda n: url("/runs", suite=suite, page=n),
+        )  # fmt: skip
+
+    def run(self, request: Request) -> Response:
+        """One run: what is known at once, then the whole report."""
+        history = self.shelf.open()
+        try:
+            run = history.find_run(request.path_params["run"])
+        except HistoryError:
+            history.close()
+            raise
+        return streamed(self._run_parts(request, history, run))
+
+    def _run_parts(self, request: Request, history: History, run: Run) -> Iterator[str]:
+        with history:
+            tallies = self.shelf.tallies(history, run) if run.trials else []
+            standings = [(tally, glance(tally)) for tally in tallies]
+            yield render(
+                "run_top.html", store=self.shelf.title, run=run, standings=standings,
+                live=run.status == RUNNING,
+            )  # fmt: skip
+            if not tallies:
+                yield render("run_end.html", report=None, reason="No trial has ended yet.")
+                return
+            try:
+                yield self._run_body(request, run, self.shelf.report(history, run))
+            except InputError as error:
+                yield render("run_end.html", report=None, reason=str(error))
+
+    def _run_body(self, request: Request, run: Run, report: Report) -> str:
+        """The report; of a long table of tasks only the page that was asked for."""
+        choice = Choice.read(request.query_params)
+        windows = {
+            system.name: look(system.tasks, choice)
+            for system in report.systems
+            if len(system.tasks) > MOST_ROWS_SENT
+        }
+        many = len(report.systems) > 1
+        return render(
+            "run_end.html",
+            report=report,
+            run=run,
+            many=many,
+            answer=wording.overview(report) if many else wording.verdict(report.systems[0]),
+            windows=windows,
+            choice=choice,
+            sorts=SORTS,
+            labels=LABELS,
+            task_link=lambda system: (
+                lambda task: url(f"/run/{run.key}/task", system=system, task=task)
+            ),
+            table_link=lambda **changes: _table_link(run, choice, **changes),
+        )
+
+    def task(self, request: Request) -> Response:
+        """One task: its trials in this run, and how it fared in others."""
+        system, task = _named(request, "system"), _named(request, "task")
+        number = page_number(request.query_params.get("page"))
+        with self.shelf.open() as history:
+            run = history.find_run(request.path_params["run"])
+            trials = lookups.page_of_trials(
+                history, run, system, task,
+                offset=(number - 1) * TRIALS_A_PAGE, limit=TRIALS_A_PAGE + 1,
+            )  # fmt: skip
+            moments = lookups.task_moments(history, run.suite, system, task)
+        if not any(moment.key == run.key for moment in moments) and not trials:
+            raise HistoryError(f"run {run.key}: {system} made no trial of {task}")
+        here = next((moment for moment in moments if moment.key == run.key), None)
+        return page(
+            "task.html", store=self.shelf.title, run=run, system=system, task=task,
+            trials=trials[:TRIALS_A_PAGE], here=here, figure=plot_task(moments), page=number,
+            pages=number + (len(trials) > TRIALS_A_PAGE),
+            link=lambda n: url(f"/run/{run.key}/task", system=system, task=task, page=n),
+        )  # fmt: skip
+
+    def trial(self, request: Request) -> Response:
+        """One trial with what was said in it."""
+        with self.shelf.open() as history:
+            run, kept = self._trial(history, request)
+            text = history.transcript(run, kept.trial.system, kept.trial.task, kept.trial.trial)
+        return page(
+            "trial.html", store=self.shelf.title, run=run, trial=kept.trial,
+            transcript=None if text is None else text[:LONGEST_TRANSCRIPT],
+            cut=text is not None and len(text) > LONGEST_TRANSCRIPT,
+        )  # fmt: skip
+
+    def transcript(self, request: Request) -> Response:
+        """What was said in one trial, whole, as plain text."""
+        with self.shelf.open() as history:
+            run, kept = self._trial(history, request)
+            text = history.transcript(run, kept.trial.system, kept.trial.task, kept.trial.trial)
+        if text is None:
+            raise HistoryError(f"run {run.key}: no transcript of this trial was kept")
+        return PlainTextResponse(text)
+
+    def _trial(self, history: History, request: Request) -> tuple[Run, lookups.KeptTrial]:
+        system, task = _named(request, "system"), _named(request, "task")
+        number = _named(request, "trial")
+        run = history.find_run(request.path_params["run"])
+        found = lookups.find_trial(history, run, system, task, int(number)) if (
+            number.isascii() and number.isdigit() and len(number) < 10
+        ) else None  # fmt: skip
+        if found is None:
+            raise HistoryError(f"run {run.key}: {system} made no trial {number} of {task}")
+        return run, found
+
+    def compare(self, request: Request) -> Response:
+        """Any two or more systems of any runs."""
+        query = request.query_params
+        metric = query.get("by") or "mean_score"
+        with self.shelf.open() as history:
+            sides = sides_of(self.shelf, history, query.getlist("run"), query.getlist("side"))
+            recent = lookups.page_of_runs(history, limit=20) if not sides else []
+        answer = judge_sides(sides, metric=metric)
+        blocks, figure = [], None
+        if isinstance(answer, Comparison):
+            blocks, figure = comparison_blocks.comparison_blocks(answer), plot_differences(answer)
+        elif isinstance(answer, RankReport):
+            blocks, figure = rank_blocks.rank_blocks(answer), plot_ranks(answer)
+        return page(
+            "compare.html", store=self.shelf.title, sides=sides, runs=recent, answer=answer,
+            blocks=blocks, figure=figure, metric=metric, most=MOST_ROWS_SENT,
+        )  # fmt: skip
+
+    def trend(self, request: Request) -> Response:
+        """One suite over its runs."""
+        query = request.query_params
+        with self.shelf.open() as history:
+            suites = lookups.list_suites(history)
+            suite = query.get("suite") or (suites[0].name if suites else "")
+            branch = query.get("branch") or None
+            runs = history.runs(suite=suite, branch=branch, limit=MOMENTS) if suite else []
+            moments = [self._moment(history, run) for run in reversed(runs) if run.trials]
+        found = trends(moments) if moments else ()
+        return page(
+            "trend.html", store=self.shelf.title, suites=suites, suite=suite, branch=branch,
+            trends=[(trend, trend_words.sentences(trend)) for trend in found],
+        )  # fmt: skip
+
+    def _moment(self, history: History, run: Run) -> Moment:
+        return Moment(
+            key=run.key,
+            label=lookups.run_label(run),
+            started=run.started,
+            tallies=self.shelf.tallies(history, run),
+        )
+
+    def live(self, request: Request) -> Response:
+        """A run in progress."""
+        with self.shelf.open() as history:
+            run = history.find_run(request.path_params["run"])
+            news = Watch().news(lookups.read_progress(history, run))
+        return page("live.html", live=True, store=self.shelf.title, run=run, news=news)
+
+    def events(self, request: Request) -> Response:
+        """What changes in a run in progress."""
+        with self.shelf.open() as history:
+            run = history.find_run(request.path_params["run"])
+        return StreamingResponse(follow(self.shelf, run), media_type="text/event-stream")
+
+    def search(self, request: Request) -> Response:
+        """Suites, runs, systems and tasks that hold a text."""
+        text = request.query_params.get("q", "").strip()
+        found = {}
+        if text:
+            with self.shelf.open() as history:
+                found = {
+                    "suites": lookups.search_suites(history, text),
+                    "runs": lookups.search_runs(history, text),
+                    "systems": lookups.search_systems(history, text),
+                    "tasks": lookups.search_tasks(history, text),
+                }
+        return page("search.html", store=self.shelf.title, q=text, found=found)
+
+
+def _named(request: Request, name: str) -> str:
+    value = request.query_params.get(name)
+    if value is None:
+        raise InputError(f"the address must say which {name}")
+    return value
+
+
+def _table_link(run: Run, choice: Choice, **changes: object) -> str:
+    query: dict[str, object] = {
+        "q": choice.text,
+        "label": choice.label,
+        "sort": choice.sort,
+        "down": 1 if choice.down else None,
+        "page": choice.page,
+    }
+    return url(f"/run/{run.key}", **{**query, **changes}) + "#tasks"

@@ -1,0 +1,98 @@
+"""Templates, style, script and the policy that lets exactly these run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from starlette.responses import HTMLResponse, Response, StreamingResponse
+
+from passhat.history.lookups import run_label
+from passhat.reporters import html_page
+from passhat.reporters.html_page import page_script, page_style, source_hash
+from passhat.reporters.numbers import percent, plural
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def page(template: str, *, status: int = 200, live: bool = False, **values: Any) -> Response:
+    """A page; only a `live` one may talk to the server after it was loaded."""
+    return HTMLResponse(render(template, **values), status, headers=_headers(live=live))
+
+
+def streamed(parts: Iterator[str]) -> Response:
+    """A page sent in parts, so that what is known at once is seen at once."""
+    return StreamingResponse(parts, media_type="text/html", headers=_headers(live=False))
+
+
+def door(token: str | None, message: str) -> Response:
+    """The page that sends the token of the start address, or asks for one."""
+    return page("enter.html", status=200 if token else 401, token=token, message=message)
+
+
+def render(template: str, **values: Any) -> str:
+    """A template as text."""
+    given = {"style": _style(), "script": _script(), "theme": _asset("theme.js"), **values}
+    return _templates().get_template(template).render(given)
+
+
+def url(path: str, **query: Any) -> str:
+    """An address on this site; whatever comes from data is quoted.
+
+    >>> url("/run/1f2e/task", task="a/b?&", page=None)
+    '/run/1f2e/task?task=a%2Fb%3F%26'
+    """
+    known = [(name, value) for name, value in query.items() if value not in (None, "")]
+    return path + ("?" + urlencode(known, doseq=True) if known else "")
+
+
+@cache
+def _templates() -> Environment:
+    from jinja2 import ChoiceLoader, PackageLoader
+
+    shared = html_page.templates()
+    own = PackageLoader("passhat.dashboard", "html")
+    assert shared.loader is not None
+    environment = shared.overlay(loader=ChoiceLoader([own, shared.loader]))
+    environment.globals = {**shared.globals, "url": url}
+    environment.filters = {
+        **shared.filters,
+        "run_label": run_label,
+        "percent": lambda share: percent(share, digits=1),
+        "plural": plural,
+        "when": lambda text: (text or "")[:16].replace("T", " "),
+    }
+    return environment
+
+
+@cache
+def _style() -> str:
+    return page_style() + _asset("dashboard.css")
+
+
+@cache
+def _script() -> str:
+    return page_script() + _asset("dashboard.js")
+
+
+@cache
+def _asset(name: str) -> str:
+    return files("passhat.dashboard").joinpath("html", name).read_text(encoding="utf-8")
+
+
+@cache
+def _policy() -> str:
+    scripts = " ".join(f"'{source_hash(text)}'" for text in (_script(), _asset("theme.js")))
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src '{source_hash(_style())}'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    )
+
+
+def _headers(*, live: bool) -> dict[str, str]:
+    more = "; connect-src 'self'" if live else ""
+    return {"content-security-policy": _policy() + more}

@@ -1,0 +1,63 @@
+"""The store that is looked at, and what was already worked out of it."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from passhat.analysis.measure import measure
+from passhat.analysis.report import Report
+from passhat.history import History, Run
+from passhat.records import Tally
+
+MOST_REPORTS, MOST_TALLIES = 8, 1_000
+
+Answer = TypeVar("Answer")
+
+
+class Shelf:
+    """Opens the store for each request, and keeps the reports and counts of runs that ended."""
+
+    def __init__(self, path: Path, *, title: str) -> None:
+        self.path = path
+        self.title = title
+        self._reports: _Kept[Report] = _Kept(MOST_REPORTS)
+        self._tallies: _Kept[list[Tally]] = _Kept(MOST_TALLIES)
+
+    def open(self) -> History:
+        """A connection of the caller's own; it can only read."""
+        return History.open(self.path, read_only=True)
+
+    def report(self, history: History, run: Run) -> Report:
+        """Everything measured about a run."""
+        return self._reports.get(_mark(run), lambda: measure(history.trials(run)))
+
+    def tallies(self, history: History, run: Run) -> list[Tally]:
+        """The counts of a run."""
+        return self._tallies.get(_mark(run), lambda: history.tallies(run))
+
+
+class _Kept(Generic[Answer]):
+    """The latest answers; two requests never work out the same one at the same time."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[Hashable, Answer] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], Answer]) -> Answer:
+        with self._lock:
+            if key not in self._values:
+                self._values[key] = make()
+            self._values.move_to_end(key)
+            while len(self._values) > self._most:
+                self._values.popitem(last=False)
+            return self._values[key]
+
+
+def _mark(run: Run) -> Hashable:
+    """What tells one state of a run from another: a resumed run grows and ends again."""
+    return run.key, run.status, run.finished, run.trials, run.passed, run.errored

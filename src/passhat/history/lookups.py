@@ -1,0 +1,239 @@
+"""What a page shows of the store, counted and cut to size inside the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from passhat.records.trial import FEATURES, Outcome, Trial
+
+if TYPE_CHECKING:
+    from passhat.history.store import History, Run
+
+_TRIAL_COLUMNS = ("trial", "outcome", "score", "seed", *FEATURES, "level", "error", "started")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteLine:
+    """A suite and how often it ran."""
+
+    name: str
+    runs: int
+    latest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptTrial:
+    """A trial and whether what was said in it was kept."""
+
+    trial: Trial
+    transcript: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskMoment:
+    """How one task fared in one run."""
+
+    key: str
+    commit: str | None
+    started: str
+    passed: int
+    trials: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A place where a searched text occurs: a task or system with the newest run that has it."""
+
+    task: str | None
+    system: str
+    run: str
+    suite: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Where a run stands: its state, how many trials were begun, and those that ended."""
+
+    status: str
+    launched: int
+    trials: Sequence[tuple[str, str, int, Outcome]]
+
+
+def run_label(run: Run) -> str:
+    """What people call a run: its tag, its commit, or its key."""
+    commit = (run.checkout.commit or "")[:9]
+    return (run.tags[0] if run.tags else "") or (f"{commit} {run.key}".strip())
+
+
+def list_suites(history: History) -> list[SuiteLine]:
+    """Every suite, the one that ran last first."""
+    rows = history.connection.execute(
+        "SELECT suite, count(*), max(started) FROM runs GROUP BY suite ORDER BY 3 DESC"
+    )
+    return [SuiteLine(name=name, runs=runs, latest=latest) for name, runs, latest in rows]
+
+
+def count_runs(history: History, *, suite: str | None = None) -> int:
+    """How many runs there are (of one suite)."""
+    row = history.connection.execute(
+        "SELECT count(*) FROM runs WHERE ?1 IS NULL OR suite = ?1", (suite,)
+    ).fetchone()
+    return int(row[0])
+
+
+def page_of_runs(
+    history: History, *, suite: str | None = None, offset: int = 0, limit: int = 50
+) -> list[Run]:
+    """Some runs, newest first."""
+    rows = history.connection.execute(
+        "SELECT id FROM runs WHERE ?1 IS NULL OR suite = ?1 "
+        "ORDER BY started DESC, id DESC LIMIT ?2 OFFSET ?3",
+        (suite, limit, offset),
+    ).fetchall()
+    return [history.run_by_id(run_id) for (run_id,) in rows]
+
+
+def page_of_trials(
+    history: History, run: Run, system: str, task: str, *, offset: int = 0, limit: int = 100
+) -> list[KeptTrial]:
+    """Some trials of one task, by number."""
+    values = (run.id, system, task, limit, offset)
+    return _select_trials(history, "1", values)
+
+
+def find_trial(history: History, run: Run, system: str, task: str, trial: int) -> KeptTrial | None:
+    """One trial, if it was made."""
+    found = _select_trials(history, "x.trial = ?6", (run.id, system, task, 1, 0, trial))
+    return found[0] if found else None
+
+
+def task_moments(
+    history: History, suite: str, system: str, task: str, *, limit: int = 30
+) -> list[TaskMoment]:
+    """How one task fared in the newest runs of its suite, oldest first."""
+    rows = history.connection.execute(
+        """
+        SELECT r.key, r.commit_id, r.started, sum(x.outcome = 1), count(*)
+        FROM runs r JOIN trials x ON x.run = r.id
+        WHERE r.suite = ? AND x.system = (SELECT id FROM names WHERE text = ?)
+          AND x.task = (SELECT id FROM names WHERE text = ?)
+        GROUP BY r.id ORDER BY r.started DESC, r.id DESC LIMIT ?
+        """,
+        (suite, system, task, limit),
+    ).fetchall()
+    return [
+        TaskMoment(key=key, commit=commit, started=started, passed=passed, trials=trials)
+        for key, commit, started, passed, trials in reversed(rows)
+    ]
+
+
+def read_progress(history: History, run: Run) -> Progress:
+    """Where a run stands at this moment."""
+    status, launched = history.connection.execute(
+        "SELECT status, (SELECT count(*) FROM tickets WHERE run = runs.id) FROM runs WHERE id = ?",
+        (run.id,),
+    ).fetchone() or ("deleted", 0)
+    rows = history.connection.execute(
+        "SELECT s.text, t.text, x.trial, x.outcome FROM trials x JOIN names s ON s.id = x.system "
+        "JOIN names t ON t.id = x.task WHERE x.run = ?",
+        (run.id,),
+    )
+    trials = [(system, task, trial, Outcome(outcome)) for system, task, trial, outcome in rows]
+    return Progress(status=status, launched=max(launched, len(trials)), trials=trials)
+
+
+def change_mark(history: History) -> int:
+    """A number that changes when another connection writes to the store: cheap to ask for."""
+    return int(history.connection.execute("PRAGMA data_version").fetchone()[0])
+
+
+def search_suites(history: History, text: str, *, limit: int = 50) -> list[SuiteLine]:
+    """Suites whose name holds a text, in any case."""
+    rows = history.connection.execute(
+        "SELECT suite, count(*), max(started) FROM runs WHERE suite LIKE ? ESCAPE '\\' "
+        "GROUP BY suite ORDER BY 3 DESC LIMIT ?",
+        (_pattern(text), limit),
+    )
+    return [SuiteLine(name=name, runs=runs, latest=latest) for name, runs, latest in rows]
+
+
+def search_runs(history: History, text: str, *, limit: int = 50) -> list[Run]:
+    """Runs whose key, commit, branch or tag holds a text, newest first."""
+    rows = history.connection.execute(
+        """
+        SELECT id FROM runs WHERE key LIKE ?1 ESCAPE '\\' OR commit_id LIKE ?1 ESCAPE '\\'
+          OR branch LIKE ?1 ESCAPE '\\'
+          OR id IN (SELECT run FROM tags WHERE name LIKE ?1 ESCAPE '\\')
+        ORDER BY started DESC, id DESC LIMIT ?2
+        """,
+        (_pattern(text), limit),
+    ).fetchall()
+    return [history.run_by_id(run_id) for (run_id,) in rows]
+
+
+def search_tasks(history: History, text: str, *, limit: int = 50) -> list[Finding]:
+    """Tasks whose name holds a text, each with the newest run of every system that tried it."""
+    return _search_names(history, text, limit, by_task=True)
+
+
+def search_systems(history: History, text: str, *, limit: int = 50) -> list[Finding]:
+    """Systems whose name holds a text, each with its newest run."""
+    return _search_names(history, text, limit, by_task=False)
+
+
+def _select_trials(history: History, where: str, values: tuple[Any, ...]) -> list[KeptTrial]:
+    rows = history.connection.execute(
+        f"""
+        SELECT {", ".join(f"x.{name}" for name in _TRIAL_COLUMNS)}, x.tools, x.tags,
+          EXISTS (SELECT 1 FROM transcripts k WHERE k.run = x.run AND k.system = x.system
+            AND k.task = x.task AND k.trial = x.trial)
+        FROM trials x WHERE x.run = ?1 AND x.system = (SELECT id FROM names WHERE text = ?2)
+          AND x.task = (SELECT id FROM names WHERE text = ?3) AND {where}
+        ORDER BY x.trial LIMIT ?4 OFFSET ?5
+        """,  # noqa: S608  our own names
+        values,
+    )
+    return [_kept_trial(values[1], values[2], row) for row in rows]
+
+
+def _search_names(history: History, text: str, limit: int, *, by_task: bool) -> list[Finding]:
+    # With max(), the other columns of a row are those of the row that holds the maximum (SQLite).
+    wanted, groups = ("task", "x.task, x.system") if by_task else ("system", "x.system")
+    rows = history.connection.execute(
+        f"""
+        SELECT t.text, s.text, r.key, r.suite FROM (
+          SELECT x.task, x.system, max(x.run) AS run FROM trials x
+          WHERE x.{wanted} IN (SELECT id FROM names WHERE text LIKE ? ESCAPE '\\')
+          GROUP BY {groups} LIMIT ?) f
+        JOIN names t ON t.id = f.task JOIN names s ON s.id = f.system JOIN runs r ON r.id = f.run
+        ORDER BY 1, 2
+        """,  # noqa: S608  our own names
+        (_pattern(text), limit),
+    )
+    return [
+        Finding(task=task if by_task else None, system=system, run=run, suite=suite)
+        for task, system, run, suite in rows
+    ]
+
+
+def _pattern(text: str) -> str:
+    for mark in "\\%_":
+        text = text.replace(mark, "\\" + mark)
+    return f"%{text}%"
+
+
+def _kept_trial(system: str, task: str, row: tuple[Any, ...]) -> KeptTrial:
+    *values, tools, tags, transcript = row
+    given = dict(zip(_TRIAL_COLUMNS, values, strict=True))
+    return KeptTrial(
+        trial=Trial(
+            system=system,
+            task=task,
+            tools=tuple(tools.split("\0")) if tools else (),
+            tags=tuple(tags.split("\0")) if tags else (),
+            **{**given, "outcome": Outcome(given["outcome"])},
+        ),
+        transcript=bool(transcript),
+    )
