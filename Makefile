@@ -27,8 +27,8 @@ fix: $(INSTALLED) ## let ruff mend what it can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: .venv/.bench ## ratios against peers, measured in one run
-	$(BIN)/python -m bench
+bench: .venv-bench/.installed ## ratios against peers, measured in one run
+	.venv-bench/bin/python -m bench
 
 calibrate: $(INSTALLED) ## simulations behind docs/explanation/calibration.md (some minutes)
 	$(BIN)/python -m bench.calibrate
@@ -41,7 +41,7 @@ lock: $(INSTALLED) ## pin and hash the development environment anew
 	done
 
 clean: ## remove the environment and everything made
-	rm -rf .venv build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bench build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
 
 $(INSTALLED): requirements/dev.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -49,8 +49,11 @@ $(INSTALLED): requirements/dev.lock pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	touch $@
 
-.venv/.bench: $(INSTALLED) requirements/bench.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.lock
+# Peers live in an environment of their own: they bring a hundred packages and a pytest plugin.
+.venv-bench/.installed: requirements/bench.lock pyproject.toml
+	test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.lock
+	.venv-bench/bin/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	touch $@
 
 # MCP servers that others wrote; tests that need them skip with a reason where npm is absent.

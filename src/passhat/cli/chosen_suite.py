@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from passhat.cli.fault_variants import vary
 from passhat.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -24,18 +25,19 @@ def chosen_suite(options: RunOptions) -> Suite:
 
 
 def apply_options(suite: Suite, options: RunOptions) -> Suite:
-    """The pairings, runs, seed, budget and concurrency that were asked for."""
+    """The pairings, runs, seed, budget, concurrency and faults that were asked for."""
     pairings = chosen_pairings(suite.pairings, options)
     if options.runs is not None:
         runs = options.runs * max(1, len(suite.seeds))
         pairings = tuple(replace(pairing, runs=runs) for pairing in pairings)
-    return replace(
+    chosen = replace(
         suite,
         pairings=pairings,
         seed=suite.seed if options.seed is None else options.seed,
         budget=_budget(suite.budget, options),
         concurrency=options.concurrency or suite.concurrency,
     )
+    return vary(chosen, options.faults)
 
 
 def chosen_pairings(pairings: Sequence[Pairing], options: RunOptions) -> tuple[Pairing, ...]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.option("--only", metavar="AGENT", multiple=True, help="Convert this agent's trials only.")
 @trials_output_options
 def convert(reading: Reading, only: tuple[str, ...], write: Callable[[Trials], None]) -> None:
-    r"""Rewrite any result file as JSON Lines, CSV or Parquet.
+    """Rewrite any result file as JSON Lines, CSV or Parquet.
 
     Reading what was written gives the same trials again.
 

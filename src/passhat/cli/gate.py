@@ -93,7 +93,7 @@ def gate(
     output: Output,
     **terms: object,
 ) -> None:
-    r"""Do these results meet the demand? PASS exits 0, FAIL 1, UNDECIDED 4.
+    """Do these results meet the demand? PASS exits 0, FAIL 1, UNDECIDED 4.
 
     RESULTS are files that `passhat report` reads, or one run, tag or branch of the history.
 

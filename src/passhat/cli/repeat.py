@@ -58,7 +58,7 @@ def repeat(
     store: Path | None,
     output: Output,
 ) -> None:
-    r"""Run COMMAND many times: how often does it succeed, and how sure is that?
+    """Run COMMAND many times: how often does it succeed, and how sure is that?
 
     \b
       passhat repeat --runs 20 -- ./my-agent --flag

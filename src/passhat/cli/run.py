@@ -48,7 +48,7 @@ def run(
     transcripts: bool,
     output: Output,
 ) -> None:
-    r"""Run SUITE (passhat.yml here, where none is named) and say how reliable its agents are.
+    """Run SUITE (passhat.yml here, where none is named) and say how reliable its agents are.
 
     \b
       passhat run

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from passhat.cli.fault_variants import plain_pairings, variants
 from passhat.cli.run_exit import quarantined
 from passhat.errors import HistoryError
 
@@ -32,8 +33,8 @@ def stopping_rule(
     suite: Suite, gates: Sequence[Gate], ledger: Ledger, *, until_settled: bool
 ) -> Stopping | None:
     """The rule that ends the run when every gate is settled; None where runs are fixed."""
-    if not is_sequential(gates, until_settled=until_settled):
-        return None
+    if not is_sequential(gates, until_settled=until_settled) or variants(suite):
+        return None  # a suite that is run both ways is compared: it needs all its runs
     from passhat.analysis.stopping import Stopping
 
     return Stopping(
@@ -66,10 +67,14 @@ def verdicts_on(
     """What the gates say of the trials of a run that is over; None where there is no gate."""
     if not gates:
         return None
+    import numpy as np
+
     from passhat.analysis.judge import judge
 
+    plain = {pairing.system.name for pairing in plain_pairings(suite)}
+    gated = [trials.system.code(name) for name in trials.systems if name in plain]
     return judge(
-        trials,
+        trials.take(np.isin(trials.system.codes, gated)),
         gates,
         bars={task.name: task.bar for task in suite.tasks if task.bar is not None} or None,
         baseline=_baselines(gates, suite, ledger) or None,

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from passhat.cli.exit_codes import ExitCode
+from passhat.cli.fault_variants import variants
 
 if TYPE_CHECKING:
     from passhat.records import Suite
@@ -29,9 +30,11 @@ def exit_code(suite: Suite, result: RunResult, answer: RunAnswer) -> ExitCode:
     if answer.verdicts is not None:
         return _by_gates(suite, result, ExitCode(answer.verdicts.exit_code))
     tolerant = quarantined(suite) | floored(suite)
-    if any(t.outcome is Outcome.FAILED and t.task not in tolerant for t in result.trials):
+    broken = set(variants(suite).values())
+    plain = [trial for trial in result.trials if trial.system not in broken]
+    if any(t.outcome is Outcome.FAILED and t.task not in tolerant for t in plain):
         return ExitCode.FAIL
-    if result.undone or Outcome.ERRORED in outcomes:
+    if result.undone or any(t.outcome is Outcome.ERRORED for t in plain):
         return ExitCode.INCOMPLETE
     return ExitCode.PASS
 

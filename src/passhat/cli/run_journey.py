@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from passhat.cli.cassette_mode import Source, choose_source, open_source
 from passhat.cli.exit_codes import ExitCode
+from passhat.cli.fault_variants import plain_pairings, variants
 from passhat.cli.progress import Progress
 from passhat.cli.run_demands import gates_of, is_sequential, stopping_rule, verdicts_on
 from passhat.cli.run_exit import exit_code
@@ -106,18 +107,21 @@ def _standing(ledger: Ledger, *, most: bool) -> Standing:
 
 
 def _answer(job: Job, result: RunResult, ledger: Ledger, rule: Stopping | None) -> RunAnswer:
+    from passhat.analysis.recovery import measure_recovery
     from passhat.analysis.tool_selection import suite_floors
     from passhat.reporters.run_answer import RunAnswer
 
     trials = _table(job.suite, result)
+    confidence = job.suite.confidence or DEFAULT_CONFIDENCE
     return RunAnswer(
         report=_report(job.suite, trials),
         verdicts=(
             verdicts_on(trials, job.gates, job.suite, ledger) if rule is None else rule.verdicts()
         ),
-        floors=suite_floors(
-            job.suite.pairings, trials, confidence=job.suite.confidence or DEFAULT_CONFIDENCE
+        recoveries=measure_recovery(
+            trials, variants(job.suite), ks=job.suite.ks or None, confidence=confidence
         ),
+        floors=suite_floors(plain_pairings(job.suite), trials, confidence=confidence),
         failures=gather_failures(result, ledger),
         undone=_undone(result, ledger),
         transcripts=ledger.transcripts(result.trials) if job.transcripts else None,

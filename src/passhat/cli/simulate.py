@@ -59,7 +59,7 @@ def simulate(
     seed: int,
     write: Callable[[Trials], None],
 ) -> None:
-    r"""Write seeded trials of made-up agents; the same seed gives the same trials.
+    """Write seeded trials of made-up agents; the same seed gives the same trials.
 
     \b
       passhat simulate --tasks 50 --runs 8 -o trials.jsonl
