@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from passhat.errors import RunError, ServerError
 from passhat.records import (
@@ -50,16 +51,21 @@ class Attempts:
         errand = self._errand(pairing, ticket)
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         clock = time.perf_counter()
+        cassettes = self._workshop.cassettes
+        ending = cassettes.ending(errand)
         try:
-            result = await self._result(pairing, errand, dict(answers or {}))
+            result = await self._result(pairing, errand, dict(answers or {}), ending)
         except RunError as error:
             result = Result(error=str(error), seconds=time.perf_counter() - clock)
         finally:
             if errand.workdir.exists():
                 shutil.rmtree(errand.workdir, ignore_errors=True)
         row = result.row(pairing, ticket, seed=self._suite.recorded_seed(ticket.trial))
-        if not self._workshop.replaying:
+        if ending is None:
             row = replace(row, started=started)
+        else:
+            row = replace(row, seed=ending["seed"], seconds=ending["seconds"])
+        cassettes.finished(errand, row, result.seen.stop_reason)
         return Finished(ticket=ticket, trial=row, transcript=result.transcript())
 
     def _errand(self, pairing: Pairing, ticket: Ticket) -> Errand:
@@ -86,7 +92,15 @@ class Attempts:
             max_minutes=common.max_minutes if own.max_minutes is None else own.max_minutes,
         )
 
-    async def _result(self, pairing: Pairing, errand: Errand, answers: dict[int, Answer]) -> Result:
+    async def _result(
+        self,
+        pairing: Pairing,
+        errand: Errand,
+        answers: dict[int, Answer],
+        ending: Mapping[str, Any] | None,
+    ) -> Result:
+        if ending is not None and ending.get("error") is not None:
+            return Result(error=ending["error"])
         system = pairing.system
         if isinstance(system, ModelSystem):
             return await self._conversed(pairing, system, errand, answers)
@@ -98,7 +112,7 @@ class Attempts:
             seen = Observation(stop_reason="timeout", score=0.0)
         if seen.seconds is None:
             seen = replace(seen, seconds=time.perf_counter() - clock)
-        self._workshop.charge(seen)
+        self._workshop.charge(errand, seen)
         grader = self._grader(errand, self._workshop.memories(errand, answers))
         return Result(seen=seen, grade=await judge(pairing, seen, grader))
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Protocol
 
 import msgspec
 
-from passhat.records import Answer, Observation
+from passhat.records import Answer, Observation, Trial
 from passhat.runner.agents.errand import Agent, Errand
 from passhat.runner.journal import Scribe
 from passhat.runner.models.exchange import ChatModel, Place, Reply, Request, ToolSpec
 from passhat.runner.tools import ToolRequest, ToolResult, Tools
 
 Kind = Literal["model", "tool", "agent"]
+
+JUDGE_STEP = 1_000_000
+"""Where the exchanges of a trial with its judge are counted from."""
 
 _encode = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
 _reply = msgspec.json.Decoder(Reply).decode
@@ -27,6 +30,35 @@ class Memory(Protocol):
     def recall(self, kind: Kind, place: Place, fingerprint: str, /) -> bytes | None: ...
 
     async def keep(self, kind: Kind, place: Place, fingerprint: str, reply: bytes, /) -> None: ...
+
+
+class Cassettes:
+    """The recordings that a run uses; in this form, none."""
+
+    replaying = False
+    """Whether nobody is ever asked."""
+
+    def holds(self, errand: Errand, /) -> bool:
+        """Whether a trial is answered from a recording."""
+        return False
+
+    def memory(self, errand: Errand, /) -> Memory | None:
+        """Where the exchanges of a trial are recorded, or come from."""
+        return None
+
+    def tools(self, errand: Errand, /) -> Tools | None:
+        """The tools of a trial whose results are recorded."""
+        return None
+
+    def heard(self, system: str, specs: tuple[ToolSpec, ...], /) -> None:
+        """Told of the tools that a system has."""
+
+    def ending(self, errand: Errand, /) -> Mapping[str, Any] | None:
+        """How a recorded trial ended: `seed`, `seconds`, and `error` or `stop_reason`."""
+        return None
+
+    def finished(self, errand: Errand, trial: Trial, stop_reason: str, /) -> None:
+        """Told that a trial is over and has a row."""
 
 
 class RememberingModel:

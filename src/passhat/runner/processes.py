@@ -23,16 +23,25 @@ async def start_group(
     argv: Sequence[str], *, env: Mapping[str, str], cwd: Path | None, limit: int = 2**16
 ) -> asyncio.subprocess.Process:
     """Start a process at the head of a new group, with all three streams piped."""
-    process = await asyncio.create_subprocess_exec(
-        *argv,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=dict(env),
-        cwd=cwd,
-        limit=limit,
-        start_new_session=True,
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *argv,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=dict(env),
+            cwd=cwd,
+            limit=limit,
+            start_new_session=True,
+        )
     )
+    try:
+        process = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # Between the fork and our hearing of it the child would belong to nobody.
+        with suppress(OSError, ValueError):
+            await end_group(await starting, grace=0.0)
+        raise
     _living.add(process.pid)
     return process
 

@@ -26,10 +26,10 @@ from passhat.runner.events import (
 from passhat.runner.evidence import Evidence, Restored
 from passhat.runner.interruption import signals_to
 from passhat.runner.journal import Journal, MemoryJournal, Scribe
-from passhat.runner.memory import reply_spent
+from passhat.runner.memory import Cassettes, reply_spent
 from passhat.runner.schedule import Schedule
 from passhat.runner.spending import Exhausted, Spending, spent_by
-from passhat.runner.workshop import Cassettes, Workshop
+from passhat.runner.workshop import Workshop
 
 if TYPE_CHECKING:
     from passhat.records import Trials

@@ -33,6 +33,8 @@ from passhat.runner.faults import FaultyModel, FaultyTools
 from passhat.runner.journal import Scribe
 from passhat.runner.mcp_servers import ServerPool
 from passhat.runner.memory import (
+    JUDGE_STEP,
+    Cassettes,
     JournalMemory,
     Memory,
     RememberingAgent,
@@ -50,9 +52,6 @@ from passhat.runner.tools import NoTools, Tools
 if TYPE_CHECKING:
     from passhat.runner.graders.judging import Ask
 
-JUDGE_STEP = 1_000_000
-"""Where the exchanges of a trial with its judge are counted from."""
-
 
 @dataclass(frozen=True, slots=True)
 class Memories:
@@ -67,22 +66,6 @@ class Memories:
             if memory is not None:
                 model = RememberingModel(model, memory)
         return model
-
-
-class Cassettes:
-    """The recordings of a run, by system: none, unless somebody hands others in."""
-
-    replaying = False
-    servers_recorded = False
-
-    def memory(self, errand: Errand, /) -> Memory | None:
-        return None
-
-    def tools(self, system: str, /) -> Tools | None:
-        return None
-
-    def heard(self, system: str, tools: Tools, /) -> None:
-        """Told of the tools that a system has."""
 
 
 class Workshop:
@@ -128,23 +111,24 @@ class Workshop:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     @property
-    def replaying(self) -> bool:
-        """Whether nothing is asked of anybody."""
-        return self._cassettes.replaying
+    def cassettes(self) -> Cassettes:
+        """The recordings in use."""
+        return self._cassettes
 
-    def charge(self, seen: Observation) -> None:
+    def charge(self, errand: Errand, seen: Observation) -> None:
         """Take what an agent that keeps its own accounts reports to have spent."""
-        if not self.replaying:
+        if not self._cassettes.holds(errand):
             self._spending.take(*spent_in(seen))
 
     def memories(self, errand: Errand, answers: dict[int, Answer]) -> Memories:
-        """The memories of one trial; a replay pays nothing, so its answers need no journal."""
-        journal = None if self.replaying else JournalMemory(self._scribe, answers)
+        """The memories of one trial; what is recorded is paid for and needs no journal."""
+        held = self._cassettes.holds(errand)
+        journal = None if held else JournalMemory(self._scribe, answers)
         return Memories(journal, self._cassettes.memory(errand))
 
     async def model(self, system: ModelSystem, errand: Errand, memories: Memories) -> ChatModel:
         """The model of a system, for one trial."""
-        if self.replaying:
+        if self._cassettes.holds(errand):
             return memories.around(_Nobody())
         live = await self._live(system.model, system.model.faults, errand.seed)
         return memories.around(live)
@@ -152,7 +136,7 @@ class Workshop:
     def agent(self, system: System, errand: Errand) -> Agent:
         """The agent of a system that is not a model."""
         cassette = self._cassettes.memory(errand)
-        if cassette is not None and self.replaying:
+        if cassette is not None and self._cassettes.holds(errand):
             return RememberingAgent(_Nobody(), cassette)
         if system.name not in self._agents:
             self._agents[system.name] = self._make_agent(system)
@@ -164,7 +148,7 @@ class Workshop:
         self, system: ModelSystem, errand: Errand, memories: Memories
     ) -> AsyncIterator[Tools]:
         """The tools of a system, for the length of one trial."""
-        if (recorded := self._cassettes.tools(system.name)) is not None:
+        if (recorded := self._cassettes.tools(errand)) is not None:
             assert memories.cassette is not None
             yield RememberingTools(recorded, memories.cassette)
             return
@@ -173,7 +157,7 @@ class Workshop:
             return
         servers = [self._suite.servers[name] for name in system.servers]
         async with self._pool.tools(servers, workdir=errand.make_workdir()) as live:
-            self._cassettes.heard(system.name, live)
+            self._cassettes.heard(system.name, live.specs)
             tools: Tools = live
             if faults := _faults(servers):
                 tools = FaultyTools(tools, faults, seed=errand.seed)
@@ -184,7 +168,7 @@ class Workshop:
                     memories.journal,
                     rebuild=lambda name: not shared & {getattr(live.server_of(name), "name", "")},
                 )
-            if memories.cassette is not None and not self.replaying:
+            if memories.cassette is not None and not self._cassettes.holds(errand):
                 tools = RememberingTools(tools, memories.cassette)
             yield tools
 
@@ -193,7 +177,8 @@ class Workshop:
         steps = iter(range(JUDGE_STEP, 2 * JUDGE_STEP))
 
         async def ask(model: Model, prompt: str, repeat: int) -> str:
-            live = _Nobody() if self.replaying else await self._live(model, (), errand.seed)
+            alone = self._cassettes.replaying
+            live = _Nobody() if alone else await self._live(model, (), errand.seed)
             place = Place(
                 system=errand.place.system,
                 task=errand.place.task,

@@ -1,0 +1,107 @@
+"""What a system is asked, written down so that a replay can tell whether it still is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import msgspec
+
+from passhat.records import (
+    CommandSystem,
+    HttpSystem,
+    ModelSystem,
+    Pairing,
+    PythonSystem,
+    Suite,
+    Task,
+)
+from passhat.runner.models.exchange import ToolSpec
+
+SHOWN = 120
+
+
+def setup_of(pairing: Pairing, suite: Suite) -> dict[str, Any]:
+    """All that shapes the answers to a task, and nothing that only judges them."""
+    task, system = pairing.task, pairing.system
+    asked: dict[str, Any] = {"prompt": task.prompt} if task.prompt else {}
+    if task.steps:
+        asked["steps"] = [step.prompt for step in task.steps]
+    if task.values:
+        asked["values"] = dict(task.values)
+    match system:
+        case ModelSystem():
+            asked |= _model_setup(task, system, suite)
+        case CommandSystem():
+            asked["command"] = list(system.argv)
+        case PythonSystem():
+            asked["python"] = system.function
+        case HttpSystem():
+            asked["http"] = system.url
+    setup: dict[str, Any] = plain(asked)
+    return setup
+
+
+def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The differences of two setups, a line each.
+
+    >>> changes({"prompt": "Hi", "model": "a"}, {"prompt": "Hello", "model": "a"})
+    ["prompt was 'Hi', is 'Hello'"]
+    """
+    return [
+        f"{key} was {_show(before.get(key))}, is {_show(now.get(key))}"
+        for key in sorted(before.keys() | now.keys())
+        if before.get(key) != now.get(key)
+    ]
+
+
+def tool_changes(before: Sequence[Mapping[str, Any]], now: Sequence[ToolSpec]) -> list[str]:
+    """The differences of two lists of tools, a line each."""
+    old = {str(spec["name"]): spec for spec in before}
+    new = {spec.name: plain(asdict(spec)) for spec in now}
+    return list(_tool_lines(old, new))
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: what is written is what will be compared."""
+    return msgspec.json.decode(msgspec.json.encode(value, order="sorted", enc_hook=str))
+
+
+def _model_setup(task: Task, system: ModelSystem, suite: Suite) -> dict[str, Any]:
+    parameters = asdict(system.model.parameters)
+    given = {key: value for key, value in parameters.items() if value not in (None, (), {})}
+    setup: dict[str, Any] = {
+        "model": system.model.name,
+        "max_turns": task.max_turns or system.max_turns,
+    }
+    prompt = task.system_prompt or system.system_prompt
+    faults = [asdict(fault) for fault in system.model.faults]
+    faults += [asdict(fault) for name in system.servers for fault in suite.servers[name].faults]
+    optional = {
+        "system_prompt": prompt,
+        "parameters": given,
+        "servers": list(system.servers),
+        "script": [asdict(behaviour) for behaviour in system.model.script],
+        "faults": faults,
+    }
+    return setup | {key: value for key, value in optional.items() if value}
+
+
+def _tool_lines(
+    old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, Any]]
+) -> Iterator[str]:
+    for name in sorted(old.keys() | new.keys()):
+        if name not in new:
+            yield f"tool {name} is gone"
+        elif name not in old:
+            yield f"tool {name} is new"
+        else:
+            yield from (f"tool {name}: {change}" for change in changes(old[name], new[name]))
+
+
+def _show(value: Any) -> str:
+    if value is None:
+        return "absent"
+    text = value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
+    return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}...")
