@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from passhat.analysis.gate_planning import GatePlan
 from passhat.analysis.gate_targets import attempts, is_share
 from passhat.analysis.gates import NumberDemand
 from passhat.analysis.verdict import Verdict
@@ -19,6 +20,37 @@ def evidence_figure(verdict: Verdict) -> Figure | Unavailable:
     if isinstance(verdict.estimate, Estimate) and verdict.estimate.interval is not None:
         return _bounds(verdict, verdict.estimate)
     return Unavailable("there is nothing to draw: the verdict has neither steps nor bounds")
+
+
+def plan_figure(plan: GatePlan) -> Figure:
+    """Expected runs over the truths, beside the fixed design with the same error rates."""
+    rows = sorted(plan.rows, key=lambda row: row.truth)
+    truths = [row.truth for row in rows]
+    fixed = plan.fixed_runs
+    return line_chart(
+        [
+            Series(name="expected runs", x=truths, y=[row.expected_runs for row in rows]),
+            Series(name="19 of 20 end by", x=truths, y=[row.runs_95 for row in rows]),
+        ],
+        title=f"What {plan.gate.require} costs",
+        finding=plan_finding(plan),
+        x_label="if this is the truth",
+        y_label="runs",
+        y_range=(0.0, max(row.runs_95 for row in rows) * 1.05),
+        guides=[Guide(name=f"fixed design: {fixed:,}", y=float(fixed))]
+        if fixed is not None and fixed <= max(row.runs_95 for row in rows)
+        else [],
+    )
+
+
+def plan_finding(plan: GatePlan) -> str:
+    """What the gate costs, in one sentence."""
+    low, high = min(row.expected_runs for row in plan.rows), plan.worst_runs
+    text = f"{plan.gate.require} takes {low:,.0f} to {high:,.0f} runs on average"
+    text += f", never more than {plan.max_runs:,}"
+    if plan.fixed_runs is not None:
+        text += f"; a fixed design with the same error rates takes {plan.fixed_runs:,}"
+    return f"{text}."
 
 
 def _path(verdict: Verdict) -> Figure:

@@ -116,6 +116,13 @@ class DrawGate:
             seed=result.seed,
         )
 
+    def own_rate(self, truth: float) -> float:
+        """The rate of a single run at which one task's number (the share of good runs) is this."""
+        if self.power is None:
+            return truth
+        metric, k = self.power
+        return float(truth ** (1 / k) if metric == "pass^k" else 1 - (1 - truth) ** (1 / k))
+
     def _interval(self, ends: Interval) -> Interval:
         low, high = sorted((self._as_demanded(ends.low), self._as_demanded(ends.high)))
         return Interval(low, high)

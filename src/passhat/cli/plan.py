@@ -42,6 +42,8 @@ _AMOUNT = click.FloatRange(min=0, min_open=True)
 @click.option("--cost-per-run", type=_AMOUNT, help="What one run costs.")
 @click.option("--max-minutes", type=_AMOUNT, help="Budget in minutes.")
 @click.option("--seconds-per-run", type=_AMOUNT, help="What one run takes.")
+@click.option("--gate", "gates", metavar="DEMAND", multiple=True, help="What will a gate cost?")
+@click.option("--indifference", type=Share(), help="Of the gate: how far beyond is clear.")
 @click.option("--at-once", type=_COUNT, default=1, help="Runs side by side.", show_default=True)
 @analysis_options
 @output_options
@@ -60,6 +62,8 @@ def plan(
     cost_per_run: float | None,
     max_minutes: float | None,
     seconds_per_run: float | None,
+    gates: tuple[str, ...],
+    indifference: float | None,
     at_once: int,
     analysing: Analysing,
     output: Output,
@@ -71,11 +75,26 @@ def plan(
     \b
       passhat plan --tasks 50 --rate 0.8 --half-width 0.03
       passhat plan pilot.eval --difference 0.05 --max-cost 20
+      passhat plan --tasks 20 --gate 'pass^3 >= 0.8' --indifference 0.05
     """
     from passhat.analysis.planning import Spending
     from passhat.analysis.planning import plan as plan_runs
 
     seen = choose_systems(reading.trials(), [only] if only else ()) if reading.paths else None
+    if gates:
+        from passhat.cli.plan_gates import write_gate_plans
+
+        write_gate_plans(
+            gates,
+            output,
+            trials=seen,
+            tasks=tasks,
+            icc=icc,
+            indifference=indifference,
+            confidence=analysing.confidence,
+            seed=analysing.seed,
+        )
+        return
     answer = plan_runs(
         seen,
         tasks=tasks,

@@ -1,0 +1,49 @@
+"""`passhat plan --gate`: what a gate will cost, before any run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from passhat.cli.output import Output
+
+if TYPE_CHECKING:
+    from passhat.records import Trials
+
+FORMATS = {
+    "text": "passhat.reporters.gate_plan_blocks:render_gate_plans",
+    "json": "passhat.reporters.gate_plan_blocks:render_gate_plans_json",
+    "markdown": "passhat.reporters.gate_plan_blocks:render_gate_plans_markdown",
+    "svg": "passhat.reporters.gate_plan_blocks:render_gate_plans_svg",
+}
+
+
+def write_gate_plans(
+    demands: Sequence[str],
+    output: Output,
+    *,
+    trials: Trials | None,
+    tasks: int | None,
+    icc: float | None,
+    indifference: float | None,
+    confidence: float,
+    seed: int,
+) -> None:
+    """Plan every gate, on as many tasks as the results have or the user says."""
+    from passhat.analysis.gate_planning import plan_gate
+    from passhat.analysis.gates import parse_gate
+    from passhat.analysis.planning import plan
+
+    # the spread between tasks: the user's word, what was observed, or the usual guess
+    base = plan(trials, tasks=tasks, correlation=icc)
+    terms = {"indifference": indifference, "confidence": confidence}
+    found = [
+        plan_gate(
+            parse_gate({"require": demand, **terms}),
+            tasks=base.chosen.tasks,
+            icc=min(base.assumptions.icc, 0.95),
+            seed=seed,
+        )
+        for demand in demands
+    ]
+    output.write(found, FORMATS)

@@ -1,0 +1,125 @@
+"""What gates will cost, in blocks: a table over the truths and a plot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from passhat.analysis.gate_planning import GatePlan
+from passhat.analysis.gate_plots import plan_figure, plan_finding
+from passhat.analysis.gates import NoWorseDemand
+from passhat.reporters.blocks import (
+    Block,
+    Headline,
+    Paragraph,
+    Table,
+    blocks_markdown,
+    blocks_text,
+)
+from passhat.reporters.ink import Ink
+from passhat.reporters.json_report import to_json
+from passhat.reporters.numbers import percent, plural, points
+from passhat.reporters.safe_text import safe_text
+
+SCHEMA = "passhat.gate-plan/1"
+
+
+def render_gate_plans(plans: Sequence[GatePlan], ink: Ink | None = None) -> str:
+    """The plans as text for a terminal, each with its plot."""
+    ink = ink or Ink()
+    parts = []
+    for plan in plans:
+        drawn = "\n".join("  " + safe_text(line) for line in plan_figure(plan).text.split("\n"))
+        parts.append(f"{blocks_text(_blocks(plan), ink)}\n{ink.finish(drawn.split(chr(10)))}")
+    return "\n".join(parts)
+
+
+def render_gate_plans_markdown(plans: Sequence[GatePlan]) -> str:
+    """The plans as Markdown."""
+    return "\n".join(blocks_markdown(_blocks(plan)) for plan in plans)
+
+
+def render_gate_plans_json(plans: Sequence[GatePlan]) -> str:
+    """The plans as JSON, numbers unrounded."""
+    return to_json({"schema": SCHEMA, "plans": [_plain(plan) for plan in plans]})
+
+
+def render_gate_plans_svg(plans: Sequence[GatePlan]) -> str:
+    """The plot of the first plan."""
+    return plan_figure(plans[0]).svg(standalone=True) + "\n"
+
+
+def _blocks(plan: GatePlan) -> list[Block]:
+    return [Headline(plan_finding(plan)), _table(plan), Paragraph("Errors", _errors(plan)),
+            Paragraph("How", _how(plan))]  # fmt: skip
+
+
+def _table(plan: GatePlan) -> Table:
+    return Table(
+        header=("if the truth is", "PASS", "FAIL", "UNDECIDED", "expected runs", "19 of 20 by"),
+        rows=tuple(
+            (
+                _truth(plan, row.truth),
+                percent(row.passes),
+                percent(row.fails),
+                percent(row.undecided),
+                f"{row.expected_runs:,.0f}",
+                f"{row.runs_95:,.0f}",
+            )
+            for row in plan.rows
+        ),
+    )
+
+
+def _truth(plan: GatePlan, truth: float) -> str:
+    if isinstance(plan.gate.demand, NoWorseDemand):
+        return f"{100 * truth:+.1f} points"
+    return f"{points(truth, digits=1)} %"
+
+
+def _errors(plan: GatePlan) -> str:
+    gate = plan.gate
+    zone = (
+        "No indifference zone: a truth near the threshold stays UNDECIDED."
+        if gate.indifference is None
+        else f"Between the threshold and {gate.indifference:g} beyond it, either verdict may come."
+    )
+    return (
+        f"Wrong PASS at most {percent(gate.alpha)}, wrong FAIL at most {percent(gate.beta)}. {zone}"
+    )
+
+
+def _how(plan: GatePlan) -> str:
+    if plan.exact:
+        return f"Exact, for {plural(plan.tasks, 'task')}; at most {plan.max_runs:,} runs."
+    return (
+        f"Simulated {plan.repetitions:,} times each with seed {plan.seed}, on "
+        f"{plural(plan.tasks, 'task')} that differ with ICC {plan.icc:g}; one run at a time."
+    )
+
+
+def _plain(plan: GatePlan) -> dict[str, object]:
+    return {
+        "require": plan.gate.require,
+        "alpha": plan.gate.alpha,
+        "beta": plan.gate.beta,
+        "indifference": plan.gate.indifference,
+        "tasks": plan.tasks,
+        "icc": plan.icc,
+        "exact": plan.exact,
+        "repetitions": plan.repetitions,
+        "seed": plan.seed,
+        "max_runs": plan.max_runs,
+        "fixed_runs": plan.fixed_runs,
+        "sentence": plan_finding(plan),
+        "rows": [
+            {
+                "truth": row.truth,
+                "pass": row.passes,
+                "fail": row.fails,
+                "undecided": row.undecided,
+                "expected_runs": row.expected_runs,
+                "runs_95": row.runs_95,
+            }
+            for row in plan.rows
+        ],
+    }
