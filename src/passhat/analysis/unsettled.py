@@ -70,9 +70,7 @@ def _labels(table: TaskTable) -> Unsettled | None:
     rows = table.labelled("too few runs")
     if not rows:
         return None
-    needs = sorted(row.more_runs for row in rows if row.more_runs is not None)
-    # What settles half of them: the last ones lie on a border, and no number is worth it.
-    more = needs[(len(needs) - 1) // 2] if needs else None
+    more = _middle([row.more_runs for row in rows])
     return Unsettled(
         what="labels",
         tasks=tuple(row.name for row in rows),
@@ -86,8 +84,17 @@ def _label_advice(count: int, more: int | None) -> str:
     start = f"{what} too few runs to be called solid, flaky or broken"
     if more is None:
         return f"{start}, and lie too close to a border for more to tell."
-    half = "" if count == 1 else " each would settle half of them"
-    return f"{start}: {more:,} more{half or ' would settle it'}."
+    return f"{start}: {more:,} more {_enough(count)}."
+
+
+def _middle(needs: Sequence[int | None]) -> int | None:
+    """What settles half of them: the last ones lie on a border, and no number is worth it."""
+    known = sorted(need for need in needs if need is not None)
+    return known[(len(known) - 1) // 2] if known else None
+
+
+def _enough(count: int) -> str:
+    return "would settle it" if count == 1 else "each would settle half of them"
 
 
 def _bar(evidence: Evidence, bar: BarCount, confidence: float) -> Unsettled | None:
@@ -103,12 +110,11 @@ def _bar(evidence: Evidence, bar: BarCount, confidence: float) -> Unsettled | No
         )
         for name in bar.undetermined
     ]
-    known = [need for need in needs if need is not None]
-    more = max(known) if known else None
+    more = _middle(needs)
     count = len(bar.undetermined)
-    what = "1 task has" if count == 1 else f"{count} tasks have"
+    what = "1 task has" if count == 1 else f"{count:,} tasks have"
     advice = f"{what} a pass^{bar.k} that neither clears nor misses its bar for sure"
-    advice += "." if more is None else f": up to {more:,} more runs each would tell."
+    advice += "." if more is None else f": {more:,} more runs {_enough(count)}."
     return Unsettled(
         what=f"bars, pass^{bar.k}", tasks=bar.undetermined, more_runs=more, advice=advice
     )

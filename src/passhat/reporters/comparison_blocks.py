@@ -78,9 +78,7 @@ def verdict(comparison: Comparison) -> str:
 
 
 def _difference_table(comparison: Comparison) -> Table:
-    found = list(comparison.differences.values())
-    if _same(found):
-        found = [one for one in found if one.name != "mean_score"]
+    found = _distinct(comparison)
     reach = max([0.05, *(abs(end) for one in found for end in _ends(one))])
     return Table(
         header=("in %", "first", "second", "diff.", "this suite", "tasks like these", ""),
@@ -115,17 +113,21 @@ def _shown(comparison: Comparison) -> str:
 
 def _shown_in(comparison: Comparison, scope: Scope) -> str:
     answers: dict[str, list[str]] = {}
-    for one in comparison.differences.values():
+    for one in _distinct(comparison):
         answer = one.answer(scope, comparison.margin) or "not known"
         answers.setdefault(answer, []).append(one.name.replace("_", " "))
     if len(answers) == 1:
         return f"{next(iter(answers))} by every number"
-    return ", ".join(f"{answer} by {' and '.join(names)}" for answer, names in answers.items())
+    return " and ".join(f"{answer} by {', '.join(names)}" for answer, names in answers.items())
 
 
-def _same(found: list[Difference]) -> bool:
-    values = {one.name: (one.first, one.second) for one in found}
-    return values["mean_score"] == values.get("pass^1")
+def _distinct(comparison: Comparison) -> list[Difference]:
+    """Every difference; the mean score only where it is more than the pass rate again."""
+    found = comparison.differences
+    alone = found.get("pass^1")
+    score = found["mean_score"]
+    same = alone is not None and (alone.first, alone.second) == (score.first, score.second)
+    return [one for one in found.values() if not (same and one.name == "mean_score")]
 
 
 def _interval(number: object) -> Interval | None:

@@ -19,6 +19,7 @@ from passhat.analysis.report import (
 from passhat.reporters import wording
 from passhat.reporters.blocks import (
     LABEL_WIDTH,
+    NARROWEST_BAR,
     Block,
     Headline,
     Paragraph,
@@ -93,7 +94,8 @@ def _heading(system: SystemReport, ink: Ink) -> list[str]:
 
 def _metric_table(system: SystemReport, ink: Ink) -> list[str]:
     bar = min(_WIDEST_BAR, ink.width - 58)
-    scale = "0" + "100".rjust(bar - 1)
+    bar = bar if bar >= NARROWEST_BAR else 0
+    scale = "0" + "100".rjust(bar - 1) if bar else ""
     here, there = f"this suite {2 * ink.pen.inner}", f"tasks like these {ink.pen.outer}"
     lines = [ink.style(f"{_INDENT}{'in %':<17}  {here:<14}  {there:<18}  {scale}", "dim")]
     groups = [
@@ -132,7 +134,7 @@ def _explanations(system: SystemReport, ink: Ink) -> list[str]:
     lines += _paragraphs("Seeds", _present(wording.seeds(system.seeds)), ink)
     lines += _paragraphs("Rounds", _present(wording.rounds(system.rounds)), ink)
     lines += _paragraphs("Beyond", _present(wording.beyond(system)), ink)
-    return lines + _paragraphs("Bars", [wording.bars(bar) for bar in system.bars], ink)
+    return lines + _paragraphs("Bars", _present(wording.headline_bars(system)), ink)
 
 
 def _task_section(system: SystemReport, ink: Ink, all_tasks: bool) -> list[str]:

@@ -154,6 +154,12 @@ def bars(bar: BarCount) -> str:
     return text + "."
 
 
+def headline_bars(system: SystemReport) -> str | None:
+    """The bars at the k of the opening sentence; None where no bar was set."""
+    k = headline_k(system)
+    return next((bars(bar) for bar in system.bars if bar.k == k), None)
+
+
 def seeds(spread: SeedSpread | Unavailable) -> str | None:
     """How far whole runs differ by seed; None where trials carry none."""
     if isinstance(spread, Unavailable) or not spread.means:
@@ -183,7 +189,8 @@ def rounds(found: Rounds | Unavailable) -> str | None:
 
 def next_steps(system: SystemReport) -> list[str]:
     """What to do next, the most useful first; never empty."""
-    steps = [one.advice for one in system.unsettled]
+    other_bars = {f"bars, pass^{k}" for k in system.ks if k != headline_k(system)}
+    steps = [one.advice for one in system.unsettled if one.what not in other_bars]
     flaky = system.tasks.labelled("flaky")
     if flaky:
         name = shorten(flaky[0].name, LONGEST_NAME)

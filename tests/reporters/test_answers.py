@@ -1,0 +1,123 @@
+import json
+
+import pytest
+
+from passhat.analysis.comparison import compare
+from passhat.analysis.demonstration import demonstrate
+from passhat.analysis.planning import Spending, plan
+from passhat.analysis.profile import profile
+from passhat.analysis.rank import rank
+from passhat.analysis.simulate import World, simulate
+from passhat.records import Trials
+from passhat.reporters import (
+    comparison_blocks,
+    json_answers,
+    plan_blocks,
+    profile_blocks,
+    rank_blocks,
+)
+from passhat.reporters.demo_blocks import NEXT_COMMANDS, render_demo
+from passhat.reporters.ink import Ink
+from passhat.reporters.safe_text import display_width
+
+RATES = {"gpt-5": 0.85, "gpt-4": 0.8}
+TWO = simulate(tasks=20, runs=8, rate=RATES, world=World(error_rate=0.02), seed=3)
+MANY = simulate(tasks=25, runs=6, rate={"a": 0.9, "b": 0.88, "c": 0.5, "d": 0.45}, seed=4)
+
+
+def _answers():
+    extra = Trials.from_columns(system=["gpt-5"] * 2, task=["lonely"] * 2, passed=[1, 1])
+    own = TWO.where(system="gpt-5")
+    money = Spending(max_cost=2, max_minutes=30, at_once=4)
+    return {
+        "comparison": compare(Trials.concat([TWO, extra]), margin=0.02),
+        "ranking": rank(MANY),
+        "plan": plan(own, difference=0.05, cost_ratio=8, spending=money),
+        "profile": profile(own, MANY),
+    }
+
+
+TEXT = {
+    "comparison": comparison_blocks.render_comparison,
+    "ranking": rank_blocks.render_ranking,
+    "plan": plan_blocks.render_plan,
+    "profile": profile_blocks.render_profile,
+}
+MARKDOWN = {
+    "comparison": comparison_blocks.render_comparison_markdown,
+    "ranking": rank_blocks.render_ranking_markdown,
+    "plan": plan_blocks.render_plan_markdown,
+    "profile": profile_blocks.render_profile_markdown,
+}
+JSON = {
+    "comparison": json_answers.render_comparison_json,
+    "ranking": json_answers.render_ranking_json,
+    "plan": json_answers.render_plan_json,
+    "profile": json_answers.render_profile_json,
+}
+
+
+@pytest.fixture(scope="module")
+def answers():
+    return _answers()
+
+
+@pytest.mark.parametrize("kind", TEXT)
+def test_an_answer_reads_as_it_did(answers, gold, kind):
+    gold(f"{kind}.txt", TEXT[kind](answers[kind], Ink(width=80)))
+
+
+@pytest.mark.parametrize("kind", TEXT)
+@pytest.mark.parametrize("width", [80, 120])
+def test_no_line_is_wider_than_the_terminal(answers, kind, width):
+    for line in TEXT[kind](answers[kind], Ink(width=width)).split("\n"):
+        assert display_width(line) <= width
+
+
+@pytest.mark.parametrize("kind", MARKDOWN)
+def test_markdown_opens_with_the_same_verdict_as_the_terminal(answers, kind):
+    verdict = json.loads(JSON[kind](answers[kind]))["verdict"]
+    assert " ".join(TEXT[kind](answers[kind]).split()).startswith(verdict)
+    assert MARKDOWN[kind](answers[kind]).startswith("**")
+
+
+@pytest.mark.parametrize("kind", JSON)
+def test_json_names_its_schema_and_comes_out_the_same_twice(answers, kind):
+    text = JSON[kind](answers[kind])
+    assert json.loads(text)["schema"] == f"passhat.{kind}/1"
+    assert text == JSON[kind](_answers()[kind])
+
+
+@pytest.mark.parametrize(
+    ("rates", "margin", "phrase"),
+    [
+        ({"new": 0.95, "old": 0.4}, None, "new is better than old on this suite by"),
+        ({"new": 0.4, "old": 0.95}, None, "old is better than new on this suite by"),
+        ({"new": 0.7, "old": 0.7}, None, "cannot be told apart yet"),
+        ({"new": 0.7, "old": 0.7}, 0.2, "are equivalent to within 20 points"),
+    ],
+)
+def test_the_verdict_of_a_comparison_says_who_is_better(rates, margin, phrase):
+    world = World(shared=1.0)
+    trials = simulate(tasks=40, runs=20, rate=rates, world=world, seed=1)
+    assert phrase in comparison_blocks.verdict(compare(trials, margin=margin))
+
+
+def test_a_lone_leader_is_named_and_a_shared_lead_too():
+    alone = rank(simulate(tasks=60, runs=8, rate={"a": 0.95, "b": 0.4}, seed=1))
+    assert rank_blocks.verdict(alone).startswith("a leads alone")
+    shared = rank(simulate(tasks=20, runs=5, rate={"a": 0.7, "b": 0.7, "c": 0.7}, seed=1))
+    assert rank_blocks.verdict(shared).endswith("may be as good.")
+
+
+def test_the_demonstration_shows_its_three_surprises_and_three_commands(gold):
+    found = demonstrate()
+    text = render_demo(found)
+    gold("demo.txt", text)
+    a = found.report.systems[0]
+    assert a.pass_at(5).value > 0.9
+    assert a.pass_hat(5).value < 0.5
+    assert found.comparison.headline.value > 0
+    assert found.comparison.headline.answer("this suite") == "undecided"
+    assert a.tasks.count("too few runs") > 0
+    assert text.count("passhat ") == len(NEXT_COMMANDS) == 3

@@ -1,0 +1,86 @@
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import passhat.reporters
+from passhat.analysis.measure import measure
+from passhat.analysis.simulate import World, simulate
+from passhat.records import Trials
+from passhat.reporters.json_report import render_json
+
+SCHEMA = json.loads(
+    (Path(passhat.reporters.__file__).parent / "report.schema.json").read_text(encoding="utf-8")
+)
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+def _tables() -> dict[str, Trials]:
+    return {
+        "everything": simulate(
+            tasks=5, runs=6, rate=[0.6, 0.9], world=World(seeds=5, error_rate=0.1), seed=1
+        ),
+        "partial": simulate(tasks=4, runs=4, world=World(partial=True), seed=1),
+        "one run": Trials.from_columns(task=["a"], passed=[True]),
+        "all errored": Trials.from_columns(task=["a", "a"], outcome=["errored"] * 2),
+        "all pass": Trials.from_columns(task=["a", "a", "b", "b"], passed=[1] * 4),
+        "parts": Trials.from_columns(
+            task=["a", "a", "b"],
+            passed=[1, 0, 1],
+            level=["task", "task", "system"],
+            tags=[("x",), ("x",), ()],
+            tools=[("t",), (), ()],
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", _tables())
+@pytest.mark.parametrize("errors", ["fail", "exclude"])
+def test_every_report_obeys_the_published_schema(name, errors):
+    text = render_json(measure(_tables()[name], errors=errors, bars=0.7))
+    VALIDATOR.validate(json.loads(text))
+
+
+def test_counts_alone_obey_the_published_schema():
+    VALIDATOR.validate(json.loads(render_json(measure([_tables()["partial"].tally()]))))
+
+
+def test_the_schema_is_a_schema_and_refuses_what_is_not_a_report(report):
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    for spoil in (
+        lambda r: r.update(schema="passhat.report/2"),
+        lambda r: r["systems"][0].pop("metrics"),
+        lambda r: r["systems"][0]["metrics"]["pass^1"].pop("this_suite"),
+        lambda r: r["systems"][0].update(extra=1),
+        lambda r: r["systems"][0]["task_table"][0].update(label="good"),
+    ):
+        spoiled = json.loads(render_json(report))
+        spoil(spoiled)
+        assert not VALIDATOR.is_valid(spoiled)
+
+
+def test_the_same_input_and_seed_give_the_same_bytes(trials, report):
+    assert render_json(measure(trials, bars=0.8)) == render_json(report)
+
+
+def test_the_fields_that_readers_rely_on_are_there(report):
+    (system,) = json.loads(render_json(report))["systems"]
+    assert (system["name"], system["tasks"], system["trials"]) == ("support-bot", 12, 120)
+    assert system["errors"] == system["error_policy"]["count"] > 0
+    metric = system["metrics"]["pass^4"]
+    assert metric["value"] == report.system().pass_hat(4).value
+    for scope in ("this_suite", "tasks_like_these"):
+        assert metric[scope]["low"] <= metric["value"] <= metric[scope]["high"]
+    assert metric["tasks"] == 12
+    assert metric["method"]
+    assert system["metrics"]["reliability@4"] == metric
+    assert {"pass@4", "mean_score"} <= set(system["metrics"])
+
+
+def test_json_is_ascii_and_keeps_any_name():
+    name = "名\x1b[31m\ud800"
+    text = render_json(measure(Trials.from_columns(task=[name], passed=[True])))
+    assert text.isascii()
+    assert "\x1b" not in text
+    assert json.loads(text)["systems"][0]["task_table"][0]["name"] == name

@@ -1,0 +1,91 @@
+import re
+
+import pytest
+
+from passhat.analysis.measure import measure
+from passhat.records import Trials
+from passhat.reporters.ink import Ink
+from passhat.reporters.safe_text import display_width
+from passhat.reporters.targets_list import render_targets
+from passhat.reporters.terminal import render_terminal
+
+STYLE = re.compile(r"\x1b\[[0-9;]*m")
+NASTY = "task\x1b[31m\u202e\x00\x9b" + "名" * 60
+WORD = NASTY.replace("\x00", "")  # words of tags and tools hold no NUL
+
+
+def _nasty() -> Trials:
+    return Trials.from_columns(
+        system=[NASTY] * 12,
+        task=[NASTY] * 6 + ["b" * 200] * 6,
+        passed=[1, 0, 1, 0, 1, 1] * 2,
+        error=[NASTY] * 12,
+        tags=[(WORD,)] * 6 + [()] * 6,
+        tools=[(WORD,)] * 12,
+        cost=[1e-9, 1e9, None, 3, 4, 5] * 2,
+    )
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_report_reads_as_it_did(report, gold, width):
+    gold(f"report_{width}.txt", render_terminal(report, Ink(width=width)))
+
+
+def test_several_systems_read_as_they_did(three, gold):
+    gold("report_three_systems.txt", render_terminal(three, Ink(width=80)))
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 140])
+def test_no_line_is_wider_than_the_terminal(report, three, width):
+    for one in (report, three, measure(_nasty())):
+        for line in render_terminal(one, Ink(width=width), all_tasks=len(one.systems) == 1).split(
+            "\n"
+        ):
+            assert display_width(line) <= width
+
+
+def test_colour_changes_nothing_but_colour(report, three):
+    for one in (report, three):
+        coloured = render_terminal(one, Ink(color=True))
+        assert "\x1b[" in coloured
+        plain = "\n".join(line.rstrip() for line in STYLE.sub("", coloured).split("\n"))
+        assert plain == render_terminal(one, Ink())
+
+
+def test_only_colours_that_show_on_light_and_dark_are_used(report):
+    codes = {
+        code
+        for match in STYLE.finditer(render_terminal(report, Ink(color=True)))
+        for code in match.group()[2:-1].split(";")
+    }
+    assert codes <= {"0", "1", "2", "31", "32", "35", "36"}
+
+
+def test_without_unicode_everything_is_ascii(report, three):
+    for one in (report, three, measure(_nasty())):
+        assert render_terminal(one, Ink(unicode=False)).isascii()
+
+
+@pytest.mark.parametrize("color", [False, True])
+def test_text_from_data_cannot_steer_the_terminal(color):
+    report = measure(_nasty(), bars=0.5)
+    shown = render_terminal(report, Ink(color=color), all_tasks=True) + render_targets(report)
+    bare = STYLE.sub("", shown)
+    assert "\x1b" not in bare
+    assert not set(bare) & set("\u202e\x00\x9b\x07")
+
+
+def test_the_answer_comes_first_and_what_to_do_last(report):
+    lines = render_terminal(report).split("\n")
+    assert lines[0].startswith("You cannot depend on support-bot every time")
+    assert "Next" in lines
+
+
+def test_every_task_is_listed_when_asked_for(report):
+    shown = render_terminal(report, all_tasks=True)
+    assert all(f"task-{i:02}" in shown for i in range(1, 13))
+    assert "--all-tasks" not in shown
+
+
+def test_targets_read_as_they_did(report, gold):
+    gold("targets.txt", render_targets(report))

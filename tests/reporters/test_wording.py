@@ -1,0 +1,85 @@
+import pytest
+
+from passhat.analysis.measure import measure
+from passhat.records import Trials
+from passhat.reporters import wording
+
+OUTCOMES = {"P": "passed", "F": "failed", "E": "errored"}
+
+
+def _system(by_task, **options):
+    trials = Trials.from_columns(
+        system=["bot"] * sum(len(runs) for runs in by_task.values()),
+        task=[task for task, runs in by_task.items() for _ in runs],
+        outcome=[
+            {"P": "passed", "F": "failed", "E": "errored"}[r] for t in by_task.values() for r in t
+        ],
+    )
+    return measure(trials, **options).system()
+
+
+@pytest.mark.parametrize(
+    ("by_task", "start"),
+    [
+        ({f"t{i}": "P" * 60 for i in range(20)}, "You can depend on bot: it succeeds 100 %"),
+        (
+            {f"t{i}": "PF" * 10 for i in range(20)},
+            "You cannot depend on bot every time: it",
+        ),
+        ({"a": "PPPPP", "b": "PPPPP"}, "Too early to say whether you can depend on bot"),
+        ({"a": "P"}, "Too early to say whether you can depend on bot every time: it passes 100 %"),
+    ],
+)
+def test_the_verdict_follows_the_interval_of_the_streak(by_task, start):
+    assert wording.verdict(_system(by_task)).startswith(start)
+
+
+def test_the_verdict_without_a_number_gives_the_reason():
+    assert wording.verdict(_system({"a": "E"}, errors="exclude")) == (
+        "Nothing can be said about bot: pass^1 needs a run; no task has one."
+    )
+
+
+def test_the_headline_is_the_largest_k_up_to_five():
+    assert wording.headline_k(_system({"a": "P" * 20})) == 5
+    assert wording.headline_k(_system({"a": "PPP"})) == 3
+    assert wording.headline_k(_system({"a": "P" * 20}, ks=[10])) == 10
+
+
+@pytest.mark.parametrize(
+    ("by_task", "meaning"),
+    [
+        ({f"t{i}": "PF" * 5 for i in range(9)}, "a single run is a coin flip"),
+        ({"a": "P" * 9 + "F", "b": "F" * 9 + "P", "c": "P" * 9 + "F"}, "a single run can mislead"),
+        ({"a": "P" * 10, "b": "F" * 10}, "a task mostly ends the same way every time"),
+    ],
+)
+def test_the_split_of_variance_is_said_in_a_sentence(by_task, meaning):
+    assert meaning in wording.luck(_system(by_task).variance)
+
+
+def test_errors_are_stated_with_both_numbers():
+    assert wording.errors(_system({"a": "PPPE", "b": "PPPP"}, ks=[1])) == (
+        "1 trial errored (12 %), counted as failures; "
+        "left out, pass^1 would be 100 % instead of 87.5 %."
+    )
+    assert wording.errors(_system({"a": "PPPE", "b": "PPPP"}, ks=[1], errors="exclude")) == (
+        "1 trial errored (12 %), left out; "
+        "counted as failures, pass^1 would be 87.5 % instead of 100 %."
+    )
+    assert wording.errors(_system({"a": "PF"})) is None
+
+
+def test_unequal_runs_are_said():
+    assert wording.design(_system({"a": "PPPP", "b": "PP"})) == "2 tasks × 2 to 4 runs, 6 trials"
+
+
+def test_what_is_left_out_is_named():
+    (one,) = _system({"a": "PPPP", "b": "PP"}, ks=[1, 4]).excluded
+    assert wording.exclusion(one) == "1 task of pass^4 and pass@4 (fewer than 4 runs): b."
+
+
+def test_there_is_always_something_to_do_next():
+    steady = {f"t{i}": "P" * 100 for i in range(40)}
+    assert wording.next_steps(_system(steady))
+    assert wording.next_steps(_system({"a": "P"}))
