@@ -5,6 +5,7 @@ from __future__ import annotations
 from passhat.analysis.comparison import Comparison, TaskDifference
 from passhat.analysis.rank import RankReport
 from passhat.drawing import Figure, IntervalRow, interval_rows
+from passhat.drawing.figure import shorten
 from passhat.stats.estimate import Interval, Unavailable
 
 MOST_ROWS = 60
@@ -33,7 +34,7 @@ def plot_differences(comparison: Comparison, *, most: int = MOST_ROWS) -> Figure
         ([mean] if mean else []) + [_task_row(task) for task in tasks],
         title=f"{comparison.first} against {comparison.second}, task by task{cut}",
         finding=_finding(comparison),
-        x_label=f"pass rate: ● {comparison.first}   ○ {comparison.second}",
+        x_label=f"pass rate: ● {shorten(comparison.first, 24)} ○ {shorten(comparison.second, 24)}",
         x_range=(0, 1),
         x_kind="percent",
         zero=mean.other if mean else None,

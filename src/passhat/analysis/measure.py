@@ -24,6 +24,7 @@ from passhat.analysis.report import (
     VarianceSplit,
 )
 from passhat.analysis.run_order import measure_rounds, run_sequences
+from passhat.analysis.seed_grid import lay_out_seeds
 from passhat.analysis.task_table import tabulate_tasks
 from passhat.analysis.unsettled import list_unsettled
 from passhat.errors import ArgumentError
@@ -188,6 +189,7 @@ def _seeds(trials: Trials | None, options: Options) -> SeedSpread | Unavailable:
     return SeedSpread(
         means=dict(zip(numbers.tolist(), means.tolist(), strict=True)) if repeated else {},
         variance=seed_variance(seeds, tasks, scores, confidence=options.confidence),
+        grid=lay_out_seeds(trials),
     )
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.analysis.seed_grid import SeedSpread as SeedSpread
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Source
 from passhat.stats.estimate import Estimate, Interval, Scope, Unavailable
-from passhat.stats.seeds import SeedVariance
 
 if TYPE_CHECKING:
     from passhat.analysis.plots import Plots
@@ -82,14 +82,6 @@ class VarianceSplit:
     luck: Number
     icc: Number
     reliability: Number
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeedSpread:
-    """How far whole runs of the suite differ by their seed, beside the error within a seed."""
-
-    means: Mapping[int, float]
-    variance: SeedVariance | Unavailable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,9 @@ from passhat.analysis.rank import RankReport, rank
 from passhat.dashboard.shelf import Shelf
 from passhat.errors import ArgumentError
 from passhat.history import History, Run
-from passhat.history.lookups import run_label
 from passhat.records import Tally
+from passhat.reporters.safe_text import shorten
+from passhat.reporters.wording import LONGEST_NAME
 from passhat.stats.estimate import Unavailable
 
 MOST_SIDES = 12
@@ -36,13 +37,13 @@ def sides_of(
     found = [(run, tally) for run in (history.find_run(key) for key in keys)
              for tally in shelf.tallies(history, run)]  # fmt: skip
     names = [tally.system for _, tally in found]
+    alone = len(set(names)) == 1
     places: dict[str, int] = {}
     sides = []
     for run, tally in found:
         place = places[run.key] = places.get(run.key, -1) + 1
         mark = f"{run.key}.{place}"
-        again = names.count(tally.system) > 1
-        label = f"{tally.system} ({run_label(run)})" if again else tally.system
+        label = _label(run, tally.system, alone=alone, again=names.count(tally.system) > 1)
         sides.append(
             Side(
                 mark=mark, label=label, run=run, tally=tally,
@@ -65,3 +66,11 @@ def judge_sides(sides: Sequence[Side], *, metric: str) -> Comparison | RankRepor
         return rank(tallies, metric=metric)
     except ArgumentError as error:
         return Unavailable(str(error))
+
+
+def _label(run: Run, system: str, *, alone: bool, again: bool) -> str:
+    """One system over several runs goes by the run; one that occurs once by its own name."""
+    if not again:
+        return system
+    called = run.tags[0] if run.tags else run.key
+    return called if alone else f"{shorten(system, LONGEST_NAME - len(called) - 3)} ({called})"

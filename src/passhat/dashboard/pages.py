@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import get_args
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -24,6 +25,9 @@ from passhat.errors import HistoryError, InputError
 from passhat.history import History, Run, lookups
 from passhat.reporters import comparison_blocks, rank_blocks, wording
 from passhat.reporters import trend as trend_words
+from passhat.reporters.blocks import Block, Steps
+from passhat.stats.proportions import proportion_interval
+from passhat.stats.task_tests import TaskAnswer
 
 RUNS_A_PAGE, TRIALS_A_PAGE, MOMENTS = 50, 100, 50
 MOST_ROWS_SENT = 1_000
@@ -130,6 +134,7 @@ class Pages:
         return page(
             "task.html", store=self.shelf.title, run=run, system=system, task=task,
             trials=trials[:TRIALS_A_PAGE], here=here, figure=plot_task(moments), page=number,
+            interval=proportion_interval(here.passed, here.trials) if here else None,
             pages=number + (len(trials) > TRIALS_A_PAGE),
             link=lambda n: url(f"/run/{run.key}/task", system=system, task=task, page=n),
         )  # fmt: skip
@@ -173,14 +178,17 @@ class Pages:
             sides = sides_of(self.shelf, history, query.getlist("run"), query.getlist("side"))
             recent = lookups.page_of_runs(history, limit=20) if not sides else []
         answer = judge_sides(sides, metric=metric)
-        blocks, figure = [], None
+        blocks: list[Block] = []
+        figure = None
         if isinstance(answer, Comparison):
             blocks, figure = comparison_blocks.comparison_blocks(answer), plot_differences(answer)
         elif isinstance(answer, RankReport):
-            blocks, figure = rank_blocks.rank_blocks(answer), plot_ranks(answer)
+            told = rank_blocks.rank_blocks(answer)
+            blocks, figure = [b for b in told if not isinstance(b, Steps)], plot_ranks(answer)
         return page(
             "compare.html", store=self.shelf.title, sides=sides, runs=recent, answer=answer,
             blocks=blocks, figure=figure, metric=metric, most=MOST_ROWS_SENT,
+            answers=get_args(TaskAnswer),
         )  # fmt: skip
 
     def trend(self, request: Request) -> Response:

@@ -41,7 +41,7 @@ def cell_grid(
         + "".join(
             element(
                 "g",
-                label(row.name, LEFT - 10, TOP + ROW * i + 11, "end", most=28),
+                label(row.name, LEFT - 10, TOP + ROW * i + 11, "end", most=25),
                 data_row=row.name,
             )
             for i, row in enumerate(rows)
@@ -56,12 +56,19 @@ def cell_grid(
 
 
 def _column_names(columns: int, groups: Sequence[tuple[int, str]]) -> str:
+    """Names that have room; every group's beginning is marked all the same."""
     named = groups or [(i, str(i + 1)) for i in range(columns) if i == 0 or (i + 1) % 5 == 0]
-    return "".join(
-        label(name, LEFT + CELL * i + CELL / 2, TOP - 8, "soft mid", most=8)
-        for i, name in named
-        if i < columns
-    )
+    parts, free = [], 0.0
+    for i, name in named:
+        at = LEFT + CELL * i
+        if i >= columns:
+            break
+        if groups:
+            parts.append(element("path", d=f"M{at} {TOP - 6}v4", class_="axis"))
+        if at >= free:
+            parts.append(label(name, at + CELL / 2, TOP - 8, "soft mid", most=8))
+            free = at + 7 * min(len(name), 8) + CELL / 2
+    return "".join(parts)
 
 
 def _cells(rows: Sequence[CellRow], kind: str, columns: int) -> str:

@@ -79,7 +79,7 @@ def _row(row: IntervalRow, y: float, x: Scale) -> str:
     if row.bar is not None:
         parts.append(element("path", d=f"M{number(x(row.bar))} {number(y - 6)}v12", class_="axis"))
     parts.append(element("circle", cx=x(row.value), cy=y, r=3.5, class_="fill"))
-    name = label(row.name, LEFT - 10, y + 4, "end", most=28)
+    name = label(row.name, LEFT - 10, y + 4, "end", most=25)
     note = label(row.note, x.stop + 10, y + 4, "soft", most=15) if row.note else ""
     marks = element("g", "".join(parts), class_=row.colour)
     return element("g", marks + name + note, data_row=row.name)

@@ -64,7 +64,7 @@ def line_chart(
     body = (
         _frame(x_scale, y_scale, x_label, y_label, x_names)
         + "".join(_guide(guide, x_scale, y_scale) for guide in guides)
-        + "".join(_marker(marker, x_scale) for marker in markers)
+        + "".join(_marker(marker, i, x_scale) for i, marker in enumerate(markers))
         + "".join(_line(s, i, x_scale, y_scale) for i, s in enumerate(series))
         + _names(series, y_scale, x_scale.stop + 10)
     )
@@ -114,7 +114,7 @@ def _x_ticks(x: Scale, names: Sequence[str] | None) -> list[tuple[float, str]]:
     if names is None:
         whole = [tick for tick in x.ticks(9) if tick == int(tick)]
         return [(tick, x.show(tick)) for tick in whole or x.ticks(6)]
-    step = max(1, math.ceil(len(names) / 7))
+    step = max(1, math.ceil(len(names) / 5))
     return [(float(i), names[i]) for i in range(0, len(names), step)]
 
 
@@ -125,10 +125,11 @@ def _guide(guide: Guide, x: Scale, y: Scale) -> str:
     ) + label(guide.name, x.start + 6, at - 4, "soft")
 
 
-def _marker(marker: Marker, x: Scale) -> str:
+def _marker(marker: Marker, index: int, x: Scale) -> str:
+    """Names stand in three rows, so that neighbours do not cover each other."""
     at = x(marker.x)
     return element("path", d=f"M{number(at)} {TOP}V{HEIGHT - BOTTOM}", class_="n thin dot") + label(
-        marker.name, at + 4, TOP + 10, "soft"
+        marker.name, at + 4, TOP + 10 + 14 * (index % 3), "soft"
     )
 
 
