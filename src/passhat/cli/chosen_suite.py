@@ -6,7 +6,6 @@ import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from passhat.cli.fault_variants import vary
@@ -15,13 +14,6 @@ from passhat.errors import ArgumentError
 if TYPE_CHECKING:
     from passhat.cli.run_options import RunOptions
     from passhat.records import Budget, Pairing, Suite
-
-
-def chosen_suite(options: RunOptions) -> Suite:
-    """Load the suite of a request and apply the request to it."""
-    from passhat.suite import load_suite
-
-    return apply_options(load_suite(Path(options.suite)), options)
 
 
 def apply_options(suite: Suite, options: RunOptions) -> Suite:

@@ -49,15 +49,16 @@ def resume(
     What was asked for is what the run was started with; limits may be given anew. Finished trials
     are not run again, and no answered model call is paid for again.
     """
-    from passhat.cli.chosen_suite import chosen_suite
+    from passhat.cli.chosen_suite import apply_options
     from passhat.cli.run_journey import Job, conduct
     from passhat.cli.run_ledger import unfinished_run
+    from passhat.suite import load_suite
 
     found = unfinished_run(store, run)
     if "suite" not in found.options:
         raise HistoryError(f"{store}: run {found.key} was not made by `passhat run`")
     options = RunOptions.from_json(found.options).freed(**limits_given)
-    suite = chosen_suite(options)
+    suite = apply_options(load_suite(options.suite), options)
     if not changed:
         _refuse_changed(found, suite, options)
     job = Job(

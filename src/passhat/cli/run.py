@@ -63,13 +63,15 @@ def run(
     2 usage or configuration; 3 the run could not be completed; 4 undecided; 130/143 stopped by a
     signal.
     """
-    from passhat.cli.chosen_suite import chosen_suite
+    from passhat.cli.chosen_suite import apply_options
     from passhat.cli.dry_run import tell_plan
+    from passhat.cli.fault_variants import has_faults
     from passhat.cli.run_journey import Job, conduct
-    from passhat.suite import find_suite
+    from passhat.suite import find_suite, load_suite
 
     options = replace(options, suite=os.path.relpath(suite or find_suite(Path())))
-    chosen = chosen_suite(options)
+    loaded = load_suite(options.suite)
+    chosen = apply_options(loaded, options)
     if html is not None:
         output = replace(output, paths_out=(*output.paths_out, html))
     job = Job(
@@ -82,6 +84,8 @@ def run(
     if dry_run:
         tell_plan(job, as_json=output.as_json)
         return
+    if options.faults is None and has_faults(loaded):
+        output.say("the suite's faults are off: --faults runs it with and without them")
     context.exit(conduct(job, output))
 
 

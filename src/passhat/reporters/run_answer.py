@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from passhat.analysis.recovery import Recovery
 from passhat.analysis.report import Report
 from passhat.analysis.tool_selection import SelectionFloor
 from passhat.analysis.verdict import Verdicts
@@ -22,6 +23,7 @@ from passhat.reporters.json_report import interval_object, report_object, to_jso
 from passhat.reporters.junit_xml import render_junit
 from passhat.reporters.markdown import render_markdown
 from passhat.reporters.numbers import plural
+from passhat.reporters.recovery_blocks import recovery_blocks, recovery_object
 from passhat.reporters.safe_text import safe_text, wrap
 from passhat.reporters.terminal import render_terminal
 from passhat.reporters.verdict_blocks import render_verdicts, render_verdicts_markdown
@@ -49,6 +51,7 @@ class RunAnswer:
     report: Report
     verdicts: Verdicts | None = None
     floors: tuple[SelectionFloor, ...] = ()
+    recoveries: tuple[Recovery, ...] = ()
     failures: tuple[Failure, ...] = ()
     undone: str | None = None
     transcripts: Mapping[TranscriptKey, str] | None = None
@@ -84,6 +87,7 @@ def render_run_json(answer: RunAnswer) -> str:
                 }
                 for one in answer.failures
             ],
+            "recovery": [recovery_object(recovery) for recovery in answer.recoveries],
             "undone": answer.undone,
             "report": report_object(answer.report),
         }
@@ -115,7 +119,9 @@ def render_run_junit(answer: RunAnswer) -> str:
 
 
 def _blocks(answer: RunAnswer) -> list[Block]:
-    blocks: list[Block] = []
+    blocks: list[Block] = [
+        block for recovery in answer.recoveries for block in recovery_blocks(recovery)
+    ]
     if answer.failures:
         blocks.append(_failure_list(answer.failures))
     if answer.undone:
