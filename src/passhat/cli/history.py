@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.options import Reading, reading_options
-from passhat.cli.output import ink_for
+from passhat.cli.options import Reading, output_options, reading_options
+from passhat.cli.output import Output, ink_for
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
@@ -60,15 +60,22 @@ def list_runs(path: Path, suite: str | None, branch: str | None, limit: int, as_
 
 @history.command()
 @click.argument("run")
+@click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
+@output_options
 @click.pass_obj
-def show(path: Path, run: str) -> None:
-    """Report on one run."""
-    from passhat.analysis.measure import measure
-    from passhat.reporters.terminal import render_terminal
+def show(path: Path, run: str, transcripts: bool, output: Output) -> None:
+    """Report on one run.
 
-    with _open(path, read_only=True) as store:
-        trials = store.trials(store.find_run(run))
-    click.echo(render_terminal(measure(trials), ink_for(sys.stdout)), nl=False, color=True)
+    \b
+      passhat history show latest
+      passhat history show baseline -o report.html --transcripts
+    """
+    from passhat.analysis.measure import measure
+    from passhat.cli.report import FORMATS
+    from passhat.cli.stored_run import page_format, read_run
+
+    trials, said = read_run(path, run, transcripts=transcripts)
+    output.write(measure(trials), {**FORMATS, **page_format(said)})
 
 
 @history.command()

@@ -6,7 +6,7 @@ import importlib
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -27,8 +27,8 @@ ENDINGS = {
     ".svg": "svg",
 }
 
-Formats = Mapping[str, str]
-"""What each format is rendered by, as "module:function"; "text" also takes an Ink."""
+Formats = Mapping[str, str | Callable[..., str]]
+"""What renders each format: a function, or "module:function"; "text" also takes an Ink."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +100,10 @@ def _render(
 ) -> str:
     if format_name not in formats:
         raise click.UsageError(f"this command has no --{format_name}")
-    module, function = formats[format_name].split(":")
-    render = getattr(importlib.import_module(module), function)
+    render = formats[format_name]
+    if isinstance(render, str):
+        module, function = render.split(":")
+        render = getattr(importlib.import_module(module), function)
     text: str = render(answer, ink, **text_options) if format_name == "text" else render(answer)
     return text
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from passhat.cli.options import (
     Analysing,
     Reading,
     analysis_options,
+    choose_systems,
     output_options,
     parse_bars,
     reading_options,
     task_names,
 )
 from passhat.cli.output import Output
+from passhat.cli.stored_run import Transcripts, named_store, page_format, read_run
+
+if TYPE_CHECKING:
+    from passhat.records import Tally, Trials
 
 FORMATS = {
     "text": "passhat.reporters.terminal:render_terminal",
@@ -52,6 +59,8 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     callback=_print_schema,
     help="Print the JSON Schema of --json, and stop.",
 )
+@click.option("--run", default="latest", metavar="RUN", help="Which run, where RESULTS is a store.")
+@click.option("--transcripts", is_flag=True, help="Show on the page what was said in that run.")
 @click.option("--targets", is_flag=True, help="List every number by the name a gate uses.")
 @analysis_options
 @output_options
@@ -60,22 +69,32 @@ def report(
     only: tuple[str, ...],
     bars: tuple[str, ...],
     all_tasks: bool,
+    run: str,
+    transcripts: bool,
     targets: bool,
     analysing: Analysing,
     output: Output,
 ) -> None:
     """How reliable is the agent in these results?
 
-    RESULTS are files, folders or globs that any supported tool wrote, or - for standard input.
+    RESULTS are files, folders or globs that any supported tool wrote, - for standard input, or a
+    history store, of which one run is reported.
 
     \b
       passhat report logs/airline.eval
       passhat report results.csv --task question --pass ok --k 1,2,4
       passhat report results.jsonl --pass-if 'score>=0.8' -o report.html
+      passhat report .passhat/history.db --run baseline --transcripts -o report.html
     """
     from passhat.analysis.measure import measure
 
-    subjects = reading.subjects(only)
+    said: Transcripts | None = None
+    subjects: Trials | list[Tally]
+    if (store := named_store(reading.paths)) is None:
+        subjects = reading.subjects(only)
+    else:
+        trials, said = read_run(store, run, transcripts=transcripts)
+        subjects = choose_systems(trials, only)
     answer = measure(
         subjects,
         ks=analysing.ks,
@@ -87,4 +106,4 @@ def report(
     if targets:
         output.write(answer, TARGETS)
     else:
-        output.write(answer, FORMATS, all_tasks=all_tasks)
+        output.write(answer, {**FORMATS, **page_format(said)}, all_tasks=all_tasks)

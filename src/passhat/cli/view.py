@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.options import Reading, reading_options
+from passhat.cli.stored_run import named_store
 from passhat.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -47,12 +48,11 @@ def view(
 
 def _store(reading: Reading, stack: ExitStack) -> tuple[Path, str]:
     """The store to look at, and what to call it; logs are read into one that lives as long."""
-    from passhat.dashboard.logs import is_store, keep_logs
+    from passhat.dashboard.logs import keep_logs
     from passhat.history import DEFAULT_PATH, History
 
-    paths = [Path(path) for path in reading.paths]
-    if not paths or (len(paths) == 1 and is_store(paths[0])):
-        store = paths[0] if paths else DEFAULT_PATH
+    store = named_store(reading.paths) if reading.paths else DEFAULT_PATH
+    if store is not None:
         History.open(store, read_only=True).close()
         return store, str(store)
     logs = [_log(reading, path) for path in reading.paths]

@@ -9,8 +9,6 @@ from pathlib import Path
 from passhat.history import History
 from passhat.records import Trials
 
-_SQLITE = b"SQLite format 3\0"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
@@ -19,14 +17,6 @@ class Log:
     name: str
     written: str | None
     trials: Trials
-
-
-def is_store(path: Path) -> bool:
-    """Whether a path is a database rather than a log."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(_SQLITE)) == _SQLITE
 
 
 def keep_logs(logs: Iterable[Log], path: Path) -> None:

@@ -26,6 +26,7 @@ from passhat.history import History, Run, lookups
 from passhat.reporters import comparison_blocks, rank_blocks, wording
 from passhat.reporters import trend as trend_words
 from passhat.reporters.blocks import Block, Steps
+from passhat.reporters.transcript_text import readable
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.task_tests import TaskAnswer
 
@@ -146,7 +147,7 @@ class Pages:
             text = history.transcript(run, kept.trial.system, kept.trial.task, kept.trial.trial)
         return page(
             "trial.html", store=self.shelf.title, run=run, trial=kept.trial,
-            transcript=None if text is None else text[:LONGEST_TRANSCRIPT],
+            transcript=None if text is None else readable(text)[:LONGEST_TRANSCRIPT],
             cut=text is not None and len(text) > LONGEST_TRANSCRIPT,
         )  # fmt: skip
 

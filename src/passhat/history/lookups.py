@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from passhat.history.store import unpack
 from passhat.records.trial import FEATURES, Outcome, Trial
 
 if TYPE_CHECKING:
@@ -107,6 +108,17 @@ def find_trial(history: History, run: Run, system: str, task: str, trial: int) -
     """One trial, if it was made."""
     found = _select_trials(history, "x.trial = ?6", (run.id, system, task, 1, 0, trial))
     return found[0] if found else None
+
+
+def all_transcripts(history: History, run: Run) -> dict[tuple[str, str, int], str]:
+    """Everything that was said in a run, by system, task and trial."""
+    rows = history.connection.execute(
+        "SELECT s.text, t.text, k.trial, k.body FROM transcripts k "
+        "JOIN names s ON s.id = k.system JOIN names t ON t.id = k.task WHERE k.run = ? "
+        "ORDER BY k.system, k.task, k.trial",
+        (run.id,),
+    )
+    return {(system, task, trial): unpack(body) for system, task, trial, body in rows}
 
 
 def task_moments(

@@ -17,6 +17,7 @@ from passhat.reporters import wording
 from passhat.reporters.blocks import Bar, Table
 from passhat.reporters.numbers import amount, points, span
 from passhat.reporters.safe_text import safe_text
+from passhat.reporters.transcript_text import readable
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -46,7 +47,7 @@ def render_html(
     transcripts: Mapping[TranscriptKey, str] | None = None,
 ) -> str:
     """The page of a report; `transcripts` are shown run by run, rendered when asked for."""
-    texts = list((transcripts or {}).items())
+    texts = [(key, readable(text)) for key, text in (transcripts or {}).items()]
     script, style = page_script(), page_style()
     many = len(report.systems) > 1
     answer = wording.overview(report) if many else wording.verdict(report.systems[0])
