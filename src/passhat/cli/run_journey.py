@@ -78,7 +78,19 @@ def conduct(job: Job, output: Output) -> ExitCode:
             return ExitCode.INCOMPLETE
         answer = _answer(job, result, ledger, rule)
         output.write(answer, FORMATS)
+        if output.as_json or output.as_markdown or output.paths_out:
+            _tell_demands(answer, output)
         return exit_code(job.suite, result, answer)
+
+
+def _tell_demands(answer: RunAnswer, output: Output) -> None:
+    """The verdicts and floors on standard error, for who does not see the report."""
+    for verdict in answer.verdicts or ():
+        output.say(verdict.sentence)
+    for floor in answer.floors:
+        output.say(floor.line)
+    if answer.undone:
+        output.say(answer.undone)
 
 
 def _run(

@@ -1,0 +1,77 @@
+"""`passhat run --dry-run`: the plan and its price, with nothing started."""
+
+import json
+
+import pytest
+
+SUITE = """\
+name: paid
+servers: {weather: {command: [./server], shared: true}}
+agents:
+  - name: weather
+    model: claude-opus-5
+    servers: [weather]
+    prompt: What is the weather?
+    runs: 10
+gates: ["pass^3 >= 0.8"]
+budget: {max_minutes: 5}
+"""
+
+
+def plan(call, *arguments):
+    done = call("run", "--dry-run", "--json", *arguments)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_it_says_what_would_be_run_and_runs_nothing(suite, call, here):
+    suite(SUITE)
+    done = call("run", "--dry-run")
+    assert done.exit_code == 0, done.output
+    for text in ("10 trials", "claude-opus-5", "./server (shared)", "pass^3 >= 0.8", "max_minutes"):
+        assert text in done.stdout
+    assert not (here / ".passhat").exists()
+
+
+def test_the_cost_is_a_range_that_grows_with_the_runs(suite, call):
+    suite(SUITE)
+    ten, twenty = plan(call)["cost"], plan(call, "--runs", "20")["cost"]
+    assert 0 < ten["low"] < ten["high"]
+    assert twenty["high"] == pytest.approx(2 * ten["high"])
+
+
+def test_a_budget_caps_it(suite, call):
+    suite(SUITE)
+    cost = plan(call, "--max-cost", "0.01")["cost"]
+    assert cost["high"] == 0.01
+    assert "stopped by max_cost" in cost["how"]
+
+
+def test_the_suites_own_prices_count(suite, call):
+    own = "model: my-model\n    base_url: http://localhost:9/v1\n    prices: {input: 0, output: 0}"
+    suite(SUITE.replace("model: claude-opus-5", own))
+    assert plan(call)["cost"]["high"] == 0.0
+
+
+def test_a_model_without_a_price_is_said_to_have_none(suite, call):
+    own = "model: my-model\n    base_url: http://localhost:9/v1"
+    suite(SUITE.replace("model: claude-opus-5", own))
+    assert plan(call)["cost"] == {
+        "low": 0.0,
+        "high": None,
+        "how": "no price is known for my-model",
+    }
+
+
+def test_earlier_runs_know_better_than_rules_of_thumb(suite, call):
+    suite(
+        "name: metered\n"
+        "agents:\n"
+        "  - {name: a, model: scripted, prompt: hi, runs: 30, prices: {input: 1, output: 1},\n"
+        "     script: [{answer: x, tokens_in: 1000000, tokens_out: 0},\n"
+        "              {answer: y, tokens_in: 3000000, tokens_out: 0}]}\n"
+    )
+    assert call("run").exit_code == 0
+    cost = plan(call, "--runs", "100")["cost"]
+    assert cost["how"] == "as 30 earlier trials were paid"
+    assert 100 < cost["low"] < 200 < cost["high"] < 300

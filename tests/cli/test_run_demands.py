@@ -1,0 +1,136 @@
+"""Gates, floors and what they make of the exit code."""
+
+import json
+
+import pytest
+
+SHAKY = """\
+name: sums
+defaults: {model: scripted, runs: 40}
+agents:
+  - name: two and two
+    prompt: What is 2 + 2?
+    expect: [{contains: "4"}]
+    script: [{answer: "4", weight: 3}, {answer: "5"}]
+"""
+FLOOR = """\
+agents:
+  - name: weather selection
+    model: scripted
+    runs: 10
+    prompt: What is the weather in Sacramento?
+    servers: [weather]
+    tool_selection: {{expected_tool: get_weather, min_selection_rate: {rate}{more}}}
+    script:
+      - calls: [{{tool: {tool}, arguments: {{city: Sacramento}}}}]
+        answer: ok
+        tokens_in: 1800
+        tokens_out: 40
+servers:
+  weather: {{command: ["{{python}}", -m, passhat.testing.weather_server], shared: true}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("demand", "code"),
+    [("pass@1 >= 0.4", 0), ("pass@1 >= 0.95", 1), ("pass@1 >= 0.75", 4)],
+)
+def test_with_a_gate_the_gate_decides(suite, call, demand, code):
+    suite(SHAKY)
+    done = call("run", "--require", demand)
+    assert done.exit_code == code, done.output
+    assert {0: "PASS", 1: "FAIL", 4: "UNDECIDED"}[code] in done.stdout
+
+
+def test_gates_of_the_suite_and_of_the_command_line_are_both_judged(suite, call):
+    suite(SHAKY + 'gates: ["pass@1 >= 0.4"]\n')
+    answer = json.loads(call("run", "--json", "--require", "pass^2 >= 0.99").stdout)
+    assert [verdict["verdict"] for verdict in answer["verdicts"]] == ["PASS", "FAIL"]
+    assert answer["verdict"] == "FAIL"
+
+
+def test_a_demand_that_cannot_be_read_is_refused_before_anything_is_run(suite, call, here):
+    suite(SHAKY)
+    done = call("run", "--require", "pas^3 >= 0.8")
+    assert done.exit_code == 2
+    assert 'did you mean "pass^3"?' in done.stderr
+    assert not (here / ".passhat").exists()
+
+
+def test_until_settled_stops_paying_when_the_verdict_is_clear(suite, call):
+    suite(SHAKY)
+    done = call("run", "--json", "--require", "pass@1 >= 0.2", "--until-settled")
+    answer = json.loads(done.stdout)
+    assert done.exit_code == 0
+    assert answer["verdicts"][0]["evidence"] == "sequential"
+    assert answer["report"]["systems"][0]["trials"] < 40
+
+
+def test_a_task_in_quarantine_is_shown_and_not_gated(suite, call):
+    suite(SHAKY + "quarantine: [{task: two and two, until: 2999-12-31, reason: known}]\n")
+    done = call("run")
+    assert done.exit_code == 0
+    assert "two and two" in done.stdout
+
+
+def test_the_floor_line_has_the_form_its_users_know(suite, call):
+    suite(FLOOR.format(rate=0.8, tool="get_weather", more=""))
+    done = call("run")
+    assert done.exit_code == 0, done.stderr
+    line = (
+        "tool-selection floor [PASS] weather selection: "
+        "selection 10/10 (100%), pass^k 100%, max tokens 1840"
+    )
+    assert line in done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("tool", "more", "line"),
+    [
+        ("get_time", "", "selection 0/10 (0%), pass^k 0%, max tokens 1840"),
+        (
+            "get_weather",
+            ", max_total_tokens: 1000",
+            "selection 10/10 (100%), pass^k 100%, max tokens 1840",
+        ),
+        ("get_weather", ", bound: true", "selection 10/10 (100%), pass^k 100%, max tokens 1840"),
+    ],
+)
+def test_a_floor_that_is_breached_exits_1(suite, call, tool, more, line):
+    suite(FLOOR.format(rate=0.8, tool=tool, more=more))
+    done = call("run", "--json")
+    assert done.exit_code == 1, done.stderr
+    assert f"tool-selection floor [FAIL] weather selection: {line}" in done.stderr
+
+
+def test_a_floor_alone_tolerates_the_failures_it_allows(suite, call):
+    text = FLOOR.format(rate=0.2, tool="get_weather", more="")
+    suite(text.replace("    script:\n", '    script:\n      - {answer: "no tool"}\n'))
+    done = call("run", "--json")
+    answer = json.loads(done.stdout)
+    assert 0 < answer["floors"][0]["selected"] < 10
+    assert done.exit_code == 0, done.stderr
+
+
+def test_a_budget_stop_says_what_was_left_undone_and_is_not_a_pass(suite, call):
+    suite(SHAKY.replace('{answer: "4", weight: 3}, {answer: "5"}', '{answer: "4", tokens_in: 60}'))
+    done = call("run", "--max-tokens", "300", "--concurrency", "1")
+    assert done.exit_code == 3
+    assert "max_tokens was reached: 35 of 40 trials were left undone" in " ".join(
+        done.stdout.split()
+    )
+    resumed = call("resume", "--max-tokens", "100000", "--json")
+    assert resumed.exit_code == 0, resumed.stderr
+    assert json.loads(resumed.stdout)["report"]["systems"][0]["trials"] == 40
+
+
+def test_a_run_is_compared_with_a_tagged_baseline(suite, call):
+    suite(SHAKY)
+    call("run")
+    assert call("history", "tag", "latest", "good").exit_code == 0
+    worse = SHAKY.replace("weight: 3", "weight: 0.05")
+    suite(worse)
+    done = call("run", "--require", "no_worse_than good by 0.1")
+    assert done.exit_code == 1, done.output
+    suite(SHAKY)
+    assert call("run", "--require", "no_worse_than good by 0.9").exit_code == 0
