@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from passhat.errors import ReadError
-from passhat.ingest import ColumnMap, read_trials
+from passhat.ingest import ColumnMap, Limits, read_trials
+from passhat.ingest.archive import Archive
 
 FLAKY_INSPECT = {
     "flaky_task/t0": (5, 0, 0),
@@ -399,9 +400,6 @@ def test_a_terminal_bench_run_folder_is_named_by_its_metadata_and_read_once(tmp_
 
 
 def _archive_of(source, target, keep, replaced=()):
-    from passhat.ingest.compressed import Archive
-    from passhat.ingest.limits import Limits
-
     with source.open("rb") as stream, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
         old = Archive(str(source), stream, Limits())
         for name in old.names(""):

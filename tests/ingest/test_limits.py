@@ -11,7 +11,8 @@ import pytest
 
 from passhat.errors import ArgumentError, ReadError
 from passhat.ingest import Limits, read_trials
-from passhat.ingest.compressed import Archive, zstd
+from passhat.ingest.archive import Archive
+from passhat.ingest.compressed import zstd
 
 MEGABYTE = b" " * 2**20
 EXPANDED = 4 * 2**30
@@ -173,3 +174,20 @@ def test_a_pickle_is_bytes_like_any_other(tmp_path):
     with pytest.raises(ReadError, match="no reader knows this file"):
         read_trials(pickle.dumps(evil))
     assert not marker.exists()
+
+
+@pytest.mark.parametrize("before", [b"", b"#!/bin/sh\n"])
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_archives_are_read_as_the_standard_library_reads_them(tmp_path, before, method):
+    path = tmp_path / "a.zip"
+    path.write_bytes(before)
+    with zipfile.ZipFile(path, "a", method) as archive:
+        archive.comment = b"a comment"
+        archive.writestr("small", "text " * 50)
+        archive.writestr("größe/ü", b"\0\1\2")
+        with archive.open("wide", "w", force_zip64=True) as member:
+            member.write(b"zip64 " * 1000)
+    with zipfile.ZipFile(path) as theirs, path.open("rb") as stream:
+        ours = Archive("a.zip", stream, Limits())
+        assert ours.names("") == sorted(theirs.namelist())
+        assert all(ours.read(name) == theirs.read(name) for name in theirs.namelist())

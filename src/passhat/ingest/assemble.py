@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ _NUMBERED = re.compile(r"(.*?)(\d{1,15})")
 
 def assemble(document: Document, format_name: str, table: Table, mapping: ColumnMap) -> Trials:
     """The trials of one file, checked, with the file as their source."""
-    columns: dict[str, Any] = dict(table.columns)
+    columns = _without_empty(table.columns)
     fault = _fault_of(document.name, table)
     columns["task"] = _texts("task", columns.get("task", []), fault)
     columns["system"] = _systems(document, columns, mapping, fault)
@@ -39,7 +39,7 @@ def assemble(document: Document, format_name: str, table: Table, mapping: Column
     source = Source(
         name=document.name, format=format_name, sha256=document.sha256, notes=tuple(notes)
     )
-    return Trials.from_columns(_without_empty(columns), sources=(source,))
+    return Trials.from_columns(columns, sources=(source,))
 
 
 Fault = Callable[[int, str, str], ReadError]
@@ -78,10 +78,9 @@ def _systems(
 
 def _numbers(name: str, values: Sequence[Any], fault: Fault) -> NDArray[np.float64]:
     try:
-        numbers = np.array([number(value) for value in values], dtype=np.float64)
-    except ValueError:
-        row = next(row for row, value in enumerate(values) if not _is_number(value))
-        raise fault(row, name, f"must be a number or empty, got {values[row]!r}") from None
+        numbers = np.array(values, dtype=np.float64)  # None is NaN
+    except (ValueError, TypeError):  # or there are empty cells, or text
+        numbers = np.array([_number(name, v, i, fault) for i, v in enumerate(values)])
     if (infinite := np.flatnonzero(np.isinf(numbers))).size:
         raise fault(int(infinite[0]), name, "must be finite")
     if name != "score" and (negative := np.flatnonzero(numbers < 0)).size:
@@ -89,12 +88,11 @@ def _numbers(name: str, values: Sequence[Any], fault: Fault) -> NDArray[np.float
     return numbers
 
 
-def _is_number(value: object) -> bool:
+def _number(name: str, value: Any, row: int, fault: Fault) -> float:
     try:
-        number(value)
+        return number(value)
     except ValueError:
-        return False
-    return True
+        raise fault(row, name, f"must be a number or empty, got {value!r}") from None
 
 
 def _apply_pass_if(pass_if: str, columns: dict[str, Any], fault: Fault) -> list[Outcome]:
@@ -150,6 +148,8 @@ def _whole(name: str, value: Any, row: int, fault: Fault) -> int | None:
 def _trial_numbers(columns: dict[str, Any], fault: Fault) -> list[int]:
     """Trial numbers: whole numbers as they are, "run-3" as 3, other names in order of coming."""
     values = columns["trial"]
+    if all(type(value) is int for value in values):
+        return list(values)
     for row, value in enumerate(values):
         if is_missing(value):
             raise fault(row, "trial", "the trial is missing")
@@ -165,17 +165,11 @@ def _trial_numbers(columns: dict[str, Any], fault: Fault) -> list[int]:
     return numbers
 
 
-def _without_empty(columns: dict[str, Any]) -> dict[str, Any]:
+def _without_empty(columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     """Leave out columns that no row fills, but for those a table cannot be without."""
     needed = ("system", "task", "trial", "outcome", "passed", "score")
     return {
         name: values
         for name, values in columns.items()
-        if name in needed or not _all_missing(values)
+        if name in needed or not all(value == () or is_missing(value) for value in values)
     }
-
-
-def _all_missing(values: Sequence[Any] | NDArray[np.float64]) -> bool:
-    if isinstance(values, np.ndarray):
-        return bool(np.isnan(values).all())
-    return all(is_missing(value) or value == () for value in values)

@@ -1,14 +1,12 @@
-"""Bytes out of gzip, Zstandard and zip, read in pieces and refused beyond the limits."""
+"""Bytes out of gzip, Zstandard and deflate, taken in pieces and refused beyond the limits."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import sys
-import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO
 
 from passhat.errors import ReadError
 from passhat.ingest.limits import Limits
@@ -20,11 +18,7 @@ else:
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-ZIP_MAGIC = b"PK"
 PIECE = 2**20
-
-_ZSTD_METHOD = 93  # in zipfile only since Python 3.14
-_LOCAL_HEADER = 30
 
 
 def decompress(name: str, data: bytes, limits: Limits) -> bytes:
@@ -32,74 +26,19 @@ def decompress(name: str, data: bytes, limits: Limits) -> bytes:
     if data.startswith(GZIP_MAGIC):
         pieces = _pieces(gzip.GzipFile(fileobj=io.BytesIO(data)))
     elif data.startswith(ZSTD_MAGIC):
-        pieces = _pieces(zstd.ZstdFile(io.BytesIO(data)))
+        pieces = unzstd(data)
     else:
         return data
-    return _join(name, pieces, len(data), limits)
+    return join(name, pieces, len(data), limits)
 
 
-class Archive:
-    """A zip archive whose members may be stored, deflated or in Zstandard (method 93).
-
-    `zipfile` reads the directory; members are expanded here, because `zipfile` knows method 93
-    only since Python 3.14 and lets one small piece of it grow without bound.
-    """
-
-    def __init__(self, name: str, stream: BinaryIO, limits: Limits) -> None:
-        self._name, self._stream, self._limits = name, stream, limits
-        try:
-            directory = zipfile.ZipFile(stream)
-        except (zipfile.BadZipFile, OSError, ValueError) as error:
-            raise ReadError(f"{name}: a damaged or unfinished zip archive ({error})") from error
-        self._members = {info.filename: info for info in directory.infolist()}
-        limits.check_members(name, len(self._members))
-
-    def __contains__(self, member: str) -> bool:
-        return member in self._members
-
-    def names(self, prefix: str) -> list[str]:
-        """The members under a folder, sorted."""
-        return sorted(name for name in self._members if name.startswith(prefix))
-
-    def read(self, member: str) -> bytes:
-        """The bytes of one member, checked against its declared size and checksum."""
-        info = self._members[member]
-        shown = f"{self._name}, {member}"
-        self._limits.check_size(shown, info.file_size, info.compress_size)
-        data = _join(shown, self._expand(shown, info), info.compress_size, self._limits)
-        if zlib.crc32(data) != info.CRC:
-            raise ReadError(f"{shown}: damaged (its checksum does not fit)")
-        return data
-
-    def _expand(self, shown: str, info: zipfile.ZipInfo) -> Iterator[bytes]:
-        raw = self._raw(shown, info)
-        if info.compress_type == zipfile.ZIP_STORED:
-            return iter((raw,))
-        if info.compress_type == zipfile.ZIP_DEFLATED:
-            return _inflate(raw)
-        if info.compress_type == _ZSTD_METHOD:
-            return _pieces(zstd.ZstdFile(io.BytesIO(raw)))
-        raise ReadError(
-            f"{shown}: compressed by method {info.compress_type}; stored (0), deflated (8) and "
-            "Zstandard (93) can be read"
-        )
-
-    def _raw(self, shown: str, info: zipfile.ZipInfo) -> bytes:
-        if info.flag_bits & 1:
-            raise ReadError(f"{shown}: encrypted; write the log without a password")
-        self._stream.seek(info.header_offset)
-        header = self._stream.read(_LOCAL_HEADER)
-        names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
-        self._stream.seek(names, io.SEEK_CUR)
-        return self._stream.read(info.compress_size)
+def unzstd(raw: bytes) -> Iterator[bytes]:
+    """The content of Zstandard frames, piece by piece."""
+    return _pieces(zstd.ZstdFile(io.BytesIO(raw)))
 
 
-def _pieces(stream: BinaryIO | gzip.GzipFile | zstd.ZstdFile) -> Iterator[bytes]:
-    while piece := stream.read(PIECE):
-        yield piece
-
-
-def _inflate(raw: bytes) -> Iterator[bytes]:
+def inflate(raw: bytes) -> Iterator[bytes]:
+    """The content of a bare deflate stream, piece by piece."""
     inflater = zlib.decompressobj(-zlib.MAX_WBITS)
     while raw and not inflater.eof:
         yield inflater.decompress(raw, PIECE)
@@ -107,7 +46,8 @@ def _inflate(raw: bytes) -> Iterator[bytes]:
     yield inflater.flush()
 
 
-def _join(name: str, pieces: Iterable[bytes], compressed: int, limits: Limits) -> bytes:
+def join(name: str, pieces: Iterable[bytes], compressed: int, limits: Limits) -> bytes:
+    """The pieces as one, refused as soon as they outgrow the limits."""
     parts, size = [], 0
     try:
         for piece in pieces:
@@ -117,3 +57,8 @@ def _join(name: str, pieces: Iterable[bytes], compressed: int, limits: Limits) -
     except (OSError, EOFError, zlib.error, zstd.ZstdError) as error:
         raise ReadError(f"{name}: the compressed data is damaged ({error})") from error
     return b"".join(parts)
+
+
+def _pieces(stream: gzip.GzipFile | zstd.ZstdFile) -> Iterator[bytes]:
+    while piece := stream.read(PIECE):
+        yield piece

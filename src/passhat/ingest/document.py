@@ -13,7 +13,8 @@ from typing import BinaryIO, Literal, TypeVar
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.compressed import PIECE, ZIP_MAGIC, decompress
+from passhat.ingest.archive import ZIP_MAGIC
+from passhat.ingest.compressed import PIECE, decompress
 from passhat.ingest.limits import Limits
 
 Kind = Literal["zip", "parquet", "xml", "json", "array", "lines", "text", "binary", "empty"]

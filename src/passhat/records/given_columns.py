@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 def outcomes(given: Mapping[str, Any]) -> NDArray[np.int8]:
     """How each trial ended, by `outcome`, else `passed`, else a score of 1."""
     if "outcome" in given:
-        return np.array([_outcome(value) for value in given["outcome"]], dtype=np.int8)
+        return _outcome_codes(given["outcome"])
     if "passed" in given:
         return np.array([_passed(value) for value in given["passed"]], dtype=np.int8)
     if "score" in given:
@@ -98,6 +98,12 @@ def occurrence(system: Labels, task: Labels) -> NDArray[np.int64]:
     found = np.empty(len(key), dtype=np.int64)
     found[order] = np.arange(len(key)) - np.repeat(starts, lengths)
     return found
+
+
+def _outcome_codes(values: Sequence[Any]) -> NDArray[np.int8]:
+    if all(type(value) is Outcome for value in values):
+        return np.array(values, dtype=np.int8)
+    return np.array([_outcome(value) for value in values], dtype=np.int8)
 
 
 def _outcome(value: Any) -> int:

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
+from passhat.ingest.archive import Archive
 from passhat.ingest.columns import ColumnMap, listed
-from passhat.ingest.compressed import Archive
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Table, first_line
 from passhat.records import Outcome
@@ -93,7 +93,8 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     scorer, notes = _scorer(document.name, samples, mapping.scorer)
     if header.status != "success":
         notes.append(f'the log\'s status is "{header.status}": {len(samples)} samples ended')
-    return Table.of_rows(_rows(header.eval, samples, scorer), notes=notes, entry="sample")
+    columns = _columns(header.eval, samples, scorer)
+    return Table(columns=columns, notes=tuple(notes), entry="sample")
 
 
 READER = Reader(
@@ -147,27 +148,36 @@ def _parts(scores: Mapping[str, _Score]) -> Iterator[tuple[str, str | None]]:
             yield scorer, None
 
 
-def _rows(
-    spec: _Spec, samples: Iterable[_Sample], scorer: tuple[str, str | None]
-) -> Iterator[dict[str, Any]]:
+def _columns(
+    spec: _Spec, samples: Sequence[_Sample], scorer: tuple[str, str | None]
+) -> dict[str, list[Any]]:
     system = f"{spec.model} ({spec.solver})" if spec.solver else spec.model
-    for sample in samples:
-        usage = sample.model_usage.values()
-        costs = [use.total_cost for use in usage if use.total_cost is not None]
-        yield {
-            "system": system,
-            "task": f"{spec.task}/{sample.id}",
-            "trial": sample.epoch,
-            "seed": spec.model_generate_config.seed,
-            "tokens_in": sum(map(_tokens_in, usage)) if usage else None,
-            "tokens_out": sum(use.output_tokens for use in usage) if usage else None,
-            "cost": sum(costs) if costs else None,
-            # Without the waits that the run's own concurrency causes.
-            "seconds": sample.total_time if sample.working_time is None else sample.working_time,
-            "turns": sample.turn_count,
-            "started": sample.started_at,
-            **_ending(sample, scorer),
-        }
+    values = [_value((sample.scores or {}).get(scorer[0]), scorer[1]) for sample in samples]
+    return {
+        "system": [system] * len(samples),
+        "task": [f"{spec.task}/{sample.id}" for sample in samples],
+        "trial": [sample.epoch for sample in samples],
+        "outcome": [_outcome(*pair) for pair in zip(samples, values, strict=True)],
+        "score": values,
+        "seed": [spec.model_generate_config.seed] * len(samples),
+        **_usage(samples),
+        # Without the waits that the run's own concurrency causes.
+        "seconds": [s.total_time if s.working_time is None else s.working_time for s in samples],
+        "turns": [sample.turn_count for sample in samples],
+        "started": [sample.started_at for sample in samples],
+        "error": [_error(*pair) for pair in zip(samples, values, strict=True)],
+    }
+
+
+def _usage(samples: Iterable[_Sample]) -> dict[str, list[Any]]:
+    """Tokens and cost over all the models that a sample used; None where none was."""
+    used = [list(sample.model_usage.values()) for sample in samples]
+    costs = [[use.total_cost for use in uses if use.total_cost is not None] for uses in used]
+    return {
+        "tokens_in": [sum(map(_tokens_in, uses)) if uses else None for uses in used],
+        "tokens_out": [sum(use.output_tokens for use in uses) if uses else None for uses in used],
+        "cost": [sum(paid) if paid else None for paid in costs],
+    }
 
 
 def _tokens_in(use: _Usage) -> int:
@@ -175,14 +185,17 @@ def _tokens_in(use: _Usage) -> int:
     return use.input_tokens + cached
 
 
-def _ending(sample: _Sample, scorer: tuple[str, str | None]) -> dict[str, Any]:
-    error = sample.error.message if isinstance(sample.error, _Failure) else sample.error
-    value = _value((sample.scores or {}).get(scorer[0]), scorer[1])
+def _outcome(sample: _Sample, value: float | None) -> Outcome:
+    if value is None or sample.invalidation is not None:
+        return Outcome.ERRORED
+    return Outcome.PASSED if value >= 1 else Outcome.FAILED
+
+
+def _error(sample: _Sample, value: float | None) -> str | None:
     if sample.invalidation is not None:
-        return {"outcome": Outcome.ERRORED, "error": "invalidated"}
-    if value is None:
-        return {"outcome": Outcome.ERRORED, "error": first_line(error) or "not scored"}
-    return {"outcome": Outcome(value >= 1), "score": value, "error": first_line(error)}
+        return "invalidated"
+    text = sample.error.message if isinstance(sample.error, _Failure) else sample.error
+    return first_line(text) or ("not scored" if value is None else None)
 
 
 def _value(score: _Score | None, part: str | None) -> float | None:
