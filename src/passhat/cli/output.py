@@ -27,6 +27,9 @@ ENDINGS = {
     ".svg": "svg",
 }
 
+NARROWEST, WIDEST = 72, 140
+"""Below, tables would break; above, lines are no longer read."""
+
 Formats = Mapping[str, str | Callable[..., str]]
 """What renders each format: a function, or "module:function"; "text" also takes an Ink."""
 
@@ -74,7 +77,7 @@ def ink_for(stream: TextIO) -> Ink:
     )
     encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "")
     return Ink(
-        width=max(60, min(width, 140)),
+        width=max(NARROWEST, min(width, WIDEST)),
         color=color and not os.environ.get("NO_COLOR"),
         unicode=encoding.startswith("utf"),
     )

@@ -6,6 +6,9 @@ import unicodedata
 
 ELLIPSIS = "…"
 
+# Latin letters and the marks that passhat draws with are one column wide: no table is needed.
+_FIRST_COMBINING = 0x300
+_OWN_MARKS = frozenset("●○━─█▒░…")
 # Zero-width joiners and variation selectors belong to real names (emoji, Indic scripts); what
 # reorders text or hides in it does not.
 _HARMLESS_FORMAT = {"\u200c", "\u200d"}
@@ -39,7 +42,7 @@ def display_width(text: str) -> int:
     >>> display_width("naïve"), display_width("東京")
     (5, 4)
     """
-    if text.isascii():
+    if text.isascii() or all(ord(c) < _FIRST_COMBINING or c in _OWN_MARKS for c in text):
         return len(text)
     from rich.cells import cell_len
 

@@ -47,6 +47,8 @@ def interval_bar(
     >>> interval_bar(0.5, Interval(0.4, 0.6), Interval(0.2, 0.8), width=21)
     '····────━━●━━────····'
     """
+    if width < 1:
+        return ""
     cells = [pen.ground] * width
 
     def place(x: float) -> int:

@@ -1,0 +1,139 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from passhat import read_trials, simulate
+from passhat.ingest.write import write_trials
+
+
+@pytest.fixture
+def files(here: Path) -> Path:
+    rates = {"new": 0.9, "old": 0.6, "third": 0.6}
+    trials = simulate(tasks=15, runs=8, rate=rates, seed=1)
+    write_trials(trials, here / "all.jsonl")
+    for name in rates:
+        write_trials(trials.where(system=name), here / f"{name}.jsonl")
+    return here
+
+
+def test_two_files_are_compared_in_their_order(call, files):
+    done = call("compare", "new.jsonl", "old.jsonl", "--json")
+    found = json.loads(done.stdout)
+    assert (found["first"], found["second"]) == ("new", "old")
+    assert found["differences"]["mean_score"]["this_suite"]["verdict"] == "better"
+
+
+def test_two_agents_of_one_file_are_compared_in_the_order_they_are_named(call, files):
+    done = call("compare", "all.jsonl", "--only", "old", "--only", "new", "--json")
+    found = json.loads(done.stdout)
+    assert (found["first"], found["second"]) == ("old", "new")
+    assert found["differences"]["mean_score"]["this_suite"]["verdict"] == "worse"
+
+
+def test_two_runs_of_one_agent_go_by_the_names_of_their_files(call, here):
+    for seed in (1, 2):
+        write_trials(simulate(tasks=4, runs=4, seed=seed), here / f"run{seed}.jsonl")
+    found = json.loads(call("compare", "run1.jsonl", "run2.jsonl", "--json").stdout)
+    assert (found["first"], found["second"]) == ("agent (run1.jsonl)", "agent (run2.jsonl)")
+
+
+def test_more_than_two_agents_are_ranked_and_that_is_said(call, files):
+    done = call("compare", "all.jsonl", "--json")
+    assert json.loads(done.stdout)["schema"] == "passhat.ranking/1"
+    assert done.stderr == "3 agents: ranking them (--only names two to compare)\n"
+
+
+def test_one_agent_cannot_be_compared(call, files):
+    done = call("compare", "new.jsonl")
+    assert done.exit_code == 2
+    assert "comparing needs two agents; new.jsonl holds only new" in done.stderr
+
+
+def test_agents_are_ranked_by_the_metric_asked_for(call, files):
+    done = call("rank", "all.jsonl", "--by", "pass^4", "--json")
+    found = json.loads(done.stdout)
+    assert found["metric"] == "pass^4"
+    assert found["systems"][0]["name"] == "new"
+    assert json.loads(call("rank", "all.jsonl", "--k", "2", "--json").stdout)["metric"] == "pass^2"
+
+
+def test_a_metric_that_cannot_be_ranked_by_is_refused(call, files):
+    done = call("rank", "all.jsonl", "--by", "luck")
+    assert done.exit_code == 2
+    assert "metric must be mean_score, pass^k or pass@k such as pass^3, got 'luck'" in done.stderr
+
+
+def test_a_plan_needs_no_results(call):
+    done = call("plan", "--tasks", "50", "--half-width", "0.03", "--json")
+    found = json.loads(done.stdout)
+    assert found["chosen"]["tasks"] == 50
+    assert found["assumptions"]["measured"] is False
+
+
+def test_a_plan_uses_the_results_there_are(call, files):
+    done = call("plan", "all.jsonl", "--only", "new", "--max-cost", "5", "--json")
+    found = json.loads(done.stdout)
+    assert found["assumptions"]["measured"] is True
+    assert found["budgets"][0]["runs_in_all"] > 100
+
+
+def test_a_profile_is_against_a_reference_or_the_rest_of_the_file(call, files):
+    inside = json.loads(call("profile", "all.jsonl", "--only", "new", "--json").stdout)
+    assert inside["agents"] == ["old", "third"]
+    against = call("profile", "new.jsonl", "--against", "old.jsonl", "--json")
+    assert json.loads(against.stdout)["agents"] == ["old"]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "tsv", "parquet"])
+def test_what_was_converted_reads_back_as_the_same_trials(call, files, form):
+    done = call("convert", "all.jsonl", "-o", f"again.{form}")
+    assert done.exit_code == 0
+    assert done.stderr == f"wrote 360 trials to again.{form}\n"
+    again, before = read_trials([f"again.{form}"]), read_trials(["all.jsonl"])
+    assert again.to_columns() == before.to_columns()
+
+
+def test_conversion_to_standard_output_is_the_file(call, files):
+    assert call("convert", "all.jsonl").stdout == (files / "all.jsonl").read_text()
+    assert call("convert", "all.jsonl", "--csv").stdout.startswith("system,task,trial,outcome")
+
+
+def test_simulated_trials_are_the_librarys(call, here):
+    done = call(
+        *("simulate", "--tasks", "3", "--runs", "2", "--rate", "a=0.2", "--rate", "b=0.9"),
+        *("--seed", "5", "-o", "sim.jsonl", "-q"),
+    )
+    assert (done.stdout, done.stderr) == ("", "")
+    expected = simulate(tasks=3, runs=2, rate={"a": 0.2, "b": 0.9}, seed=5)
+    assert read_trials(["sim.jsonl"]).to_columns() == expected.to_columns()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["simulate", "--rate", "x=high"], "--rate must be a share or AGENT=SHARE, got 'x=high'"),
+        (["simulate", "--rate", "1.5"], "rate must lie strictly between 0 and 1, got 1.5"),
+        (["simulate", "-o", "x.xlsx"], "path must end in .jsonl, .csv, .tsv, .parquet"),
+        (["simulate", "-o", "no/such.csv"], "No such file or directory"),
+        (["plan", "--max-cost", "3"], "cost_per_run must be given with max_cost"),
+        (["demo", "--seed", "-1"], "-1 is not in the range x>=0"),
+        (["rank", "one.csv"], "must hold at least two systems to rank"),
+        (["profile", "one.csv"], "reference must hold another system"),
+    ],
+)
+def test_bad_input_is_one_message_and_exit_code_2(call, here, arguments, message):
+    (here / "one.csv").write_text("task,passed\na,1\na,0\nb,1\n")
+    done = call(*arguments)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_demonstration_needs_nothing_and_is_the_same_twice(call):
+    first, second = call("demo"), call("demo")
+    assert first.exit_code == 0
+    assert first.stdout == second.stdout
+    assert first.stdout.count("passhat ") == 3
+    assert json.loads(call("demo", "--json").stdout)["schema"] == "passhat.report/1"
+    assert call("demo", "--markdown").stdout.startswith("**Two made-up agents")

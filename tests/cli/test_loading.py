@@ -1,0 +1,93 @@
+"""What each door loads: the module list, because a time would depend on the machine."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import passhat
+from passhat.cli import COMMANDS
+
+HEAVY = ("numpy", "scipy", "rich", "jinja2", "msgspec", "pydantic", "polars", "ruamel", "mcp")
+SLOW = ("scipy.stats", "pandas", "polars", "pyarrow", "pydantic", "mcp", "httpx2", "sqlalchemy")
+
+
+def _loaded(code: str) -> set[str]:
+    """The modules in a fresh Python after running `code`."""
+    script = f"{code}\nimport sys, json; sys.stderr.write(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    return set(json.loads(done.stderr))
+
+
+def _command(*arguments: str) -> str:
+    return f"from passhat.cli import main\nmain({list(arguments)!r}, standalone_mode=False)"
+
+
+def _heavy(modules: set[str], names: tuple[str, ...]) -> set[str]:
+    return {name for name in names if name in modules}
+
+
+def test_importing_passhat_loads_nothing_but_its_version():
+    modules = _loaded("import passhat")
+    assert {name for name in modules if name.startswith("passhat")} == {
+        "passhat",
+        "passhat._version",
+    }
+    assert not _heavy(modules, HEAVY)
+
+
+@pytest.mark.parametrize("arguments", [("--version",), ("--help",)])
+def test_the_version_and_the_help_load_click_and_no_command(arguments):
+    modules = _loaded(_command(*arguments))
+    assert "click" in modules
+    assert not _heavy(modules, HEAVY)
+    assert {name for name in modules if name.startswith("passhat")} == {
+        "passhat",
+        "passhat._version",
+        "passhat.cli",
+        "passhat.cli.exit_codes",
+        "passhat.errors",
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["report", "compare", "rank", "plan", "profile", "simulate", "convert", "demo"]
+)
+def test_the_help_of_a_command_loads_no_numbers(name):
+    assert not _heavy(_loaded(_command(name, "--help")), HEAVY)
+
+
+def test_a_report_loads_no_slow_library(tmp_path):
+    path = tmp_path / "results.csv"
+    path.write_text("task,passed\na,1\na,0\nb,1\nb,1\n")
+    modules = _loaded(_command("report", str(path)))
+    assert not _heavy(modules, (*SLOW, "rich", "jinja2"))
+    assert "passhat.drawing" not in modules
+
+
+def test_every_command_of_the_table_is_there_and_has_a_sentence():
+    import importlib
+
+    import click
+
+    for name, (place, sentence) in COMMANDS.items():
+        module, attribute = place.split(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        assert sentence.endswith((".", "?"))
+        assert command.help, name
+
+
+def test_the_public_names_are_sorted_and_all_there():
+    assert passhat.__all__ == sorted(passhat.__all__)
+    for name in passhat.__all__:
+        assert getattr(passhat, name) is not None
+    assert set(passhat.__all__) <= set(dir(passhat))
+
+
+def test_a_name_that_is_not_public_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'passhat' has no attribute 'nothing'"):
+        passhat.nothing  # noqa: B018  # the access itself is the test

@@ -1,0 +1,172 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from passhat import measure, read_trials, render_json, render_markdown, simulate
+from passhat.cli.options import parse_bars
+from passhat.errors import ArgumentError
+from passhat.ingest.write import write_trials
+
+ROWS = "agent,task,passed\n" + "".join(
+    f"{agent},{task},{int((i * k) % 5 != 0)}\n"
+    for k, agent in enumerate(("one", "two"), 1)
+    for task in "abcdef"
+    for i in range(6)
+)
+
+
+@pytest.fixture
+def results(here: Path) -> str:
+    (here / "results.csv").write_text(ROWS)
+    return "results.csv"
+
+
+def test_the_answer_is_on_standard_output_and_talk_is_not(call, results):
+    done = call("report", results, "--only", "one")
+    assert done.exit_code == 0
+    assert done.stdout.startswith(("You can", "Too early"))
+    assert done.stderr == ""
+
+
+def test_json_on_standard_output_is_the_librarys_json(call, results, here):
+    done = call("report", results, "--json", "--k", "1,3", "--seed", "4")
+    report = measure(read_trials([results]), ks=[1, 3], seed=4)
+    assert done.stdout == render_json(report)
+
+
+def test_the_same_call_gives_the_same_bytes(call, results):
+    first, second = (call("report", results, "--json").stdout_bytes for _ in range(2))
+    assert first == second
+
+
+def test_files_are_written_by_their_endings_and_named_on_standard_error(call, results, here):
+    done = call("report", results, "-o", "r.json", "-o", "r.md", "-o", "r.txt")
+    assert done.exit_code == 0
+    assert done.stdout == ""
+    assert done.stderr.splitlines() == ["wrote r.json", "wrote r.md", "wrote r.txt"]
+    report = measure(read_trials([results]))
+    assert (here / "r.json").read_text() == render_json(report)
+    assert (here / "r.md").read_text() == render_markdown(report)
+    assert "\x1b" not in (here / "r.txt").read_text()
+
+
+def test_quiet_says_nothing(call, results):
+    assert call("report", results, "-o", "r.json", "--quiet").stderr == ""
+
+
+def test_the_options_reach_the_analysis(call, results):
+    done = call(
+        "report", results, "--json", "--confidence", "90%", "--errors", "exclude", "--bar", "0.8"
+    )
+    options = json.loads(done.stdout)["provenance"]["options"]
+    assert options == {"k": None, "confidence": 0.9, "errors": "exclude", "bars": 0.8, "seed": 0}
+
+
+def test_columns_may_be_named(call, here):
+    (here / "odd.csv").write_text("who,question,points\nx,q1,0.9\nx,q1,0.2\nx,q2,0.85\n")
+    done = call(
+        *("report", "odd.csv", "--json", "--task", "question", "--score", "points"),
+        *("--system", "who", "--pass-if", "score>=0.8"),
+    )
+    (system,) = json.loads(done.stdout)["systems"]
+    assert system["name"] == "x"
+    assert [row["passed"] for row in system["task_table"]] == [1, 1]
+    assert system["metrics"]["mean_score"]["value"] == pytest.approx((0.55 + 0.85) / 2)
+
+
+def test_standard_input_is_read_where_a_dash_stands(here):
+    from click.testing import CliRunner
+
+    from passhat.cli import main
+
+    done = CliRunner().invoke(main, ["report", "-", "--json"], input=ROWS)
+    assert [system["name"] for system in json.loads(done.stdout)["systems"]] == ["one", "two"]
+
+
+def test_targets_are_listed(call, results):
+    done = call("report", results, "--only", "one", "--targets")
+    assert any(line.startswith("pass^2 ") for line in done.stdout.splitlines())
+
+
+def test_the_schema_is_printed_without_any_result(call):
+    done = call("report", "--schema")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["$id"] == "passhat.report/1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.csv"], "nowhere.csv"),
+        ([], "Missing argument 'RESULTS...'"),
+        (["results.csv", "--k", "0"], "k must be at least 1, got 0"),
+        (["results.csv", "--k", "two"], "'two' is not a list of whole numbers such as 1,2,4"),
+        (["results.csv", "--confidence", "95"], "must lie strictly between 0 and 1, got 95"),
+        (["results.csv", "--only", "three"], "--only must be one of one, two, got 'three'"),
+        (["results.csv", "--bar", "high"], "--bar must be a share or TASK=SHARE, got 'high'"),
+        (["results.csv", "--bar", "z=0.5"], "bars must name tasks that were run, got 'z'"),
+        (["results.csv", "-o", "x.pdf"], "the ending must be one of"),
+        (["results.csv", "-o", "no/such/folder.md"], "No such file or directory"),
+        (["results.csv", "--json", "--markdown"], "exclude each other"),
+        (["broken.json"], "broken.json"),
+        (["results.csv", "--task", "nothing"], "nothing"),
+        (["results.csv", "--format", "inspekt"], "inspekt"),
+    ],
+)
+def test_bad_input_is_one_message_and_exit_code_2(call, results, here, arguments, message):
+    (here / "broken.json").write_text('{"runs": [')
+    done = call("report", *arguments)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+
+
+def test_a_message_about_nasty_data_cannot_steer_the_terminal(call, here):
+    name = "\x1b]0;owned\x07.csv"
+    (here / name).write_text("a,b\n1,2\n")
+    done = call("report", name)
+    assert done.exit_code == 2
+    assert "\x1b" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("environment", "coloured"),
+    [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
+)
+def test_colour_follows_the_environment(call, results, monkeypatch, environment, coloured):
+    for name in ("FORCE_COLOR", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert ("\x1b[" in call("report", results, "--only", "one").stdout) is coloured
+
+
+def test_the_width_follows_columns(call, results, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    wide = call("report", results, "--only", "one").stdout
+    monkeypatch.setenv("COLUMNS", "80")
+    assert max(map(len, wide.splitlines())) > 100
+    assert max(map(len, call("report", results, "--only", "one").stdout.splitlines())) <= 80
+
+
+def test_bars_are_for_all_tasks_or_for_some():
+    assert parse_bars([], ["a"]) is None
+    assert parse_bars(["0.8"], ["a"]) == 0.8
+    assert parse_bars(["a=b=0.9"], ["a=b", "c"]) == {"a=b": 0.9}
+    assert parse_bars(["0.8", "c=0.9"], ["a", "c"]) == {"a": 0.8, "c": 0.9}
+    with pytest.raises(ArgumentError, match="--bar must be a share or TASK=SHARE, got 'c='"):
+        parse_bars(["c="], ["c"])
+
+
+def test_a_table_too_big_to_hold_is_counted_and_gives_the_same_numbers(call, here, monkeypatch):
+    write_trials(simulate(tasks=10, runs=8, seed=1), here / "trials.csv")
+    rows = json.loads(call("report", "trials.csv", "--json").stdout)["systems"][0]
+    monkeypatch.setattr("passhat.ingest.tallies.BIG_BYTES", 100)
+    counted = call("report", "trials.csv", "--json")
+    (counts,) = json.loads(counted.stdout)["systems"]
+    assert counts["metrics"] == rows["metrics"]
+    assert counts["labels"] == rows["labels"]
+    assert counts["task_table"][0]["sequence"] is None
