@@ -44,7 +44,7 @@ def tables(*, quick: bool = False) -> list[Table]:
         _few_tasks(50 if quick else 2000),
         _scores(5 if quick else 400),
         _one_proportion(),
-        _model(2 if quick else 300),
+        _model(2 if quick else 100),
     ]
 
 
@@ -116,13 +116,16 @@ def _search(repetitions: int, *, quick: bool) -> Table:
     tasks, runs = ((10, 45), (5,)) if quick else (TASKS, RUNS)
     rng = np.random.default_rng(SEED + 1)
     designs = grid(DIFFICULTIES, tasks, runs)
-    found = [
-        cell
-        for cell in cover(
-            designs, powers=POWERS, repetitions=repetitions, rng=rng, formulas=CANDIDATES
+    found = list(
+        cover(
+            designs,
+            powers=POWERS,
+            repetitions=repetitions,
+            rng=rng,
+            formulas=CANDIDATES,
+            scopes=(TASKS_LIKE_THESE,),
         )
-        if cell.scope == TASKS_LIKE_THESE
-    ]
+    )
     plain = {m: _widths(found, next(iter(CANDIDATES)), m) for m in ("pass^k", "pass@k")}
     rows = []
     for name in CANDIDATES:

@@ -92,6 +92,7 @@ def cover(
     repetitions: int,
     rng: np.random.Generator,
     formulas: dict[str, Formula] | None = None,
+    scopes: tuple[Scope, ...] = SCOPES,
     resampled: int = 0,
 ) -> Iterator[Covered]:
     """Coverage of every formula, metric, scope and k; bootstraps on `resampled` suites only."""
@@ -100,7 +101,7 @@ def cover(
         a, b = fit_cells(suites.cells)
         for k, metric in _questions(powers, min(design.runs)):
             asked, prior = (suites, (a, b)) if metric == "pass^k" else (suites.mirrored(), (b, a))
-            for scope, (name, formula) in product(SCOPES, (formulas or ANALYTIC).items()):
+            for scope, (name, formula) in product(scopes, (formulas or ANALYTIC).items()):
                 bounds = formula(asked.cells, k, scope, NOMINAL, prior)
                 yield _covered(design, metric, k, scope, name, bounds, _truth(asked, k, scope))
         if resampled:
