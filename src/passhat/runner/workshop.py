@@ -41,7 +41,7 @@ from passhat.runner.memory import (
     RememberingModel,
     RememberingTools,
 )
-from passhat.runner.models.catalog import provider_of
+from passhat.runner.models.catalog import LOCAL, provider_of
 from passhat.runner.models.exchange import ChatModel, Message, Place, Request
 from passhat.runner.models.rate_limits import Throttle
 from passhat.runner.models.retrying import RetryBudget, Retrying, RetryPolicy
@@ -87,7 +87,7 @@ class Workshop:
         self._cassettes = cassettes or Cassettes()
         self._on_event = on_event
         self._environment = environment
-        self._supply = ModelSupply(environment)
+        self._supply = ModelSupply(environment, directory=suite.directory)
         self._pool = ServerPool(directory=suite.directory)
         self._throttles: dict[str, tuple[Throttle, RetryBudget]] = {}
         self._agents: dict[str, Agent] = {}
@@ -205,7 +205,9 @@ class Workshop:
     def _patient(self, live: ChatModel, model: Model) -> ChatModel:
         provider = provider_of(model, self._environment)
         if provider not in self._throttles:
-            limit = self._suite.rate_limits.get(provider, RateLimit())
+            # A local model does one thing at a time; waiting for it is no trial's fault.
+            usual = RateLimit(concurrency=1) if provider == LOCAL else RateLimit()
+            limit = self._suite.rate_limits.get(provider, usual)
             self._throttles[provider] = (Throttle(limit), RetryBudget())
         throttle, budget = self._throttles[provider]
         return Retrying(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from passhat.records import SCRIPTED, Model
-from passhat.runner.models.catalog import locate
+from passhat.runner.local_model import LocalServer, find_weights
+from passhat.runner.models.catalog import DIALECTS, LOCAL, locate
+from passhat.runner.models.constrained import CONSTRAINED, Constrained
 from passhat.runner.models.endpoint import Endpoint, http_client
 from passhat.runner.models.exchange import ChatModel
+from passhat.runner.models.openai_chat import OPENAI_CHAT
 from passhat.runner.models.prices import pricing
 from passhat.runner.models.scripted import Scripted
 
@@ -19,8 +24,13 @@ if TYPE_CHECKING:
 class ModelSupply:
     """Hands out models by their settings; all endpoints share one HTTP client."""
 
-    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, environment: Mapping[str, str] | None = None, *, directory: Path | None = None
+    ) -> None:
         self._environment = environment
+        self._directory = directory or Path()
+        self._local: dict[Path, LocalServer] = {}
+        self._starting = asyncio.Lock()
         self._client: httpx2.AsyncClient | None = None
         self._made: dict[int, tuple[Model, ChatModel]] = {}
 
@@ -35,7 +45,10 @@ class ModelSupply:
         """The model that these settings mean."""
         # By identity: settings hold mappings, which have no hash. The pair keeps the key alive.
         if id(model) not in self._made:
-            self._made[id(model)] = (model, self._make(model))
+            made = await self._make_local(model) if _is_local(model) else self._make(model)
+            if model.parameters.tool_choice == CONSTRAINED:
+                made = Constrained(made)
+            self._made[id(model)] = (model, made)
         return self._made[id(model)][1]
 
     def may_be_busy(self, model: Model) -> bool:
@@ -45,6 +58,22 @@ class ModelSupply:
     async def close(self) -> None:
         if self._client is not None:
             await self._client.aclose()
+        for server in self._local.values():
+            await server.stop()
+
+    async def _make_local(self, model: Model) -> ChatModel:
+        weights = find_weights(model.name, directory=self._directory)
+        async with self._starting:
+            if weights not in self._local:
+                self._local[weights] = await LocalServer(weights).start()
+        return Endpoint(
+            DIALECTS[model.wire or OPENAI_CHAT.name],
+            model=weights.stem,
+            base_url=f"{self._local[weights].url}/v1",
+            client=self.client,
+            stream=bool(model.parameters.extra.get("stream")),
+            price=lambda usage: 0.0,
+        )
 
     def _make(self, model: Model) -> ChatModel:
         if model.name == SCRIPTED:
@@ -62,3 +91,7 @@ class ModelSupply:
             price=pricing(at.model, provider=at.prices, prices=model.prices),
             key_variable=at.key_variable,
         )
+
+
+def _is_local(model: Model) -> bool:
+    return model.name.startswith(f"{LOCAL}/")
