@@ -1,0 +1,111 @@
+"""Ctrl-C, SIGTERM and sudden death of a whole run, in a process of its own."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from passhat.history import History, RunJournal
+
+SCRIPT = Path(__file__).parent.parent / "runner" / "slow_run.py"
+
+
+class Started:
+    """A run in a child process, and the lines that it prints."""
+
+    def __init__(self, folder, mode):
+        self.process = subprocess.Popen(
+            [sys.executable, str(SCRIPT), str(folder), mode], stdout=subprocess.PIPE, text=True
+        )
+        self.lines = []
+
+    def until(self, start, count=1):
+        while sum(line.startswith(start) for line in self.lines) < count:
+            line = self.process.stdout.readline()
+            assert line, self.lines
+            self.lines.append(line.strip())
+
+    def end(self):
+        rest, _ = self.process.communicate(timeout=60)
+        self.lines += rest.splitlines()
+        return self.process.returncode
+
+    def said(self, start):
+        return [line for line in self.lines if line.startswith(start)]
+
+
+@pytest.mark.parametrize(("sign", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_first_signal_stops_launching_and_what_is_left_is_resumed(tmp_path, sign, code):
+    run = Started(tmp_path, "quick")
+    run.until("finished", 20)
+    run.process.send_signal(sign)
+    assert run.end() == code
+    assert run.said("stopping") == [f"stopping {sign}"]
+    (over,) = run.said("over")
+    _, ending, done, undone = over.split()
+    assert ending == "interrupted"
+    assert int(done) + int(undone) == 200
+    assert len(run.said("finished")) == int(done) < 200
+    assert len(run.said("started")) <= int(done) + 4
+
+    again = Started(tmp_path, "quick")
+    assert again.end() == 0
+    assert again.said("over") == ["over finished 200 0"]
+    assert len(again.said("started")) == int(undone)
+
+
+def test_trials_that_do_not_end_are_abandoned_with_all_their_children(tmp_path):
+    run = Started(tmp_path, "stuck")
+    pids = tmp_path / "pids"
+    run.until("finished", 3)
+    _wait(lambda: pids.exists() and len(pids.read_text().split()) >= 2)
+    run.process.send_signal(signal.SIGINT)
+    sent = time.monotonic()
+    assert run.end() == 130
+    # Two seconds are promised; a loaded machine gets more before it counts as a hang.
+    assert time.monotonic() - sent < 30
+    for pid in map(int, pids.read_text().split()):
+        _wait(lambda pid=pid: _dead(pid))
+
+
+def test_the_second_signal_ends_everything_at_once(tmp_path):
+    run = Started(tmp_path, "stuck")
+    pids = tmp_path / "pids"
+    _wait(lambda: pids.exists() and len(pids.read_text().split()) >= 2)
+    run.process.send_signal(signal.SIGINT)
+    run.until("stopping")
+    run.process.send_signal(signal.SIGINT)
+    assert run.end() == 130
+    for pid in map(int, pids.read_text().split()):
+        _wait(lambda pid=pid: _dead(pid))
+
+
+def test_sudden_death_loses_nothing_that_was_announced(tmp_path):
+    run = Started(tmp_path, "quick")
+    run.until("finished", 25)
+    run.process.kill()
+    run.end()
+    announced = {int(line.split()[1]) for line in run.said("finished")}
+    with History.open(tmp_path / "history.db") as history:
+        kept = RunJournal(history, history.runs()[0]).finished()
+    assert announced <= {entry.ticket.number for entry in kept}
+    again = Started(tmp_path, "quick")
+    assert again.end() == 0
+    assert again.said("over") == ["over finished 200 0"]
+
+
+def _wait(condition):
+    until = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def _dead(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True

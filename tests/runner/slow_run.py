@@ -1,0 +1,53 @@
+"""A run that takes long, to be interrupted: prints what it was told, exits as the CLI would."""
+
+import sys
+from pathlib import Path
+
+from passhat.history import History, RunJournal
+from passhat.records import Behaviour, CommandSystem, Model, ModelSystem, Pairing, Suite, Task
+from passhat.runner import run_trials
+from passhat.runner.events import RunFinished, Stopping, TrialFinished, TrialStarted
+
+
+def main(folder: Path, mode: str) -> int:
+    quick = Model(name="scripted", script=(Behaviour(answer="4", seconds=0.02),))
+    code = (
+        "import os, subprocess, sys, time; "
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)']); "
+        f"open({str(folder / 'pids')!r}, 'a').write(f'{{os.getpid()}} {{child.pid}} '); "
+        "time.sleep(300)"
+    )
+    stuck = CommandSystem(name="stuck", argv=(sys.executable, "-c", code), timeout=300)
+    systems = [ModelSystem(name="quick", model=quick)] + ([stuck] if mode == "stuck" else [])
+    task = Task(name="t", prompt="?")
+    pairings = tuple(Pairing(system=s, task=task, runs=200, label="t") for s in systems)
+    with History.open(folder / "history.db") as history:
+        runs = history.runs()
+        run = runs[0] if runs else history.start_run("suite")
+        result = run_trials(
+            Suite(name="suite", pairings=pairings),
+            journal=RunJournal(history, run),
+            on_event=tell,
+            concurrency=4,
+        )
+    return 128 + result.signal if result.signal else 0
+
+
+def tell(event: object) -> None:
+    match event:
+        case TrialStarted():
+            text = f"started {event.ticket.number}"
+        case TrialFinished():
+            text = f"finished {event.ticket.number}"
+        case Stopping():
+            text = f"stopping {event.signal}"
+        case RunFinished():
+            text = f"over {event.ending} {event.done} {event.undone}"
+        case _:
+            return
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2]))
