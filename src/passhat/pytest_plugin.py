@@ -1,0 +1,195 @@
+"""A pytest marker that runs a test many times and judges it by a gate.
+
+    @pytest.mark.reliable("pass^3 >= 0.8", runs=60)
+    def test_refund(): ...
+
+One test stays one test: it passes when the gate does. Every run gets its own function-scoped
+fixtures; a run whose setup fails is an error, which never counts for a pass. With sequential
+evidence (the default) the runs end as soon as the verdict is settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+if TYPE_CHECKING:
+    from passhat.analysis.verdict import Verdicts
+    from passhat.records import Trial
+
+DEFAULT_RUNS = 50
+
+Run = tuple[str, float]
+"""How a run ended (passed, failed, errored), and the seconds it took."""
+
+_SENTENCE, _RUNS = "reliability", "reliability_runs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Demand:
+    gate: dict[str, Any]
+    runs: int
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """--reliable-runs and --reliable-log."""
+    group = parser.getgroup("passhat", "reliability of stochastic tests")
+    group.addoption(
+        "--reliable-runs", type=int, metavar="N", help="At most N runs of each reliable test."
+    )
+    group.addoption(
+        "--reliable-log",
+        metavar="FILE",
+        help="Write every run to a .jsonl, .csv or .parquet file that `passhat report` reads.",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The marker; and, where results come together, the ledger."""
+    config.addinivalue_line(
+        "markers",
+        "reliable(require, *, runs=50, **terms): run the test up to `runs` times and pass it when "
+        'the gate does, such as "pass^3 >= 0.8"; terms are those of a gate\'s long form.',
+    )
+    if not hasattr(config, "workerinput"):  # a worker of pytest-xdist only sends its reports
+        config.pluginmanager.register(_Ledger(config.getoption("--reliable-log")))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Run a reliable test until its verdict is settled; leave all others alone."""
+    demand = _demand(item)
+    if demand is None or not isinstance(item, pytest.Function):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in _judged_reports(item, nextitem, demand):
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+class _Ledger:
+    """Reads every judged report, wherever it ran; tells them at the end and writes the log."""
+
+    def __init__(self, path: str | None) -> None:
+        self.path = path
+        self.sentences: list[str] = []
+        self.trials: list[Trial] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        told = dict(report.user_properties)
+        if report.when == "call" and _SENTENCE in told:
+            self.sentences.append(str(told[_SENTENCE]))
+            self.trials += _trials(report.nodeid, told[_RUNS])  # type: ignore[arg-type]  # our own
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.sentences:
+            terminalreporter.section("reliability")
+            for sentence in self.sentences:
+                terminalreporter.line(sentence)
+
+    def pytest_sessionfinish(self) -> None:
+        if self.path and self.trials:
+            from passhat.ingest import write_trials
+            from passhat.records import Trials
+
+            write_trials(Trials.from_records(self.trials), Path(self.path))
+
+
+def _demand(item: pytest.Item) -> _Demand | None:
+    marker = item.get_closest_marker("reliable")
+    if marker is None:
+        return None
+    terms = {"evidence": "sequential", **marker.kwargs}
+    runs = item.config.getoption("--reliable-runs") or terms.pop("runs", DEFAULT_RUNS)
+    terms.pop("runs", None)
+    if len(marker.args) != 1 or not isinstance(marker.args[0], str):
+        raise pytest.UsageError(
+            f"{item.nodeid}: reliable takes one demand, such as "
+            f'@pytest.mark.reliable("pass^3 >= 0.8", runs=60); got {marker.args}'
+        )
+    return _Demand(gate={"require": marker.args[0], **terms}, runs=int(runs))
+
+
+def _judged_reports(
+    item: pytest.Function, nextitem: pytest.Item | None, demand: _Demand
+) -> Iterator[pytest.TestReport]:
+    runs: list[Run] = []
+    failures: list[str] = []
+    for number in range(demand.runs):
+        last = number == demand.runs - 1
+        reports = runtestprotocol(item, log=False, nextitem=nextitem if last else _sibling(item))
+        if any(report.skipped for report in reports):
+            yield from reports
+            return
+        runs.append(_run(reports))
+        failures += [f"run {number + 1}\n{r.longreprtext}" for r in reports if r.failed]
+        verdicts = _judge(item, runs, demand)
+        if verdicts.word != "UNDECIDED":
+            break
+        item._initrequest()  # noqa: SLF001  fresh function-scoped fixtures, as for a new test
+    yield from _told(item, reports, verdicts, runs, failures)
+
+
+def _sibling(item: pytest.Function) -> pytest.Function:
+    """A test beside this one: what comes next, so that only its own fixtures are torn down."""
+    return pytest.Function.from_parent(item.parent, name=item.name, callobj=item.obj)
+
+
+def _run(reports: Sequence[pytest.TestReport]) -> Run:
+    broken = any(report.failed and report.when != "call" for report in reports)
+    passed = all(report.passed for report in reports)
+    seconds = sum(report.duration for report in reports if report.when == "call")
+    return ("errored" if broken else "passed" if passed else "failed"), seconds
+
+
+def _trials(task: str, runs: Sequence[Run]) -> list[Trial]:
+    from passhat.records import Outcome, Trial
+
+    return [
+        Trial(
+            system="pytest",
+            task=task,
+            trial=number,
+            outcome=Outcome[word.upper()],
+            seconds=seconds,
+            error="fixture" if word == "errored" else None,
+        )
+        for number, (word, seconds) in enumerate(runs)
+    ]
+
+
+def _judge(item: pytest.Function, runs: Sequence[Run], demand: _Demand) -> Verdicts:
+    from passhat.analysis.judge import judge
+    from passhat.errors import PasshatError
+    from passhat.records import Trials
+
+    try:
+        return judge(Trials.from_records(_trials(item.nodeid, runs)), [demand.gate])
+    except PasshatError as error:
+        raise pytest.UsageError(f"{item.nodeid}: {error}") from error
+
+
+def _told(
+    item: pytest.Function,
+    reports: Sequence[pytest.TestReport],
+    verdicts: Verdicts,
+    runs: Sequence[Run],
+    failures: Sequence[str],
+) -> Iterator[pytest.TestReport]:
+    """The reports of the last run, with the verdict in place of its own outcome."""
+    sentence = f"{item.nodeid}: {verdicts[0].sentence}"
+    for report in reports:
+        report.outcome = "passed"
+        report.longrepr = None
+        if report.when == "call":
+            report.user_properties += [(_SENTENCE, sentence), (_RUNS, list(runs))]
+            if verdicts.exit_code != 0:
+                report.outcome = "failed"
+                report.longrepr = "\n\n".join([sentence, *failures[:3]])
+        yield report
