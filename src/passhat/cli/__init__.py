@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "repeat": ("passhat.cli.repeat:repeat", "Run any command many times: how often does it work?"),
     "doctor": ("passhat.cli.doctor:doctor", "Will the suite run here?"),
     "cassette": ("passhat.cli.cassette:cassette", "Recorded runs: list, show, verify, prune."),
+    "local": ("passhat.cli.local:local", "A real model with no key, on this machine."),
     "validate": ("passhat.cli.validate:validate", "Everything that is wrong with a suite."),
     "list": ("passhat.cli.list_rows:list_rows", "What a suite would run."),
     "report": ("passhat.cli.report:report", "How reliable is the agent in these results?"),

