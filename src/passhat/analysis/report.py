@@ -156,7 +156,10 @@ class TaskRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskTable(Sequence[TaskRow]):
-    """The tasks of a system in columns; a row is made when it is asked for."""
+    """The tasks of a system in columns; a row is made when it is asked for.
+
+    `more_runs` is 0 where a task has its label, or where no number of runs would give it one.
+    """
 
     names: tuple[str, ...]
     passed: NDArray[np.int64]
@@ -169,7 +172,7 @@ class TaskTable(Sequence[TaskRow]):
     mean_score: NDArray[np.float64]
     labels: NDArray[np.int8]
     chance: NDArray[np.float64]
-    more_runs: Mapping[int, int]
+    more_runs: NDArray[np.int64]
     sequences: tuple[str, ...] | None
     confidence: float
 
@@ -197,14 +200,20 @@ class TaskTable(Sequence[TaskRow]):
             return int(np.count_nonzero(self.labels == LABELS.index(value)))
         return sum(row == value for row in self)
 
-    def labelled(self, label: Label) -> list[TaskRow]:
-        """The tasks with a label, the least settled first."""
-        rows = np.flatnonzero(self.labels == LABELS.index(label))
-        order = np.lexsort((rows, np.abs(self.rate[rows] - 0.5)))
-        return [self._row(int(i)) for i in rows[order]]
+    def labelled(self, label: Label, most: int | None = None) -> list[TaskRow]:
+        """The tasks with a label (at most so many), the least settled first."""
+        return [self._row(int(i)) for i in self._places(label)[:most]]
+
+    def names_labelled(self, label: Label) -> tuple[str, ...]:
+        """Their names alone: cheap, however many there are."""
+        return tuple(self.names[i] for i in self._places(label))
 
     def named(self, name: str) -> TaskRow:
         return self._row(self.names.index(name))
+
+    def _places(self, label: Label) -> NDArray[np.intp]:
+        rows = np.flatnonzero(self.labels == LABELS.index(label))
+        return rows[np.lexsort((rows, np.abs(self.rate[rows] - 0.5)))]
 
     def _row(self, i: int) -> TaskRow:
         return TaskRow(
@@ -225,7 +234,7 @@ class TaskTable(Sequence[TaskRow]):
             mean_score=float(self.mean_score[i]),
             label=LABELS[self.labels[i]],
             chance=float(self.chance[i]),
-            more_runs=self.more_runs.get(i),
+            more_runs=int(self.more_runs[i]) or None,
             sequence=None if self.sequences is None else self.sequences[i],
         )
 

@@ -57,21 +57,17 @@ def _labels(runs: Counts, passes: Counts) -> tuple[NDArray[np.int8], Floats]:
     return codes.astype(np.int8), chance
 
 
-def _more_runs(runs: Counts, passes: Counts, open_: NDArray[np.bool_]) -> dict[int, int]:
+def _more_runs(runs: Counts, passes: Counts, open_: NDArray[np.bool_]) -> Counts:
     """For each task without a label, the runs that would give it one if it goes on as it did."""
-    places = np.flatnonzero(open_)
-    if not places.size:
-        return {}
-    pairs, cell = np.unique(
-        np.column_stack((runs[places], passes[places])), axis=0, return_inverse=True
-    )
+    needed = np.zeros(runs.size, dtype=np.int64)
+    if not open_.any():
+        return needed
+    width = int(runs.max()) + 1
+    keys, cell = np.unique(runs[open_] * width + passes[open_], return_inverse=True)
     prior = fit_beta_binomial(runs, passes)
-    needed = np.array([_runs_to_label(n, c, prior.a, prior.b) for n, c in pairs.tolist()])
-    return {
-        int(place): int(more)
-        for place, more in zip(places, needed[cell.ravel()], strict=True)
-        if more
-    }
+    counts = (divmod(key, width) for key in keys.tolist())
+    needed[open_] = np.array([_runs_to_label(n, c, prior.a, prior.b) for n, c in counts])[cell]
+    return needed
 
 
 def _runs_to_label(n: int, c: int, a: float, b: float) -> int:

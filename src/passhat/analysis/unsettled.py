@@ -67,16 +67,12 @@ def _repeats(evidence: Evidence) -> Unsettled | None:
 
 
 def _labels(table: TaskTable) -> Unsettled | None:
-    rows = table.labelled("too few runs")
-    if not rows:
+    tasks = table.names_labelled("too few runs")
+    if not tasks:
         return None
-    more = _middle([row.more_runs for row in rows])
-    return Unsettled(
-        what="labels",
-        tasks=tuple(row.name for row in rows),
-        more_runs=more,
-        advice=_label_advice(len(rows), more),
-    )
+    more = _middle([need for need in table.more_runs.tolist() if need])
+    advice = _label_advice(len(tasks), more)
+    return Unsettled(what="labels", tasks=tasks, more_runs=more, advice=advice)
 
 
 def _label_advice(count: int, more: int | None) -> str:

@@ -97,7 +97,8 @@ def _luck(system: SystemReport) -> str:
 
 
 def _notable(system: SystemReport) -> list[TaskRow]:
-    found = system.tasks.labelled("flaky") + system.tasks.labelled("broken")
+    table = system.tasks
+    found = table.labelled("flaky", MOST_TASKS) + table.labelled("broken", MOST_TASKS)
     return found[:MOST_TASKS]
 
 

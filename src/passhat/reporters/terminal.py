@@ -147,13 +147,18 @@ def _task_section(system: SystemReport, ink: Ink, all_tasks: bool) -> list[str]:
     lines = _paragraphs("Tasks", [f"{wording.labels(system)}."], ink)
     legend = _legend(table, ink)
     lines.append(" " * LABEL_WIDTH + drawn + "  " + ink.style(legend, "dim"))
-    rows = list(table) if all_tasks else table.labelled("flaky") + table.labelled("broken")
-    shown = rows if all_tasks else rows[:MOST_TASKS]
+    shown = list(table) if all_tasks else _worst(table)
     lines += [_task_line(row, ink) for row in shown]
-    if len(rows) > len(shown):
-        more = f"{_INDENT}and {len(rows) - len(shown)} more (--all-tasks lists every task)"
+    hidden = table.count("flaky") + table.count("broken") - len(shown)
+    if hidden > 0:
+        more = f"{_INDENT}and {hidden:,} more (--all-tasks lists every task)"
         lines.append(ink.style(more, "dim"))
     return [*lines, ""]
+
+
+def _worst(table: TaskTable) -> list[TaskRow]:
+    found = table.labelled("flaky", MOST_TASKS) + table.labelled("broken", MOST_TASKS)
+    return found[:MOST_TASKS]
 
 
 def _legend(table: TaskTable, ink: Ink) -> str:

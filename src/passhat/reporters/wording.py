@@ -191,7 +191,7 @@ def next_steps(system: SystemReport) -> list[str]:
     """What to do next, the most useful first; never empty."""
     other_bars = {f"bars, pass^{k}" for k in system.ks if k != headline_k(system)}
     steps = [one.advice for one in system.unsettled if one.what not in other_bars]
-    flaky = system.tasks.labelled("flaky")
+    flaky = system.tasks.labelled("flaky", 1)
     if flaky:
         name = shorten(flaky[0].name, LONGEST_NAME)
         steps.append(
