@@ -50,7 +50,8 @@ def say_hello(asked: Asked) -> Reply:
 class WireServer:
     """Serves in a thread of its own, as long as the `with` lasts.
 
-    `troubles` gives the chance of each trouble for every request, drawn with `seed`. `answered`
+    `troubles` gives the chance of each trouble for every request, drawn with `seed`; it may be
+    changed on the way. `answered`
     counts the answers that went out whole; `asked` holds the requests (unless `keep` is False).
     With `models`, other names do not exist.
 
@@ -71,7 +72,7 @@ class WireServer:
         keep: bool = True,
     ) -> None:
         self._answer = answer
-        self._troubles = dict(troubles or {})
+        self.troubles: dict[Trouble, float] = dict(troubles or {})
         self._rng = random.Random(seed)  # noqa: S311 - troubles are seeded
         self._latency = latency
         self._retry_after = retry_after
@@ -221,7 +222,7 @@ class WireServer:
 
     def _draw(self) -> Trouble | None:
         chance = self._rng.random()
-        for trouble, share in self._troubles.items():
+        for trouble, share in self.troubles.items():
             if chance < share:
                 return trouble
             chance -= share
