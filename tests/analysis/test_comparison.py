@@ -7,6 +7,7 @@ from passhat.analysis.comparison import compare
 from passhat.analysis.simulate import World, simulate
 from passhat.errors import ArgumentError
 from passhat.records import Trials
+from passhat.stats.estimate import Unavailable
 from passhat.stats.paired import PairedDifference
 
 
@@ -100,6 +101,20 @@ def test_errors_are_counted_as_the_policy_says_and_noted():
     assert compare(errored, other).headline.first == 0.5
     assert compare(errored, other, errors="exclude").headline.first == 1.0
     assert compare(errored, other).notes == ("2 trials of e errored and were counted as failures",)
+
+
+def test_a_suite_wide_seed_effect_widens_the_difference():
+    world = World(seeds=8, seed_effect=1.0)
+    rate = {"a": 0.7, "b": 0.6}
+    trials = simulate(tasks=30, runs=8, rate=rate, world=world, seed=4)
+    found = compare(trials)
+    assert found.seeded.value == pytest.approx(found.headline.value)
+    assert found.seeded.interval.width > 1.3 * found.headline.this_suite.interval.width
+
+
+def test_without_seeds_there_is_no_seeded_difference():
+    assert compare(FIRST, SECOND).seeded == Unavailable("the trials of new carry no seed")
+    assert not compare(FIRST.tally(), SECOND.tally()).seeded
 
 
 def test_no_shared_task_is_refused():

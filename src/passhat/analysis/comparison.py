@@ -26,6 +26,7 @@ from passhat.stats.independent import independent_difference
 from passhat.stats.multiplicity import benjamini_hochberg
 from passhat.stats.paired import Answer, PairedDifference, paired_difference
 from passhat.stats.passk import pass_hat_k
+from passhat.stats.seeds import seed_variance
 from passhat.stats.suite_mean import suite_estimate
 from passhat.stats.task_sums import TaskSums
 from passhat.stats.task_tests import TaskAnswer, TaskTests, task_tests
@@ -33,6 +34,7 @@ from passhat.stats.task_tests import TaskAnswer, TaskTests, task_tests
 Flip = Literal["gained", "lost"]
 
 _USUAL_KS = (1, 2, 3, 4, 5)
+_COUNTS_ONLY = Unavailable("seeds need the trials themselves; only their counts were read")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,11 +90,16 @@ class TaskDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Two systems on their shared tasks; tasks of only one are named."""
+    """Two systems on their shared tasks; tasks of only one are named.
+
+    `seeded` is the difference of the mean scores on this suite with the variance between seeds
+    added on both sides, where both carry enough seeds to know it.
+    """
 
     first: str
     second: str
     differences: Mapping[str, Difference]
+    seeded: Estimate | Unavailable
     tasks: tuple[TaskDifference, ...]
     only_first: tuple[str, ...]
     only_second: tuple[str, ...]
@@ -147,6 +154,7 @@ def compare(
         first=tallies[0].system,
         second=tallies[1].system,
         differences=_differences(left, right, options, margin),
+        seeded=_seeded_difference(first, second, shared, options),
         tasks=_task_differences(shared, left, right, options.confidence),
         only_first=tuple(name for name in sides[0].tasks if name not in set(shared)),
         only_second=tuple(name for name in sides[1].tasks if name not in set(shared)),
@@ -286,6 +294,42 @@ def _suite_difference(
     if isinstance(second, Unavailable):
         return second
     return independent_difference(first, second)
+
+
+def _seeded_difference(
+    first: Trials | Tally, second: Trials | Tally | None, shared: Sequence[str], options: Options
+) -> Estimate | Unavailable:
+    if second is None and isinstance(first, Trials):
+        first, second = (first.where(system=name) for name in first.systems)
+    sides = [
+        _seeded_mean(side, shared, options) if isinstance(side, Trials) else _COUNTS_ONLY
+        for side in (first, second)
+    ]
+    left, right = sides
+    if isinstance(left, Unavailable):
+        return left
+    if isinstance(right, Unavailable):
+        return right
+    return independent_difference(left, right)
+
+
+def _seeded_mean(trials: Trials, shared: Sequence[str], options: Options) -> Estimate | Unavailable:
+    if trials.seed is None:
+        return Unavailable(f"the trials of {trials.systems[0]} carry no seed")
+    kept = np.isin(trials.task.codes, [trials.task.code(name) for name in shared])
+    kept &= trials.seed >= 0
+    if options.errors == "exclude":
+        kept &= ~np.isnan(trials.score)
+    if not kept.any():
+        return Unavailable(f"no trial of {trials.systems[0]} on the shared tasks carries a seed")
+    found = seed_variance(
+        trials.seed[kept],
+        trials.task.codes[kept],
+        np.nan_to_num(trials.score[kept]),
+        scope=THIS_SUITE,
+        confidence=options.confidence,
+    )
+    return found if isinstance(found, Unavailable) else found.mean
 
 
 def _tests(left: _Aligned, right: _Aligned, confidence: float) -> TaskTests:

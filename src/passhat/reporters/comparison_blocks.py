@@ -16,7 +16,14 @@ from passhat.reporters.blocks import (
 from passhat.reporters.ink import Ink
 from passhat.reporters.numbers import plural, points, signed_span
 from passhat.reporters.wording import short
-from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Interval, Scope, Unavailable
+from passhat.stats.estimate import (
+    TASKS_LIKE_THESE,
+    THIS_SUITE,
+    Estimate,
+    Interval,
+    Scope,
+    Unavailable,
+)
 from passhat.stats.paired import PairedDifference
 
 MOST_TASKS = 10
@@ -36,6 +43,8 @@ def comparison_blocks(comparison: Comparison) -> list[Block]:
     """The verdict, the differences in both scopes, the tasks that differ, what would settle it."""
     blocks: list[Block] = [Headline(verdict(comparison)), _difference_table(comparison)]
     blocks += [Paragraph("Shown", _shown(comparison))]
+    if isinstance(comparison.seeded, Estimate):
+        blocks.append(Paragraph("Seeds", _seeds_sentence(comparison, comparison.seeded)))
     blocks += [Paragraph("Tasks", _tasks_sentence(comparison))]
     if rows := _notable(comparison):
         blocks.append(_task_table(rows))
@@ -119,6 +128,17 @@ def _shown_in(comparison: Comparison, scope: Scope) -> str:
     if len(answers) == 1:
         return f"{next(iter(answers))} by every number"
     return " and ".join(f"{answer} by {', '.join(names)}" for answer, names in answers.items())
+
+
+def _seeds_sentence(comparison: Comparison, seeded: Estimate) -> str:
+    """What is left of the difference once seeds may move both sides."""
+    text = (
+        f"With the variance between seeds added, the difference is {signed_span(seeded.interval)}"
+    )
+    open_ = seeded.interval is not None and 0 in seeded.interval
+    if open_ and comparison.headline.answer(THIS_SUITE) in ("better", "worse"):
+        return f"{text}: another set of seeds might turn it round."
+    return f"{text}."
 
 
 def _distinct(comparison: Comparison) -> list[Difference]:

@@ -34,6 +34,7 @@ def render_comparison_json(comparison: Comparison) -> str:
                 name: _difference(one, comparison.margin)
                 for name, one in comparison.differences.items()
             },
+            "seeded": number_object(comparison.seeded),
             "tasks": [plain(task) for task in comparison.tasks],
             "only_first": list(comparison.only_first),
             "only_second": list(comparison.only_second),
