@@ -14,6 +14,18 @@ from passhat.records import Trial
 from passhat.stats.sequential import EveryTaskGate, EveryTaskState, Ticket
 from passhat.stats.sequential.draws import drawn_task
 
+ALWAYS_AHEAD = 8
+"""Runs that may be under way whatever is known."""
+
+
+def may_go_ahead(under_way: int, evidence: int) -> bool:
+    """Whether one more run may be started: at most half as many are under way as are evidence.
+
+    Runs under way when the verdict falls are paid for and wasted. So many hands wait in the
+    beginning, and work as the evidence grows.
+    """
+    return under_way < max(ALWAYS_AHEAD, evidence // 2)
+
 
 @dataclass(slots=True, kw_only=True)
 class Watch:
@@ -55,7 +67,7 @@ class Stream:
         self.watches = [Watch(gate=design, state=design.start()) for design in designs]
         self.runs: dict[int, list[Trial]] = {}
         self._launched: dict[int, int] = {}
-        self._issued = 0
+        self._issued = self._made = self._seen = 0
         self._continued: deque[int] = deque()
 
     @property
@@ -81,7 +93,7 @@ class Stream:
 
     def next_run(self) -> Draw | None:
         """The next run to make: of a draw that goes on, or of a new one; None to wait or stop."""
-        if not self.is_open:
+        if not self.is_open or not may_go_ahead(self._made - self._seen, self._seen):
             return None
         while self._continued:
             draw = self._continued.popleft()
@@ -94,6 +106,7 @@ class Stream:
 
     def restore(self, draw: int, run: int) -> None:
         """A run that was handed out before an interruption."""
+        self._made += 1
         self._launched[draw] = max(self._launched.get(draw, 0), run + 1)
         self._issued = max(self._issued, draw + 1)
         if self.paired and run == 0:
@@ -101,6 +114,7 @@ class Stream:
 
     def observe(self, draw: int, trial: Trial) -> None:
         """A run of a draw has ended; its runs come in the order they were made."""
+        self._seen += 1
         runs = self.runs.setdefault(draw, [])
         runs.append(trial)
         for watch in self.watches:
@@ -127,6 +141,7 @@ class Stream:
         )
 
     def _launch(self, draw: int) -> Draw:
+        self._made += 1
         run = self._launched.get(draw, 0)
         self._launched[draw] = run + 1
         self._issued = max(self._issued, draw + 1)
@@ -161,12 +176,15 @@ class EveryTaskWatch:
 
     def next_task(self) -> str | None:
         """The open task with the fewest runs under way or made."""
+        seen = sum(map(len, self.outcomes))
+        if not self.is_open or not may_go_ahead(sum(self._launched.values()) - seen, seen):
+            return None
         still_open = [
             (self._launched[task], i)
             for i, task in enumerate(self.tasks)
             if self.state.tasks[i].verdict is None and self._launched[task] < self._most[i]
         ]
-        return self.tasks[min(still_open)[1]] if self.is_open and still_open else None
+        return self.tasks[min(still_open)[1]] if still_open else None
 
     def launched(self, system: str, task: str) -> None:
         if system == self.system and task in self._launched:

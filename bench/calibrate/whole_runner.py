@@ -1,0 +1,234 @@
+"""Error rates of gates that end real runs: the whole runner, driven at full speed.
+
+Nothing is simulated but the agent: tickets, workers, journal, interruptions and resumes are those
+of `passhat run`. Failures take longer than passes, so that taking evidence as it comes in would
+show.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from bench.calibrate.table import Table
+from passhat.analysis.stopping import Stopping
+from passhat.records import Pairing, PythonSystem, Suite, Task
+from passhat.runner import MemoryJournal, run_trials
+from passhat.runner.events import Event, TrialFinished
+from passhat.stats.sequential.operating import operating_characteristics
+from passhat.stats.sequential.simulation import suite_rates
+
+SEED = 20261116
+CONCURRENCIES = (1, 8, 64)
+SLOWNESS_OF_FAILURE = 20
+ERROR_RATE = 0.1
+
+ONE_TASK = {"require": "pass^1 >= 0.8", "indifference": 0.1}
+SUITE = {"require": "pass^1 >= 0.8", "indifference": 0.05}
+SUITE_TASKS, SUITE_ICC = 20, 0.7
+
+
+class Crash(Exception):
+    """The process is taken to have died here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """How the runner is driven: trials at once, crashes, errors."""
+
+    concurrency: int
+    interrupted: bool = False
+    errors: bool = False
+
+    @property
+    def name(self) -> str:
+        more = [word for word in ("interrupted", "errors") if getattr(self, word)]
+        return ", ".join([f"{self.concurrency} at once", *more])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One run: its verdict, the runs that were evidence, and those that were paid for."""
+
+    word: str
+    evidence: int
+    paid: int
+
+
+async def agent(seed: int, values: dict[str, Any]) -> bool:
+    """Passes and errs with the chances of its task; a failure is slow."""
+    chance = random.Random(seed)
+    errs, passes = chance.random() < values["errors"], chance.random() < values["rate"]
+    for _ in range(0 if passes and not errs else SLOWNESS_OF_FAILURE):
+        await asyncio.sleep(0)
+    if errs:
+        raise ConnectionError("the connection broke")
+    return passes
+
+
+def tables(*, quick: bool = False) -> list[Table]:
+    """Every table of this module; `quick` for a glance."""
+    settings = [Setting(concurrency=n) for n in CONCURRENCIES]
+    settings += [Setting(concurrency=n, interrupted=True) for n in CONCURRENCIES]
+    settings += [Setting(concurrency=n, interrupted=True, errors=True) for n in CONCURRENCIES]
+    return [
+        _one_task(settings, 10 if quick else 400),
+        _suite(settings, 4 if quick else 150),
+    ]
+
+
+def drive(gate: dict[str, Any], rates: Sequence[float], setting: Setting, *, seed: int) -> Outcome:
+    """One whole run until its gate is settled, crashed and resumed where the setting says so."""
+    suite = _suite_of(rates, setting, seed)
+    journal, chance = MemoryJournal(), random.Random(seed)
+    while True:
+        rule = Stopping(suite.pairings, [gate], until_settled=True, seed=seed)
+        crash = _crash_after(chance.randint(5, 60)) if setting.interrupted else None
+        try:
+            result = run_trials(
+                suite,
+                stopping_rule=rule,
+                journal=journal,
+                on_event=crash,
+                concurrency=setting.concurrency,
+                handle_signals=False,
+            )
+        except Crash:
+            continue
+        verdict = rule.verdicts()[0]
+        return Outcome(word=verdict.word, evidence=verdict.runs, paid=len(result.trials))
+
+
+def allowed(rate: float, repetitions: int) -> float:
+    """An error rate and three Monte Carlo errors."""
+    return rate + 3 * sqrt(rate * (1 - rate) / repetitions)
+
+
+def _suite_of(rates: Sequence[float], setting: Setting, seed: int) -> Suite:
+    errors = ERROR_RATE if setting.errors else 0.0
+    system = PythonSystem(name="agent", function=f"{agent.__module__}:{agent.__name__}")
+    pairings = tuple(
+        Pairing(
+            system=system,
+            # an errored run counts as a failure: the rate of runs that pass stays as it is
+            task=Task(
+                name=f"task {i:03}",
+                prompt="Do it.",
+                values={"rate": min(1.0, rate / (1 - errors)), "errors": errors},
+            ),
+            runs=1,
+            label=f"task {i:03}",
+        )
+        for i, rate in enumerate(rates)
+    )
+    return Suite(name="calibration", pairings=pairings, seed=seed * 100_003)
+
+
+def _crash_after(trials: int) -> Callable[[Event], None]:
+    left = trials
+
+    def on_event(event: Event) -> None:
+        nonlocal left
+        if isinstance(event, TrialFinished):
+            left -= 1
+            if left == 0:
+                raise Crash
+
+    return on_event
+
+
+def _one_task(settings: Sequence[Setting], repetitions: int) -> Table:
+    suites = ([0.8],) * repetitions, ([0.9],) * repetitions
+    rows, pooled = _rows(ONE_TASK, [(setting, *suites) for setting in settings])
+    return Table(
+        title="Whole runs: one task, 0.8 against 0.9, alpha = beta = 0.05",
+        header=_HEADER,
+        rows=(*rows, _peeking(0.8, 0.9)),
+        finding=(
+            "A fixed design takes 135 runs; Wald's bounds are 59.7 and 72.2. Runs under way when "
+            "the verdict falls are paid for. Allowed with Monte Carlo error: "
+            f"{allowed(0.05, repetitions):.3f} in a row, {allowed(0.05, pooled):.3f} in all."
+        ),
+        repetitions=repetitions,
+        seed=SEED,
+    )
+
+
+def _suite(settings: Sequence[Setting], repetitions: int) -> Table:
+    shape, rng = (repetitions, SUITE_TASKS), np.random.default_rng(SEED)
+    cases = [
+        (setting, *(suite_rates(mean, SUITE_ICC, shape, rng).tolist() for mean in (0.80, 0.85)))
+        for setting in settings
+        # with errors no task passes more than 9 runs in 10: those would be other suites
+        if not setting.errors
+    ]
+    rows, pooled = _rows(SUITE, cases)
+    return Table(
+        title=f"Whole runs: {SUITE_TASKS} tasks, ICC {SUITE_ICC}, 0.80 against 0.85",
+        header=_HEADER,
+        rows=(*rows, _peeking(0.80, 0.85)),
+        finding=(
+            "A fixed design takes 625 runs. Allowed with Monte Carlo error: "
+            f"{allowed(0.05, repetitions):.3f} in a row, {allowed(0.05, pooled):.3f} in all."
+        ),
+        repetitions=repetitions,
+        seed=SEED,
+    )
+
+
+_HEADER = (
+    "how it is run",
+    "wrong PASS at the low end",
+    "wrong FAIL at the high end",
+    "evidence at the low / high end",
+    "paid for at the low / high end",
+)
+
+
+Suites = Sequence[Sequence[float]]
+
+
+def _rows(
+    gate: dict[str, Any], cases: Sequence[tuple[Setting, Suites, Suites]]
+) -> tuple[list[tuple[str, ...]], int]:
+    """A row a setting, each with seeds of its own, and one for all; how many runs that is."""
+    rows, all_low, all_high = [], list[Outcome](), list[Outcome]()
+    for place, (setting, low, high) in enumerate(cases):
+        first = place * len(low)
+        at_low = [drive(gate, rates, setting, seed=first + i) for i, rates in enumerate(low)]
+        at_high = [drive(gate, rates, setting, seed=first + i) for i, rates in enumerate(high)]
+        rows.append((setting.name, *_cells(at_low, at_high)))
+        all_low += at_low
+        all_high += at_high
+    return [*rows, ("all of these", *_cells(all_low, all_high))], len(all_low)
+
+
+def _cells(at_low: Sequence[Outcome], at_high: Sequence[Outcome]) -> tuple[str, ...]:
+    return (
+        f"{_share(at_low, 'PASS'):.3f}",
+        f"{_share(at_high, 'FAIL'):.3f}",
+        " / ".join(f"{np.mean([o.evidence for o in side]):.0f}" for side in (at_low, at_high)),
+        " / ".join(f"{np.mean([o.paid for o in side]):.0f}" for side in (at_low, at_high)),
+    )
+
+
+def _share(outcomes: Sequence[Outcome], word: str) -> float:
+    return sum(outcome.word == word for outcome in outcomes) / len(outcomes)
+
+
+def _peeking(low: float, high: float) -> tuple[str, ...]:
+    """The popular way, for comparison: stop as soon as a 95 % interval looks settled."""
+    from bench.calibrate.gates import peeking_boundaries
+    from passhat.stats.sequential import fixed_design
+
+    boundaries = peeking_boundaries(low, high, fixed_design(low, high).runs)
+    exact = operating_characteristics(boundaries, (low, high))
+    runs = " / ".join(f"{count:.0f}" for count in exact.expected_runs)
+    errors = f"{exact.pass_probability[0]:.3f}", f"{exact.fail_probability[1]:.3f}"
+    return ("peeking at a 95 % interval (invalid, exact)", *errors, runs, runs)
