@@ -27,6 +27,8 @@ def test_equal_systems_are_called_different_no_more_often_than_stated(calibrated
     table = calibrated["Two systems: type I error"]
     assert max(column(table, "worst")) <= 0.05 + room(0.05, table.repetitions)
     assert max(column(table, "mean")) <= 0.05
+    again = calibrated["Two systems: the worst cells again"]
+    assert max(column(again, "drawn afresh")) <= 0.05 + room(0.05, again.repetitions)
 
 
 def test_the_interval_of_the_difference_covers(calibrated):
