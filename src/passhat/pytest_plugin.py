@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from passhat.records import Trial
 
 DEFAULT_RUNS = 50
+SYSTEM = "pytest"
 
 Run = tuple[str, float]
 """How a run ended (passed, failed, errored), and the seconds it took."""
@@ -153,7 +154,7 @@ def _trials(task: str, runs: Sequence[Run]) -> list[Trial]:
 
     return [
         Trial(
-            system="pytest",
+            system=SYSTEM,
             task=task,
             trial=number,
             outcome=Outcome[word.upper()],
@@ -183,7 +184,7 @@ def _told(
     failures: Sequence[str],
 ) -> Iterator[pytest.TestReport]:
     """The reports of the last run, with the verdict in place of its own outcome."""
-    sentence = f"{item.nodeid}: {verdicts[0].sentence}"
+    sentence = f"{item.nodeid}: {verdicts[0].sentence.removeprefix(f'{SYSTEM}: ')}"
     for report in reports:
         report.outcome = "passed"
         report.longrepr = None
