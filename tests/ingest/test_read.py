@@ -36,12 +36,13 @@ def test_a_folder_a_pattern_and_a_list_read_the_same_files(tmp_path):
         rows = TABLE.replace(b"a,", b"agent%d," % number)
         (tmp_path / f"run[{number}].csv").write_bytes(rows)
     (tmp_path / "notes.json").write_text('{"hello": 1}')
+    (tmp_path / "tsconfig.json").write_text("{ // not JSON\n}")
     (tmp_path / "README.md").write_text("no result")
     paths = sorted(tmp_path.glob("*.csv"))
     tables = [read_trials(given) for given in (tmp_path, f"{tmp_path}/*.csv", paths)]
     assert {table.systems for table in tables} == {("agent0", "agent1", "agent2")}
     assert [len(table.sources) for table in tables] == [1, 1, 3]
-    assert "1 files that no reader knows were left out" in tables[0].sources[0].notes[0]
+    assert "2 files that no reader knows were left out" in tables[0].sources[0].notes[0]
     assert "notes.json" in tables[0].sources[0].notes[0]
 
 

@@ -124,11 +124,12 @@ def milliseconds(column: str) -> bool:
 
 def missing_column(name: str, meaning: str, column: str, names: Iterable[str]) -> ReadError:
     """The error of a chosen column that the file does not have."""
+    option = "pass" if meaning == "passed" else meaning
     known = [str(known) for known in names]
     near = difflib.get_close_matches(column, known, n=1)
     hint = f' Did you mean "{near[0]}"?' if near else ""
     return ReadError(
-        f'{name}: has no column "{column}" for {meaning}; it has {listed(known)}.{hint}'
+        f'{name}: has no column "{column}" for --{option}; it has {listed(known)}.{hint}'
     )
 
 

@@ -95,8 +95,8 @@ def _walk(
     covered = False
     for path in entries:
         if path.is_file() and _looks_like_results(path):
-            document = Document(str(path), path=path, data=None, limits=limits)
             try:
+                document = Document(str(path), path=path, data=None, limits=limits)
                 reader = recognise(document)
             except ReadError:
                 skipped.append(str(path))

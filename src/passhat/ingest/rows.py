@@ -1,10 +1,11 @@
-"""Rows out of CSV, TSV, JSON, JSON Lines and Parquet, each with its number in the file."""
+"""Sheets out of CSV, TSV, JSON, JSON Lines and Parquet: cells by column, rows by number."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import msgspec
@@ -19,6 +20,28 @@ SCHEMA = "passhat.trials/1"
 Row = dict[str, Any]
 
 _ROW_BYTES = 64  # at the least, of a row held in Python
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sheet:
+    """Cells by column, and for each row the number by which its file's owner would find it."""
+
+    columns: Mapping[str, Sequence[Any]]
+    numbers: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def has(self, column: str) -> bool:
+        """Whether there is such a column, or one that a dotted path begins with."""
+        return column in self.columns or column.partition(".")[0] in self.columns
+
+    def cells(self, column: str) -> Sequence[Any]:
+        """The cells of a column, or at a dotted path into nested objects; None where absent."""
+        if column in self.columns:
+            return self.columns[column]
+        first, *rest = column.split(".")
+        return [_inside(cell, rest) for cell in self.columns.get(first, [None] * len(self))]
 
 
 def column_names(document: Document) -> list[str]:
@@ -44,27 +67,29 @@ def is_own_file(document: Document) -> bool:
     return schema is not None and bytes(schema) == f'"{SCHEMA}"'.encode()
 
 
-def rows_of(document: Document) -> tuple[list[str], list[tuple[int, Row]]]:
-    """The names of the columns, and each row with its number."""
+def sheet_of(document: Document) -> Sheet:
+    """All cells of a table, by column."""
     if document.kind == "text":
-        return _csv_rows(document)
-    if document.kind == "lines":
-        rows = [
-            (line, row)
-            for line, row in document.lines(dict[str, Any])
-            if row.get("schema") != SCHEMA
-        ]
-    elif document.kind == "parquet":
+        return _csv_sheet(document)
+    if document.kind == "parquet":
         columns = _parquet(document)
-        rows = [
-            (index, dict(zip(columns, cells, strict=True)))
-            for index, cells in enumerate(zip(*columns.values(), strict=True))
-        ]
-        return list(columns), rows
-    else:
-        rows = list(enumerate(_json_rows(document)))
-    names = list(dict.fromkeys(name for _, row in rows for name in row))
-    return names, rows
+        return Sheet(columns=columns, numbers=range(len(next(iter(columns.values()), ()))))
+    if document.kind == "lines":
+        numbered = [pair for pair in document.lines(Row) if pair[1].get("schema") != SCHEMA]
+        return _sheet_of_rows([row for _, row in numbered], [line for line, _ in numbered])
+    rows = _json_rows(document)
+    return _sheet_of_rows(rows, range(len(rows)))
+
+
+def _inside(cell: Any, path: Sequence[str]) -> Any:
+    for key in path:
+        cell = cell.get(key) if isinstance(cell, Mapping) else None
+    return cell
+
+
+def _sheet_of_rows(rows: Sequence[Row], numbers: Sequence[int]) -> Sheet:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return Sheet(columns={name: [row.get(name) for row in rows] for name in names}, numbers=numbers)
 
 
 def _csv_reader(document: Document) -> Iterator[list[str]]:
@@ -77,26 +102,31 @@ def _csv_reader(document: Document) -> Iterator[list[str]]:
     return csv.reader(text, delimiter=separator)
 
 
-def _csv_rows(document: Document) -> tuple[list[str], list[tuple[int, Row]]]:
+def _csv_sheet(document: Document) -> Sheet:
     reader: Any = _csv_reader(document)
-    rows: list[tuple[int, Row]] = []
+    rows: list[list[str]] = []
+    numbers: list[int] = []
     try:
         names = [name.strip() for name in next(reader)]
         if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
             raise ReadError(f"{document.name}, line 1: the column {listed(twice)} occurs twice")
         for cells in reader:
-            if not cells:
-                continue
-            if len(cells) != len(names):
-                raise ReadError(
-                    f"{document.name}, line {reader.line_num}: has {len(cells)} cells where the "
-                    f"header has {len(names)} columns"
-                )
-            rows.append((reader.line_num, dict(zip(names, cells, strict=True))))
+            if cells:
+                rows.append(cells)
+                numbers.append(reader.line_num)
+                if len(cells) != len(names):
+                    raise _ragged(document, reader.line_num, len(cells), len(names))
     except (csv.Error, UnicodeDecodeError) as error:
         where = f"{document.name}, line {reader.line_num}"
         raise ReadError(f"{where}: not valid CSV in UTF-8 ({error})") from error
-    return names, rows
+    columns = zip(*rows, strict=True) if rows else ([] for _ in names)
+    return Sheet(columns=dict(zip(names, columns, strict=True)), numbers=numbers)
+
+
+def _ragged(document: Document, line: int, cells: int, columns: int) -> ReadError:
+    return ReadError(
+        f"{document.name}, line {line}: has {cells} cells where the header has {columns} columns"
+    )
 
 
 def _json_rows(document: Document) -> list[Row]:
