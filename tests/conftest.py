@@ -2,7 +2,80 @@
 
 from __future__ import annotations
 
+import http.client
+import threading
+import time
+from dataclasses import dataclass
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("passhat", deadline=None)
 settings.load_profile("passhat")
+
+
+@dataclass
+class Site:
+    """A running dashboard, spoken to in plain HTTP."""
+
+    port: int
+    access: object
+    url: str
+    server: object
+    thread: threading.Thread
+
+    @property
+    def origin(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def cookie(self):
+        return {"cookie": f"passhat-{self.port}={self.access.session}"}
+
+    def ask(self, path, *, method="GET", headers=None, body=None):
+        """Status, headers and text of one request, exactly as it is written here."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request(method, path, body=body, headers=headers or {})
+            answer = connection.getresponse()
+            found = {name.lower(): value for name, value in answer.getheaders()}
+            return answer.status, found, answer.read().decode()
+        finally:
+            connection.close()
+
+    def stop(self, *, seconds=None):
+        """End the server; whether it did so in time."""
+        self.server.should_exit = True
+        self.thread.join(seconds)
+        return not self.thread.is_alive()
+
+    def get(self, path):
+        """A page, as somebody who is let in."""
+        return self.ask(path, headers=self.cookie)
+
+
+@pytest.fixture
+def serve_site():
+    """Serves the dashboard of a store on a free loopback port, with the real server."""
+    from passhat.dashboard import serving
+    from passhat.dashboard.guard import Access
+    from passhat.dashboard.shelf import Shelf
+
+    running = []
+
+    def serve(path):
+        access, listener = Access(), serving.listen("127.0.0.1", 0)
+        address = serving.address_of(listener, "127.0.0.1")
+        server = serving.make_server(Shelf(path, title=path.name), access=access, address=address)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        url = serving.start_url(address, access)
+        running.append((Site(address.port, access, url, server, thread), listener))
+        while not server.started:
+            time.sleep(0.01)
+        return running[-1][0]
+
+    yield serve
+    for site, listener in running:
+        site.stop()
+        listener.close()

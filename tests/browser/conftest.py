@@ -2,9 +2,44 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+WRAPPERS = [
+    "{}", "\">{}", "'>{}", "</style>{}", "</title>{}", "</script>{}", "-->{}", "]]>{}",
+    "</desc>{}", "</text>{}", "{{{{{}}}}}",
+]  # fmt: skip
+ATTACKS = [
+    "<script>window.hit=1</script>",
+    "<img src=x onerror=window.hit=1>",
+    "<svg onload=window.hit=1>",
+    "<svg><script>window.hit=1</script></svg>",
+    "<iframe srcdoc='<script>parent.hit=1</script>'></iframe>",
+    "<body onload=window.hit=1>",
+    "<a href=javascript:window.hit=1>x</a>",
+    "<details open ontoggle=window.hit=1>",
+    "<style>@import 'http://127.0.0.1:9/x'</style>",
+    '" onmouseover=window.hit=1 x="',
+]
+CORPUS = [wrap.format(attack) for wrap in WRAPPERS for attack in ATTACKS]
+
+WRITER = """
+import sys, time
+from passhat.history import History
+from passhat.records import Outcome, Trial
+path, key, count, pause = sys.argv[1:]
+with History.open(path) as history:
+    run = history.find_run(key)
+    for i in range(int(count)):
+        outcome = Outcome(1 - i // 2 % 2)
+        trial = Trial(system="agent", task=f"t{i % 2}", trial=i // 2, outcome=outcome)
+        history.add_trials(run, [trial], first_sequence=i)
+        time.sleep(float(pause))
+    history.finish_run(run)
+"""
 
 AXE = Path(__file__).parents[1] / "node_modules" / "axe-core" / "axe.min.js"
 
@@ -57,3 +92,25 @@ def axe_violations():
         return [f"{v['id']}: {v['nodes'][0]['html'][:200]}" for v in found]
 
     return check
+
+
+@pytest.fixture(scope="session")
+def corpus():
+    """Texts that would run, load or break out, wherever text is not treated as text."""
+    return CORPUS
+
+
+@pytest.fixture
+def write_trials_elsewhere():
+    """Starts a process that writes trials into a store one by one, and ends the run."""
+    started = []
+
+    def start(path, key, *, count, pause):
+        arguments = [sys.executable, "-c", WRITER, str(path), key, str(count), str(pause)]
+        started.append(subprocess.Popen(arguments))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()

@@ -7,24 +7,6 @@ from passhat.analysis.simulate import simulate
 from passhat.records import Source, Trials
 from passhat.reporters.html_page import render_html
 
-WRAPPERS = [
-    "{}", "\">{}", "'>{}", "</style>{}", "</title>{}", "</script>{}", "-->{}", "]]>{}",
-    "</desc>{}", "</text>{}", "{{{{{}}}}}",
-]  # fmt: skip
-ATTACKS = [
-    "<script>window.hit=1</script>",
-    "<img src=x onerror=window.hit=1>",
-    "<svg onload=window.hit=1>",
-    "<svg><script>window.hit=1</script></svg>",
-    "<iframe srcdoc='<script>parent.hit=1</script>'></iframe>",
-    "<body onload=window.hit=1>",
-    "<a href=javascript:window.hit=1>x</a>",
-    "<details open ontoggle=window.hit=1>",
-    "<style>@import 'http://127.0.0.1:9/x'</style>",
-    '" onmouseover=window.hit=1 x="',
-]
-CORPUS = [wrap.format(attack) for wrap in WRAPPERS for attack in ATTACKS]
-
 
 def page_of(trials, tmp_path, **options):
     path = tmp_path / "report.html"
@@ -97,17 +79,17 @@ def test_a_transcript_is_rendered_as_text_when_it_is_opened(tmp_path, open_page)
     assert page.evaluate("window.hit") is None
 
 
-def test_no_payload_in_any_text_runs_or_adds_an_element(tmp_path, open_page):
-    texts = {"task": CORPUS, "system": ["agent"] * len(CORPUS), "level": CORPUS}
+def test_no_payload_in_any_text_runs_or_adds_an_element(tmp_path, open_page, corpus):
+    texts = {"task": corpus, "system": ["agent"] * len(corpus), "level": corpus}
     trials = Trials.from_columns(
-        texts | {"tags": [(text,) for text in CORPUS], "error": CORPUS},
-        passed=[i % 3 > 0 for i in range(len(CORPUS))],
-        sources=tuple(Source(name=text, format="csv", sha256="0") for text in CORPUS),
+        texts | {"tags": [(text,) for text in corpus], "error": corpus},
+        passed=[i % 3 > 0 for i in range(len(corpus))],
+        sources=tuple(Source(name=text, format="csv", sha256="0") for text in corpus),
     )
-    for system in (None, *CORPUS[:3]):
+    for system in (None, *corpus[:3]):
         if system is not None:
             trials = Trials.from_columns(
-                task=CORPUS, passed=[True] * len(CORPUS), system=[system] * len(CORPUS)
+                task=corpus, passed=[True] * len(corpus), system=[system] * len(corpus)
             )
         page = open_page(page_of(trials, tmp_path).as_uri())
         for row in page.locator("tbody tr[data-row]").all()[:20]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from passhat.analysis.report import LABELS, TaskRow, TaskTable
 
 ROWS_A_PAGE = 200
+LONGEST_NUMBER = 9
 SORTS = ("task", "label", "passed", "rate", "interval", "score")
 
 
@@ -48,12 +49,13 @@ class Window:
 
 
 def page_number(text: str | None) -> int:
-    """A page from an address: at least 1.
+    """A page from an address: at least 1, and no larger than a table could have.
 
     >>> page_number("7"), page_number("-1"), page_number("x")
     (7, 1, 1)
     """
-    return max(1, int(text)) if text and text.isascii() and text.isdigit() else 1
+    sensible = text and text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER
+    return max(1, int(text)) if text and sensible else 1
 
 
 def look(table: TaskTable, choice: Choice) -> Window:

@@ -1,0 +1,67 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passhat.analysis.comparison import compare
+from passhat.analysis.comparison_plots import plot_differences, plot_ranks
+from passhat.analysis.rank import rank
+from passhat.analysis.simulate import simulate
+from passhat.records import Trials
+
+
+@pytest.fixture
+def comparison():
+    return compare(simulate(tasks=30, runs=10, rate={"new": 0.9, "old": 0.6}, seed=3))
+
+
+@pytest.fixture
+def ranking():
+    return rank(simulate(tasks=40, runs=8, rate={"a": 0.9, "b": 0.88, "c": 0.4}, seed=1))
+
+
+def test_every_shared_task_has_a_dumbbell_under_the_row_of_the_mean(comparison):
+    figure = plot_differences(comparison)
+    assert figure.body.count("data-row=") == 31
+    # hollow and filled, for each task and the mean
+    assert figure.body.count("<circle") == 62
+    assert figure.text.splitlines()[1].startswith("mean of 30 tasks")
+
+
+def test_the_finding_counts_what_the_comparison_shows(comparison):
+    up = sum(task.difference > 0 for task in comparison.tasks)
+    shown = sum(task.answer in ("better", "worse") for task in comparison.tasks)
+    finding = plot_differences(comparison).finding
+    assert f"on {up} of 30 tasks" in finding
+    assert f"{shown} of these differences" in finding
+
+
+def test_only_the_tasks_that_differ_most_are_drawn_of_many(comparison):
+    figure = plot_differences(comparison, most=5)
+    drawn = {line.split()[0] for line in figure.text.splitlines()[2:]}
+    least_drawn = min(abs(t.difference) for t in comparison.tasks if t.name in drawn)
+    most_left = max(abs(t.difference) for t in comparison.tasks if t.name not in drawn)
+    assert len(drawn) == 5
+    assert least_drawn >= most_left
+    assert "the 5 that differ most" in figure.title
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=8))
+def test_any_two_systems_that_share_a_task_can_be_drawn(passes):
+    rows = [
+        (system, f"t{i}", run < passed)
+        for i, pair in enumerate(passes)
+        for system, passed in zip("ab", pair, strict=True)
+        for run in range(4)
+    ]
+    system, task, passed = zip(*rows, strict=True)
+    trials = Trials.from_columns(system=system, task=task, passed=passed)
+    figure = plot_differences(compare(trials))
+    assert "nan" not in figure.body
+    assert figure.body.count("data-row=") == len(passes) + 1
+
+
+def test_ties_are_shaded_and_named(ranking):
+    figure = plot_ranks(ranking)
+    assert figure.body.count("<rect") == sum(len(band) > 1 for band in ranking.tie_bands)
+    assert "cannot be told apart" in figure.finding
+    assert "c stands alone at rank 3" in figure.finding

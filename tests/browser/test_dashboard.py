@@ -1,0 +1,266 @@
+import re
+import threading
+from urllib.parse import urlencode
+
+import pytest
+
+from passhat.analysis.simulate import simulate
+from passhat.history import Checkout, History
+from passhat.records import Outcome, Source, Trial
+
+SYSTEMS = {"careful": 0.9, "hasty": 0.6}
+FOREIGN = "img,iframe,object,embed,svg script,[onload],[onerror],[onmouseover],[ontoggle]"
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory):
+    path = tmp_path_factory.mktemp("site") / "history.db"
+    with History.open(path) as history:
+        for i in range(3):
+            run = history.start_run(
+                "support",
+                checkout=Checkout(commit=f"{i}" * 40, branch="main", dirty=True, host="box"),
+                started=f"2026-11-0{i + 1}T09:00:00.000+00:00",
+            )
+            trials = list(simulate(tasks=12, runs=6, rate=SYSTEMS, seed=i))
+            history.add_trials(run, trials)
+            with history.writing():
+                history.add_transcript(run.id, trials[0], "user: hello\nassistant: bye")
+            history.finish_run(run)
+    return path
+
+
+@pytest.fixture
+def visit(open_page):
+    """Opens a page of a site as somebody who is let in."""
+
+    def open_it(site, path, **options):
+        cookie = {
+            "name": f"passhat-{site.port}", "value": site.access.session, "domain": "127.0.0.1",
+            "path": "/", "httpOnly": True, "secure": False, "sameSite": "Strict", "expires": -1,
+        }  # fmt: skip
+        state = {"cookies": [cookie], "origins": []}
+        return open_page(site.origin + path, storage_state=state, **options)
+
+    return open_it
+
+
+def pages_of(store):
+    with History.open(store, read_only=True) as history:
+        new, old, *_ = history.runs()
+    task = urlencode({"system": "careful", "task": "task-01"})
+    return {
+        "overview": "/",
+        "runs": "/runs",
+        "run": f"/run/{new.key}",
+        "task": f"/run/{new.key}/task?{task}",
+        "trial": f"/run/{new.key}/trial?{task}&trial=0",
+        "live": f"/run/{new.key}/live",
+        "choose": "/compare",
+        "compare": f"/compare?side={new.key}.0&side={old.key}.0",
+        "rank": f"/compare?run={new.key}&run={old.key}",
+        "trend": "/trend",
+        "search": "/search?q=a",
+    }
+
+
+def test_the_start_address_opens_the_site_and_leaves_no_token_behind(serve_site, store, open_page):
+    site = serve_site(store)
+    page = open_page(site.url)
+    page.wait_for_url(site.origin + "/")
+    assert page.locator("h1").inner_text() == "2 systems in 1 suite"
+    assert page.evaluate("document.cookie") == ""
+    page.go_back()
+    assert site.access.token not in page.url
+    assert site.access.spent
+
+
+def test_one_click_opens_the_site_without_javascript(serve_site, store, open_page):
+    site = serve_site(store)
+    page = open_page(site.url, java_script_enabled=False)
+    page.get_by_role("button", name="Open the dashboard").click()
+    assert page.locator("h1").inner_text() == "2 systems in 1 suite"
+    page.locator("td a").first.click()
+    page.wait_for_load_state()
+    assert page.locator("tbody tr[data-row]").count() == 24
+
+
+def test_a_run_page_sorts_filters_and_leads_to_a_transcript(serve_site, store, visit):
+    page = visit(serve_site(store), pages_of(store)["run"])
+    section = page.locator("section[data-tasks]").first
+    names = section.locator("tbody tr:visible td.name")
+    section.get_by_role("button", name="task", exact=True).click()
+    ascending = names.all_inner_texts()
+    assert ascending == sorted(ascending)
+    section.get_by_role("button", name="task", exact=True).click()
+    assert names.all_inner_texts() == ascending[::-1]
+    section.get_by_role("searchbox").fill("task-01")
+    assert names.all_inner_texts() == ["task-01"]
+    names.get_by_role("link").click()
+    page.get_by_role("link", name="run 1", exact=True).click()
+    assert "assistant: bye" in page.locator("pre").inner_text()
+
+
+def test_the_theme_is_chosen_kept_and_given_back(serve_site, store, visit):
+    page = visit(serve_site(store), "/", color_scheme="light")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.get_by_label("Theme").select_option("dark")
+    dark = page.evaluate(ground)
+    assert dark != light
+    page.get_by_role("link", name="Runs", exact=True).click()
+    assert page.evaluate(ground) == dark
+    assert page.get_by_label("Theme").input_value() == "dark"
+    page.get_by_label("Theme").select_option("auto")
+    assert page.evaluate(ground) == light
+
+
+def test_runs_are_chosen_and_compared(serve_site, store, visit):
+    page = visit(serve_site(store), "/runs")
+    for box in page.get_by_role("checkbox").all()[:2]:
+        box.check()
+    page.get_by_role("button", name="Compare the chosen runs").click()
+    assert page.locator("svg").count() == 1
+    for box in page.get_by_role("checkbox").all()[2:]:
+        box.uncheck()
+    page.get_by_role("button", name="Compare", exact=True).click()
+    assert "task by task" in page.locator("svg title").first.text_content()
+    page.get_by_role("combobox", name="Answer").select_option("better")
+    shown = page.locator("tr[data-row]:visible").all()
+    assert {row.get_attribute("data-label") for row in shown} <= {"better"}
+
+
+def test_a_search_is_typed_and_followed(serve_site, store, visit):
+    page = visit(serve_site(store), "/")
+    page.get_by_role("searchbox", name="Search").fill("task-07")
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="task-07").first.click()
+    assert page.locator("h1").inner_text() == "task-07"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_breaks_an_accessibility_rule(serve_site, store, visit, axe_violations, scheme):
+    site = serve_site(store)
+    page = visit(site, "/", color_scheme=scheme)
+    for path in pages_of(store).values():
+        page.goto(site.origin + path)
+        assert axe_violations(page) == [], path
+
+
+def test_no_page_scrolls_sideways_on_a_telephone(serve_site, store, visit):
+    site = serve_site(store)
+    page = visit(site, "/", viewport={"width": 390, "height": 800})
+    for path in pages_of(store).values():
+        page.goto(site.origin + path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+
+
+def test_a_live_page_grows_while_another_process_runs_trials(
+    tmp_path, serve_site, visit, write_trials_elsewhere
+):
+    path = tmp_path / "history.db"
+    with History.open(path) as history:
+        run = history.start_run("suite")
+    page = visit(serve_site(path), f"/run/{run.key}/live")
+    assert page.locator("[data-at=done]").inner_text() == "0"
+    assert not page.locator("[data-at=over]").is_visible()
+    writer = write_trials_elsewhere(path, run.key, count=8, pause=0.25)
+    page.locator("[data-at=tasks] tr").first.wait_for()
+    assert page.locator("[data-at=status]").inner_text() == "running"
+    page.locator("[data-at=over]").wait_for()
+    assert writer.wait(60) == 0
+    assert page.locator("[data-at=done]").inner_text() == "8"
+    assert page.locator("[data-at=tasks] tr").count() == 2
+    assert page.locator("[data-at=tasks] .runs").first.inner_text() == "●○●○"
+    assert page.locator("[data-at=recent] li").count() == 8
+    page.get_by_role("link", name="read its report").click()
+    assert "8" in page.locator(".facts").inner_text()
+
+
+def harmless(page):
+    assert page.evaluate("window.hit") is None, page.url
+    assert page.locator(FOREIGN).count() == 0, page.url
+    assert page.locator("script").count() == 2, page.url
+
+
+@pytest.fixture
+def hostile_store(tmp_path, corpus):
+    """Every payload as suite, system, task, level, tag, tool, error, commit, branch, host, name."""
+    path = tmp_path / "history.db"
+    with History.open(path) as history:
+        for text in corpus:
+            run = history.start_run(
+                text,
+                checkout=Checkout(commit=text, branch=text, host=text, dirty=True),
+                sources=[Source(name=text, format=text, sha256=text, notes=(text,))],
+                started="2026-11-01T09:00:00.000+00:00",
+            )
+            history.add_trials(run, [hostile_trial(text, text)])
+            history.tag(run, text)
+            history.finish_run(run, text)
+        run = history.start_run("all", started="2026-12-01T09:00:00.000+00:00")
+        trials = [hostile_trial("agent", text) for text in corpus]
+        history.add_trials(run, trials)
+        with history.writing():
+            for trial in trials:
+                history.add_transcript(run.id, trial, trial.task)
+        history.finish_run(run)
+    return path
+
+
+def hostile_trial(system, text):
+    return Trial(system=system, task=text, trial=0, outcome=Outcome(len(text) % 3), seconds=1.0,
+                 level=text, tags=(text,), tools=(text,), error=text, started=text)  # fmt: skip
+
+
+def test_no_payload_in_any_text_runs_on_any_page(hostile_store, serve_site, visit, corpus):
+    site = serve_site(hostile_store)
+    with History.open(hostile_store, read_only=True) as history:
+        whole, *single = history.runs()
+    page = visit(site, "/")
+    some = single[:: len(single) // 6]
+    marks = "&".join(f"run={run.key}" for run in [whole, *some])
+    paths = [f"/?page={n}" for n in range(1, 7)] + [f"/runs?page={n}" for n in range(1, 4)]
+    paths += [f"/run/{whole.key}", f"/run/{whole.key}/live", f"/compare?{marks}"]
+    paths += ["/trend?" + urlencode({"suite": run.suite, "branch": run.suite}) for run in some]
+    paths += [f"/run/{run.key}" for run in some] + [f"/run/{run.key}/live" for run in some]
+    for text in corpus[::12]:
+        asked = urlencode({"system": "agent", "task": text, "trial": 0})
+        paths += [f"/run/{whole.key}/{kind}?{asked}" for kind in ("task", "trial", "transcript")]
+        paths += ["/search?" + urlencode({"q": text}), "/runs?" + urlencode({"suite": text})]
+        paths += ["/run/latest?" + urlencode(dict.fromkeys(["q", "label", "sort", "page"], text))]
+    for path in paths:
+        page.goto(site.origin + path)
+        if "/transcript" in path:
+            assert page.evaluate("window.hit") is None
+            assert page.locator("script").count() == 0
+        else:
+            harmless(page)
+    assert len(paths) > 80
+
+
+def test_no_payload_that_arrives_while_a_page_is_watched_runs(tmp_path, serve_site, visit, corpus):
+    path = tmp_path / "history.db"
+    with History.open(path) as history:
+        run = history.start_run(corpus[0])
+        page = visit(serve_site(path), f"/run/{run.key}/live")
+        page.wait_for_load_state()
+
+        def write():
+            history.add_trials(run, [hostile_trial(text, text) for text in corpus])
+            history.finish_run(run, corpus[0])
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        page.locator("[data-at=over]").wait_for()
+        writer.join()
+        assert page.locator("[data-at=tasks] tr").count() == len(corpus)
+        shown = page.locator("[data-at=tasks] td.name").all_text_contents()
+        assert sorted(shown) == sorted(corpus)
+        harmless(page)
+
+
+def test_a_question_to_the_server_is_a_word_in_an_address(serve_site, store, visit):
+    page = visit(serve_site(store), "/search?" + urlencode({"q": '"><b id=x>'}))
+    assert page.locator("#x").count() == 0
+    assert re.search("Nothing", page.locator("main").inner_text())

@@ -1,0 +1,109 @@
+import http.client
+import json
+import subprocess
+import sys
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passhat.dashboard.live import Watch
+from passhat.history import History
+from passhat.history.lookups import Progress, change_mark
+from passhat.records import Outcome, Trial
+
+WRITER = """
+import sys, time
+from passhat.history import History
+from passhat.records import Outcome, Trial
+with History.open(sys.argv[1]) as history:
+    run = history.find_run(sys.argv[2])
+    for i in range(6):
+        trial = Trial(system="agent", task=f"t{i % 2}", trial=i // 2, outcome=Outcome(i % 3))
+        history.add_trials(run, [trial], first_sequence=i)
+        time.sleep(0.2)
+    history.finish_run(run)
+"""
+
+keys = st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.integers(0, 3))
+
+
+@given(st.lists(st.dictionaries(keys, st.sampled_from(Outcome)), min_size=1, max_size=5))
+def test_what_a_page_was_told_adds_up_to_the_state(states):
+    """However a run grows, or is resumed and its trials replaced."""
+    watch, seen, known = Watch(), {}, {}
+    for state in states:
+        known |= state
+        trials = [(*key, outcome) for key, outcome in known.items()]
+        news = watch.news(Progress(status="running", launched=9, trials=trials))
+        for system, task, marks in news["tasks"]:
+            seen[system, task] = marks
+    expected = {}
+    for (system, task, _), outcome in sorted(known.items()):
+        expected[system, task] = expected.get((system, task), "") + "FPE"[outcome]
+    assert seen == expected
+    assert sum(sum(counts[1:]) for counts in news["systems"]) == news["done"] == len(known)
+
+
+def test_nothing_new_is_told_twice():
+    watch = Watch()
+    progress = Progress(status="running", launched=1, trials=[("s", "t", 0, Outcome.PASSED)])
+    assert watch.news(progress)["tasks"] == [["s", "t", "P"]]
+    again = watch.news(progress)
+    assert (again["tasks"], again["recent"], again["done"]) == ([], [], 1)
+
+
+def test_a_reader_notices_that_another_connection_wrote(tmp_path):
+    path = tmp_path / "history.db"
+    with History.open(path) as writer:
+        run = writer.start_run("suite")
+        with History.open(path, read_only=True) as reader:
+            before = change_mark(reader)
+            assert change_mark(reader) == before
+            trial = Trial(system="s", task="t", trial=0, outcome=Outcome.PASSED)
+            writer.add_trials(run, [trial])
+            assert change_mark(reader) != before
+
+
+def events(site, path):
+    """Server-sent events until the server ends the stream."""
+    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=60)
+    connection.request("GET", path, headers=site.cookie)
+    answer = connection.getresponse()
+    assert answer.getheader("content-type").startswith("text/event-stream")
+    blocks = answer.read().decode().strip().split("\n\n")
+    connection.close()
+    pairs = [block.split("\n") for block in blocks if block.startswith("event:")]
+    return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: ")))
+            for name, data in pairs]  # fmt: skip
+
+
+def test_events_follow_a_run_that_another_process_writes_until_it_ends(tmp_path, serve_site):
+    path = tmp_path / "history.db"
+    with History.open(path) as history:
+        run = history.start_run("suite")
+    site = serve_site(path)
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(path), run.key]) as writer:
+        told = events(site, f"/run/{run.key}/events")
+        assert writer.wait(60) == 0
+    assert [name for name, _ in told][-2:] == ["news", "end"]
+    assert len(told) >= 3
+    last = told[-2][1]
+    assert (last["status"], last["done"], last["systems"]) == ("finished", 6, [["agent", 2, 2, 2]])
+    marks = {}
+    for _, news in told[:-1]:
+        marks |= {task: runs for _, task, runs in news["tasks"]}
+    assert marks == {"t0": "FEP", "t1": "PFE"}
+
+
+def test_a_watched_page_does_not_keep_the_server_from_ending(tmp_path, serve_site):
+    path = tmp_path / "history.db"
+    with History.open(path) as history:
+        run = history.start_run("suite")
+    site = serve_site(path)
+    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=60)
+    connection.request("GET", f"/run/{run.key}/events", headers=site.cookie)
+    assert connection.getresponse().status == 200
+    try:
+        assert site.stop(seconds=30)
+    finally:
+        connection.close()

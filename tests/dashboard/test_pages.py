@@ -1,0 +1,195 @@
+import html
+import re
+from urllib.parse import urlencode
+
+import pytest
+
+from passhat.analysis.comparison import compare
+from passhat.analysis.glance import glance
+from passhat.analysis.measure import measure
+from passhat.analysis.simulate import simulate
+from passhat.dashboard.logs import Log, keep_logs
+from passhat.history import History
+from passhat.history.lookups import all_transcripts, page_of_trials, search_tasks
+from passhat.records import Trials
+from passhat.reporters.comparison_blocks import verdict
+from passhat.reporters.numbers import points, span
+from passhat.reporters.wording import headline_k, overview
+
+
+def words(text):
+    """What a page says, without its markup."""
+    body = re.sub(r"<(script|style).*?</\1>", " ", text, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", body)))
+
+
+def test_the_overview_states_the_number_that_the_report_opens_with(site, store, runs):
+    said = words(site.get("/")[2])
+    with History.open(store, read_only=True) as history:
+        report = measure(history.trials(runs[0]))
+    for system in report.systems:
+        metric = system.pass_hat(headline_k(system))
+        number = f"{points(metric.value, digits=1)} {span(metric.this_suite.interval)}"
+        assert f"{metric.name} {number}" in said
+    assert "3 systems in 2 suites" in said
+
+
+def test_a_glance_is_the_headline_of_a_report():
+    for tasks, runs in ((1, 1), (5, 2), (20, 9)):
+        trials = simulate(tasks=tasks, runs=runs, seed=runs)
+        system = measure(trials).system()
+        seen = glance(trials.tally())
+        assert seen.k == headline_k(system)
+        assert seen.number == system.pass_hat(seen.k).this_suite
+
+
+def test_a_run_page_holds_the_report_of_the_run(site, store, runs):
+    with History.open(store, read_only=True) as history:
+        report = measure(history.trials(runs[0]))
+    status, _, text = site.get(f"/run/{runs[0].key}")
+    assert status == 200
+    assert overview(report) in words(text)
+    assert text.count("<tr data-row=") == 24
+    for reference in ("baseline", "latest", "main", "2" * 40):
+        assert overview(report) in words(site.get(f"/run/{reference}")[2])
+
+
+def test_a_task_page_lists_its_trials_and_leads_to_what_was_said(site, runs):
+    query = urlencode({"system": "careful", "task": "task-01"})
+    status, _, text = site.get(f"/run/{runs[0].key}/task?{query}")
+    assert status == 200
+    links = re.findall(r'href="(/run/\w+/trial[^"]+)"', text)
+    assert len(links) == 6
+    assert "over 3 runs" in words(text)
+    said = site.get(html.unescape(links[0]))[2]
+    assert "assistant: &lt;b&gt;bye&lt;/b&gt;" in said
+    kept = re.search(r'href="(/run/\w+/transcript[^"]+)"', said).group(1)
+    _, headers, plain = site.get(html.unescape(kept))
+    assert plain == "user: hello\nassistant: <b>bye</b>"
+    assert headers["content-type"].startswith("text/plain")
+    assert "was not kept" in site.get(html.unescape(links[1]))[2]
+
+
+def test_two_systems_are_compared_in_the_words_of_the_command(site, store, runs):
+    with History.open(store, read_only=True) as history:
+        trials = history.trials(runs[0])
+    found = compare(trials.where(system="careful"), trials.where(system="hasty"))
+    text = site.get(f"/compare?run={runs[0].key}")[2]
+    assert verdict(found) in words(text)
+
+
+def test_more_than_two_are_ranked_and_a_choice_narrows_them(site, runs):
+    keys = "&".join(f"run={run.key}" for run in runs)
+    ranked = words(site.get(f"/compare?{keys}")[2])
+    assert "Ranks by mean score" in ranked
+    assert f"careful ({runs[1].key})" in ranked
+    narrowed = words(site.get(f"/compare?side={runs[1].key}.0&side={runs[2].key}.0")[2])
+    assert "task by task" in narrowed
+    assert "choose at least two" in words(site.get(f"/compare?side={runs[1].key}.0")[2])
+
+
+def test_systems_without_a_shared_task_are_told_so(site, tmp_path, serve_site):
+    path = tmp_path / "apart.db"
+    logs = [
+        Log(name=name, written=None, trials=Trials.from_columns(task=[name], passed=[True]))
+        for name in ("a", "b")
+    ]
+    keep_logs(logs, path)
+    apart = serve_site(path)
+    with History.open(path, read_only=True) as history:
+        keys = "&".join(f"run={run.key}" for run in history.runs())
+    assert "must share a task" in words(apart.get(f"/compare?{keys}")[2])
+
+
+def test_a_trend_leads_from_run_to_run(site, runs):
+    text = site.get("/trend?suite=support")[2]
+    for run in runs:
+        assert f'href="/run/{run.key}"' in text
+    assert "hasty over history" in words(text)
+    assert "No run with trials on nowhere" in words(
+        site.get("/trend?suite=support&branch=nowhere")[2]
+    )
+
+
+def test_search_finds_tasks_systems_suites_and_commits(site, runs):
+    for text, found in (
+        ("TASK-03", "task-03"),
+        ("caref", "newest in run"),
+        ("refun", "1 run"),
+        ("2222222", runs[0].key),
+        ("baseline", runs[0].key),
+        ("xyzzy", "Nothing"),
+    ):
+        assert found in words(site.get("/search?" + urlencode({"q": text}))[2])
+
+
+def test_a_percent_sign_is_searched_for_as_itself(store):
+    with History.open(store, read_only=True) as history:
+        assert search_tasks(history, "%") == []
+        assert search_tasks(history, "task_01") == []
+        assert len(search_tasks(history, "task-01")) == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "message"),
+    [
+        ("/run/nothing", 404, "no run, tag, branch or commit 'nothing'"),
+        ("/run/latest/task", 400, "the address must say which system"),
+        ("/run/latest/task?system=x&task=y", 404, "x made no trial of y"),
+        ("/run/latest/trial?system=careful&task=task-01&trial=x", 404, "made no trial x"),
+        ("/run/latest/trial?system=careful&task=task-01&trial=99", 404, "made no trial 99"),
+        ("/elsewhere", 404, "Not Found"),
+        ("/runs?page=0", 200, "4 runs"),
+        ("/runs?page=" + "9" * 40, 200, "4 runs"),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_said_in_words(site, path, status, message):
+    answered, _, text = site.get(path)
+    assert answered == status
+    assert message in words(text)
+
+
+def test_a_run_without_a_trial_has_a_page(tmp_path, serve_site):
+    path = tmp_path / "empty.db"
+    with History.open(path) as history:
+        run = history.start_run("begun")
+    site = serve_site(path)
+    assert "No trial has ended yet" in words(site.get(f"/run/{run.key}")[2])
+    assert "watch it live" in words(site.get("/")[2])
+    assert site.get("/trend")[0] == site.get(f"/compare?run={run.key}")[0] == 200
+
+
+def test_an_empty_store_has_pages(tmp_path, serve_site):
+    path = tmp_path / "empty.db"
+    History.open(path).close()
+    site = serve_site(path)
+    for page in ("/", "/runs", "/trend", "/compare", "/search?q=a"):
+        assert site.get(page)[0] == 200
+    assert "passhat run" in words(site.get("/")[2])
+
+
+def test_all_tasks_of_a_long_run_are_reached_page_by_page_in_order(tmp_path, serve_site):
+    path = tmp_path / "long.db"
+    trials = simulate(tasks=1_100, runs=2, seed=1)
+    keep_logs([Log(name="long", written=None, trials=trials)], path)
+    site = serve_site(path)
+    seen = []
+    for page in range(1, 7):
+        text = site.get(f"/run/latest?sort=task&down=1&page={page}")[2]
+        seen += re.findall(r'<tr data-row="([^"]+)"', text)
+    assert seen == sorted(trials.tasks, reverse=True)
+    found = site.get("/run/latest?q=task-000&sort=task")[2]
+    assert re.findall(r'<tr data-row="([^"]+)"', found) == [
+        name for name in sorted(trials.tasks) if "task-000" in name
+    ]
+
+
+def test_transcripts_and_trials_come_back_as_they_were_kept(store, runs):
+    with History.open(store, read_only=True) as history:
+        assert list(all_transcripts(history, runs[0]).values()) == [
+            "user: hello\nassistant: <b>bye</b>"
+        ]
+        kept = page_of_trials(history, runs[0], "careful", "task-01", offset=1, limit=3)
+        whole = [t for t in history.trials(runs[0]) if (t.system, t.task) == ("careful", "task-01")]
+        assert [one.trial for one in kept] == sorted(whole, key=lambda t: t.trial)[1:4]
+        assert [one.transcript for one in kept] == [False] * 3

@@ -1,0 +1,39 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passhat.analysis.measure import measure
+from passhat.analysis.simulate import simulate
+from passhat.dashboard import task_window
+from passhat.dashboard.task_window import SORTS, Choice, look
+
+TABLE = measure(simulate(tasks=45, runs=7, seed=3)).system().tasks
+
+
+@given(st.sampled_from(SORTS), st.booleans(), st.sampled_from(["", "1", "task-0", "zzz"]))
+def test_the_pages_of_a_table_are_its_rows_each_once_in_order(sort, down, text):
+    size, task_window.ROWS_A_PAGE = task_window.ROWS_A_PAGE, 10
+    try:
+        first = look(TABLE, Choice(sort=sort, down=down, text=text))
+        choices = [Choice(sort=sort, down=down, text=text, page=n + 1) for n in range(first.pages)]
+        rows = [row for choice in choices for row in look(TABLE, choice).rows]
+    finally:
+        task_window.ROWS_A_PAGE = size
+    assert sorted(row.name for row in rows) == sorted(n for n in TABLE.names if text in n)
+    assert first.found == len(rows)
+    if sort in ("task", "rate"):
+        keys = [row.name if sort == "task" else row.rate.value for row in rows]
+        assert keys == sorted(keys, reverse=down)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["q", "label", "sort", "down", "page"]), st.text(max_size=9))
+)
+def test_any_address_makes_a_choice_that_can_be_looked_up(query):
+    window = look(TABLE, Choice.read(query))
+    assert 1 <= window.page <= window.pages
+
+
+def test_a_label_narrows_the_table():
+    window = look(TABLE, Choice(label="flaky"))
+    assert {row.label for row in window.rows} == {"flaky"}
+    assert window.found == TABLE.count("flaky")

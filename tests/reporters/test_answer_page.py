@@ -1,0 +1,34 @@
+import html
+
+import pytest
+
+from passhat.analysis.comparison import compare
+from passhat.analysis.comparison_plots import plot_differences, plot_ranks
+from passhat.analysis.rank import rank
+from passhat.analysis.simulate import simulate
+from passhat.reporters import answer_page
+
+TRIALS = simulate(tasks=12, runs=6, rate={"new <b>": 0.9, "old": 0.5}, seed=3)
+CASES = {
+    "comparison": (compare(TRIALS), plot_differences),
+    "ranking": (rank(TRIALS), plot_ranks),
+}
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_a_page_holds_the_picture_and_asks_for_nothing(kind):
+    found, plot = CASES[kind]
+    text = getattr(answer_page, f"render_{kind}_html")(found)
+    assert plot(found).svg() in text
+    assert "default-src 'none'" in html.unescape(text)
+    assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+    assert "new <b>" not in text
+    assert getattr(answer_page, f"render_{kind}_html")(found) == text
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_the_picture_stands_alone(kind):
+    found, plot = CASES[kind]
+    text = getattr(answer_page, f"render_{kind}_svg")(found)
+    assert text == plot(found).svg(standalone=True)
+    assert "<style>" in text

@@ -1,0 +1,57 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passhat.reporters.transcript_text import readable
+
+KEPT = {
+    "stop_reason": "done",
+    "messages": [
+        {"role": "user", "text": "Refund order 17"},
+        {"role": "assistant", "calls": [{"name": "lookup", "arguments": {"id": 17}}]},
+        {"role": "tool", "text": "no such order", "is_error": True},
+        {"role": "assistant", "text": "I could not\nfind it."},
+    ],
+    "checks": [
+        {"target": "answer", "matcher": "contains", "score": 0.0, "message": "no 'refunded'"},
+        {"target": "tools", "matcher": "called", "score": 1.0, "message": "lookup was called"},
+    ],
+}
+
+
+def test_a_kept_trial_reads_turn_by_turn_and_ends_with_its_checks():
+    assert readable(json.dumps(KEPT)).splitlines() == [
+        "user",
+        "  Refund order 17",
+        "assistant",
+        '  calls lookup {"id": 17}',
+        "tool (error)",
+        "  no such order",
+        "assistant",
+        "  I could not",
+        "  find it.",
+        "stopped: done",
+        "checks",
+        "  broke: answer contains: no 'refunded'",
+        "  held: tools called: lookup was called",
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "plain words", "[1, 2]", "{}", '{"text": "other"}', "{" * 9])
+def test_any_other_text_is_shown_as_it_is(text):
+    assert readable(text) == text
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=8,
+)
+names = st.sampled_from(["stop_reason", "messages", "answer", "checks", "faults", "error"])
+
+
+@given(st.dictionaries(names, values, min_size=1))
+def test_no_kept_text_however_strange_breaks_the_page(parts):
+    assert isinstance(readable(json.dumps(parts)), str)
