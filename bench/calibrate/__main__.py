@@ -7,13 +7,12 @@ form prints and writes nothing; a named study replaces its own part of the page 
 from __future__ import annotations
 
 import importlib
-import re
 import sys
 import time
-from pathlib import Path
+
+from bench.pages import write_part
 
 STUDIES = ("coverage", "variance", "comparisons", "gates", "whole_runner")
-PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "calibration.md"
 
 OPENING = """# Calibration
 
@@ -30,16 +29,7 @@ def main(arguments: list[str]) -> None:
         text = "\n".join(table.markdown() for table in tables)
         print(text, f"({name}: {time.process_time() - began:.0f} CPU-s)\n", sep="\n")
         if not quick:
-            write_part(name, text)
-
-
-def write_part(name: str, text: str) -> None:
-    """Put one study's tables into the page, in the order of STUDIES."""
-    page = PAGE.read_text() if PAGE.exists() else ""
-    parts = dict(re.findall(r"<!-- (\w+) -->\n(.*?)<!-- end -->", page, flags=re.DOTALL))
-    parts[name] = text
-    blocks = [f"<!-- {s} -->\n{parts[s]}<!-- end -->\n" for s in STUDIES if s in parts]
-    PAGE.write_text("\n".join([OPENING, *blocks]))
+            write_part("calibration.md", OPENING, STUDIES, name, text)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,71 @@
+"""What the documents say can be run: code runs, commands and their options exist, links lead on."""
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from passhat.cli import main
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
+FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+
+
+def name(page):
+    return str(page.relative_to(ROOT))
+
+
+def blocks(page, language):
+    return [body for kind, body in FENCE.findall(page.read_text()) if kind == language]
+
+
+def console_commands(page):
+    """The `$ passhat ...` lines, continued ones joined, without comments and redirections."""
+    text = "\n".join(blocks(page, "console")).replace("\\\n", " ")
+    for line in re.findall(r"^\$ (passhat .*)$", text, flags=re.MULTILINE):
+        words = shlex.split(line, comments=True)[1:]
+        stop = [i for i, word in enumerate(words) if word in ("|", ">", ">>", "&&", ";", "<")]
+        yield words[: stop[0]] if stop else words
+
+
+def parse(words):
+    """Let click read the words as it would, and run nothing."""
+    command, context = main, click.Context(main, info_name="passhat")
+    rest = list(words)
+    while True:
+        parsed = command.make_parser(context).parse_args(rest)[1]
+        if not isinstance(command, click.Group) or not parsed:
+            return
+        found = command.get_command(context, parsed[0])
+        assert found is not None, f"no such command: {parsed[0]}"
+        command, rest = found, parsed[1:]
+        context = click.Context(command, parent=context, info_name=parsed[0])
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=name)
+def test_python_examples_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(compile("\n".join(blocks(page, "python")), name(page), "exec"), {"__name__": "example"})
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if any(console_commands(p))], ids=name)
+def test_commands_and_options_in_examples_exist(page):
+    for words in console_commands(page):
+        parse(words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if not target.startswith(("http:", "https:", "#", "mailto:")):
+            assert (page.parent / target.partition("#")[0]).exists(), target
+
+
+def test_make_targets_in_the_readme_exist():
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    for page in PAGES:
+        named = re.findall(r"^\$ make ([a-z]+)", page.read_text(), flags=re.MULTILINE)
+        assert set(named) <= targets
