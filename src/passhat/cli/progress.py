@@ -13,6 +13,7 @@ import click
 from passhat.cli.standing import Standing, duration
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.live import Live
 
     from passhat.runner.events import Event
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 REDRAWS_PER_SECOND = 5
 SECONDS_BETWEEN_LINES = 5.0
 MOST_SECONDS_WITHOUT_LINE = 30.0
+WIDEST_BAR = 60
 STEPS = 10
 """Lines about the progress of a run that nobody watches."""
 
@@ -91,22 +93,23 @@ class _Moving:
 
     def __init__(self, standing: Standing) -> None:
         self._standing = standing
+        self._console: Console | None = None
         self._live: Live | None = None
 
     def start(self) -> None:
         from rich.console import Console
         from rich.live import Live
 
-        console = Console(stderr=True, highlight=False)
+        self._console = Console(stderr=True, highlight=False)
         self._live = Live(
             get_renderable=self._draw,
-            console=console,
+            console=self._console,
             refresh_per_second=REDRAWS_PER_SECOND,
             transient=True,
         )
         self._live.start()
         # A second Ctrl-C ends the process at once: it must not leave the cursor hidden.
-        console.show_cursor(True)
+        self._console.show_cursor(True)
 
     def stop(self) -> None:
         if self._live is not None:
@@ -120,23 +123,26 @@ class _Moving:
 
         from passhat.reporters.safe_text import safe_text
 
-        assert self._live is not None
-        self._live.console.print(Text(safe_text(text)))
+        assert self._console is not None
+        self._console.print(Text(safe_text(text)))
 
     def _draw(self) -> Any:
-        from rich.console import Group
         from rich.progress_bar import ProgressBar
+        from rich.table import Table
         from rich.text import Text
 
         from passhat.reporters.safe_text import safe_text
 
         standing = self._standing
         facts = " · ".join(standing.details())
-        return Group(
-            ProgressBar(total=max(1, standing.planned), completed=standing.done),
-            Text(safe_text(standing.counts), style="bold", no_wrap=True, overflow="ellipsis"),
-            Text(safe_text(facts), no_wrap=True, overflow="ellipsis"),
-        )
+        # Not to the last column: the ^C that a terminal echoes there would wrap.
+        assert self._console is not None
+        width = min(WIDEST_BAR, self._console.width - 4)
+        drawn = Table.grid()
+        drawn.add_row(ProgressBar(max(1, standing.planned), standing.done, width=width))
+        drawn.add_row(Text(standing.counts, style="bold", no_wrap=True, overflow="ellipsis"))
+        drawn.add_row(Text(safe_text(facts), no_wrap=True, overflow="ellipsis"))
+        return drawn
 
 
 def _watched() -> bool:

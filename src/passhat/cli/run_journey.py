@@ -167,20 +167,20 @@ def _bars(suite: Suite, trials: Trials) -> Mapping[str, float] | None:
 
 
 def _opening(job: Job, ledger: Ledger, source: Source) -> str:
-    where = f"; run {ledger.run.key} in {ledger.name}" if ledger.run is not None else ""
-    return f"{job.suite.name}: {job.suite.size}; {source}{where}"
+    run = f"; run {ledger.run.key}" if ledger.run is not None else ""
+    return f"{job.suite.name}: {job.suite.size}; {source}{run}"
 
 
 def _interrupted(result: RunResult, ledger: Ledger, output: Output) -> ExitCode:
-    output.say(_undone(result, ledger) or f"interrupted after {len(result.trials)} trials")
+    output.say(_undone(result, ledger, "\n") or f"interrupted after {len(result.trials)} trials")
     return ExitCode(128 + (result.signal or 2))
 
 
-def _undone(result: RunResult, ledger: Ledger) -> str | None:
+def _undone(result: RunResult, ledger: Ledger, separator: str = "; ") -> str | None:
     """What an early end left out, and what goes on with it."""
     if not result.undone:
         return None
     why = f"{result.limit} was reached" if result.limit else "interrupted"
     text = f"{why}: {result.undone:,} of {result.planned:,} trials were left undone"
     command = ledger.resume_command
-    return f"{text}; go on with: {command}" if command else text
+    return f"{text}{separator}go on with: {command}" if command else text
