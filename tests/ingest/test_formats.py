@@ -259,6 +259,12 @@ def test_surefire_reruns_inside_a_testcase_are_attempts(counts):
     assert counts(read_trials(xml)) == {"flaky": (1, 1, 0), "bad": (0, 3, 0)}
 
 
+def test_a_report_of_our_own_is_not_taken_for_one_trial_a_task():
+    xml = b'<testsuites name="passhat"><testsuite name="a"><testcase name="t"/></testsuite>'
+    with pytest.raises(ReadError, match="is a report that passhat wrote, and holds rates"):
+        read_trials(xml + b"</testsuites>")
+
+
 def test_several_junit_files_are_several_trials(tmp_path, counts):
     for run in range(3):
         failure = "<failure/>" if run == 1 else ""

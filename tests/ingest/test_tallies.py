@@ -156,6 +156,11 @@ def test_only_single_plain_tables_are_big(tmp_path, samples, monkeypatch):
     assert tallies.big_table(b"task,passed\n") is None
     assert tallies.big_table("-") is None
     assert tallies.big_table(samples / "inspect" / "flaky_5x5_two_scorers_1error.eval") is None
+    assert tallies.big_table(samples / "promptfoo" / "out.jsonl") is None
+    unusual = tmp_path / "u.csv"
+    unusual.write_text("question,right\nq,1\n")
+    assert tallies.big_table(unusual) is None
+    assert tallies.big_table(unusual, ColumnMap(task="question", passed="right")) == unusual
 
 
 def test_a_small_table_gives_the_tallies_of_its_trials():

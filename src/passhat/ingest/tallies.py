@@ -54,7 +54,9 @@ def read_tallies(
     [[2, 0]]
     """
     mapping, limits = mapping or ColumnMap(), limits or Limits()
-    path = big_table(source) if format in (None, "table") and duplicates != "last" else None
+    path = (
+        big_table(source, mapping) if format in (None, "table") and duplicates != "last" else None
+    )
     if path is not None:
         tallies = _stream(path, mapping, duplicates)
         if tallies is not None:
@@ -65,8 +67,8 @@ def read_tallies(
     return [trials.tally(system) for system in trials.systems]
 
 
-def big_table(source: Input | Sequence[Input]) -> Path | None:
-    """The path of a single CSV, JSON Lines or Parquet file too big to be held as rows."""
+def big_table(source: Input | Sequence[Input], mapping: ColumnMap | None = None) -> Path | None:
+    """The path of a single CSV, JSON Lines or Parquet table too big to be held as rows."""
     inputs = as_inputs(source)
     if len(inputs) != 1 or isinstance(inputs[0], bytes) or inputs[0] == STDIN:
         return None
@@ -75,7 +77,9 @@ def big_table(source: Input | Sequence[Input]) -> Path | None:
         return None
     if shape == "parquet":
         return path if count_rows(path) >= BIG_ROWS else None
-    return path if path.stat().st_size >= BIG_BYTES else None
+    if path.stat().st_size < BIG_BYTES:
+        return None
+    return path if _is_plain_table(path, mapping or ColumnMap()) else None
 
 
 def _shape(path: Path) -> Shape | None:
@@ -99,7 +103,7 @@ def _separator(path: Path) -> str:
 def _stream(path: Path, mapping: ColumnMap, duplicates: Duplicates) -> list[Tally] | None:
     """Counts by an engine, or None where only the row reader can tell what is meant."""
     shape = _shape(path)
-    if shape is None or not _is_plain_table(path, shape, mapping):
+    if shape is None:
         return None
     engine = open_engine(path, shape, _separator(path) if shape == "csv" else ",")
     plan = _plan(path, engine, mapping)
@@ -112,14 +116,15 @@ def _stream(path: Path, mapping: ColumnMap, duplicates: Duplicates) -> list[Tall
     return _tallies(plan, groups, outcomes)
 
 
-def _is_plain_table(path: Path, shape: Shape, mapping: ColumnMap) -> bool:
+def _is_plain_table(path: Path, mapping: ColumnMap) -> bool:
     """Whether the first lines are those of a table, and not of some tool's own log."""
-    if shape == "parquet":
-        return True
     with path.open("rb") as stream:
         head = b"".join(stream.readlines(2**16))
     document = Document(path.name, path=None, data=head, limits=Limits())
-    return recognise(document, mapping) is tables.READER
+    try:
+        return recognise(document, mapping) is tables.READER
+    except ReadError:
+        return False
 
 
 def _plan(path: Path, engine: Engine, mapping: ColumnMap) -> _Plan | None:

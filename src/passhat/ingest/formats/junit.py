@@ -100,6 +100,11 @@ def _parse(document: Document) -> list[Suite]:
         stack.append(tag)
         if len(stack) > 64:
             raise ReadError(f"{document.name}: nested too deeply to be JUnit XML")
+        if tag == "testsuites" and attributes.get("name") == "passhat":
+            raise ReadError(
+                f"{document.name}: is a report that passhat wrote, and holds rates, not trials; "
+                "read what the report was made from"
+            )
         if tag == "testsuite":
             count = attributes.get("tests", "")
             declared = int(count) if count.isdigit() else None
