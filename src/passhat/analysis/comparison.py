@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from passhat.analysis.evidence import Counts, Evidence, Floats, gather, typical_runs
+from passhat.analysis.evidence import gather, typical_runs
 from passhat.analysis.provenance import stamp
 from passhat.analysis.report import Options, Provenance
+from passhat.analysis.task_differences import Aligned, TaskDifference, task_differences
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.stats.arguments import confidence_level, one_of, whole_number
@@ -23,15 +23,11 @@ from passhat.stats.estimate import (
     Unavailable,
 )
 from passhat.stats.independent import independent_difference
-from passhat.stats.multiplicity import benjamini_hochberg
 from passhat.stats.paired import Answer, PairedDifference, paired_difference
-from passhat.stats.passk import pass_hat_k
 from passhat.stats.seeds import seed_variance
 from passhat.stats.suite_mean import suite_estimate
 from passhat.stats.task_sums import TaskSums
-from passhat.stats.task_tests import TaskAnswer, TaskTests, task_tests
-
-Flip = Literal["gained", "lost"]
+from passhat.stats.task_tests import minimum_runs
 
 _USUAL_KS = (1, 2, 3, 4, 5)
 _COUNTS_ONLY = Unavailable("seeds need the trials themselves; only their counts were read")
@@ -65,27 +61,6 @@ class Difference:
         if isinstance(number, PairedDifference):
             return number.answer
         return _read_off(number.interval, margin)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskDifference:
-    """One task: passes and runs of both, the difference, and the tests.
-
-    `p_holm` never calls a wrong difference on any task; `p_screening` (Benjamini-Hochberg) lets a
-    known share of its finds be wrong. A task flipped when most runs passed for one and not for
-    the other.
-    """
-
-    name: str
-    first: tuple[int, int]
-    second: tuple[int, int]
-    difference: float
-    interval: Interval
-    p_value: float
-    p_holm: float
-    p_screening: float
-    answer: TaskAnswer
-    flip: Flip | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,56 +124,20 @@ def compare(
     shared = [name for name in sides[0].tasks if name in set(sides[1].tasks)]
     if not shared:
         raise ArgumentError("trials", "must share a task between the two systems", 0)
-    left, right = (_Aligned.of(side, shared) for side in sides)
+    left, right = (Aligned.of(side, shared) for side in sides)
     return Comparison(
         first=tallies[0].system,
         second=tallies[1].system,
         differences=_differences(left, right, options, margin),
         seeded=_seeded_difference(first, second, shared, options),
-        tasks=_task_differences(shared, left, right, options.confidence),
+        tasks=task_differences(shared, left, right, options.confidence),
         only_first=tuple(name for name in sides[0].tasks if name not in set(shared)),
         only_second=tuple(name for name in sides[1].tasks if name not in set(shared)),
-        runs_to_test=_tests(left, right, options.confidence).minimum_runs,
+        runs_to_test=minimum_runs(len(shared), confidence=options.confidence),
         margin=margin,
         provenance=stamp(tallies, options),
         notes=_error_note(tallies, options),
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Aligned:
-    """One side's counts on the shared tasks, in their order."""
-
-    runs: Counts
-    passes: Counts
-    total: Floats
-    squares: Floats
-
-    @classmethod
-    def of(cls, side: Evidence, names: Sequence[str]) -> _Aligned:
-        place = {name: i for i, name in enumerate(side.tasks)}
-        rows = np.array([place[name] for name in names], dtype=np.intp)
-        return cls(
-            runs=side.runs[rows],
-            passes=side.passes[rows],
-            total=side.score_total[rows],
-            squares=side.score_squares[rows],
-        )
-
-    @property
-    def scores(self) -> TaskSums:
-        return TaskSums(runs=self.runs, total=self.total, squares=self.squares)
-
-    @property
-    def outcomes(self) -> TaskSums:
-        return TaskSums.of_passes(self.runs, self.passes)
-
-    def values(self, k: int) -> Floats:
-        """pass^k of each task, nan with too few runs."""
-        enough = self.runs >= k
-        found = np.full(self.runs.size, np.nan)
-        found[enough] = pass_hat_k(self.runs[enough], self.passes[enough], k)
-        return found
 
 
 def _two_tallies(first: Trials | Tally, second: Trials | Tally | None) -> tuple[Tally, Tally]:
@@ -219,7 +158,7 @@ def _one_tally(trials: Trials | Tally, which: str) -> Tally:
 
 
 def _differences(
-    left: _Aligned, right: _Aligned, options: Options, margin: float | None
+    left: Aligned, right: Aligned, options: Options, margin: float | None
 ) -> dict[str, Difference]:
     typical = min(typical_runs(left.runs), typical_runs(right.runs))
     ks = options.ks or tuple(k for k in _USUAL_KS if k <= max(1, typical))
@@ -229,7 +168,7 @@ def _differences(
 
 
 def _mean_score(
-    left: _Aligned, right: _Aligned, options: Options, margin: float | None
+    left: Aligned, right: Aligned, options: Options, margin: float | None
 ) -> Difference:
     return _of_sums("mean_score", left.scores, right.scores, options, margin)
 
@@ -257,7 +196,7 @@ def _of_sums(
 
 
 def _pass_hat(
-    left: _Aligned, right: _Aligned, k: int, options: Options, margin: float | None
+    left: Aligned, right: Aligned, k: int, options: Options, margin: float | None
 ) -> Difference:
     if k == 1:
         return _of_sums("pass^1", left.outcomes, right.outcomes, options, margin)
@@ -280,7 +219,7 @@ def _pass_hat(
 
 
 def _suite_difference(
-    left: _Aligned, right: _Aligned, k: int, both: np.ndarray, confidence: float
+    left: Aligned, right: Aligned, k: int, both: np.ndarray, confidence: float
 ) -> Estimate | Unavailable:
     """Given the tasks, the runs of two systems are independent."""
     if not both.any():
@@ -330,40 +269,6 @@ def _seeded_mean(trials: Trials, shared: Sequence[str], options: Options) -> Est
         confidence=options.confidence,
     )
     return found if isinstance(found, Unavailable) else found.mean
-
-
-def _tests(left: _Aligned, right: _Aligned, confidence: float) -> TaskTests:
-    return task_tests(left.runs, left.passes, right.runs, right.passes, confidence=confidence)
-
-
-def _task_differences(
-    names: Sequence[str], left: _Aligned, right: _Aligned, confidence: float
-) -> tuple[TaskDifference, ...]:
-    found = _tests(left, right, confidence)
-    screening = np.ones(len(names))
-    screening[found.evaluable] = benjamini_hochberg(found.p_values[found.evaluable])
-    return tuple(
-        TaskDifference(
-            name=name,
-            first=(int(left.passes[i]), int(left.runs[i])),
-            second=(int(right.passes[i]), int(right.runs[i])),
-            difference=float(found.value[i]),
-            interval=Interval(float(found.low[i]), float(found.high[i])),
-            p_value=float(found.p_values[i]),
-            p_holm=float(found.adjusted[i]),
-            p_screening=float(screening[i]),
-            answer=found.answers[i],
-            flip=_flip(left, right, i),
-        )
-        for i, name in enumerate(names)
-    )
-
-
-def _flip(left: _Aligned, right: _Aligned, i: int) -> Flip | None:
-    mostly = [2 * int(side.passes[i]) > int(side.runs[i]) for side in (left, right)]
-    if mostly[0] == mostly[1]:
-        return None
-    return "gained" if mostly[0] else "lost"
 
 
 def _read_off(interval: Interval | None, margin: float | None) -> Answer:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from passhat.analysis.comparison import Comparison, TaskDifference
+from passhat.analysis.comparison import Comparison
 from passhat.analysis.rank import RankReport
+from passhat.analysis.task_differences import TaskDifference
 from passhat.drawing import Figure, IntervalRow, interval_rows
 from passhat.drawing.figure import shorten
 from passhat.stats.estimate import Interval, Unavailable

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from passhat.analysis.comparison import Comparison, Difference, TaskDifference
+from passhat.analysis.comparison import Comparison, Difference
+from passhat.analysis.task_differences import TaskDifference
 from passhat.reporters.blocks import (
     Bar,
     Block,

@@ -1,0 +1,121 @@
+"""The tasks of a system: how often each passed, and what it can be called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.stats.estimate import Estimate, Interval
+
+Label = Literal["solid", "flaky", "broken", "too few runs"]
+
+LABELS: tuple[Label, ...] = ("solid", "flaky", "broken", "too few runs")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRow:
+    """One task: how often it passed, and what can be said about it.
+
+    `sequence` writes the runs in order as P, F and E; it is None where only counts were read.
+    """
+
+    name: str
+    runs: int
+    passed: int
+    failed: int
+    errored: int
+    rate: Estimate
+    mean_score: float
+    label: Label
+    chance: float
+    more_runs: int | None
+    sequence: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TaskTable(Sequence[TaskRow]):
+    """The tasks of a system in columns; a row is made when it is asked for.
+
+    `more_runs` is 0 where a task has its label, or where no number of runs would give it one.
+    """
+
+    names: tuple[str, ...]
+    passed: NDArray[np.int64]
+    failed: NDArray[np.int64]
+    errored: NDArray[np.int64]
+    runs: NDArray[np.int64]
+    rate: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    mean_score: NDArray[np.float64]
+    labels: NDArray[np.int8]
+    chance: NDArray[np.float64]
+    more_runs: NDArray[np.int64]
+    sequences: tuple[str, ...] | None
+    confidence: float
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, index: int) -> TaskRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[TaskRow]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return [self._row(i) for i in range(*index.indices(len(self)))]
+        return self._row(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[TaskRow]:
+        return (self._row(i) for i in range(len(self)))
+
+    def count(self, value: Any) -> int:
+        """How many tasks carry a label (or equal a row).
+
+        Labels: solid, flaky, broken, too few runs.
+        """
+        if value in LABELS:
+            return int(np.count_nonzero(self.labels == LABELS.index(value)))
+        return sum(row == value for row in self)
+
+    def labelled(self, label: Label, most: int | None = None) -> list[TaskRow]:
+        """The tasks with a label (at most so many), the least settled first."""
+        return [self._row(int(i)) for i in self._places(label)[:most]]
+
+    def names_labelled(self, label: Label) -> tuple[str, ...]:
+        """Their names alone: cheap, however many there are."""
+        return tuple(self.names[i] for i in self._places(label))
+
+    def named(self, name: str) -> TaskRow:
+        return self._row(self.names.index(name))
+
+    def _places(self, label: Label) -> NDArray[np.intp]:
+        rows = np.flatnonzero(self.labels == LABELS.index(label))
+        return rows[np.lexsort((rows, np.abs(self.rate[rows] - 0.5)))]
+
+    def _row(self, i: int) -> TaskRow:
+        return TaskRow(
+            name=self.names[i],
+            runs=int(self.runs[i]),
+            passed=int(self.passed[i]),
+            failed=int(self.failed[i]),
+            errored=int(self.errored[i]),
+            rate=Estimate(
+                value=float(self.rate[i]),
+                interval=Interval(float(self.low[i]), float(self.high[i])),
+                method="Wilson",
+                confidence=self.confidence,
+                scope="this suite",
+                tasks=1,
+                runs=int(self.runs[i]),
+            ),
+            mean_score=float(self.mean_score[i]),
+            label=LABELS[self.labels[i]],
+            chance=float(self.chance[i]),
+            more_runs=int(self.more_runs[i]) or None,
+            sequence=None if self.sequences is None else self.sequences[i],
+        )
