@@ -166,3 +166,15 @@ def test_only_single_plain_tables_are_big(tmp_path, samples, monkeypatch):
 def test_a_small_table_gives_the_tallies_of_its_trials():
     table = b"agent,task,passed\nb,t,1\na,t,0\n"
     assert [tally.system for tally in read_tallies(table)] == ["b", "a"]
+
+
+@pytest.mark.usefixtures("streamed", "engine")
+def test_big_tables_take_the_users_name_and_judge_grades_beyond_one(tmp_path):
+    rows = [{"task": "t", "score": 10 * grade} for grade in (3, 8, 9)]
+    path = write(rows, tmp_path / "nightly.csv")
+    mapping = ColumnMap(pass_if="score>=80", name="gpt-5")
+    tally = read_tallies(path, mapping=mapping)[0]
+    assert (tally.system, tally.passed.tolist(), tally.score_total.tolist()) == ("gpt-5", [2], [2])
+    two = write([{"agent": name, "task": "t", "passed": 1} for name in "ab"], tmp_path / "two.csv")
+    with pytest.raises(ReadError, match=r'two.csv: holds 2 systems \(a, b\); one name, "x"'):
+        read_tallies(two, mapping=ColumnMap(name="x"))

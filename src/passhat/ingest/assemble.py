@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from passhat.ingest.document import Document
 from passhat.ingest.outcomes import is_missing, number, parse_pass_if
 from passhat.ingest.reader import Table
 from passhat.records import FEATURES, Outcome, Source, Trials
+
+Fault = Callable[[int, str, str], ReadError]
 
 _NUMBERED = re.compile(r"(.*?)(\d{1,15})")
 
@@ -42,7 +44,14 @@ def assemble(document: Document, format_name: str, table: Table, mapping: Column
     return Trials.from_columns(columns, sources=(source,))
 
 
-Fault = Callable[[int, str, str], ReadError]
+def one_name(file: str, systems: Collection[str], name: str) -> str:
+    """The user's name for the only system of a file; refused where it would merge several."""
+    if len(systems) > 1:
+        raise ReadError(
+            f'{file}: holds {len(systems)} systems ({listed(systems)}); one name, "{name}", would '
+            "merge them"
+        )
+    return name
 
 
 def _fault_of(name: str, table: Table) -> Fault:
@@ -68,12 +77,7 @@ def _systems(
     systems = _texts("system", given, fault)
     if mapping.name is None:
         return systems
-    if len(distinct := dict.fromkeys(systems)) > 1:
-        raise ReadError(
-            f"{document.name}: holds {len(distinct)} systems ({listed(distinct)}); one name, "
-            f'"{mapping.name}", would merge them'
-        )
-    return [mapping.name] * size
+    return [one_name(document.name, dict.fromkeys(systems), mapping.name)] * size
 
 
 def _numbers(name: str, values: Sequence[Any], fault: Fault) -> NDArray[np.float64]:

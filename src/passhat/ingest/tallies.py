@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.errors import ReadError
-from passhat.ingest.columns import ColumnMap, find_columns, listed, milliseconds
+from passhat.ingest.assemble import one_name
+from passhat.ingest.columns import ColumnMap, listed
 from passhat.ingest.document import Document
 from passhat.ingest.engines import VIEW, Engine, Shape, count_rows, open_engine
 from passhat.ingest.formats import tables
+from passhat.ingest.group_query import (
+    GroupQuery,
+    plan_query,
+    quoted,
+    render_query,
+    whole_trials,
+)
 from passhat.ingest.inputs import STDIN, Input, as_inputs
 from passhat.ingest.limits import Limits
-from passhat.ingest.outcomes import NO_ERROR, outcome_of, parse_pass_if, seen
+from passhat.ingest.outcomes import outcome_of, seen
 from passhat.ingest.read import Duplicates, read_trials, recognise
-from passhat.records import FEATURES, FeatureSums, Labels, Outcome, Tally
+from passhat.records import FeatureSums, Labels, Outcome, Tally
 
 BIG_BYTES = 32 * 2**20
 BIG_ROWS = 1_000_000
@@ -27,17 +34,6 @@ BIG_ROWS = 1_000_000
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """Which columns are asked for, and how the outcome is told."""
-
-    path: Path
-    found: Mapping[str, str]
-    outcome: str
-    by_word: bool
-    features: tuple[str, ...]
 
 
 def read_tallies(
@@ -106,14 +102,14 @@ def _stream(path: Path, mapping: ColumnMap, duplicates: Duplicates) -> list[Tall
     if shape is None:
         return None
     engine = open_engine(path, shape, _separator(path) if shape == "csv" else ",")
-    plan = _plan(path, engine, mapping)
+    plan = plan_query(path, engine, mapping)
     if plan is None:
         return None
-    groups = engine.query(_sql(engine, plan))
+    groups = engine.query(render_query(engine, plan))
     outcomes = _outcome_codes(plan, groups)
     if duplicates == "error" and "trial" in plan.found:
         _check_duplicates(engine, plan, groups)
-    return _tallies(plan, groups, outcomes)
+    return _tallies(plan, groups, outcomes, mapping)
 
 
 def _is_plain_table(path: Path, mapping: ColumnMap) -> bool:
@@ -127,98 +123,7 @@ def _is_plain_table(path: Path, mapping: ColumnMap) -> bool:
         return False
 
 
-def _plan(path: Path, engine: Engine, mapping: ColumnMap) -> _Plan | None:
-    found = find_columns(engine.columns, mapping)
-    columns = engine.columns
-    outcome, by_word = _outcome_sql(columns, found, mapping)
-    simple = all(column in columns for column in found.values())
-    # Whole numbers, or there is no telling what "1.5" or "run-1" is without looking at all.
-    if outcome is None or "task" not in found or not simple:
-        return None
-    features = tuple(name for name in FEATURES if name in found)
-    for name in (*features, "score"):
-        if name in found and columns[found[name]] not in ("number", "boolean"):
-            raise ReadError(f'{path}, column "{found[name]}": must hold numbers for {name}')
-    return _Plan(path=path, found=found, outcome=outcome, by_word=by_word, features=features)
-
-
-def _outcome_sql(
-    columns: Mapping[str, str], found: Mapping[str, str], mapping: ColumnMap
-) -> tuple[str | None, bool]:
-    if not mapping.pass_if:
-        if "passed" in found:
-            return _quoted(found["passed"]), True
-        return (f"{_quoted(found['score'])} >= 1" if "score" in found else None), False
-    parts = []
-    for test in parse_pass_if(mapping.pass_if):
-        column = found.get(test.column, test.column)
-        numeric = isinstance(test.value, float)
-        if columns.get(column) != ("number" if numeric else "text"):
-            return None, False
-        symbol = {"==": "=", "!=": "<>"}.get(test.symbol, test.symbol)
-        if numeric:
-            parts.append(f"{_quoted(column)} {symbol} {test.value}")
-        else:
-            parts.append(f"LOWER(TRIM({_quoted(column)})) {symbol} {_literal(str(test.value))}")
-    return " AND ".join(parts), False
-
-
-def _sql(engine: Engine, plan: _Plan) -> str:
-    """One row for each system, task, outcome as written, and whether there was an error."""
-    names = {"system": "s", "task": "t"}
-    picks = [
-        f"{_quoted(plan.found[name])} AS {short}"
-        for name, short in names.items()
-        if name in plan.found
-    ]
-    picks.append(f"{plan.outcome} AS o")
-    if "error" in plan.found:
-        picks.append(f"{_error_sql(engine, plan)} AS e")
-    sums = ["COUNT(*) AS n"]
-    if _whole_trials(engine, plan):
-        picks.append(f"{_quoted(plan.found['trial'])} AS i")
-        sums.append(f"{engine.fingerprint('i')} AS fingerprint")
-    for name in (*plan.features, "score"):
-        if name in plan.found:
-            scale = " / 1000" if name == "seconds" and milliseconds(plan.found[name]) else ""
-            picks.append(f"CAST({_quoted(plan.found[name])} AS DOUBLE){scale} AS {name}")
-            sums += [
-                f"COUNT({name}) AS {name}_count",
-                f"SUM({name}) AS {name}_total",
-                f"SUM({name} * {name}) AS {name}_squares",
-            ]
-    if "score" in plan.found:
-        sums += ["MIN(score) AS score_low", "MAX(score) AS score_high"]
-    keys = [pick.rpartition(" AS ")[2] for pick in picks if pick.endswith((" s", " t", " o", " e"))]
-    header = ' WHERE "schema" IS NULL' if "schema" in engine.columns else ""
-    inner = f"SELECT {', '.join(picks)} FROM {VIEW}{header}"  # noqa: S608 # names are quoted
-    asked, grouped = ", ".join([*keys, *sums]), ", ".join(keys)
-    return f"SELECT {asked} FROM ({inner}) AS picked GROUP BY {grouped}"  # noqa: S608 # as above
-
-
-def _whole_trials(engine: Engine, plan: _Plan) -> bool:
-    return "trial" in plan.found and engine.columns[plan.found["trial"]] == "number"
-
-
-def _error_sql(engine: Engine, plan: _Plan) -> str:
-    column = _quoted(plan.found["error"])
-    if engine.columns[plan.found["error"]] == "text":
-        words = ", ".join(_literal(word) for word in sorted(NO_ERROR))
-        return f"COALESCE(LOWER(TRIM({column})) NOT IN ({words}), FALSE)"
-    return f"COALESCE(CAST({column} AS INT) <> 0, FALSE)"
-
-
-def _quoted(column: str) -> str:
-    doubled = column.replace('"', '""')
-    return f'"{doubled}"'
-
-
-def _literal(text: str) -> str:
-    doubled = text.lower().replace("'", "''")
-    return f"'{doubled}'"
-
-
-def _outcome_codes(plan: _Plan, groups: Mapping[str, list[Any]]) -> NDArray[np.int8]:
+def _outcome_codes(plan: GroupQuery, groups: Mapping[str, list[Any]]) -> NDArray[np.int8]:
     """How the rows of each group ended; the same words as for small tables."""
     known: dict[Any, Outcome | None] = {}
     for value in dict.fromkeys(groups["o"]):
@@ -238,7 +143,7 @@ def _outcome_codes(plan: _Plan, groups: Mapping[str, list[Any]]) -> NDArray[np.i
     return np.array(codes, dtype=np.int8)
 
 
-def _no_outcome(plan: _Plan, groups: Mapping[str, list[Any]], value: Any) -> ReadError:
+def _no_outcome(plan: GroupQuery, groups: Mapping[str, list[Any]], value: Any) -> ReadError:
     rows = sum(n for n, other in zip(groups["n"], groups["o"], strict=True) if other == value)
     where = f"{plan.path}, {plan.outcome.strip(chr(34))}"
     if value is None or value != value:
@@ -249,11 +154,11 @@ def _no_outcome(plan: _Plan, groups: Mapping[str, list[Any]], value: Any) -> Rea
     )
 
 
-def _check_duplicates(engine: Engine, plan: _Plan, groups: Mapping[str, list[Any]]) -> None:
-    if _whole_trials(engine, plan) and _numbered_on(engine, groups):
+def _check_duplicates(engine: Engine, plan: GroupQuery, groups: Mapping[str, list[Any]]) -> None:
+    if whole_trials(engine, plan) and _numbered_on(engine, groups):
         return
     # Gaps, or names for numbers: only looking at every trial can tell.
-    keys = [_quoted(plan.found[name]) for name in ("system", "task", "trial") if name in plan.found]
+    keys = [quoted(plan.found[name]) for name in ("system", "task", "trial") if name in plan.found]
     listing = ", ".join(keys)
     twice = engine.query(
         f"SELECT {listing}, COUNT(*) AS n FROM {VIEW} GROUP BY {listing} "  # noqa: S608 # as above
@@ -289,92 +194,96 @@ def _numbered_on(engine: Engine, groups: Mapping[str, list[Any]]) -> bool:
 
 
 def _tallies(
-    plan: _Plan, groups: Mapping[str, list[Any]], outcome: NDArray[np.int8]
+    plan: GroupQuery, groups: Mapping[str, list[Any]], outcome: NDArray[np.int8], mapping: ColumnMap
 ) -> list[Tally]:
-    size = len(outcome)
-    tasks = groups["t"]
-    systems = groups.get("s", [plan.path.name.partition(".")[0]] * size)
-    for name, values in (("task", tasks), ("system", systems)):
-        if any(value is None for value in values):
-            column = plan.found.get(name, name)
-            raise ReadError(f'{plan.path}, column "{column}": some rows name no {name}')
-    _check_scores(plan, groups)
-    by_system = Labels.of(map(str, systems))
+    systems, tasks = _names(plan, groups, mapping)
+    scored = "score" in plan.found and _scores_fit(plan, groups, mapping)
     columns = {
         name: np.array([0 if v is None else v for v in values], dtype=np.float64)
         for name, values in groups.items()
         if name.endswith(("_count", "_total", "_squares")) or name == "n"
     }
-    return [
-        _tally(
-            system,
-            np.flatnonzero(by_system.codes == code),
-            list(map(str, tasks)),
-            outcome,
-            columns,
-            plan,
-        )
-        for code, system in sorted(enumerate(by_system.names), key=lambda pair: pair[1])
-    ]
+    tallies = []
+    for code, system in sorted(enumerate(systems.names), key=lambda pair: pair[1]):
+        rows = np.flatnonzero(systems.codes == code)
+        own = {name: column[rows] for name, column in columns.items()}
+        labels = tasks.take(rows)
+        tallies.append(_tally(system, labels, outcome[rows], own, plan.features, scored=scored))
+    return tallies
 
 
-def _check_scores(plan: _Plan, groups: Mapping[str, list[Any]]) -> None:
-    lows = [low for low in groups.get("score_low", ()) if low is not None]
-    highs = [high for high in groups.get("score_high", ()) if high is not None]
-    if lows and (min(lows) < 0 or max(highs) > 1):
-        raise ReadError(
-            f'{plan.path}, column "{plan.found["score"]}": scores must lie in [0, 1], but reach '
-            f"from {min(lows):g} to {max(highs):g}; leave the column out, or divide it"
-        )
+def _names(
+    plan: GroupQuery, groups: Mapping[str, list[Any]], mapping: ColumnMap
+) -> tuple[Labels, Labels]:
+    tasks = groups["t"]
+    systems = groups.get("s", [plan.path.name.partition(".")[0]] * len(tasks))
+    for name, values in (("task", tasks), ("system", systems)):
+        if any(value is None for value in values):
+            column = plan.found.get(name, name)
+            raise ReadError(f'{plan.path}, column "{column}": some rows name no {name}')
+    labels = Labels.of(map(str, systems))
+    if mapping.name is not None:
+        labels = Labels((one_name(str(plan.path), labels.names, mapping.name),), labels.codes)
+    return labels, Labels.of(map(str, tasks))
+
+
+def _scores_fit(plan: GroupQuery, groups: Mapping[str, list[Any]], mapping: ColumnMap) -> bool:
+    """Whether scores lie in [0, 1]; others can only be judged, and then are left out."""
+    lows = [low for low in groups["score_low"] if low is not None]
+    highs = [high for high in groups["score_high"] if high is not None]
+    if not lows or (min(lows) >= 0 and max(highs) <= 1):
+        return True
+    if mapping.pass_if:
+        return False
+    raise ReadError(
+        f'{plan.path}, column "{plan.found["score"]}": scores must lie in [0, 1], but reach from '
+        f"{min(lows):g} to {max(highs):g}; say what passes with --pass-if"
+    )
 
 
 def _tally(
     system: str,
-    rows: NDArray[np.intp],
-    tasks: Sequence[str],
+    task: Labels,
     outcome: NDArray[np.int8],
     columns: Mapping[str, Floats],
-    plan: _Plan,
+    features: Sequence[str],
+    *,
+    scored: bool,
 ) -> Tally:
-    names = sorted({tasks[row] for row in rows.tolist()})
-    index = {name: position for position, name in enumerate(names)}
-    task = np.array([index[tasks[row]] for row in rows.tolist()], dtype=np.int64)
-    ending = outcome[rows].astype(np.int64)
-    shape = (len(Outcome), len(names))
+    order = np.argsort(np.array(task.names, dtype=object))
+    shape = (len(Outcome), len(order))
+    cells = outcome.astype(np.int64) * shape[1] + np.argsort(order)[task.codes]
 
-    def sums(values: Floats) -> Floats:
-        cells = ending * shape[1] + task
-        found = np.bincount(cells, weights=values, minlength=shape[0] * shape[1])
-        return found.astype(np.float64).reshape(shape)
-
-    def total(name: str) -> Floats:
+    def sums(name: str) -> Floats:
+        found = np.bincount(cells, weights=columns[name], minlength=shape[0] * shape[1])
         # Engines add in an order of their own: keep the digits that do not depend on it.
-        return _significant(sums(columns[name][rows]))
+        return _significant(found.astype(np.float64).reshape(shape))
 
-    counts = sums(columns["n"][rows]).astype(np.int64)
-    score_total = score_squares = counts[Outcome.PASSED].astype(np.float64)
-    if "score" in plan.found:
-        completed = (Outcome.FAILED, Outcome.PASSED)
-        scored = sums(columns["score_count"][rows])
+    def counts(name: str) -> Counts:
+        return sums(name).astype(np.int64)
+
+    n = counts("n")
+    score_total = score_squares = n[Outcome.PASSED].astype(np.float64)
+    if scored:
         # A completed trial without a score has that of its outcome.
-        own = counts[Outcome.PASSED] - scored[Outcome.PASSED]
-        score_total = own + sum(total("score_total")[kind] for kind in completed)
-        score_squares = own + sum(total("score_squares")[kind] for kind in completed)
+        own = n[Outcome.PASSED] - counts("score_count")[Outcome.PASSED]
+        score_total = own + sums("score_total")[: Outcome.ERRORED].sum(axis=0)
+        score_squares = own + sums("score_squares")[: Outcome.ERRORED].sum(axis=0)
     return Tally(
         system=system,
-        tasks=tuple(names),
-        passed=counts[Outcome.PASSED],
-        failed=counts[Outcome.FAILED],
-        errored=counts[Outcome.ERRORED],
+        tasks=tuple(task.names[i] for i in order.tolist()),
+        passed=n[Outcome.PASSED],
+        failed=n[Outcome.FAILED],
+        errored=n[Outcome.ERRORED],
         score_total=score_total,
         score_squares=score_squares,
         features={
             name: FeatureSums(
-                count=sums(columns[f"{name}_count"][rows]).astype(np.int64),
-                total=total(f"{name}_total"),
-                squares=total(f"{name}_squares"),
+                count=counts(f"{name}_count"),
+                total=sums(f"{name}_total"),
+                squares=sums(f"{name}_squares"),
             )
-            for name in plan.features
+            for name in features
         },
     )
 

@@ -31,11 +31,12 @@ _VERDICTS = {
     "flakyFailure": Outcome.FAILED,
     "flakyError": Outcome.ERRORED,
 }
+_DEEPEST = 64
 _EXTRA_ATTEMPTS = ("rerunFailure", "rerunError", "flakyFailure", "flakyError")
 
 
 @dataclass(slots=True, kw_only=True)
-class Case:
+class _Case:
     """One `<testcase>`, with the verdicts among its children."""
 
     suite: str
@@ -55,12 +56,12 @@ class Case:
 
 
 @dataclass(slots=True, kw_only=True)
-class Suite:
+class _Suite:
     """One `<testsuite>`: how many tests it says it ran, and what it lists."""
 
     name: str
     declared: int | None
-    cases: list[Case] = field(default_factory=list)
+    cases: list[_Case] = field(default_factory=list)
 
 
 def recognises(document: Document) -> bool:
@@ -91,55 +92,65 @@ def read(document: Document, mapping: ColumnMap) -> Table:
 READER = Reader(name="junit", recognises=recognises, read=read, describes="JUnit XML")
 
 
-def _parse(document: Document) -> list[Suite]:
-    suites: list[Suite] = []
-    stack: list[str] = []
+def _parse(document: Document) -> list[_Suite]:
     parser = expat.ParserCreate()
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        stack.append(tag)
-        if len(stack) > 64:
-            raise ReadError(f"{document.name}: nested too deeply to be JUnit XML")
-        if tag == "testsuites" and attributes.get("name") == "passhat":
-            raise ReadError(
-                f"{document.name}: is a report that passhat wrote, and holds rates, not trials; "
-                "read what the report was made from"
-            )
-        if tag == "testsuite":
-            count = attributes.get("tests", "")
-            declared = int(count) if count.isdigit() else None
-            suites.append(Suite(name=attributes.get("name") or "junit", declared=declared))
-        elif tag == "testcase":
-            if not suites:
-                suites.append(Suite(name="junit", declared=None))
-            suites[-1].cases.append(_case(suites[-1].name, attributes, parser.CurrentLineNumber))
-        elif suites and suites[-1].cases and "testcase" in stack:
-            _child(suites[-1].cases[-1], tag, attributes)
-
-    def end(tag: str) -> None:
-        stack.pop()
-
-    def refuse(*_: Any) -> None:
-        raise ReadError(f"{document.name}: has a DOCTYPE, which JUnit XML has no use for: refused")
-
-    parser.StartElementHandler = start
-    parser.EndElementHandler = end
-    parser.StartDoctypeDeclHandler = refuse
+    log = _Log(document.name, parser)
     try:
         parser.Parse(document.data, True)
     except expat.ExpatError as error:
         raise ReadError(f"{document.name}: not valid XML ({error})") from error
-    return suites
+    return log.suites
 
 
-def _case(suite: str, attributes: dict[str, str], line: int) -> Case:
+class _Log:
+    """What expat tells of a log, put together suite by suite."""
+
+    def __init__(self, name: str, parser: expat.XMLParserType) -> None:
+        self.suites: list[_Suite] = []
+        self._name, self._parser, self._depth = name, parser, 0
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.StartDoctypeDeclHandler = self._refuse_doctype
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise ReadError(f"{self._name}: nested too deeply to be JUnit XML")
+        if tag == "testsuites" and attributes.get("name") == "passhat":
+            raise ReadError(
+                f"{self._name}: is a report that passhat wrote, and holds rates, not trials; "
+                "read what the report was made from"
+            )
+        if tag == "testsuite":
+            self.suites.append(_suite(attributes))
+        elif tag == "testcase":
+            self.suites = self.suites or [_suite({})]
+            suite = self.suites[-1]
+            suite.cases.append(_case(suite.name, attributes, self._parser.CurrentLineNumber))
+        elif self.suites and self.suites[-1].cases:
+            _add_child(self.suites[-1].cases[-1], tag, attributes)
+
+    def _end(self, _tag: str) -> None:
+        self._depth -= 1
+
+    def _refuse_doctype(self, *_: object) -> None:
+        raise ReadError(f"{self._name}: has a DOCTYPE, which JUnit XML has no use for: refused")
+
+
+def _suite(attributes: dict[str, str]) -> _Suite:
+    count = attributes.get("tests", "")
+    declared = int(count) if count.isdecimal() else None
+    return _Suite(name=attributes.get("name") or "junit", declared=declared)
+
+
+def _case(suite: str, attributes: dict[str, str], line: int) -> _Case:
     name, classname = attributes.get("name", ""), attributes.get("classname", "")
     # promptfoo repeats the suite as the class; elsewhere the class is part of the test's name.
     full = f"{classname}::{name}" if classname and classname != suite else name
-    return Case(suite=suite, name=full, seconds=attributes.get("time"), line=line)
+    return _Case(suite=suite, name=full, seconds=attributes.get("time"), line=line)
 
 
-def _child(case: Case, tag: str, attributes: dict[str, str]) -> None:
+def _add_child(case: _Case, tag: str, attributes: dict[str, str]) -> None:
     if tag in _VERDICTS:
         case.verdicts.append((tag, attributes.get("message") or attributes.get("type") or tag))
     elif tag == "skipped":
@@ -148,7 +159,7 @@ def _child(case: Case, tag: str, attributes: dict[str, str]) -> None:
         case.properties[attributes.get("name", "")] = attributes.get("value", "")
 
 
-def _settle_reruns(suite: Suite) -> list[str]:
+def _settle_reruns(suite: _Suite) -> list[str]:
     """Give the earlier attempts of rerun tests the failure that the file leaves out."""
     if suite.declared is None or suite.declared >= len(suite.cases):
         return []
@@ -170,7 +181,7 @@ def _settle_reruns(suite: Suite) -> list[str]:
     ]
 
 
-def _tasks(cases: Sequence[Case]) -> tuple[list[str], list[str]]:
+def _tasks(cases: Sequence[_Case]) -> tuple[list[str], list[str]]:
     """Each case's test without the mark of its repeat, and what was taken for one."""
     names = [case.name for case in cases]
     for strip, plugin in (
@@ -219,7 +230,7 @@ def _without_index(names: Sequence[str]) -> list[str] | None:
     return tests
 
 
-def _attempts(case: Case, task: str) -> Iterator[dict[str, Any]]:
+def _attempts(case: _Case, task: str) -> Iterator[dict[str, Any]]:
     extra = [(tag, message) for tag, message in case.verdicts if tag in _EXTRA_ATTEMPTS]
     for tag, message in extra:
         yield {

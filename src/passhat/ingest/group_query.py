@@ -1,0 +1,121 @@
+"""The one query that counts a big table: a row for each system, task and outcome as written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from passhat.errors import ReadError
+from passhat.ingest.columns import ColumnMap, find_columns, milliseconds
+from passhat.ingest.engines import VIEW, Engine
+from passhat.ingest.outcomes import NO_ERROR, parse_pass_if
+from passhat.records import FEATURES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupQuery:
+    """Which columns are asked for, and how the outcome is told."""
+
+    path: Path
+    found: Mapping[str, str]
+    outcome: str
+    by_word: bool
+    features: tuple[str, ...]
+
+
+def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | None:
+    """What to ask, or None where only a look at each row can tell what is meant."""
+    found = find_columns(engine.columns, mapping)
+    columns = engine.columns
+    outcome, by_word = _outcome_sql(columns, found, mapping)
+    simple = all(column in columns for column in found.values())
+    if outcome is None or "task" not in found or not simple:
+        return None
+    features = tuple(name for name in FEATURES if name in found)
+    for name in (*features, "score"):
+        if name in found and columns[found[name]] not in ("number", "boolean"):
+            raise ReadError(f'{path}, column "{found[name]}": must hold numbers for {name}')
+    return GroupQuery(path=path, found=found, outcome=outcome, by_word=by_word, features=features)
+
+
+def render_query(engine: Engine, plan: GroupQuery) -> str:
+    """SQL for counts and sums by system, task, outcome as written, and whether it broke.
+
+    Scores and features are summed by outcome anyway, and grouping by the outcome as it is written
+    leaves its meaning to the same table of words that small files are read by.
+    """
+    names = {"system": "s", "task": "t"}
+    picks = [
+        f"{quoted(plan.found[name])} AS {short}"
+        for name, short in names.items()
+        if name in plan.found
+    ]
+    picks.append(f"{plan.outcome} AS o")
+    if "error" in plan.found:
+        picks.append(f"{_error_sql(engine, plan)} AS e")
+    sums = ["COUNT(*) AS n"]
+    if whole_trials(engine, plan):
+        picks.append(f"{quoted(plan.found['trial'])} AS i")
+        sums.append(f"{engine.fingerprint('i')} AS fingerprint")
+    for name in (*plan.features, "score"):
+        if name in plan.found:
+            scale = " / 1000" if name == "seconds" and milliseconds(plan.found[name]) else ""
+            picks.append(f"CAST({quoted(plan.found[name])} AS DOUBLE){scale} AS {name}")
+            sums += [
+                f"COUNT({name}) AS {name}_count",
+                f"SUM({name}) AS {name}_total",
+                f"SUM({name} * {name}) AS {name}_squares",
+            ]
+    if "score" in plan.found:
+        sums += ["MIN(score) AS score_low", "MAX(score) AS score_high"]
+    keys = [pick.rpartition(" AS ")[2] for pick in picks if pick.endswith((" s", " t", " o", " e"))]
+    header = ' WHERE "schema" IS NULL' if "schema" in engine.columns else ""
+    inner = f"SELECT {', '.join(picks)} FROM {VIEW}{header}"  # noqa: S608 # names are quoted
+    asked, grouped = ", ".join([*keys, *sums]), ", ".join(keys)
+    return f"SELECT {asked} FROM ({inner}) AS picked GROUP BY {grouped}"  # noqa: S608 # as above
+
+
+def whole_trials(engine: Engine, plan: GroupQuery) -> bool:
+    """Whether trials are given by number."""
+    return "trial" in plan.found and engine.columns[plan.found["trial"]] == "number"
+
+
+def quoted(column: str) -> str:
+    """A column's name as SQL writes it, whatever is in it."""
+    doubled = column.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _outcome_sql(
+    columns: Mapping[str, str], found: Mapping[str, str], mapping: ColumnMap
+) -> tuple[str | None, bool]:
+    if not mapping.pass_if:
+        if "passed" in found:
+            return quoted(found["passed"]), True
+        return (f"{quoted(found['score'])} >= 1" if "score" in found else None), False
+    parts = []
+    for test in parse_pass_if(mapping.pass_if):
+        column = found.get(test.column, test.column)
+        numeric = isinstance(test.value, float)
+        if columns.get(column) != ("number" if numeric else "text"):
+            return None, False
+        symbol = {"==": "=", "!=": "<>"}.get(test.symbol, test.symbol)
+        if numeric:
+            parts.append(f"{quoted(column)} {symbol} {test.value}")
+        else:
+            parts.append(f"LOWER(TRIM({quoted(column)})) {symbol} {_literal(str(test.value))}")
+    return " AND ".join(parts), False
+
+
+def _error_sql(engine: Engine, plan: GroupQuery) -> str:
+    column = quoted(plan.found["error"])
+    if engine.columns[plan.found["error"]] == "text":
+        words = ", ".join(_literal(word) for word in sorted(NO_ERROR))
+        return f"COALESCE(LOWER(TRIM({column})) NOT IN ({words}), FALSE)"
+    return f"COALESCE(CAST({column} AS INT) <> 0, FALSE)"
+
+
+def _literal(text: str) -> str:
+    doubled = text.lower().replace("'", "''")
+    return f"'{doubled}'"
