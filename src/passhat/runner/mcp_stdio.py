@@ -99,12 +99,18 @@ class StdioPipe:
             env["PASSHAT_WORKDIR"] = workdir
         argv = [part.replace("{workdir}", workdir) for part in server.argv]
         try:
-            self._process = await start_group(argv, env=env, cwd=server.cwd or self._directory)
+            self._process = await start_group(argv, env=env, cwd=self._cwd())
         except (OSError, ValueError) as error:
             raise ServerError(
                 f'server "{server.name}" cannot be started: {" ".join(argv)!r}: {error}'
             ) from error
         return self._process
+
+    def _cwd(self) -> Path:
+        cwd = self._server.cwd
+        if cwd is not None and cwd.name == "{workdir}" and self._workdir is not None:
+            return self._workdir
+        return cwd or self._directory
 
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
         if process.stdin is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from passhat.records import RateLimit
@@ -19,10 +20,17 @@ class Throttle:
     afterwards, so they are taken then, and the next request waits until the debt is paid.
     """
 
-    def __init__(self, limit: RateLimit) -> None:
+    def __init__(
+        self,
+        limit: RateLimit,
+        *,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._slots = asyncio.Semaphore(limit.concurrency) if limit.concurrency else None
-        self._requests = _Bucket(limit.requests_per_minute)
-        self._tokens = _Bucket(limit.tokens_per_minute)
+        self._requests = _Bucket(limit.requests_per_minute, now)
+        self._tokens = _Bucket(limit.tokens_per_minute, now)
+        self._sleep = sleep
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
@@ -48,14 +56,15 @@ class Throttle:
     async def _wait(self) -> None:
         # One look and one take without an await in between: no two requests share an allowance.
         while (delay := max(self._requests.wait_for(1), self._tokens.wait_for(0))) > 0:
-            await asyncio.sleep(delay)
+            await self._sleep(delay)
         self._requests.take(1)
 
 
 class _Bucket:
-    __slots__ = ("_level", "_rate", "_size", "_when")
+    __slots__ = ("_level", "_now", "_rate", "_size", "_when")
 
-    def __init__(self, per_minute: float | None) -> None:
+    def __init__(self, per_minute: float | None, now: Callable[[], float]) -> None:
+        self._now = now
         self._rate = None if per_minute is None else per_minute / MINUTE
         self._size = self._level = max(per_minute or 0.0, 1.0)
         self._when: float | None = None
@@ -64,7 +73,7 @@ class _Bucket:
         """Seconds until `amount` is there; a bucket in debt makes even nothing wait."""
         if self._rate is None:
             return 0.0
-        now = asyncio.get_running_loop().time()
+        now = self._now()
         if self._when is not None:
             self._level = min(self._size, self._level + (now - self._when) * self._rate)
         self._when = now

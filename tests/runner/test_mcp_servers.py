@@ -1,0 +1,190 @@
+"""MCP servers that others wrote, over both transports."""
+
+import asyncio
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from passhat.errors import ServerError
+from passhat.records import (
+    Behaviour,
+    Expectation,
+    HttpServer,
+    Outcome,
+    ScriptedCall,
+    Secret,
+    StdioServer,
+    Task,
+)
+from passhat.runner import run_trials
+from passhat.runner.mcp_servers import ServerPool
+from passhat.runner.tools import ToolRequest
+
+NODE_MODULES = Path(__file__).parent.parent / "node_modules" / "@modelcontextprotocol"
+TIME = StdioServer(name="time", argv=(sys.executable, "-m", "mcp_server_time"))
+
+
+def npm_server(name, *arguments, server_name=None):
+    entry = NODE_MODULES / name / "dist" / "index.js"
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    if not entry.exists():
+        pytest.skip(f"{name} is not installed: `make test` installs it where npm is present")
+    return StdioServer(name=server_name or name, argv=("node", str(entry), *arguments))
+
+
+def with_tools(servers, use):
+    async def main():
+        pool = ServerPool(directory=Path.cwd())
+        try:
+            async with pool.tools(servers) as tools:
+                return await use(tools)
+        finally:
+            await pool.close()
+
+    return asyncio.run(main())
+
+
+def call(servers, name, /, **arguments):
+    async def use(tools):
+        return await tools.call(ToolRequest(name=name, arguments=arguments))
+
+    return with_tools(servers, use)
+
+
+def test_the_time_server_tells_the_time():
+    async def use(tools):
+        assert {spec.name for spec in tools.specs} == {"get_current_time", "convert_time"}
+        (convert,) = (spec for spec in tools.specs if spec.name == "convert_time")
+        assert "source_timezone" in convert.parameters["properties"]
+        good = await tools.call(
+            ToolRequest(
+                name="convert_time",
+                arguments={
+                    "source_timezone": "Europe/Paris",
+                    "time": "12:00",
+                    "target_timezone": "Asia/Tokyo",
+                },
+            )
+        )
+        bad = await tools.call(ToolRequest(name="convert_time", arguments={"time": "noon"}))
+        return good, bad
+
+    good, bad = with_tools([TIME], use)
+    assert not good.is_error
+    assert "Asia/Tokyo" in good.text
+    assert (good.server, good.seconds > 0) == ("time", True)
+    assert bad.is_error
+
+
+def test_the_git_server_reads_a_repository(tmp_path):
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    (tmp_path / "file.txt").write_text("hello")
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "First words"], check=True)
+    server = StdioServer(name="git", argv=(sys.executable, "-m", "mcp_server_git"))
+    result = call([server], "git_log", repo_path=str(tmp_path))
+    assert "First words" in result.text
+
+
+def test_the_everything_server_echoes_and_adds():
+    server = npm_server("server-everything")
+    assert call([server], "echo", message="hi").text == "Echo: hi"
+    image = call([server], "get-tiny-image")
+    assert "[image image/png" in image.text
+
+
+def test_the_filesystem_server_works_in_the_directory_of_the_trial(suite_of, scripted):
+    server = npm_server("server-filesystem", "{workdir}", server_name="files")
+    write = ScriptedCall(tool="write_file", arguments={"path": "out.txt", "content": "42"})
+    agent = scripted(Behaviour(calls=(write,), answer="{result}"), servers=("files",))
+    expect = Expectation(matcher="contains", target="files.out.txt", value="42")
+    task = Task(name="t", prompt="?", expect=(expect,))
+    server = StdioServer(name="files", argv=server.argv, cwd=Path("{workdir}"))
+    result = run_trials(suite_of(agent, task=task, servers={"files": server}, runs=2))
+    assert {trial.outcome for trial in result.trials} == {Outcome.PASSED}
+
+
+def test_the_memory_server_remembers_within_a_trial(tmp_path):
+    server = npm_server("server-memory")
+    server = StdioServer(
+        name="memory", argv=server.argv, env={"MEMORY_FILE_PATH": Secret.plain(str(tmp_path / "m"))}
+    )
+
+    async def use(tools):
+        entity = {"name": "Ada", "entityType": "person", "observations": ["wrote programs"]}
+        await tools.call(ToolRequest(name="create_entities", arguments={"entities": [entity]}))
+        return await tools.call(ToolRequest(name="read_graph"))
+
+    assert "wrote programs" in with_tools([server], use).text
+
+
+def test_tools_of_the_same_name_are_told_apart_by_their_servers():
+    clock = (sys.executable, str(Path(__file__).with_name("clock_server.py")))
+    servers = [StdioServer(name=name, argv=clock) for name in ("east", "west")]
+
+    async def use(tools):
+        names = [spec.name for spec in tools.specs]
+        result = await tools.call(ToolRequest(name="west__convert_time", arguments={"time": "9"}))
+        return names, result.server
+
+    assert with_tools(servers, use) == (["east__convert_time", "west__convert_time"], "west")
+
+
+def test_a_server_sees_only_the_variables_it_is_given(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "do-not-tell")
+    server = npm_server("server-everything")
+    server = StdioServer(name="env", argv=server.argv, env={"SHOWN": Secret("${SHOWN}", "yes")})
+    seen = json.loads(call([server], "get-env").text)
+    assert seen["SHOWN"] == "yes"
+    assert "OPENAI_API_KEY" not in seen
+    assert "PATH" in seen
+
+
+@pytest.fixture
+def http_server():
+    """A server of the SDK over streamable HTTP."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    script = Path(__file__).with_name("http_clock_server.py")
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                break
+        time.sleep(0.05)
+    yield f"http://127.0.0.1:{port}/mcp"
+    process.kill()
+    process.wait()
+
+
+def test_a_server_over_http_gets_its_headers(http_server):
+    headers = {"authorization": Secret("Bearer ${TOKEN}", "Bearer abc")}
+    server = HttpServer(name="remote", url=http_server, headers=headers)
+    assert call([server], "whoami").text == "Bearer abc"
+    assert call([server], "explode").is_error
+
+
+def test_a_server_over_http_that_is_not_there_is_an_error():
+    server = HttpServer(name="remote", url="http://127.0.0.1:9/mcp", start_timeout=20)
+    with pytest.raises(ServerError, match='server "remote" did not start: ConnectError'):
+        call([server], "whoami")
+
+
+def test_a_server_over_http_that_hangs_is_given_up_in_time(http_server):
+    server = HttpServer(name="remote", url=http_server, call_timeout=0.5)
+    with pytest.raises(ServerError, match=r"did not answer the call of sleep within 0\.5 s"):
+        call([server], "sleep")
