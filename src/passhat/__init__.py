@@ -12,6 +12,8 @@ from passhat._version import __version__
 if TYPE_CHECKING:
     from passhat.analysis.comparison import Comparison, compare
     from passhat.analysis.determinism import determinism_check, seed_agreement
+    from passhat.analysis.gates import Gate, parse_gate
+    from passhat.analysis.judge import judge
     from passhat.analysis.measure import measure
     from passhat.analysis.planning import Plan, Spending, plan
     from passhat.analysis.profile import Profile, profile
@@ -19,24 +21,30 @@ if TYPE_CHECKING:
     from passhat.analysis.report import Report, SystemReport
     from passhat.analysis.simulate import World, simulate
     from passhat.analysis.targets import targets
+    from passhat.analysis.verdict import Verdict
     from passhat.errors import ArgumentError, InputError, PasshatError, ReadError, RunError
     from passhat.ingest import ColumnMap, read_tallies, read_trials
+    from passhat.ingest.write import write_trials
     from passhat.records import Outcome, Tally, Trial, Trials
+    from passhat.reporters.html_page import render_html
     from passhat.reporters.ink import Ink
     from passhat.reporters.json_report import render_json
     from passhat.reporters.markdown import render_markdown
     from passhat.reporters.terminal import render_terminal
+    from passhat.runner import run_trials
     from passhat.stats.estimate import Estimate, Interval, Unavailable
     from passhat.stats.passk import pass_at_k, pass_hat_k
     from passhat.stats.proportions import proportion_interval
     from passhat.stats.score_mean import score_estimate
     from passhat.stats.suite_mean import suite_estimate
+    from passhat.suite import load_suite
 
 __all__ = [
     "ArgumentError",
     "ColumnMap",
     "Comparison",
     "Estimate",
+    "Gate",
     "Ink",
     "InputError",
     "Interval",
@@ -54,11 +62,15 @@ __all__ = [
     "Trial",
     "Trials",
     "Unavailable",
+    "Verdict",
     "World",
     "__version__",
     "compare",
     "determinism_check",
+    "judge",
+    "load_suite",
     "measure",
+    "parse_gate",
     "pass_at_k",
     "pass_hat_k",
     "plan",
@@ -67,19 +79,24 @@ __all__ = [
     "rank",
     "read_tallies",
     "read_trials",
+    "render_html",
     "render_json",
     "render_markdown",
     "render_terminal",
+    "run_trials",
     "score_estimate",
     "seed_agreement",
     "simulate",
     "suite_estimate",
     "targets",
+    "write_trials",
 ]
 
 _HOMES = {
     "passhat.analysis.comparison": "Comparison compare",
     "passhat.analysis.determinism": "determinism_check seed_agreement",
+    "passhat.analysis.gates": "Gate parse_gate",
+    "passhat.analysis.judge": "judge",
     "passhat.analysis.measure": "measure",
     "passhat.analysis.planning": "Plan Spending plan",
     "passhat.analysis.profile": "Profile profile",
@@ -87,18 +104,23 @@ _HOMES = {
     "passhat.analysis.report": "Report SystemReport",
     "passhat.analysis.simulate": "World simulate",
     "passhat.analysis.targets": "targets",
+    "passhat.analysis.verdict": "Verdict",
     "passhat.errors": "ArgumentError InputError PasshatError ReadError RunError",
     "passhat.ingest": "ColumnMap read_tallies read_trials",
+    "passhat.ingest.write": "write_trials",
     "passhat.records": "Outcome Tally Trial Trials",
+    "passhat.reporters.html_page": "render_html",
     "passhat.reporters.ink": "Ink",
     "passhat.reporters.json_report": "render_json",
     "passhat.reporters.markdown": "render_markdown",
     "passhat.reporters.terminal": "render_terminal",
+    "passhat.runner": "run_trials",
     "passhat.stats.estimate": "Estimate Interval Unavailable",
     "passhat.stats.passk": "pass_at_k pass_hat_k",
     "passhat.stats.proportions": "proportion_interval",
     "passhat.stats.score_mean": "score_estimate",
     "passhat.stats.suite_mean": "suite_estimate",
+    "passhat.suite": "load_suite",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
