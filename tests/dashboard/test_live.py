@@ -2,13 +2,14 @@ import http.client
 import json
 import subprocess
 import sys
+import tempfile
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passhat.dashboard.live import Watch
 from passhat.history import History
-from passhat.history.lookups import Progress, change_mark
+from passhat.history.lookups import Progress, TaskProgress, change_mark, read_progress
 from passhat.records import Outcome, Trial
 
 WRITER = """
@@ -27,14 +28,31 @@ with History.open(sys.argv[1]) as history:
 keys = st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.integers(0, 3))
 
 
+def progress_of(known):
+    cells = {}
+    for (system, task, trial), outcome in sorted(known.items()):
+        cells.setdefault((system, task), []).append((trial, outcome))
+    tasks = [
+        TaskProgress(
+            system=system,
+            task=task,
+            passed=sum(outcome == Outcome.PASSED for _, outcome in runs),
+            failed=sum(outcome == Outcome.FAILED for _, outcome in runs),
+            errored=sum(outcome == Outcome.ERRORED for _, outcome in runs),
+            runs=" ".join(f"{trial}:{int(outcome)}" for trial, outcome in runs),
+        )
+        for (system, task), runs in cells.items()
+    ]
+    return Progress(status="running", launched=9, tasks=tasks)
+
+
 @given(st.lists(st.dictionaries(keys, st.sampled_from(Outcome)), min_size=1, max_size=5))
 def test_what_a_page_was_told_adds_up_to_the_state(states):
     """However a run grows, or is resumed and its trials replaced."""
     watch, seen, known = Watch(), {}, {}
     for state in states:
         known |= state
-        trials = [(*key, outcome) for key, outcome in known.items()]
-        news = watch.news(Progress(status="running", launched=9, trials=trials))
+        news = watch.news(progress_of(known))
         for system, task, marks in news["tasks"]:
             seen[system, task] = marks
     expected = {}
@@ -44,9 +62,27 @@ def test_what_a_page_was_told_adds_up_to_the_state(states):
     assert sum(sum(counts[1:]) for counts in news["systems"]) == news["done"] == len(known)
 
 
+@given(st.dictionaries(keys, st.sampled_from(Outcome)))
+@settings(max_examples=20)
+def test_the_store_counts_what_was_written(known):
+    with tempfile.TemporaryDirectory() as folder, History.open(f"{folder}/h.db") as history:
+        run = history.start_run("suite")
+        history.add_trials(
+            run,
+            [
+                Trial(system=system, task=task, trial=trial, outcome=outcome)
+                for (system, task, trial), outcome in known.items()
+            ],
+        )
+        found = read_progress(history, run)
+    expected = progress_of(known).tasks
+    assert sorted(found.tasks, key=repr) == sorted(expected, key=repr)
+    assert (found.status, found.launched) == ("running", len(known))
+
+
 def test_nothing_new_is_told_twice():
     watch = Watch()
-    progress = Progress(status="running", launched=1, trials=[("s", "t", 0, Outcome.PASSED)])
+    progress = progress_of({("s", "t", 0): Outcome.PASSED})
     assert watch.news(progress)["tasks"] == [["s", "t", "P"]]
     again = watch.news(progress)
     assert (again["tasks"], again["recent"], again["done"]) == ([], [], 1)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from passhat.analysis.evidence import gather
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
+from passhat.stats.passk import pass_hat_k
 from passhat.stats.suite_mean import suite_estimate
 
 LARGEST_K = 5
@@ -52,3 +53,18 @@ def glance(
             confidence=confidence,
         ),
     )
+
+
+def mean_pass_hat(tally: Tally, k: int, *, errors: ErrorPolicy = "fail") -> float | None:
+    """pass^k without its interval, over the tasks with k runs: what a line of many points needs.
+
+    >>> from passhat import simulate
+    >>> trials = simulate(tasks=10, runs=8, seed=1)
+    >>> mean_pass_hat(trials.tally(), 5) == glance(trials.tally()).number.value
+    True
+    """
+    evidence = gather(tally, errors)
+    enough = evidence.runs >= k
+    if not enough.any():
+        return None
+    return float(pass_hat_k(evidence.runs[enough], evidence.passes[enough], k).mean())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from passhat.dashboard.shelf import Shelf
 from passhat.history import History, Run
-from passhat.history.lookups import Progress, change_mark, read_progress
+from passhat.history.lookups import Progress, TaskProgress, change_mark, read_progress
 from passhat.records import Outcome
 
 POLL_SECONDS = 0.5
@@ -22,45 +22,41 @@ BEAT_SECONDS = 15.0
 MOST_TASKS, MOST_RECENT = 500, 20
 RUNNING = "running"
 
-_LETTERS = {Outcome.PASSED: "P", Outcome.FAILED: "F", Outcome.ERRORED: "E"}
+_LETTERS = {str(int(outcome)): outcome.name[0] for outcome in Outcome}
 
 
 @dataclass(slots=True)
 class Watch:
-    """What a page has been told about a run."""
+    """What a page has been told about a run: the trials of each task, as the store writes them."""
 
-    told: dict[tuple[str, str], dict[int, str]] = field(default_factory=dict)
+    told: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def news(self, progress: Progress) -> dict[str, Any]:
         """The state now: all counts, and only the tasks and trials that are new."""
-        fresh: list[tuple[str, str, int, str]] = []
-        for system, task, trial, outcome in progress.trials:
-            runs = self.told.setdefault((system, task), {})
-            letter = _LETTERS[outcome]
-            if runs.get(trial) != letter:
-                runs[trial] = letter
-                fresh.append((system, task, trial, letter))
-        changed = list(dict.fromkeys((system, task) for system, task, _, _ in fresh))
+        changed = [t for t in progress.tasks if self.told.get((t.system, t.task)) != t.runs]
+        fresh = [
+            [task.system, task.task, int(trial), _LETTERS[outcome]]
+            for task in changed
+            for trial, outcome in self._fresh(task)
+        ]
+        self.told |= {(task.system, task.task): task.runs for task in changed}
+        systems = _counts(progress)
         return {
             "status": progress.status,
             "launched": progress.launched,
-            "done": len(progress.trials),
-            "systems": self._counts(),
-            "tasks": [[*key, self.marks(key)] for key in changed[:MOST_TASKS]],
-            "recent": [[system, task, trial, x] for system, task, trial, x in fresh[-MOST_RECENT:]],
+            "done": sum(sum(counts) for counts in systems.values()),
+            "systems": [[name, *counts] for name, counts in systems.items()],
+            "tasks": [[t.system, t.task, _marks(t.runs)] for t in changed[:MOST_TASKS]],
+            "recent": fresh[-MOST_RECENT:],
         }
 
-    def marks(self, key: tuple[str, str]) -> str:
-        """The runs of a task by number, as P, F and E."""
-        return "".join(letter for _, letter in sorted(self.told[key].items()))
-
-    def _counts(self) -> list[list[Any]]:
-        found: dict[str, dict[str, int]] = {}
-        for (system, _), runs in self.told.items():
-            counts = found.setdefault(system, {"P": 0, "F": 0, "E": 0})
-            for letter in runs.values():
-                counts[letter] += 1
-        return [[name, counts["P"], counts["F"], counts["E"]] for name, counts in found.items()]
+    def _fresh(self, task: TaskProgress) -> Iterator[tuple[str, str]]:
+        """Number and outcome of the trials that were not told yet."""
+        known = set(self.told.get((task.system, task.task), "").split())
+        for run in task.runs.split():
+            if run not in known:
+                trial, _, outcome = run.partition(":")
+                yield trial, outcome
 
 
 async def follow(shelf: Shelf, run: Run) -> AsyncIterator[str]:
@@ -97,3 +93,18 @@ def event(name: str, data: Any) -> str:
 
 def _news(watch: Watch, history: History, run: Run) -> dict[str, Any]:
     return watch.news(read_progress(history, run))
+
+
+def _counts(progress: Progress) -> dict[str, list[int]]:
+    """Passed, failed and errored of each system."""
+    found: dict[str, list[int]] = {}
+    for task in progress.tasks:
+        counts = found.setdefault(task.system, [0, 0, 0])
+        for i, number in enumerate((task.passed, task.failed, task.errored)):
+            counts[i] += number
+    return found
+
+
+def _marks(runs: str) -> str:
+    """The runs of a task by number, as P, F and E."""
+    return "".join(_LETTERS[run.partition(":")[2]] for run in runs.split())

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passhat.analysis.glance import Glance, glance
+from passhat.analysis.glance import Glance, glance, mean_pass_hat
 from passhat.dashboard.shelf import Shelf
 from passhat.drawing import Figure, sparkline
 from passhat.history import History, Run
 from passhat.history.lookups import SuiteLine, list_suites
 from passhat.records import Tally
-from passhat.stats.estimate import Estimate
 
 SUITES_A_PAGE = 20
 RUNS_BACK = 12
@@ -75,8 +74,8 @@ def _line(name: str, found: Sequence[tuple[Run, Tally]]) -> SystemLine:
 
 
 def _spark(name: str, k: int, tallies: Sequence[Tally]) -> Figure:
-    numbers = [glance(tally, k=k).number for tally in tallies]
-    values = [number.value for number in numbers if isinstance(number, Estimate)]
+    known = [mean_pass_hat(tally, k) for tally in tallies]
+    values = [value for value in known if value is not None]
     moved = (
         f"from {100 * values[0]:.0f} % to {100 * values[-1]:.0f} % over {len(values)} runs"
         if len(values) > 1

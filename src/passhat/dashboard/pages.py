@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import get_args
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
@@ -13,7 +14,6 @@ from passhat.analysis.comparison_plots import plot_differences, plot_ranks
 from passhat.analysis.glance import glance
 from passhat.analysis.rank import RankReport
 from passhat.analysis.report import LABELS, Report
-from passhat.analysis.trends import Moment, trends
 from passhat.dashboard.comparing import judge_sides, sides_of
 from passhat.dashboard.live import RUNNING, Watch, follow
 from passhat.dashboard.overview import SUITES_A_PAGE, overview
@@ -31,7 +31,7 @@ from passhat.stats.proportions import proportion_interval
 from passhat.stats.task_tests import TaskAnswer
 
 RUNS_A_PAGE, TRIALS_A_PAGE, MOMENTS = 50, 100, 50
-MOST_ROWS_SENT = 1_000
+MOST_ROWS_SENT = 500
 """Tasks that are sent whole and sorted in the browser; beyond, the server sorts and pages."""
 LONGEST_TRANSCRIPT = 400_000
 
@@ -86,12 +86,8 @@ class Pages:
                 live=run.status == RUNNING,
             )  # fmt: skip
             if not tallies:
-                yield render("run_end.html", report=None, reason="No trial has ended yet.")
-                return
-            try:
-                yield self._run_body(request, run, self.shelf.report(history, run))
-            except InputError as error:
-                yield render("run_end.html", report=None, reason=str(error))
+                raise HistoryError("No trial has ended yet.")
+            yield self._run_body(request, run, self.shelf.report(history, run))
 
     def _run_body(self, request: Request, run: Run, report: Report) -> str:
         """The report; of a long table of tasks only the page that was asked for."""
@@ -194,26 +190,22 @@ class Pages:
 
     def trend(self, request: Request) -> Response:
         """One suite over its runs."""
-        query = request.query_params
+        return streamed(self._trend_parts(request.query_params))
+
+    def _trend_parts(self, query: QueryParams) -> Iterator[str]:
         with self.shelf.open() as history:
             suites = lookups.list_suites(history)
             suite = query.get("suite") or (suites[0].name if suites else "")
             branch = query.get("branch") or None
-            runs = history.runs(suite=suite, branch=branch, limit=MOMENTS) if suite else []
-            moments = [self._moment(history, run) for run in reversed(runs) if run.trials]
-        found = trends(moments) if moments else ()
-        return page(
-            "trend.html", store=self.shelf.title, suites=suites, suite=suite, branch=branch,
-            trends=[(trend, trend_words.sentences(trend)) for trend in found],
-        )  # fmt: skip
-
-    def _moment(self, history: History, run: Run) -> Moment:
-        return Moment(
-            key=run.key,
-            label=lookups.run_label(run),
-            started=run.started,
-            tallies=self.shelf.tallies(history, run),
-        )
+            yield render(
+                "trend_top.html", suites=suites, suite=suite, branch=branch,
+                store=self.shelf.title,
+            )  # fmt: skip
+            newest = history.runs(suite=suite, branch=branch, limit=MOMENTS) if suite else []
+            runs = [run for run in reversed(newest) if run.trials]
+            found = self.shelf.trends(history, runs) if runs else ()
+        told = [(trend, trend_words.sentences(trend)) for trend in found]
+        yield render("trend_end.html", suite=suite, branch=branch, trends=told, store="")
 
     def live(self, request: Request) -> Response:
         """A run in progress."""

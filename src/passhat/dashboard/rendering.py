@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
@@ -10,6 +11,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
+from passhat.errors import PasshatError
 from passhat.history.lookups import run_label
 from passhat.reporters import html_page
 from passhat.reporters.html_page import page_script, page_style, source_hash
@@ -26,7 +28,9 @@ def page(template: str, *, status: int = 200, live: bool = False, **values: Any)
 
 def streamed(parts: Iterator[str]) -> Response:
     """A page sent in parts, so that what is known at once is seen at once."""
-    return StreamingResponse(parts, media_type="text/html", headers=_headers(live=False))
+    return StreamingResponse(
+        _to_the_end(parts), media_type="text/html", headers=_headers(live=False)
+    )
 
 
 def door(token: str | None, message: str) -> Response:
@@ -48,6 +52,14 @@ def url(path: str, **query: Any) -> str:
     """
     known = [(name, value) for name, value in query.items() if value not in (None, "")]
     return path + ("?" + urlencode(known, doseq=True) if known else "")
+
+
+def _to_the_end(parts: Iterator[str]) -> Iterator[str]:
+    """A page that was begun is also ended, if only with the reason why there is no more of it."""
+    try:
+        yield from parts
+    except (PasshatError, sqlite3.Error) as error:
+        yield render("broken_off.html", message=str(error), store="")
 
 
 @cache

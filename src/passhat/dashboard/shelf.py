@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from passhat.analysis.measure import measure
 from passhat.analysis.report import Report
+from passhat.analysis.trends import Moment, SystemTrend, trends
 from passhat.history import History, Run
+from passhat.history.lookups import run_label
 from passhat.records import Tally
 
 MOST_REPORTS, MOST_TALLIES = 8, 1_000
@@ -25,6 +27,7 @@ class Shelf:
         self.path = path
         self.title = title
         self._reports: _Kept[Report] = _Kept(MOST_REPORTS)
+        self._trends: _Kept[tuple[SystemTrend, ...]] = _Kept(MOST_REPORTS)
         self._tallies: _Kept[list[Tally]] = _Kept(MOST_TALLIES)
 
     def open(self) -> History:
@@ -34,6 +37,20 @@ class Shelf:
     def report(self, history: History, run: Run) -> Report:
         """Everything measured about a run."""
         return self._reports.get(_mark(run), lambda: measure(history.trials(run)))
+
+    def trends(self, history: History, runs: Sequence[Run]) -> tuple[SystemTrend, ...]:
+        """How the systems of some runs (oldest first) moved."""
+        marks = tuple(map(_mark, runs))
+        moments = (
+            Moment(
+                key=run.key,
+                label=run_label(run),
+                started=run.started,
+                tallies=self.tallies(history, run),
+            )
+            for run in runs
+        )
+        return self._trends.get(marks, lambda: trends(list(moments)))
 
     def tallies(self, history: History, run: Run) -> list[Tally]:
         """The counts of a run."""

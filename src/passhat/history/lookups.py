@@ -54,12 +54,24 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaskProgress:
+    """One task of one system; `runs` writes its ended trials as "number:outcome", in order."""
+
+    system: str
+    task: str
+    passed: int
+    failed: int
+    errored: int
+    runs: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Where a run stands: its state, how many trials were begun, and those that ended."""
+    """Where a run stands: its state, how many trials were begun, and how each task fared."""
 
     status: str
     launched: int
-    trials: Sequence[tuple[str, str, int, Outcome]]
+    tasks: Sequence[TaskProgress]
 
 
 def run_label(run: Run) -> str:
@@ -148,12 +160,20 @@ def read_progress(history: History, run: Run) -> Progress:
         (run.id,),
     ).fetchone() or ("deleted", 0)
     rows = history.connection.execute(
-        "SELECT s.text, t.text, x.trial, x.outcome FROM trials x JOIN names s ON s.id = x.system "
-        "JOIN names t ON t.id = x.task WHERE x.run = ?",
+        """
+        SELECT s.text AS system, t.text AS task, passed, failed, errored, runs FROM (
+          SELECT system, task, sum(outcome = 1) AS passed, sum(outcome = 0) AS failed,
+            sum(outcome = 2) AS errored, group_concat(trial || ':' || outcome, ' ') AS runs
+          FROM (SELECT * FROM trials WHERE run = ? ORDER BY system, task, trial)
+          GROUP BY system, task) x
+        JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task
+        """,
         (run.id,),
     )
-    trials = [(system, task, trial, Outcome(outcome)) for system, task, trial, outcome in rows]
-    return Progress(status=status, launched=max(launched, len(trials)), trials=trials)
+    names = [column[0] for column in rows.description]
+    tasks = [TaskProgress(**dict(zip(names, row, strict=True))) for row in rows]
+    done = sum(task.passed + task.failed + task.errored for task in tasks)
+    return Progress(status=status, launched=max(launched, done), tasks=tasks)
 
 
 def change_mark(history: History) -> int:

@@ -1,0 +1,112 @@
+"""How soon a page of the dashboard is painted over 100,000 trials.
+
+`python -m bench dashboard` serves two stores on loopback (a hundred runs of a thousand trials, and
+one run of 100,000) and opens each page in a real browser: the first visit, and one after it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from passhat.analysis.simulate import simulate
+from passhat.dashboard import serving
+from passhat.dashboard.guard import Access
+from passhat.dashboard.shelf import Shelf
+from passhat.history import Checkout, History
+
+PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN"
+LOADED = "performance.getEntriesByType('navigation')[0].loadEventEnd"
+
+
+def main() -> None:
+    print("| store | page | first paint, ms | again | all of it, ms | again |")
+    print("|---|---|--:|--:|--:|--:|")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, runs, tasks, trials in (
+            ("100 runs x 1,000 trials", 100, 100, 10),
+            ("1 run x 100,000 trials", 1, 1_000, 100),
+        ):
+            path = Path(folder) / f"{runs}.db"
+            build(path, runs=runs, tasks=tasks, trials=trials)
+            with serve(path) as (origin, cookie), browse(cookie) as page:
+                for title, address in pages(path):
+                    first, again = (visit(page, origin + address) for _ in range(2))
+                    numbers = " | ".join(f"{n:.0f}" for n in (*first[:1], *again[:1]))
+                    wholes = " | ".join(f"{n:.0f}" for n in (first[1], again[1]))
+                    print(f"| {name} | {title} | {numbers} | {wholes} |", flush=True)
+
+
+def build(path: Path, *, runs: int, tasks: int, trials: int) -> None:
+    with History.open(path) as history:
+        for i in range(runs):
+            at = Checkout(commit=f"{i:040x}", branch="main")
+            started = f"2026-{1 + i // 28:02d}-{1 + i % 28:02d}T09:00:00.000+00:00"
+            run = history.start_run(f"suite-{i % 4}", checkout=at, started=started)
+            history.add_trials(run, simulate(tasks=tasks, runs=trials, seed=i))
+            history.finish_run(run)
+
+
+def pages(path: Path) -> list[tuple[str, str]]:
+    with History.open(path, read_only=True) as history:
+        newest, *older = history.runs()
+        task = history.trials(newest).tasks[0]
+    found = [
+        ("overview", "/"),
+        ("runs", "/runs"),
+        ("run", f"/run/{newest.key}"),
+        ("task", f"/run/{newest.key}/task?system=agent&task={task}"),
+        ("live", f"/run/{newest.key}/live"),
+        ("trend", f"/trend?suite={newest.suite}"),
+        ("search", "/search?q=task-01"),
+    ]
+    if older:
+        found.append(("compare", f"/compare?run={newest.key}&run={older[3].key}"))
+    return found
+
+
+@contextmanager
+def serve(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    access = Access()
+    with closing(serving.listen("127.0.0.1", 0)) as listener:
+        address = serving.address_of(listener, "127.0.0.1")
+        server = serving.make_server(Shelf(path, title="bench"), access=access, address=address)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        cookie = {"name": address.cookie, "value": access.session, "domain": "127.0.0.1",
+                  "path": "/"}  # fmt: skip
+        yield f"http://127.0.0.1:{address.port}", cookie
+        server.should_exit = True
+        thread.join()
+
+
+@contextmanager
+def browse(cookie: dict[str, Any]) -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    flags = ["--no-sandbox", "--disable-dev-shm-usage"]
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
+        context = chromium.new_context()
+        context.add_cookies([cookie])
+        yield context.new_page()
+        chromium.close()
+
+
+def visit(page: Any, address: str) -> tuple[float, float]:
+    """First paint and load, in milliseconds after the address was asked for."""
+    page.goto(address)
+    page.wait_for_timeout(200)
+    return float(page.evaluate(PAINT)), float(page.evaluate(LOADED))
+
+
+if __name__ == "__main__":
+    main()
