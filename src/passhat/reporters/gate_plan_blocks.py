@@ -59,9 +59,9 @@ def _table(plan: GatePlan) -> Table:
         rows=tuple(
             (
                 _truth(plan, row.truth),
-                percent(row.passes),
-                percent(row.fails),
-                percent(row.undecided),
+                percent(row.passes, digits=1),
+                percent(row.fails, digits=1),
+                percent(row.undecided, digits=1),
                 f"{row.expected_runs:,.0f}",
                 f"{row.runs_95:,.0f}",
             )

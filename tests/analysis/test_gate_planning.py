@@ -1,0 +1,80 @@
+"""What a gate costs before any run, and pictures of verdicts."""
+
+import pytest
+
+from passhat.analysis.gate_planning import plan_gate
+from passhat.analysis.gate_plots import evidence_figure, plan_figure
+from passhat.analysis.gates import parse_gate
+from passhat.analysis.judge import judge
+from passhat.analysis.simulate import simulate
+from passhat.errors import ArgumentError
+from passhat.stats.estimate import Unavailable
+
+
+def row_at(plan, truth):
+    return next(row for row in plan.rows if row.truth == pytest.approx(truth))
+
+
+def test_one_task_costs_what_wald_allows():
+    """0.8 against 0.9: at most 70 and 80 runs on average, where a fixed design takes 135."""
+    plan = plan_gate(parse_gate({"require": "pass^1 >= 0.8", "indifference": 0.1}))
+    assert (plan.exact, plan.fixed_runs) == (True, 135)
+    low, high = row_at(plan, 0.8), row_at(plan, 0.9)
+    assert low.expected_runs <= 70
+    assert high.expected_runs <= 80
+    assert low.passes <= 0.05
+    assert high.fails <= 0.05
+
+
+def test_pass_hat_k_of_one_task_is_planned_on_its_own_scale():
+    single = plan_gate(parse_gate({"require": "pass^1 >= 0.9", "indifference": 0.05}))
+    cubed = plan_gate(parse_gate({"require": "pass^3 >= 0.729", "indifference": 0.95**3 - 0.9**3}))
+    assert row_at(cubed, 0.729).expected_runs == pytest.approx(row_at(single, 0.9).expected_runs)
+
+
+def test_a_suite_is_simulated_with_its_seed():
+    gate = parse_gate({"require": "pass^1 >= 0.7", "indifference": 0.15})
+    plan = plan_gate(gate, tasks=12, icc=0.7, repetitions=60, seed=3)
+    assert not plan.exact
+    assert plan == plan_gate(gate, tasks=12, icc=0.7, repetitions=60, seed=3)
+    assert plan.worst_runs < plan.fixed_runs
+    assert row_at(plan, 0.85).passes >= 0.8
+
+
+def test_without_an_indifference_zone_the_threshold_itself_stays_open():
+    plan = plan_gate("error_rate <= 0.05")
+    assert row_at(plan, 0.05).undecided > 0.9
+    assert row_at(plan, 0.0).passes == 1
+    assert row_at(plan, 0.25).fails > 0.99
+
+
+def test_every_task_and_paired_gates_can_be_planned():
+    every = plan_gate(parse_gate({"require": "every task: pass^1 >= 0.6", "indifference": 0.2}),
+                      tasks=3)  # fmt: skip
+    assert every.exact
+    assert row_at(every, 0.8).fails <= 0.05
+    paired = plan_gate("no_worse_than main by 0.2", tasks=5, repetitions=40)
+    assert row_at(paired, 0.0).passes >= 0.85
+    assert row_at(paired, -0.2).passes <= 0.15
+
+
+def test_what_cannot_be_watched_cannot_be_planned():
+    with pytest.raises(ArgumentError, match="cannot be planned"):
+        plan_gate("cost per success <= 1")
+    with pytest.raises(ArgumentError, match="must leave room above"):
+        plan_gate(parse_gate({"require": "pass^1 >= 0.95", "indifference": 0.1}))
+
+
+def test_pictures_say_their_finding_and_hold_any_name():
+    table = simulate(tasks=6, runs=30, seed=2, rate=0.8)
+    watched = {"require": "pass^1 >= 0.5", "evidence": "sequential", "indifference": 0.2}
+    for gate in ("pass^2 >= 0.5", watched, "p95(seconds) <= 1000"):
+        verdict = judge(table, [gate])[0]
+        figure = evidence_figure(verdict)
+        assert figure.finding == verdict.sentence
+        assert figure.svg().startswith("<svg")
+    plan = plan_gate(parse_gate({"require": "pass^1 >= 0.8", "indifference": 0.1}))
+    assert "at most" not in plan_figure(plan).finding
+    assert "never more than 540" in plan_figure(plan).finding
+    nothing = judge(table, ["variance_amplification <= 10"])[0]
+    assert isinstance(evidence_figure(nothing), Unavailable)

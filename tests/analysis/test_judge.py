@@ -1,0 +1,266 @@
+"""Verdicts on a fixed number of runs: one-sided bounds, their error rates, exits and sentences."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from passhat.analysis.gates import parse_gate
+from passhat.analysis.judge import judge
+from passhat.analysis.simulate import simulate
+from passhat.errors import ArgumentError
+from passhat.records import Trials
+
+
+def counted(counts, *, system="agent", errored=0):
+    """A table from {task: (passed, failed)}, the errored runs in the first task."""
+    rows = [
+        (task, outcome)
+        for task, (passed, failed) in counts.items()
+        for outcome in [1] * passed + [0] * failed
+    ]
+    rows += [(next(iter(counts)), 2)] * errored
+    return Trials.from_columns(
+        task=[task for task, _ in rows],
+        outcome=[outcome for _, outcome in rows],
+        system=[system] * len(rows),
+    )
+
+
+def test_a_bound_on_one_task_is_wrong_exactly_as_seldom_as_it_says():
+    """Over every possible outcome: at the threshold, PASS and FAIL each come with chance <= 5 %."""
+    runs, threshold = 40, 0.8
+    words = [
+        judge(counted({"a": (c, runs - c)}), [f"pass^1 >= {threshold}"]).word
+        for c in range(runs + 1)
+    ]
+    chance = binom.pmf(np.arange(runs + 1), runs, threshold)
+    for word in ("PASS", "FAIL"):
+        assert chance[[w == word for w in words]].sum() <= 0.05
+    assert {"PASS", "FAIL", "UNDECIDED"} == set(words)
+
+
+def test_a_bound_on_a_suite_is_wrong_about_as_seldom_as_it_says():
+    rates, rng, wrong = np.array([0.99, 0.95, 0.9, 0.8, 0.6, 0.99, 0.97, 0.4]), None, []
+    rng = np.random.default_rng(5)
+    mean = float((rates**2).mean())
+    for _ in range(150):
+        passed = rng.binomial(10, rates)
+        table = counted({f"t{i}": (int(c), 10 - int(c)) for i, c in enumerate(passed)})
+        wrong.append(judge(table, [f"pass^2 >= {mean}"]).word)
+    # three Monte Carlo errors above 5 %
+    assert wrong.count("PASS") / 150 <= 0.104
+    assert wrong.count("FAIL") / 150 <= 0.104
+
+
+def test_alpha_and_beta_set_their_own_bound():
+    table = counted({"a": (37, 3)})
+    strict = judge(table, [{"require": "pass^1 >= 0.8", "alpha": 0.001}])[0]
+    loose = judge(table, [{"require": "pass^1 >= 0.8", "alpha": 0.2}])[0]
+    assert (strict.word, loose.word) == ("UNDECIDED", "PASS")
+    assert strict.estimate.interval.high == loose.estimate.interval.high
+    assert strict.estimate.interval.low < loose.estimate.interval.low
+
+
+def test_errored_runs_never_help_a_pass():
+    clean = judge(counted({"a": (60, 0)}), ["pass^1 >= 0.9"])[0]
+    broken = judge(counted({"a": (60, 0)}, errored=20), ["pass^1 >= 0.9"])[0]
+    assert (clean.word, broken.word) == ("PASS", "FAIL")
+    assert broken.errors == "20 errored runs count as failures"
+    left_out = judge(counted({"a": (60, 0)}, errored=20), ["pass^1 >= 0.9"], errors="exclude")[0]
+    assert left_out.errors == "20 errored runs are left out"
+
+
+def test_tasks_with_too_few_runs_cannot_be_left_out_of_a_pass():
+    full = {f"t{i}": (40, 0) for i in range(5)}
+    assert judge(counted(full), ["pass^3 >= 0.9"]).word == "PASS"
+    verdict = judge(counted(full | {"short": (2, 0)}), ["pass^3 >= 0.9"])[0]
+    assert verdict.word == "UNDECIDED"
+    assert "1 tasks with too few runs" in verdict.notes[-1]
+
+
+def test_a_point_says_that_it_has_no_error_rate():
+    verdict = judge(counted({"a": (4, 1)}), [{"require": "pass^1 >= 0.8", "evidence": "point"}])[0]
+    assert (verdict.word, verdict.alpha, verdict.beta) == ("PASS", None, None)
+    assert "no error rate" in verdict.sentence
+
+
+def test_a_number_without_an_interval_is_judged_as_a_point():
+    table = simulate(tasks=4, runs=6, seed=1)
+    verdict = judge(table, ["variance_amplification <= 101"])[0]
+    assert (verdict.word, verdict.evidence) == ("PASS", "point")
+
+
+@pytest.mark.parametrize(
+    ("gate", "exit_code"),
+    [
+        ({"require": "pass^1 >= 0.5"}, 0),
+        ({"require": "pass^1 >= 0.99"}, 1),
+        ({"require": "pass^1 >= 0.9"}, 4),
+        ({"require": "pass^1 >= 0.9", "on_undecided": "fail"}, 1),
+        ({"require": "pass^1 >= 0.9", "on_undecided": "pass"}, 0),
+        ({"require": "pass^1 >= 0.99", "severity": "warning"}, 0),
+    ],
+)
+def test_the_exit_code_follows_from_word_and_terms(gate, exit_code):
+    assert judge(counted({"a": (45, 5)}), [gate]).exit_code == exit_code
+
+
+def test_one_failure_outweighs_and_one_open_gate_outlasts():
+    table = counted({"a": (45, 5)})
+    both = judge(table, ["pass^1 >= 0.5", "pass^1 >= 0.9"])
+    assert (both.word, both.exit_code) == ("UNDECIDED", 4)
+    all_three = judge(table, ["pass^1 >= 0.5", "pass^1 >= 0.9", "pass^1 >= 0.99"])
+    assert (all_three.word, all_three.exit_code) == ("FAIL", 1)
+    assert all_three.sentence == "FAIL: 3 gates, 1 PASS, 1 FAIL, 1 UNDECIDED."
+
+
+def test_further_runs_at_the_observed_rate_settle_it():
+    """About as many more as it says: half of them leave it open, twice as many settle it."""
+    first = judge(counted({"a": (36, 4)}), ["pass^1 >= 0.8"])[0]
+    assert first.word == "UNDECIDED"
+    more = first.more_runs
+
+    def with_more(extra):
+        runs = 40 + extra
+        passed = round(0.9 * runs)
+        return judge(counted({"a": (passed, runs - passed)}), ["pass^1 >= 0.8"]).word
+
+    assert with_more(more // 2) == "UNDECIDED"
+    assert with_more(2 * more) == "PASS"
+
+
+def test_a_sentence_never_rounds_across_the_threshold():
+    table = counted({f"t{i}": (799, 201) for i in range(40)})
+    verdict = judge(table, [{"require": "pass^1 >= 0.8", "evidence": "point"}])[0]
+    assert (verdict.word, "79.9 %" in verdict.sentence) == ("FAIL", True)
+
+
+def test_every_task_must_be_certified_and_one_bad_task_fails_it():
+    good = {f"t{i}": (100, 0) for i in range(4)}
+    demand = ["every task: pass^3 >= 0.9"]
+    assert judge(counted(good), demand).word == "PASS"
+    assert judge(counted(good | {"new": (5, 0)}), demand).word == "UNDECIDED"
+    failed = judge(counted(good | {"bad": (50, 50)}), demand)[0]
+    assert failed.word == "FAIL"
+    assert "bad (50/100) misses the bar" in failed.sentence
+
+
+def test_its_bar_is_the_tasks_own():
+    table = counted({"easy": (100, 0), "hard": (60, 40)})
+    gate = ["every task: pass^1 >= its bar"]
+    assert judge(table, gate, bars={"easy": 0.9, "hard": 0.4}).word == "PASS"
+    assert judge(table, gate, bars={"easy": 0.9, "hard": 0.9}).word == "FAIL"
+    with pytest.raises(ArgumentError, match='the gate says "its bar"'):
+        judge(table, gate)
+
+
+def test_wrong_fails_of_every_task_are_split_over_the_tasks():
+    """With 20 tasks at their bar, a wrong FAIL still comes with chance <= 5 % (exact)."""
+    tasks, runs, bar = 20, 30, 0.9
+    fails = [
+        judge(counted({f"t{i}": (runs, 0) for i in range(tasks - 1)} | {"x": (c, runs - c)}),
+              [f"every task: pass^1 >= {bar}"]).word == "FAIL"
+        for c in range(runs + 1)
+    ]  # fmt: skip
+    one = binom.pmf(np.arange(runs + 1), runs, bar)[fails].sum()
+    assert 1 - (1 - one) ** tasks <= 0.05
+
+
+def test_a_change_is_held_against_its_baseline_on_the_same_tasks():
+    old = counted({f"t{i}": (18, 2) for i in range(20)})
+    same = judge(old, ["no_worse_than main by 0.05"], baseline=old)[0]
+    assert same.word == "PASS"
+    worse = counted({f"t{i}": (12, 8) for i in range(20)})
+    verdict = judge(worse, ["no_worse_than main by 0.05"], baseline=old)[0]
+    assert verdict.word == "FAIL"
+    assert "changed by -30.0 points" in verdict.sentence
+    few = counted({f"t{i}": (2, 1) for i in range(4)})
+    open_verdict = judge(few, ["no_worse_than main by 0.05"], baseline={"main": old})[0]
+    assert (open_verdict.word, open_verdict.more_runs > 0) == ("UNDECIDED", True)
+    assert "16 tasks not in these trials" in open_verdict.notes[-1]
+
+
+def test_one_task_that_broke_is_named_by_holm_over_all_tasks():
+    old = counted({f"t{i}": (10, 0) for i in range(20)})
+    new = counted({f"t{i}": (10, 0) for i in range(19)} | {"t19": (1, 9)})
+    verdict = judge(new, ["no task worse than main"], baseline=old)[0]
+    assert verdict.word == "FAIL"
+    assert "t19 (was 10/10, now 1/10)" in verdict.sentence
+    assert judge(old, ["no task worse than main"], baseline=old).word == "PASS"
+    blind = counted({f"t{i}": (1, 0) for i in range(20)})
+    assert judge(blind, ["no task worse than main"], baseline=blind).word == "UNDECIDED"
+
+
+def test_a_baseline_may_be_another_system_and_must_exist():
+    both = Trials.concat(
+        [counted({"a": (19, 1)}, system="new"), counted({"a": (18, 2)}, system="main")]
+    )
+    verdicts = judge(both, ["no_worse_than main by 0.5"])
+    assert [v.system for v in verdicts] == ["new"]
+    with pytest.raises(ArgumentError, match="must name a system of these trials or a baseline"):
+        judge(both, ["no_worse_than other by 0.5"])
+
+
+def test_quarantined_tasks_are_not_gated():
+    table = counted({"fine": (60, 0), "flaky": (10, 50)})
+    assert judge(table, ["pass^1 >= 0.9"]).word == "FAIL"
+    verdict = judge(table, ["pass^1 >= 0.9"], quarantined=["flaky"])[0]
+    assert verdict.word == "PASS"
+    assert verdict.notes[-1] == "1 task in quarantine, not gated: flaky"
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    tasks=st.integers(1, 6),
+    runs=st.integers(3, 12),
+    share=st.floats(0.3, 0.95),
+    threshold=st.sampled_from([0.3, 0.5, 0.7, 0.9]),
+    k=st.sampled_from([1, 2]),
+)
+def test_a_run_judged_early_has_the_verdict_of_the_whole_run(
+    seed, tasks, runs, share, threshold, k
+):
+    whole = simulate(tasks=tasks, runs=runs, seed=seed, rate=0.8)
+    part = whole.take(np.flatnonzero(whole.trial < max(1, round(share * runs))))
+    planned = {("agent", task): runs for task in whole.tasks}
+    gate = f"pass^{k} >= {threshold}"
+    early = judge(part, [gate], planned=planned)[0]
+    if early.word != "UNDECIDED":
+        assert early.word == judge(whole, [gate]).word
+
+
+def test_a_gate_speaks_of_its_own_system_and_tags():
+    table = Trials.from_columns(
+        task=["a", "b"] * 30,
+        system=["x"] * 60,
+        outcome=[1, 0] * 30,
+        tags=[("core",), ("extra",)] * 30,
+    )
+    assert judge(table, [{"require": "pass^1 >= 0.8", "tags": ["core"]}]).word == "PASS"
+    with pytest.raises(ArgumentError, match="must be one of x"):
+        judge(table, [{"require": "pass^1 >= 0.8", "system": "y"}])
+    with pytest.raises(ArgumentError, match="finds no trial"):
+        judge(table, [{"require": "pass^1 >= 0.8", "tags": ["none"]}])
+
+
+def test_a_verdict_carries_what_is_needed_to_check_it():
+    verdict = judge(counted({"a": (30, 10), "b": (40, 0)}), ["pass^2 >= 0.5"])[0]
+    values = [task.value for task in verdict.tasks]
+    assert verdict.estimate.value == pytest.approx(sum(values) / 2)
+    assert values[0] == pytest.approx(30 * 29 / (40 * 39))
+    assert (verdict.runs, verdict.demand) == (80, "pass^2 >= 0.5")
+
+
+def test_no_gate_is_an_error():
+    with pytest.raises(ArgumentError, match="at least one demand"):
+        judge(counted({"a": (1, 0)}), [])
+
+
+def test_gates_are_plain_values():
+    gate = parse_gate("pass^3 >= 0.8")
+    assert replace(gate, name="x").label == "x"

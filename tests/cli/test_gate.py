@@ -1,0 +1,166 @@
+"""passhat gate: verdict and exit code on any results, against a baseline, and explained."""
+
+import json
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import CliRunner
+
+from passhat.cli import main
+from passhat.history import History
+from passhat.records import Outcome, Trial
+
+
+def rows(counts):
+    return [
+        {"system": "agent", "task": task, "trial": i, "passed": i < passed}
+        for task, (passed, runs) in counts.items()
+        for i in range(runs)
+    ]
+
+
+def write(path, counts):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows(counts)))
+    return str(path)
+
+
+@pytest.fixture
+def gate(tmp_path, monkeypatch):
+    """Call `passhat gate` in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(main, ["gate", *arguments])
+
+
+@pytest.fixture
+def good(tmp_path):
+    return write(tmp_path / "good.jsonl", {f"t{i}": (30, 30) for i in range(5)})
+
+
+@pytest.fixture
+def middling(tmp_path):
+    return write(tmp_path / "middling.jsonl", {f"t{i}": (22, 30) for i in range(5)})
+
+
+@pytest.mark.parametrize(
+    ("demand", "word", "code"),
+    [
+        ("pass^3 >= 0.2", "PASS", 0),
+        ("pass^3 >= 0.8", "FAIL", 1),
+        ("pass^1 >= 0.73", "UNDECIDED", 4),
+    ],
+)
+def test_the_exit_code_is_the_verdict(gate, middling, demand, word, code):
+    result = gate(middling, "--require", demand)
+    assert result.exit_code == code, result.output
+    assert result.stdout.startswith(word)
+
+
+def test_terms_on_the_command_line_hold_for_every_demand(gate, middling):
+    result = gate(middling, "-r", "pass^1 >= 0.73", "--on-undecided", "fail")
+    assert result.exit_code == 1
+    result = gate(middling, "-r", "pass^1 >= 0.73", "--evidence", "point")
+    assert result.exit_code == 0
+    assert "no error rate" in result.stdout
+
+
+def test_json_holds_every_step_of_the_evidence(gate, good):
+    result = gate(good, "-r", "pass^1 >= 0.6", "--evidence", "sequential", "--json")
+    answer = json.loads(result.stdout)
+    (verdict,) = answer["verdicts"]
+    assert (answer["schema"], verdict["verdict"]) == ("passhat.verdicts/1", "PASS")
+    assert len(verdict["steps"]) == verdict["runs"]
+    assert verdict["steps"][-1]["log_pass"] >= verdict["steps"][-1]["pass_boundary"]
+    assert verdict["steps"][-2]["log_pass"] < verdict["steps"][-2]["pass_boundary"]
+
+
+def test_explain_shows_the_log_and_the_picture(gate, good):
+    watched = gate(
+        good, "-r", "pass^1 >= 0.6", "--evidence", "sequential", "--indifference", "0.1",
+        "--explain",
+    )  # fmt: skip
+    assert "for PASS" in watched.stdout
+    assert "Evidence for pass^1 >= 0.6" in watched.stdout
+    fixed = gate(good, "-r", "pass^1 >= 0.6", "--explain")
+    assert "Bounds for pass^1 >= 0.6" in fixed.stdout
+    assert "30/30" in fixed.stdout
+
+
+def test_a_regression_against_a_file_is_found_as_a_suite_and_task_by_task(gate, tmp_path, good):
+    new = write(tmp_path / "new.jsonl", {f"t{i}": (30, 30) for i in range(4)} | {"t4": (3, 30)})
+    result = gate(new, "--against", good)
+    assert result.exit_code == 1
+    assert "no_worse_than good.jsonl by 0.05" in result.stdout
+    assert "t4 (was 30/30, now 3/30)" in " ".join(result.stdout.split())
+    assert gate(good, "--against", good).exit_code == 0
+
+
+def test_runs_of_the_history_are_judged_by_name(gate, tmp_path):
+    with History.open(tmp_path / ".passhat" / "history.db") as history:
+        for tag, passes in (("main", 30), ("branch", 10)):
+            run = history.start_run("suite")
+            history.add_trials(
+                run,
+                [
+                    Trial(
+                        system="agent",
+                        task="t",
+                        trial=i,
+                        outcome=Outcome.PASSED if i < passes else Outcome.FAILED,
+                    )
+                    for i in range(30)
+                ],
+            )
+            history.tag(run, tag)
+    assert gate("main", "-r", "pass^1 >= 0.8").exit_code == 0
+    assert gate("branch", "--against", "main").exit_code == 1
+    missing = gate("nothing", "-r", "pass^1 >= 0.8")
+    assert missing.exit_code == 2
+    assert "no run, tag, branch or commit 'nothing'" in missing.output
+
+
+def test_a_suite_brings_its_gates_and_bars(gate, tmp_path, middling):
+    suite = tmp_path / "passhat.yml"
+    suite.write_text(
+        "systems: [{name: agent, command: [agent]}]\n"
+        "tasks: [{name: t0, prompt: x, bar: 0.3}, {name: t1, prompt: x, bar: 0.95}]\n"
+        'gates: ["every task: pass^1 >= its bar"]\n'
+    )
+    result = gate(middling, "--suite", str(suite))
+    assert result.exit_code == 1
+    assert "t1 (22/30) misses the bar" in " ".join(result.stdout.split())
+
+
+def test_junit_is_xml_that_holds_any_name(gate, tmp_path):
+    results = write(tmp_path / "odd.jsonl", {"\x1b[31m<b>&\u202e": (1, 30)})
+    result = gate(results, "-r", "pass^1 >= 0.9", "-o", "gates.xml", "--only", "agent")
+    assert result.exit_code == 1
+    tree = ET.fromstring((tmp_path / "gates.xml").read_text())
+    case = tree.find("testsuite/testcase")
+    assert case.find("failure").get("message").startswith("agent: pass^1 >= 0.9: FAIL")
+    properties = {p.get("name"): p.get("value") for p in case.iter("property")}
+    assert (properties["verdict"], properties["alpha"]) == ("FAIL", "0.05")
+
+
+def test_names_from_data_cannot_steer_the_terminal(gate, tmp_path):
+    results = write(tmp_path / "odd.jsonl", {"\x1b[31mred": (30, 30), "b": (0, 30)})
+    result = gate(results, "-r", "every task: pass^1 >= 0.5", "--explain")
+    assert "\x1b" not in result.stdout
+
+
+def test_nothing_demanded_and_nonsense_are_usage_errors(gate, good):
+    assert gate(good).exit_code == 2
+    nonsense = gate(good, "-r", "pas^3 >= 0.8")
+    assert nonsense.exit_code == 2
+    assert 'did you mean "pass^3"' in nonsense.output
+
+
+def test_plan_tells_what_a_gate_costs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["plan", "--tasks", "1", "--gate", "pass^1 >= 0.8", "--indifference", "0.1"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.stdout.split())
+    assert "80.0 % 4.5 % 95.5 % <0.1 % 67" in text
+    assert "a fixed design with the same error rates takes 135" in text
+    answer = json.loads(CliRunner().invoke(main, [*arguments, "--json"]).stdout)
+    assert answer["plans"][0]["exact"] is True
