@@ -27,7 +27,7 @@ _WIDTH_COLUMNS = ("width, pass^k", "width, pass@k")
 
 def tables(*, quick: bool = False) -> list[Table]:
     """Every table of this module; `quick` for a glance of some seconds."""
-    repetitions, resampled = (200, 0) if quick else (2000, 200)
+    repetitions, resampled = (200, 0) if quick else (2000, 100)
     tasks, runs = ((10, 45), (5,)) if quick else (TASKS, RUNS)
     rng = np.random.default_rng(SEED)
     designs = grid(DIFFICULTIES, tasks, runs)
@@ -38,7 +38,7 @@ def tables(*, quick: bool = False) -> list[Table]:
         *(_by_method(cells, scope, repetitions, resampled) for scope in SCOPES),
         _by_difficulty(cells, repetitions),
         _lowest(cells, repetitions),
-        _search(100 if quick else 2000, quick=quick),
+        _search(100 if quick else 1000, quick=quick),
         _harsh(100 if quick else 2000, quick=quick),
         _unequal(50 if quick else 2000),
         _few_tasks(50 if quick else 2000),
@@ -69,7 +69,7 @@ def _by_method(cells: list[Covered], scope: Scope, repetitions: int, resampled: 
         f'Nominal 0.95, scope "{scope}", {count} cells: T in {_listed(TASKS)}, n in '
         f"{_listed(RUNS)}, k in {_listed(POWERS)}, {len(DIFFICULTIES)} difficulties, pass^k and "
         f"pass@k. The default covers {own[0]:.3f} on average and {own[1]:.3f} at worst. "
-        f"Bootstraps: {resampled} repetitions a cell, so their worst is blurred by 0.02."
+        f"Bootstraps: {resampled} repetitions a cell, so their worst is blurred by 0.03."
     )
     header = ("method", "mean", "worst", f"cells below {FLOOR}", "width / default's")
     return _table(f'Coverage for "{scope}"', header, rows, finding, repetitions)

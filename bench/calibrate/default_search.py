@@ -55,5 +55,8 @@ CANDIDATES = {
         _candidate, used=lambda s2, m2: np.maximum(s2, np.sqrt(s2 * m2)), guard=True
     ),
     "max(s2, m2), guarded": partial(_candidate, used=np.maximum, guard=True),
-    "max(s2, (s2 + m2) / 2), guarded (default)": default_bounds,
+    "s2 raised half-way to m2, guarded": partial(
+        _candidate, used=lambda s2, m2: np.maximum(s2, (s2 + m2) / 2), guard=True
+    ),
+    "s2 raised 2/5 of the way to m2, guarded (default)": default_bounds,
 }

@@ -12,6 +12,10 @@ from passhat.stats.proportions import Bounds, wilson_bounds
 
 # Of variances below this share of mean (1 - mean), only rounding is left.
 _ROUNDING = 1e-13
+# How far a too small sample variance is raised to the model's. By simulation over 630 designs:
+# none covers 0.93 in every one (worst 0.84), 2/5 covers 0.94 at 9 % more width for pass@k, and
+# 1/2 little more at 11 % (bench/calibrate/default_search.py).
+_TRUST_IN_MODEL = 0.4
 # So many coin flips that Wilson's interval is a point: what constant scores amount to.
 _NO_NOISE = 1e12
 # Halfway between Clopper-Pearson (0) and Jeffreys (1/2): close to mid-p, and in closed form.
@@ -33,12 +37,12 @@ def population_bounds(
 
     `variance` is the sample variance of the per-task values and `model` their variance under the
     fitted beta prior. Where the hard tasks were not drawn the sample variance is too small, and
-    the model knows: so it is raised half-way to the model's. (T - 3) / (T - 1) turns 1 / s2 into
-    an unbiased 1 / variance, as for normal values.
+    the model knows: so it is raised part of the way to the model's. (T - 3) / (T - 1) turns
+    1 / s2 into an unbiased 1 / variance, as for normal values.
     """
     tasks, runs = size.tasks, size.runs
     spread = mean * (1 - mean)
-    used = np.maximum(variance, (variance + model) / 2)
+    used = np.maximum(variance, variance + _TRUST_IN_MODEL * (model - variance))
     shrunk = np.maximum(tasks - 3, 1) / np.maximum(tasks - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = np.minimum(spread * tasks / used * shrunk, runs)
