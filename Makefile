@@ -33,15 +33,18 @@ bench: .venv-bench/.installed ## ratios against peers, measured in one run
 calibrate: $(INSTALLED) ## simulations behind docs/explanation/calibration.md (some minutes)
 	$(BIN)/python -m bench.calibrate
 
+docs: .venv-docs/.installed ## the documentation as a site, in build/docs
+	.venv-docs/bin/sphinx-build -W --keep-going -q docs build/docs
+
 lock: $(INSTALLED) ## pin and hash the development environment anew
 	$(BIN)/pip install --quiet uv
-	for name in dev bench; do \
+	for name in dev bench docs; do \
 	  $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
 	    --python-version 3.11 --extra $$name pyproject.toml --output-file requirements/$$name.lock; \
 	done
 
 clean: ## remove the environment and everything made
-	rm -rf .venv .venv-bench build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-docs build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
 
 $(INSTALLED): requirements/dev.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -54,6 +57,12 @@ $(INSTALLED): requirements/dev.lock pyproject.toml
 	test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
 	.venv-bench/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.lock
 	.venv-bench/bin/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	touch $@
+
+.venv-docs/.installed: requirements/docs.lock pyproject.toml
+	test -x .venv-docs/bin/python || $(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.lock
+	.venv-docs/bin/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	touch $@
 
 # MCP servers that others wrote; tests that need them skip with a reason where npm is absent.
