@@ -26,7 +26,7 @@ def call(command, *arguments: str) -> Result:
 
 
 def test_init_writes_a_suite_that_loads_without_any_key(here: Path) -> None:
-    done = call(init)
+    done = call(init, "--scripted")
     assert done.exit_code == 0
     assert done.stderr.endswith("now: passhat run\n")
     suite = load_suite(here / "passhat.yml", env={})
@@ -66,7 +66,7 @@ def test_init_overwrites_nothing_unless_told_to(here: Path) -> None:
 
 
 def test_validate_says_valid_or_tells_every_fault(here: Path) -> None:
-    call(init)
+    call(init, "--scripted")
     good = call(validate)
     assert (good.exit_code, good.stdout) == (
         0,

@@ -12,10 +12,10 @@ from passhat.suite.starter import starter_files
 pytest.importorskip("mcp", reason="the extra `run` is not installed")
 
 
-def test_the_starter_suite_runs_against_its_real_server(tmp_path: Path) -> None:
+def test_the_scripted_starter_suite_runs_against_its_real_server(tmp_path: Path) -> None:
     from passhat.runner.run import run_trials
 
-    for name, text in starter_files().items():
+    for name, text in starter_files(scripted=True).items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     suite = load_suite(tmp_path / "passhat.yml", env={})

@@ -15,12 +15,17 @@ from passhat.errors import SuiteError
 )
 @click.option("--ci", type=click.Choice(["github", "gitlab"]), help="Also write a CI job.")
 @click.option("--pytest", "with_pytest", is_flag=True, help="Also write a test that runs it.")
+@click.option("--scripted", is_flag=True, help="With a model that acts out a script.")
 @click.option("--force", is_flag=True, help="Overwrite what is there.")
-def init(directory: Path, ci: str | None, with_pytest: bool, force: bool) -> None:
-    """Write a suite that runs at once: a scripted model and a small MCP server."""
+def init(directory: Path, ci: str | None, with_pytest: bool, scripted: bool, force: bool) -> None:
+    """Write a suite that runs at once, with no key: a small MCP server, a real model's runs.
+
+    The recorded runs of a small language model come with it; with --scripted, its model acts out
+    a script instead.
+    """
     from passhat.suite.starter import starter_files
 
-    files = starter_files(ci=ci, pytest=with_pytest)
+    files = starter_files(ci=ci, pytest=with_pytest, scripted=scripted)
     there = [name for name in files if (directory / name).exists()]
     # What passhat itself put there may be renewed; what somebody wrote may not.
     kept = [name for name in there if not name.startswith(".passhat/")]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from passhat.cli.run_ledger import Ledger
-    from passhat.records import Trial
+    from passhat.records import Suite, Trial
     from passhat.reporters.run_answer import Failure
     from passhat.runner import RunResult
 
@@ -17,7 +17,7 @@ MOST_TRIALS = 1_000
 """Trials whose transcripts are read: enough to see what goes wrong, however long the run."""
 
 
-def gather_failures(result: RunResult, ledger: Ledger) -> tuple[Failure, ...]:
+def gather_failures(suite: Suite, result: RunResult, ledger: Ledger) -> tuple[Failure, ...]:
     """Every reason with the trials it stopped, the most frequent first."""
     from passhat.records import Outcome
     from passhat.reporters.run_answer import Failure
@@ -26,11 +26,12 @@ def gather_failures(result: RunResult, ledger: Ledger) -> tuple[Failure, ...]:
     said = ledger.transcripts(
         tuple(t for t in stopped[:MOST_TRIALS] if t.outcome is Outcome.FAILED)
     )
+    tools = {t.name: t.tool_selection.expected_tool for t in suite.tasks if t.tool_selection}
     counts: Counter[tuple[str, str, bool]] = Counter()
     for trial in stopped:
         errored = trial.outcome is Outcome.ERRORED
         text = said.get((trial.system, trial.task, trial.trial))
-        for reason in dict.fromkeys(_reasons(trial, text)):
+        for reason in dict.fromkeys(_reasons(trial, text, tools.get(trial.task))):
             counts[trial.task, reason, errored] += 1
     return tuple(
         Failure(task=task, reason=reason, trials=number, errored=errored)
@@ -38,7 +39,7 @@ def gather_failures(result: RunResult, ledger: Ledger) -> tuple[Failure, ...]:
     )
 
 
-def _reasons(trial: Trial, transcript: str | None) -> Iterator[str]:
+def _reasons(trial: Trial, transcript: str | None, tool: str | None) -> Iterator[str]:
     if trial.error is not None:
         yield trial.error
         return
@@ -48,7 +49,11 @@ def _reasons(trial: Trial, transcript: str | None) -> Iterator[str]:
     failed = [check for check in kept.get("checks", ()) if check["score"] < 1]
     for check in failed:
         yield check["message"]
-    if not failed:
+    if failed:
+        return
+    if tool is not None and tool not in trial.tools:
+        yield f"{tool} was not called; called: {', '.join(trial.tools) or 'nothing'}"
+    else:
         yield _ending(kept)
 
 

@@ -134,7 +134,7 @@ def _answer(job: Job, result: RunResult, ledger: Ledger, rule: Stopping | None) 
             trials, variants(job.suite), ks=job.suite.ks or None, confidence=confidence
         ),
         floors=suite_floors(plain_pairings(job.suite), trials, confidence=confidence),
-        failures=gather_failures(result, ledger),
+        failures=gather_failures(job.suite, result, ledger),
         undone=_undone(result, ledger),
         transcripts=ledger.transcripts(result.trials) if job.transcripts else None,
     )

@@ -138,6 +138,8 @@ def _replaying() -> list[Callable[[Command], Command]]:
     return [
         click.option(
             "--record",
+            is_flag=False,
+            flag_value=BARE_VALUES["--record"],
             type=click.Choice(["new", "missing", "all", "drifted"]),
             metavar="[=missing|all|drifted]",
             help="Write every exchange to cassettes; again where missing, all, or drifted.",
@@ -157,6 +159,8 @@ def _replaying() -> list[Callable[[Command], Command]]:
         click.option("--compress", is_flag=True, help="Write cassettes with zstd."),
         click.option(
             "--faults",
+            is_flag=False,
+            flag_value=BARE_VALUES["--faults"],
             type=click.Choice(["both", "only"]),
             metavar="[=only]",
             help="Run with and without the suite's faults, and score the recovery.",
