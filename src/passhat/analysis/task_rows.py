@@ -90,6 +90,12 @@ class TaskTable(Sequence[TaskRow]):
         """Their names alone: cheap, however many there are."""
         return tuple(self.names[i] for i in self._places(label))
 
+    def mixed(self, most: int | None = None) -> list[TaskRow]:
+        """The tasks that both passed and failed (at most so many), the least settled first."""
+        rows = np.flatnonzero((self.passed > 0) & (self.passed < self.runs))
+        order = np.lexsort((rows, np.abs(self.rate[rows] - 0.5)))
+        return [self._row(int(i)) for i in rows[order][:most]]
+
     def named(self, name: str) -> TaskRow:
         return self._row(self.names.index(name))
 

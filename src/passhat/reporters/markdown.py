@@ -99,7 +99,7 @@ def _luck(system: SystemReport) -> str:
 def _notable(system: SystemReport) -> list[TaskRow]:
     table = system.tasks
     found = table.labelled("flaky", MOST_TASKS) + table.labelled("broken", MOST_TASKS)
-    return found[:MOST_TASKS]
+    return found[:MOST_TASKS] or table.mixed(MOST_TASKS)
 
 
 def _task_table(rows: list[TaskRow]) -> Table:

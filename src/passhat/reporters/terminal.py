@@ -145,11 +145,11 @@ def _task_section(system: SystemReport, ink: Ink, all_tasks: bool) -> list[str]:
         ink.style(piece, _COLORS[label]) for piece, label in zip(pieces, LABELS, strict=True)
     )
     lines = _paragraphs("Tasks", [f"{wording.labels(system)}."], ink)
-    legend = _legend(table, ink)
-    lines.append(" " * LABEL_WIDTH + drawn + "  " + ink.style(legend, "dim"))
     shown = list(table) if all_tasks else _worst(table)
+    legend = _legend(table, ink) if shown else ""
+    lines.append(" " * LABEL_WIDTH + drawn + "  " + ink.style(legend, "dim"))
     lines += [_task_line(row, ink) for row in shown]
-    hidden = table.count("flaky") + table.count("broken") - len(shown)
+    hidden = 0 if all_tasks else table.count("flaky") + table.count("broken") - len(shown)
     if hidden > 0:
         more = f"{_INDENT}and {hidden:,} more (--all-tasks lists every task)"
         lines.append(ink.style(more, "dim"))
@@ -157,8 +157,9 @@ def _task_section(system: SystemReport, ink: Ink, all_tasks: bool) -> list[str]:
 
 
 def _worst(table: TaskTable) -> list[TaskRow]:
+    """Flaky tasks, then broken ones; where none has a label, those that went both ways."""
     found = table.labelled("flaky", MOST_TASKS) + table.labelled("broken", MOST_TASKS)
-    return found[:MOST_TASKS]
+    return found[:MOST_TASKS] or table.mixed(MOST_TASKS)
 
 
 def _legend(table: TaskTable, ink: Ink) -> str:

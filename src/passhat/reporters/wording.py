@@ -90,7 +90,7 @@ def common_design(systems: Sequence[SystemReport]) -> str | None:
 def luck(variance: VarianceSplit | Unavailable) -> str:
     """What the variance split means."""
     if isinstance(variance, Unavailable):
-        return f"Skill and luck cannot be told apart: {variance.reason}."
+        return f"{variance.reason[:1].upper()}{variance.reason[1:]}."
     share = variance.luck_share
     return f"{percent(share)} of the spread is luck: {_luck_meaning(share)}."
 
@@ -161,8 +161,8 @@ def headline_bars(system: SystemReport) -> str | None:
 
 
 def seeds(spread: SeedSpread | Unavailable) -> str | None:
-    """How far whole runs differ by seed; None where trials carry none."""
-    if isinstance(spread, Unavailable) or not spread.means:
+    """How far whole runs differ by seed; None where trials carry none, or one."""
+    if isinstance(spread, Unavailable) or len(spread.means) < 2:
         return None
     means = spread.means.values()
     text = (
@@ -179,7 +179,7 @@ def seeds(spread: SeedSpread | Unavailable) -> str | None:
 
 def rounds(found: Rounds | Unavailable) -> str | None:
     """How far whole rounds of the suite differ, as leaderboards quote it; None where unknown."""
-    if isinstance(found, Unavailable):
+    if isinstance(found, Unavailable) or found.population_sd == 0:
         return None
     return (
         f"From round to round {percent(min(found.means))} to {percent(max(found.means))} of the "
