@@ -133,7 +133,9 @@ class GateModel(Strict):
     evidence: Literal["bound", "point", "sequential"] | None = None
     """What decides."""
     indifference: Positive | None = None
-    """How far below the threshold a rate is bad enough to matter."""
+    """How far beyond the threshold an agent is expected to PASS (sequential evidence)."""
+    design: Literal["sprt", "truncated"] | None = None
+    """For one task: `sprt` ends soonest, `truncated` always decides."""
     alpha: Annotated[float, Field(gt=0, lt=1)] | None = None
     """The chance of a wrong PASS."""
     beta: Annotated[float, Field(gt=0, lt=1)] | None = None
