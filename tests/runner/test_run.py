@@ -1,10 +1,13 @@
 """A whole run: order, evidence, durability, resumption, budgets."""
 
+import asyncio
 import itertools
+import subprocess
+import sys
 
 import pytest
 
-from passhat.errors import ArgumentError, RunError
+from passhat.errors import ArgumentError, RunError, SuiteError
 from passhat.records import (
     Behaviour,
     Budget,
@@ -313,3 +316,56 @@ def test_nothing_runs_at_concurrency_zero(coin_suite):
 
 def test_a_fixed_plan_without_pairings_is_over_at_once():
     assert FixedRuns(()).next(5) is None
+
+
+def test_a_run_works_inside_a_running_loop_as_in_a_notebook(coin_suite):
+    async def cell():
+        return run_trials(coin_suite)
+
+    assert outcomes(asyncio.run(cell())) == outcomes(run_trials(coin_suite))
+
+
+def test_a_budget_in_money_needs_prices(suite_of):
+    system = ModelSystem(name="agent", model=Model(name="m", base_url="http://127.0.0.1:9"))
+    with pytest.raises(SuiteError, match='max_cost needs the price of "m"'):
+        run_trials(suite_of(system), budget=Budget(max_cost=1.0))
+
+
+BARE = """
+import sys
+for name in ("httpx2", "mcp", "anyio", "genai_prices", "pydantic", "jsonschema", "xllamacpp"):
+    sys.modules[name] = None  # not installed
+from passhat.records import *
+from passhat.runner import run_trials
+systems = [
+    CommandSystem(name="command", argv=(sys.executable, "-c", "print(42)")),
+    PythonSystem(name="python", function="textwrap:dedent"),
+    ModelSystem(name="scripted", model=Model(name="scripted", script=(Behaviour(answer="42"),))),
+]
+task = Task(name="t", prompt="42", expect=(Expectation(matcher="contains", value="42"),))
+for system in systems:
+    pairing = Pairing(system=system, task=task, runs=2, label="t")
+    result = run_trials(Suite(name="s", pairings=(pairing,)))
+    print(system.name, [trial.outcome.name for trial in result.trials])
+for system in (
+    ModelSystem(name="m", model=Model(name="gpt-5", api_key=Secret.plain("k"))),
+    ModelSystem(name="s", model=systems[2].model, servers=("x",)),
+):
+    servers = {"x": StdioServer(name="x", argv=("x",))}
+    pairing = Pairing(system=system, task=task, runs=1, label="t")
+    try:
+        run_trials(Suite(name="s", pairings=(pairing,), servers=servers))
+    except ImportError as error:
+        print(error)
+"""
+
+
+def test_a_core_install_runs_commands_functions_and_scripts_and_names_the_extra_for_the_rest():
+    done = subprocess.run([sys.executable, "-c", BARE], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == [
+        "command ['PASSED', 'PASSED']",
+        "python ['PASSED', 'PASSED']",
+        "scripted ['PASSED', 'PASSED']",
+        "calling a model over HTTP needs an extra: pip install 'passhat[run]'",
+        "using MCP servers needs an extra: pip install 'passhat[run]'",
+    ], done.stderr

@@ -45,6 +45,9 @@ class Result:
     def row(self, pairing: Pairing, ticket: Ticket, *, seed: int) -> Trial:
         """The trial, as it goes into the table."""
         seen, usage = self.seen, self.seen.usage
+        total = seen.reported.get("tokens")
+        if isinstance(total, int | float):
+            usage = None  # it told no more than the total
         outcome = Outcome.ERRORED
         if self.grade is not None:
             outcome = Outcome.PASSED if self.grade.passed else Outcome.FAILED
@@ -57,6 +60,7 @@ class Result:
             seed=seed,
             tokens_in=None if usage is None else usage.tokens_in,
             tokens_out=None if usage is None else usage.tokens_out,
+            tokens=total if isinstance(total, int | float) else None,
             cost=seen.cost,
             seconds=self.seconds if seen.seconds is None else seen.seconds,
             turns=seen.turns or None,

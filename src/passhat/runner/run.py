@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from passhat.errors import ArgumentError
 from passhat.records import Budget, Suite, Ticket, Trial
@@ -107,15 +108,23 @@ def run_trials(
         budget=budget or suite.budget,
         retry_errored=retry_errored,
     )
-    with asyncio.Runner() as runner:
-        return runner.run(
-            run.go(
-                cassettes=cassettes,
-                grading=grading,
-                environment=environment,
-                handle_signals=handle_signals,
-            )
-        )
+    going = run.go(
+        cassettes=cassettes,
+        grading=grading,
+        environment=environment,
+        handle_signals=handle_signals,
+    )
+    return _run_to_the_end(going)
+
+
+def _run_to_the_end(going: Coroutine[Any, Any, RunResult]) -> RunResult:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(going)
+    # A notebook has a loop of its own in this thread: ours runs beside it.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, going).result()
 
 
 class _Run:

@@ -87,7 +87,11 @@ class Workshop:
         self._cassettes = cassettes or Cassettes()
         self._on_event = on_event
         self._environment = environment
-        self._supply = ModelSupply(environment, directory=suite.directory)
+        self._supply = ModelSupply(
+            environment,
+            directory=suite.directory,
+            must_price=spending.budget.max_cost is not None,
+        )
         self._pool = ServerPool(directory=suite.directory)
         self._throttles: dict[str, tuple[Throttle, RetryBudget]] = {}
         self._agents: dict[str, Agent] = {}

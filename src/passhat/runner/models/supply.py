@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from passhat.records import SCRIPTED, Model
+from passhat.errors import SuiteError
+from passhat.records import SCRIPTED, Model, TokenUsage
 from passhat.runner.local_model import LocalServer, find_weights
 from passhat.runner.models.catalog import DIALECTS, LOCAL, locate
 from passhat.runner.models.constrained import CONSTRAINED, Constrained
@@ -25,9 +26,14 @@ class ModelSupply:
     """Hands out models by their settings; all endpoints share one HTTP client."""
 
     def __init__(
-        self, environment: Mapping[str, str] | None = None, *, directory: Path | None = None
+        self,
+        environment: Mapping[str, str] | None = None,
+        *,
+        directory: Path | None = None,
+        must_price: bool = False,
     ) -> None:
         self._environment = environment
+        self._must_price = must_price
         self._directory = directory or Path()
         self._local: dict[Path, LocalServer] = {}
         self._starting = asyncio.Lock()
@@ -80,6 +86,12 @@ class ModelSupply:
             price = pricing(SCRIPTED, provider=None, prices=model.prices)
             return Scripted(model.script, price=price if model.prices else None)
         at = locate(model, self._environment)
+        price = pricing(at.model, provider=at.prices, prices=model.prices)
+        if self._must_price and price(TokenUsage(tokens_in=1)) is None:
+            raise SuiteError(
+                f'max_cost needs the price of "{model.name}", which no table has: give the model '
+                "`prices: {input: ..., output: ...}`, or limit max_tokens instead"
+            )
         return Endpoint(
             at.dialect,
             model=at.model,
@@ -88,7 +100,7 @@ class ModelSupply:
             key=at.key,
             headers={name: secret.reveal() for name, secret in model.headers.items()},
             stream=bool(model.parameters.extra.get("stream")),
-            price=pricing(at.model, provider=at.prices, prices=model.prices),
+            price=price,
             key_variable=at.key_variable,
         )
 
