@@ -85,7 +85,7 @@ class ModelSupply:
         if model.name == SCRIPTED:
             price = pricing(SCRIPTED, provider=None, prices=model.prices)
             return Scripted(model.script, price=price if model.prices else None)
-        at = locate(model, self._environment)
+        at, client = locate(model, self._environment), self.client
         price = pricing(at.model, provider=at.prices, prices=model.prices)
         if self._must_price and price(TokenUsage(tokens_in=1)) is None:
             raise SuiteError(
@@ -96,7 +96,7 @@ class ModelSupply:
             at.dialect,
             model=at.model,
             base_url=at.base_url,
-            client=self.client,
+            client=client,
             key=at.key,
             headers={name: secret.reveal() for name, secret in model.headers.items()},
             stream=bool(model.parameters.extra.get("stream")),
