@@ -68,7 +68,7 @@ def test_the_start_address_opens_the_site_and_leaves_no_token_behind(serve_site,
     site = serve_site(store)
     page = open_page(site.url)
     page.wait_for_url(site.origin + "/")
-    assert page.locator("h1").inner_text() == "2 systems in 1 suite"
+    assert page.locator("h1").inner_text() == "1 suite, 3 runs"
     assert page.evaluate("document.cookie") == ""
     page.go_back()
     assert site.access.token not in page.url
@@ -79,7 +79,7 @@ def test_one_click_opens_the_site_without_javascript(serve_site, store, open_pag
     site = serve_site(store)
     page = open_page(site.url, java_script_enabled=False)
     page.get_by_role("button", name="Open the dashboard").click()
-    assert page.locator("h1").inner_text() == "2 systems in 1 suite"
+    assert page.locator("h1").inner_text() == "1 suite, 3 runs"
     page.locator("td a").first.click()
     page.wait_for_load_state()
     assert page.locator("tbody tr[data-row]").count() == 24

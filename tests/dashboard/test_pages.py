@@ -31,7 +31,7 @@ def test_the_overview_states_the_number_that_the_report_opens_with(site, store, 
         metric = system.pass_hat(headline_k(system))
         number = f"{points(metric.value, digits=1)} {span(metric.this_suite.interval)}"
         assert f"{metric.name} {number}" in said
-    assert "3 systems in 2 suites" in said
+    assert "2 suites, 4 runs" in said
 
 
 def test_a_glance_is_the_headline_of_a_report():

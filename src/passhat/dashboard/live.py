@@ -61,7 +61,7 @@ class Watch:
 
 async def follow(shelf: Shelf, run: Run) -> AsyncIterator[str]:
     """Events until the run ends: "news" with what changed, at last "end"."""
-    history = await run_in_threadpool(shelf.open)
+    history = await run_in_threadpool(shelf.open, moving=True)
     watch, mark, spoke = Watch(), -1, time.monotonic()
     try:
         while True:
@@ -107,4 +107,6 @@ def _counts(progress: Progress) -> dict[str, list[int]]:
 
 def _marks(runs: str) -> str:
     """The runs of a task by number, as P, F and E."""
-    return "".join(_LETTERS[run.partition(":")[2]] for run in runs.split())
+    pairs = (run.split(":") for run in runs.split())
+    by_number = sorted((int(trial), outcome) for trial, outcome in pairs)
+    return "".join(_LETTERS[outcome] for _, outcome in by_number)

@@ -38,15 +38,15 @@ class SuiteBlock:
     newest: Run
 
 
-def overview(shelf: Shelf, history: History, *, page: int = 1) -> tuple[list[SuiteBlock], int]:
+def suites_on_page(history: History, page: int) -> tuple[list[SuiteLine], int]:
     """The suites of one page, the one that ran last first, and how many there are."""
     suites = list_suites(history)
     first = (page - 1) * SUITES_A_PAGE
-    shown = suites[first : first + SUITES_A_PAGE]
-    return [_block(shelf, history, suite) for suite in shown], len(suites)
+    return suites[first : first + SUITES_A_PAGE], len(suites)
 
 
-def _block(shelf: Shelf, history: History, suite: SuiteLine) -> SuiteBlock:
+def look_at_suite(shelf: Shelf, history: History, suite: SuiteLine) -> SuiteBlock:
+    """One suite: the newest number of each of its systems, and how it got there."""
     runs = history.runs(suite=suite.name, limit=RUNS_BACK)
     seen: dict[str, list[tuple[Run, Tally]]] = {}
     for run in runs:

@@ -16,7 +16,7 @@ from passhat.analysis.rank import RankReport
 from passhat.analysis.report import LABELS, Report
 from passhat.dashboard.comparing import judge_sides, sides_of
 from passhat.dashboard.live import RUNNING, Watch, follow
-from passhat.dashboard.overview import SUITES_A_PAGE, overview
+from passhat.dashboard.overview import SUITES_A_PAGE, look_at_suite, suites_on_page
 from passhat.dashboard.rendering import page, render, streamed, url
 from passhat.dashboard.shelf import Shelf
 from passhat.dashboard.task_moments import plot_task
@@ -44,13 +44,20 @@ class Pages:
 
     def overview(self, request: Request) -> Response:
         """Suites, systems, where they stand."""
-        number = page_number(request.query_params.get("page"))
+        return streamed(self._overview_parts(page_number(request.query_params.get("page"))))
+
+    def _overview_parts(self, number: int) -> Iterator[str]:
         with self.shelf.open() as history:
-            blocks, count = overview(self.shelf, history, page=number)
+            suites, count = suites_on_page(history, number)
+            runs = lookups.count_runs(history)
+            yield render("overview_top.html", store=self.shelf.title, count=count, runs=runs)
+            for suite in suites:
+                block = look_at_suite(self.shelf, history, suite)
+                yield render("overview_suite.html", block=block)
         pages = max(1, -(-count // SUITES_A_PAGE))
-        return page(
-            "overview.html", store=self.shelf.title, blocks=blocks, count=count, page=number,
-            pages=pages, link=lambda n: url("/", page=n),
+        yield render(
+            "overview_end.html", store=self.shelf.title, page=number, pages=pages,
+            link=lambda n: url("/", page=n),
         )  # fmt: skip
 
     def runs(self, request: Request) -> Response:

@@ -30,9 +30,15 @@ class Shelf:
         self._trends: _Kept[tuple[SystemTrend, ...]] = _Kept(MOST_REPORTS)
         self._tallies: _Kept[list[Tally]] = _Kept(MOST_TALLIES)
 
-    def open(self) -> History:
-        """A connection of the caller's own; it can only read."""
-        return History.open(self.path, read_only=True)
+    def open(self, *, moving: bool = False) -> History:
+        """A connection of the caller's own that can only read.
+
+        All it reads is of one moment, whatever a run writes meanwhile; unless it is `moving`.
+        """
+        history = History.open(self.path, read_only=True)
+        if not moving:
+            history.connection.execute("BEGIN")
+        return history
 
     def report(self, history: History, run: Run) -> Report:
         """Everything measured about a run."""

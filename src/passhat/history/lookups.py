@@ -55,7 +55,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskProgress:
-    """One task of one system; `runs` writes its ended trials as "number:outcome", in order."""
+    """One task of one system; `runs` lists its ended trials as "number:outcome"."""
 
     system: str
     task: str
@@ -164,8 +164,7 @@ def read_progress(history: History, run: Run) -> Progress:
         SELECT s.text AS system, t.text AS task, passed, failed, errored, runs FROM (
           SELECT system, task, sum(outcome = 1) AS passed, sum(outcome = 0) AS failed,
             sum(outcome = 2) AS errored, group_concat(trial || ':' || outcome, ' ') AS runs
-          FROM (SELECT * FROM trials WHERE run = ? ORDER BY system, task, trial)
-          GROUP BY system, task) x
+          FROM trials WHERE run = ? GROUP BY system, task) x
         JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task
         """,
         (run.id,),

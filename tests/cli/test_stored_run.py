@@ -1,0 +1,63 @@
+"""A run of the history, reported as a page with what was said in it."""
+
+import json
+
+import pytest
+
+from passhat.history import History
+from passhat.records import Outcome, Trial
+
+
+@pytest.fixture
+def store(here):
+    kept = json.dumps({"messages": [{"role": "user", "text": "Hi <b>"}], "stop_reason": "done"})
+    with History.open(here / ".passhat" / "history.db") as history:
+        for i in range(2):
+            run = history.start_run("suite", started=f"2026-11-0{i + 1}")
+            trials = [
+                Trial(system=system, task="t", trial=n, outcome=Outcome.PASSED if i else Outcome(n))
+                for system in ("a", "b")
+                for n in range(2)
+            ]
+            history.add_trials(run, trials)
+            with history.writing():
+                history.add_transcript(run.id, trials[0], kept)
+            history.tag(run, f"v{i}")
+            history.finish_run(run)
+    return ".passhat/history.db"
+
+
+def embedded(path):
+    text = path.read_text()
+    if 'id="transcripts">' not in text:
+        return None
+    return json.loads(text.split('id="transcripts">')[1].split("</script>")[0])
+
+
+def test_a_kept_run_becomes_a_page_with_or_without_what_was_said(call, here, store):
+    with_them = ("history", "show", "v1", "-o", "with.html", "--transcripts")
+    assert call(*with_them).exit_code == 0
+    assert embedded(here / "with.html") == ["user\n  Hi <b>\nstopped: done"]
+    assert call("history", "show", "v1", "-o", "without.html").exit_code == 0
+    assert embedded(here / "without.html") is None
+
+
+def test_report_reads_one_run_of_a_store_and_says_what_history_says(call, here, store):
+    told = call("report", store, "--run", "v0")
+    assert told.exit_code == 0, told.output
+    assert told.stdout == call("history", "show", "v0").stdout
+    assert call("report", store).stdout == call("history", "show", "latest").stdout
+    call("report", store, "--run", "v1", "--transcripts", "-o", "report.html")
+    call("history", "show", "v1", "--transcripts", "-o", "shown.html")
+    assert (here / "report.html").read_bytes() == (here / "shown.html").read_bytes()
+
+
+def test_one_agent_of_a_kept_run_can_be_asked_for(call, store):
+    answer = json.loads(call("report", store, "--only", "b", "--json").stdout)
+    assert [system["name"] for system in answer["systems"]] == ["b"]
+
+
+def test_a_run_that_is_not_there_is_named(call, store):
+    told = call("report", store, "--run", "nothing")
+    assert told.exit_code == 2
+    assert "no run, tag, branch or commit 'nothing'" in told.output

@@ -1,0 +1,91 @@
+"""`passhat view`, installed, from the printed address to Ctrl-C."""
+
+import http.client
+import re
+import signal
+import subprocess
+import sys
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+
+ROWS = "task,passed\n" + "\n".join(f"t{i % 4},{i % 3 > 0}" for i in range(24)) + "\n"
+
+
+def start_address(process):
+    for line in process.stderr:
+        if found := re.search(r"http://\S+", line):
+            return urlsplit(found[0])
+    raise AssertionError(f"no address was printed; exit {process.wait()}")
+
+
+def ask(address, path, *, cookie="", token=None):
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
+    origin = f"http://{address.netloc}"
+    form = {"origin": origin, "content-type": "application/x-www-form-urlencoded"}
+    if token:
+        connection.request("POST", path, body=urlencode({"token": token}), headers=form)
+    else:
+        connection.request("GET", path, headers={"cookie": cookie})
+    answer = connection.getresponse()
+    text, given = answer.read().decode(), answer.getheader("set-cookie") or ""
+    connection.close()
+    return answer.status, text, given.split(";")[0]
+
+
+def test_a_log_is_looked_at_and_left_as_it_was(shell):
+    shell.write("airline.csv", ROWS)
+    process = shell.start("view", "airline.csv", "--no-browser")
+    try:
+        address = start_address(process)
+        assert address.hostname == "127.0.0.1"
+        assert ask(address, "/")[0] == 401
+        token = address.query.removeprefix("token=")
+        status, _, cookie = ask(address, "/enter", token=token)
+        assert status == 303
+        status, text, _ = ask(address, "/", cookie=cookie)
+        assert (status, "airline" in text) == (200, True)
+        assert ask(address, "/enter", token=token)[0] == 401
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 0, told
+    assert "Traceback" not in told
+    assert [path.name for path in shell.directory.iterdir()] == ["airline.csv"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "no history here yet"),
+        (("nothing.csv",), "nothing.csv"),
+        (("foreign.db",), "not a passhat history store"),
+        (("torn.db",), "not a passhat history store"),
+        (("results.csv", "--host", "0.0.0.0"), "give --expose and a token"),
+        (("results.csv", "--host", "0.0.0.0", "--expose"), "give --expose and a token"),
+        (("results.csv", "--token", "short"), "--token must have at least 20 characters"),
+    ],
+)
+def test_what_cannot_be_shown_is_said_in_a_sentence(shell, arguments, message):
+    shell.write("results.csv", ROWS)
+    make = "import sqlite3; c = sqlite3.connect('foreign.db'); c.execute('CREATE TABLE t (x)')"
+    subprocess.run([sys.executable, "-c", make], cwd=shell.directory, check=True)
+    shell.write("torn.db", "SQLite format 3\0" + "x" * 2000)
+    done = shell("view", *arguments, "--no-browser")
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_without_the_extra_it_is_named(shell):
+    shell.write("results.csv", ROWS)
+    code = (
+        "import sys; sys.modules['starlette'] = None; "
+        "from passhat.cli import main; main(['view', 'results.csv', '--no-browser'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=shell.directory, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "pip install 'passhat[web]'" in done.stderr
