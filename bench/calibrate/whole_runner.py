@@ -17,8 +17,11 @@ from typing import Any
 import numpy as np
 
 from bench.calibrate.table import Table
+from passhat.analysis.bound_evidence import Subject
+from passhat.analysis.gates import parse_gate
+from passhat.analysis.number_gate import judge_number
 from passhat.analysis.stopping import Stopping
-from passhat.records import Pairing, PythonSystem, Suite, Task
+from passhat.records import Pairing, PythonSystem, Suite, Tally, Task
 from passhat.runner import MemoryJournal, run_trials
 from passhat.runner.events import Event, TrialFinished
 from passhat.stats.sequential.operating import operating_characteristics
@@ -32,6 +35,7 @@ ERROR_RATE = 0.1
 ONE_TASK = {"require": "pass^1 >= 0.8", "indifference": 0.1}
 SUITE = {"require": "pass^1 >= 0.8", "indifference": 0.05}
 SUITE_TASKS, SUITE_ICC = 20, 0.7
+BOUND_CELLS = tuple((t, n, k) for t in (1, 5, 20, 50) for n in (5, 10, 20) for k in (1, 3))
 
 
 class Crash(Exception):
@@ -78,8 +82,9 @@ def tables(*, quick: bool = False) -> list[Table]:
     settings += [Setting(concurrency=n, interrupted=True) for n in CONCURRENCIES]
     settings += [Setting(concurrency=n, interrupted=True, errors=True) for n in CONCURRENCIES]
     return [
-        _one_task(settings, 10 if quick else 400),
-        _suite(settings, 4 if quick else 150),
+        _one_task(settings, 10 if quick else 200),
+        _suite(settings, 4 if quick else 60),
+        _bounds(20 if quick else 400),
     ]
 
 
@@ -180,6 +185,49 @@ def _suite(settings: Sequence[Setting], repetitions: int) -> Table:
         repetitions=repetitions,
         seed=SEED,
     )
+
+
+def _bounds(repetitions: int) -> Table:
+    """Gates at exactly the truth: every verdict but UNDECIDED is wrong."""
+    rng = np.random.default_rng(SEED + 1)
+    rows, worst = [], 0.0
+    for tasks, runs, k in BOUND_CELLS:
+        wrong = _wrong_verdicts(tasks, runs, k, repetitions, rng)
+        worst = max(worst, *wrong)
+        rows.append((f"{tasks}", f"{runs}", f"{k}", *(f"{share:.3f}" for share in wrong)))
+    return Table(
+        title="Gates by a bound: a fixed number of runs, the truth exactly at the threshold",
+        header=("tasks", "runs of each", "k of pass^k", "wrong PASS", "wrong FAIL"),
+        rows=tuple(rows),
+        finding=(
+            f"alpha = beta = 0.05; rates drawn from Beta(4, 1), new for every repetition. Largest "
+            f"error {worst:.3f}; allowed with Monte Carlo error {allowed(0.05, repetitions):.3f}. "
+            "One task is exact (Clopper-Pearson)."
+        ),
+        repetitions=repetitions,
+        seed=SEED + 1,
+    )
+
+
+def _wrong_verdicts(
+    tasks: int, runs: int, k: int, repetitions: int, rng: np.random.Generator
+) -> tuple[float, float]:
+    words = []
+    for _ in range(repetitions):
+        rates = rng.beta(4, 1, tasks)
+        passed = rng.binomial(runs, rates)
+        tally = Tally(
+            system="agent",
+            tasks=tuple(f"task {i}" for i in range(tasks)),
+            passed=passed,
+            failed=runs - passed,
+            errored=np.zeros(tasks, np.int64),
+            score_total=passed.astype(float),
+            score_squares=passed.astype(float),
+        )
+        gate = parse_gate(f"pass^{k} >= {float((rates**k).mean())}")
+        words.append(judge_number(gate, Subject(tally=tally, trials=None), {}).word)
+    return words.count("PASS") / repetitions, words.count("FAIL") / repetitions
 
 
 _HEADER = (
