@@ -164,3 +164,33 @@ def test_plan_tells_what_a_gate_costs(tmp_path, monkeypatch):
     assert "a fixed design with the same error rates takes 135" in text
     answer = json.loads(CliRunner().invoke(main, [*arguments, "--json"]).stdout)
     assert answer["plans"][0]["exact"] is True
+
+
+SUITE = """
+seed: 5
+systems:
+  - name: agent
+    model: scripted
+    script: [{answer: "yes", weight: 6}, {answer: "no"}]
+tasks:
+  - {name: one, prompt: Well?, expect: [{exact: "yes"}]}
+  - {name: two, prompt: Well?, expect: [{exact: "yes"}]}
+  - {name: three, prompt: Well?, expect: [{exact: "yes"}]}
+defaults: {runs: 40}
+gates:
+  - {require: "pass^2 >= 0.5", evidence: sequential, indifference: 0.2}
+"""
+
+
+def test_a_run_that_its_gate_ended_is_judged_again_the_same(gate, tmp_path):
+    """Blocks of two runs, eight hands: only the journal knows which runs belong together."""
+    suite = tmp_path / "suite.yml"
+    suite.write_text(SUITE)
+    ran = CliRunner().invoke(main, ["run", str(suite), "--json", "--concurrency", "8"])
+    first = json.loads(ran.stdout)["verdicts"][0]
+    again = gate("latest", "--suite", str(suite), "--json")
+    second = json.loads(again.stdout)["verdicts"][0]
+    assert ran.exit_code == again.exit_code == 0, ran.output
+    assert second["verdict"] == "PASS"
+    assert second["sentence"] == first["sentence"]
+    assert second["runs"] < 120

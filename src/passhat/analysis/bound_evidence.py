@@ -65,7 +65,12 @@ def one_sided(gate: Gate, subject: Subject) -> Number | float:
     if low.interval is None or high.interval is None:
         return replace(low, interval=None)
     interval = Interval(min(low.interval.low, low.value), max(high.interval.high, high.value))
-    return replace(low, interval=interval, confidence=1 - max(errors))
+    return replace(
+        low,
+        interval=interval,
+        method=f"{low.method}; each end one-sided",
+        confidence=1 - max(errors),
+    )
 
 
 def word_of(demand: NumberDemand, interval: Interval) -> Word:

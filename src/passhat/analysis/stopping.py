@@ -311,4 +311,9 @@ class Stamp:
 
     @classmethod
     def read(cls, text: str | None) -> Stamp | None:
-        return None if text is None else cls(**json.loads(text))
+        if text is None:
+            return None
+        known = json.loads(text)
+        if not isinstance(known, dict) or set(known) != {"stream", "draw", "run"}:
+            raise ArgumentError("stamp", "must be of a run that its gates ended", text)
+        return cls(**known)

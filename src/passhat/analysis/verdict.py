@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, overload
 
 from passhat.analysis.gates import EvidenceKind, Gate
 from passhat.stats.estimate import Estimate, Unavailable
@@ -101,7 +101,11 @@ class Verdicts(Sequence[Verdict]):
     def __len__(self) -> int:
         return len(self.each)
 
-    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # the same as a tuple's
+    @overload
+    def __getitem__(self, index: int) -> Verdict: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Verdict, ...]: ...
+    def __getitem__(self, index: int | slice) -> Any:
         return self.each[index]
 
     def __iter__(self) -> Iterator[Verdict]:

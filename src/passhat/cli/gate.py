@@ -21,6 +21,8 @@ from passhat.errors import InputError
 
 if TYPE_CHECKING:
     from passhat.analysis.gates import Gate
+    from passhat.analysis.verdict import Verdicts
+    from passhat.history import History
     from passhat.records import ErrorPolicy, Trials
 
 FORMATS = {
@@ -31,6 +33,7 @@ FORMATS = {
 }
 
 DEFAULT_MARGIN = 0.05
+DEFAULT_STORE = ".passhat/history.db"
 
 
 @click.command()
@@ -71,7 +74,7 @@ DEFAULT_MARGIN = 0.05
     show_default=True,
     help="Whether an errored trial counts as a failure or not at all.",
 )
-@click.option("--history", "store", type=click.Path(path_type=Path), help="The history store.")
+@click.option("--store", type=click.Path(path_type=Path), help="The store; .passhat/history.db.")
 @click.option("--explain", is_flag=True, help="Print the evidence, step by step, and a picture.")
 @seed_option()
 @output_options
@@ -102,18 +105,20 @@ def gate(
       passhat gate new.eval --against old.eval --margin 0.02
       passhat gate latest --against main
     """
-    from passhat.analysis.judge import judge
-
-    trials = choose_systems(_results(reading, store), only)
     gates = _gates(require, suite, against, margin, terms)
-    found = judge(
-        trials,
-        gates,
-        bars=_bars(bars, suite, trials),
-        baseline=None if against is None else _results(reading, store, against),
-        errors=errors,
-        seed=seed,
-    )
+    found = _replayed(reading, store, suite, gates)
+    if found is None:
+        from passhat.analysis.judge import judge
+
+        trials = choose_systems(_results(reading, store), only)
+        found = judge(
+            trials,
+            gates,
+            bars=_bars(bars, suite, trials),
+            baseline=None if against is None else _results(reading, store, against),
+            errors=errors,
+            seed=seed,
+        )
     output.write(found, FORMATS, explain=explain)
     context.exit(found.exit_code)
 
@@ -121,20 +126,51 @@ def gate(
 def _results(reading: Reading, store: Path | None, reference: str | None = None) -> Trials:
     """Trials from files, or from the history where no such file exists."""
     paths = reading.paths if reference is None else (reference,)
-    known = len(paths) == 1 and paths[0] != "-" and not _is_file(paths[0])
-    if not known:
+    if not _may_be_a_run(paths, store):
         return reading.trials(paths)
-    from passhat.history import DEFAULT_PATH, History
-
-    where = store or DEFAULT_PATH
-    if not where.exists():
-        return reading.trials(paths)  # which says what is wrong with the path
-    with History.open(where, read_only=True) as history:
+    with _open(store) as history:
         return history.trials(history.find_run(paths[0]))
 
 
-def _is_file(text: str) -> bool:
-    return Path(text).exists() or any(mark in text for mark in "*?[")
+def _replayed(
+    reading: Reading, store: Path | None, suite: Path | None, gates: list[Gate]
+) -> Verdicts | None:
+    """The verdicts of a stored run that its gates ended: from its journal, in its own order."""
+    if suite is None or not _may_be_a_run(reading.paths, store):
+        return None
+    from passhat.analysis.stopping import Stopping, replay_run
+    from passhat.cli.run_exit import quarantined
+    from passhat.history import RunJournal
+    from passhat.suite import load_suite
+
+    with _open(store) as history:
+        journal = RunJournal(history, history.find_run(reading.paths[0]))
+        tickets = journal.launched()
+        if not any(ticket.stamp for ticket in tickets):
+            return None
+        loaded = load_suite(suite)
+        rule = Stopping(
+            loaded.pairings,
+            gates,
+            until_settled=True,
+            quarantined=sorted(quarantined(loaded)),
+            seed=loaded.seed,
+        )
+        return replay_run(rule, tickets, journal.finished())
+
+
+def _may_be_a_run(paths: tuple[str, ...], store: Path | None) -> bool:
+    """Whether one name, of which there is no file, may be a run of a history that exists."""
+    if len(paths) != 1 or paths[0] == "-":
+        return False
+    is_file = Path(paths[0]).exists() or any(mark in paths[0] for mark in "*?[")
+    return not is_file and (store is not None or Path(DEFAULT_STORE).exists())
+
+
+def _open(store: Path | None) -> History:
+    from passhat.history import History
+
+    return History.open(store or DEFAULT_STORE, read_only=True)
 
 
 def _gates(
