@@ -21,12 +21,12 @@ def properties(case):
 
 
 def test_a_task_carries_its_rate_and_interval_and_never_fails():
-    root = ET.fromstring(render_junit(measure(table(passed=3))))
+    root = ET.fromstring(render_junit(measure(table(passed=15))))
     (suite,) = root
     assert (suite.get("tests"), suite.get("failures")) == ("1", "0")
     seen = properties(suite.find("testcase"))
-    assert (seen["rate"], seen["runs"], seen["label"]) == ("0.1", "30", "flaky")
-    assert float(seen["rate_low"]) < 0.1 < float(seen["rate_high"])
+    assert (seen["rate"], seen["runs"], seen["label"]) == ("0.5", "30", "flaky")
+    assert float(seen["rate_low"]) < 0.5 < float(seen["rate_high"])
 
 
 @pytest.mark.parametrize(
