@@ -1,6 +1,7 @@
 """MCP servers that hang, crash, babble or flood: a typed error in time, and nothing left behind."""
 
 import asyncio
+import gc
 import os
 import sys
 import time
@@ -117,6 +118,30 @@ def test_a_shared_server_that_died_is_started_anew_for_the_next_trial():
             await pool.close()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("mode", ["fine", "die-at-start", "hang-at-start", "hang"])
+def test_a_trial_cancelled_at_any_moment_leaves_nobody_behind(mode, tmp_path):
+    async def main():
+        pool = ServerPool(directory=Path.cwd())
+
+        async def trial(number):
+            async with pool.tools([bad(mode, tmp_path / f"{number}", start_timeout=5.0)]) as tools:
+                await tools.call(ToolRequest(name="get"))
+
+        for number in range(12):
+            task = asyncio.create_task(trial(number))
+            await asyncio.sleep(0.03 * number)
+            task.cancel()
+            await asyncio.sleep(0.002 * number)
+            task.cancel()  # the second one comes while things are being put away
+            await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(main())
+    gc.collect()  # what was not closed would warn, and warnings are errors
+    for written in tmp_path.iterdir():
+        for pid in map(int, written.read_text().split()):
+            assert not _alive(pid)
 
 
 def _alive(pid):

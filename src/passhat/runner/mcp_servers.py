@@ -14,6 +14,7 @@ from passhat.errors import MissingExtra, PasshatError, ServerError
 from passhat.records import HttpServer, Server, StdioServer
 from passhat.runner.mcp_stdio import LONGEST_MESSAGE, StdioPipe
 from passhat.runner.models.exchange import ToolSpec
+from passhat.runner.processes import unbroken
 from passhat.runner.tools import ToolRequest, ToolResult, unknown_tool
 
 if TYPE_CHECKING:
@@ -102,10 +103,7 @@ class RunningServer:
             if self._pipe is not None:
                 self._pipe.hurry()
             self._owner.cancel()
-        _, pending = await asyncio.wait([self._owner], timeout=STOP_PATIENCE)
-        for task in pending:
-            task.cancel()
-        await asyncio.gather(self._owner, return_exceptions=True)
+        await unbroken(_ended(self._owner))
 
     def _result(self, text: str, started: float, *, is_error: bool) -> ToolResult:
         if len(text) > LONGEST_MESSAGE:
@@ -244,6 +242,13 @@ class ServerPool:
                 await running.start()
                 self._shared[server.name] = running
             return running
+
+
+async def _ended(owner: asyncio.Task[None]) -> None:
+    _, pending = await asyncio.wait([owner], timeout=STOP_PATIENCE)
+    for task in pending:
+        task.cancel()
+    await asyncio.gather(owner, return_exceptions=True)
 
 
 async def _all_or_none(starting: Sequence[Any]) -> list[RunningServer]:

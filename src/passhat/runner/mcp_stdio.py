@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from passhat.errors import ServerError
 from passhat.records import StdioServer
-from passhat.runner.processes import Tail, end_group, inherited_environment, start_group
+from passhat.runner.processes import (
+    Tail,
+    end_group,
+    inherited_environment,
+    start_group,
+    unbroken,
+)
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -59,12 +65,8 @@ class StdioPipe:
         try:
             yield incoming, outgoing
         finally:
-            await self._stop(process)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            for stream in (to_client, incoming, outgoing, from_client):
-                stream.close()
+            streams = (to_client, incoming, outgoing, from_client)
+            await unbroken(self._put_away(process, tasks, streams))
 
     def explain(self) -> str:
         """What is known of the reason why the server does not answer."""
@@ -111,6 +113,19 @@ class StdioPipe:
         if cwd is not None and cwd.name == "{workdir}" and self._workdir is not None:
             return self._workdir
         return cwd or self._directory
+
+    async def _put_away(
+        self,
+        process: asyncio.subprocess.Process,
+        tasks: Sequence[asyncio.Task[None]],
+        streams: Sequence[Any],
+    ) -> None:
+        await self._stop(process)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for stream in streams:
+            stream.close()
 
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
         if process.stdin is not None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 """What a child sees of our environment unless the suite gives it more."""
@@ -51,11 +52,32 @@ def inherited_environment() -> dict[str, str]:
     return {name: os.environ[name] for name in INHERITED if name in os.environ}
 
 
+async def unbroken(work: Coroutine[Any, Any, None]) -> None:
+    """Carry a short piece of work to its end, even if whoever waits for it is cancelled.
+
+    Putting things away half is worse than being late.
+    """
+    task = asyncio.ensure_future(work)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled and not task.cancelled():
+        task.result()
+        raise asyncio.CancelledError
+
+
 async def end_group(process: asyncio.subprocess.Process, *, grace: float = TERM_GRACE) -> None:
-    """End a process and all its descendants: politely, then not. Never raises, never hangs.
+    """End a process and all its descendants: politely, then not. Never hangs, never half done.
 
     Children of an exited leader keep its group alive, so the group is signalled even then.
     """
+    await unbroken(_end_group(process, grace))
+
+
+async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
     for sign, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, TERM_GRACE)):
         if not signal_group(process.pid, sign):
             break
