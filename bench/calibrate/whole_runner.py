@@ -82,9 +82,9 @@ def tables(*, quick: bool = False) -> list[Table]:
     settings += [Setting(concurrency=n, interrupted=True) for n in CONCURRENCIES]
     settings += [Setting(concurrency=n, interrupted=True, errors=True) for n in CONCURRENCIES]
     return [
-        _one_task(settings, 10 if quick else 200),
-        _suite(settings, 4 if quick else 60),
-        _bounds(20 if quick else 400),
+        _one_task(settings, 10 if quick else 100),
+        _suite(settings, 4 if quick else 40),
+        _bounds(20 if quick else 300),
     ]
 
 
