@@ -22,7 +22,7 @@ REPEATS = 3
 GROUP_BY = "SELECT system, task, COUNT(*) AS n, SUM(passed) AS c FROM {} GROUP BY system, task"
 
 MEASURE = """
-import json, resource, sys, time
+import json, re, sys, time
 {imports}
 path = sys.argv[1]
 wall, cpu = time.perf_counter(), time.process_time()
@@ -30,7 +30,8 @@ wall, cpu = time.perf_counter(), time.process_time()
 print(json.dumps({{
     "wall": time.perf_counter() - wall,
     "cpu": time.process_time() - cpu,
-    "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    # Not getrusage: its peak may be that of the process that started this one.
+    "peak": int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024,
 }}))
 """
 
