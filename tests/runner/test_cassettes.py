@@ -343,6 +343,30 @@ def test_failures_of_every_kind_replay_as_they_were(tmp_path, scripted):
     assert [t.outcome.name for t in again.trials] == ["FAILED", "FAILED", "ERRORED", "FAILED"]
 
 
+def test_a_trial_that_broke_on_the_way_replays_up_to_there(tmp_path, scripted):
+    call = ScriptedCall(tool="convert_time", arguments=CONVERT)
+    behaviour = Behaviour(calls=(call, call), answer="x", tokens_in=30, tokens_out=3)
+    agent = replace(scripted(behaviour), servers=("clock",))
+    crashing = replace(SERVER, faults=(Fault(kind="server_crash", nth=2),))
+    suite = replace(suite_for(tmp_path, system=agent, runs=1), servers={"clock": crashing})
+    first, journal = replay(suite, "record")
+    again, second = replay(suite)
+    (trial,) = again.trials
+    assert (trial.outcome, trial.tokens_in, trial.turns) == (Outcome.ERRORED, 20, 2)
+    assert trial.error == 'server "clock" crashed, on purpose'
+    assert rows(again) == rows(first)
+    assert transcripts(second) == transcripts(journal)
+
+
+def test_a_grader_that_was_broken_and_is_mended_grades_the_replay(tmp_path, scripted):
+    broken = replace(TASK, expect=(Expectation(matcher="python", value="no_such:grader"),))
+    first, _ = replay(suite_for(tmp_path, system=scripted(), task=broken, runs=1), "record")
+    assert first.trials[0].outcome is Outcome.ERRORED
+    mended = replace(TASK, expect=(Expectation(matcher="exact", value="4"),))
+    again, _ = replay(suite_for(tmp_path, system=scripted(), task=mended, runs=1))
+    assert again.trials[0].outcome is Outcome.PASSED
+
+
 def test_the_judge_replays_while_its_rubric_stands(tmp_path, scripted):
     def judging(asked):
         return Reply(text='{"score": 0.9, "reason": "good"}')

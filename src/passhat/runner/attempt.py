@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 from passhat.errors import RunError, ServerError
 from passhat.records import (
@@ -54,7 +53,7 @@ class Attempts:
         cassettes = self._workshop.cassettes
         ending = cassettes.ending(errand)
         try:
-            result = await self._result(pairing, errand, dict(answers or {}), ending)
+            result = await self._result(pairing, errand, dict(answers or {}))
         except RunError as error:
             result = Result(error=str(error), seconds=time.perf_counter() - clock)
         finally:
@@ -92,15 +91,7 @@ class Attempts:
             max_minutes=common.max_minutes if own.max_minutes is None else own.max_minutes,
         )
 
-    async def _result(
-        self,
-        pairing: Pairing,
-        errand: Errand,
-        answers: dict[int, Answer],
-        ending: Mapping[str, Any] | None,
-    ) -> Result:
-        if ending is not None and ending.get("error") is not None:
-            return Result(error=ending["error"])
+    async def _result(self, pairing: Pairing, errand: Errand, answers: dict[int, Answer]) -> Result:
         system = pairing.system
         if isinstance(system, ModelSystem):
             return await self._conversed(pairing, system, errand, answers)
@@ -132,18 +123,34 @@ class Attempts:
             result = Result(conversation=conversation)
             grader = self._grader(errand, memories)
             try:
-                async with Deadline(errand.timeout):
-                    await self._say_all(pairing, system, result, grader)
-            except TimeoutError:
-                if conversation.waiting_for:
-                    raise ServerError(
-                        f"no answer to the call of {conversation.waiting_for} within the "
-                        f"{errand.timeout:g} s of the trial"
-                    ) from None
-            seen = conversation.observe()
-            result.seen = replace(seen, files=errand.workdir) if errand.workdir.exists() else seen
-            result.grade = await judge(pairing, result.seen, grader, steps=result.steps)
+                await self._converse(pairing, system, errand, result, grader)
+                seen = conversation.observe()
+                there = errand.workdir.exists()
+                result.seen = replace(seen, files=errand.workdir) if there else seen
+                result.grade = await judge(pairing, result.seen, grader, steps=result.steps)
+            except RunError as error:
+                # What was said until then was paid for, and belongs in the row.
+                result.seen, result.error = conversation.observe(), str(error)
             return result
+
+    async def _converse(
+        self,
+        pairing: Pairing,
+        system: ModelSystem,
+        errand: Errand,
+        result: Result,
+        grader: Grader,
+    ) -> None:
+        try:
+            async with Deadline(errand.timeout):
+                await self._say_all(pairing, system, result, grader)
+        except TimeoutError:
+            assert result.conversation is not None
+            if waited_for := result.conversation.waiting_for:
+                raise ServerError(
+                    f"no answer to the call of {waited_for} within the {errand.timeout:g} s of "
+                    "the trial"
+                ) from None
 
     async def _say_all(
         self, pairing: Pairing, system: ModelSystem, result: Result, grader: Grader

@@ -152,12 +152,12 @@ class Workshop:
         self, system: ModelSystem, errand: Errand, memories: Memories
     ) -> AsyncIterator[Tools]:
         """The tools of a system, for the length of one trial."""
+        if not system.servers:
+            yield NoTools()
+            return
         if (recorded := self._cassettes.tools(errand)) is not None:
             assert memories.cassette is not None
             yield RememberingTools(recorded, memories.cassette)
-            return
-        if not system.servers:
-            yield NoTools()
             return
         servers = [self._suite.servers[name] for name in system.servers]
         async with self._pool.tools(servers, workdir=errand.make_workdir()) as live:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from passhat.errors import CassetteError
+from passhat.errors import CassetteError, RunError
 from passhat.records import Pairing, Suite, Trial
 from passhat.runner.agents.errand import Errand
 from passhat.runner.cassettes.drift import changes, plain, setup_of, tool_changes
@@ -107,9 +107,10 @@ class Deck(Cassettes):
 
     def tools(self, errand: Errand, /) -> Tools | None:
         cassette = self._cassettes[errand.place.system]
-        if cassette.tools is None or self._live_servers or not self.holds(errand):
+        if self._live_servers or not self.holds(errand):
             return None
-        return _RecordedTools(tuple(msgspec.convert(spec, ToolSpec) for spec in cassette.tools))
+        specs = cassette.tools or []
+        return _RecordedTools(tuple(msgspec.convert(spec, ToolSpec) for spec in specs))
 
     def heard(self, system: str, specs: tuple[ToolSpec, ...], /) -> None:
         cassette = self._cassettes[system]
@@ -240,8 +241,8 @@ class _Playing:
             # A judge must have answered this very question: its rubric may have changed.
             if place.step < JUDGE_STEP or line["request"] == fingerprint:
                 return msgspec.json.encode(line["reply"])
-        elif self._recorded.ending.get("stop_reason") == "timeout":
-            raise TimeoutError  # as it was then
+        else:
+            self._end_as_then()
         if not self._strict:
             return None
         what = (
@@ -256,6 +257,14 @@ class _Playing:
 
     async def keep(self, kind: Kind, place: Place, fingerprint: str, reply: bytes, /) -> None:
         """Nothing new is kept of a trial that is recorded."""
+
+    def _end_as_then(self) -> None:
+        """Where the recording stops, the trial stops for the reason it stopped then."""
+        ending = self._recorded.ending
+        if ending.get("error") is not None:
+            raise RunError(ending["error"])
+        if ending.get("stop_reason") == "timeout":
+            raise TimeoutError
 
 
 class _Recording:
