@@ -427,3 +427,91 @@ def _inspect_json(samples):
 
 def _junit(cases):
     return f'<testsuite name="s">{"".join(cases)}</testsuite>'.encode()
+
+
+def test_lm_eval_filters_and_metrics_are_chosen_and_said():
+    def line(filter_name, **scores):
+        return {
+            "doc_id": 0, "resps": [["x"]], "filtered_resps": ["x"], "filter": filter_name,
+            "metrics": list(scores), **scores,
+        }  # fmt: skip
+
+    both = [line("strict", exact=0.0, loose=1.0), line("flexible", exact=1.0, loose=1.0)]
+    log = b"\n".join(map(msgspec.json.encode, both))
+    trials = read_trials(log)
+    assert trials.outcome.tolist() == [0]
+    assert trials.sources[0].notes == (
+        'filter "strict" was read; the log also has flexible',
+        'metric "exact" was read; the log also has loose',
+    )
+    assert read_trials(log, mapping=ColumnMap(scorer="loose")).outcome.tolist() == [1]
+    with pytest.raises(ReadError, match=r'has no metric "bleu"; it has exact, loose'):
+        read_trials(log, mapping=ColumnMap(scorer="bleu"))
+    odd = msgspec.json.encode(line("none", perplexity=[1, 2]))
+    with pytest.raises(ReadError, match=r"line 1, field perplexity: must be a number"):
+        read_trials(odd + b"\n", format="lm-eval")
+
+
+def test_openai_evals_metrics_are_scores_by_name():
+    spec = {"spec": {"completion_fns": ["gpt"], "run_config": {}}}
+    event = {"sample_id": "s.0", "type": "metrics", "data": {"f1": 0.5, "em": True}}
+    log = b"\n".join(map(msgspec.json.encode, [spec, event]))
+    assert read_trials(log).score.tolist() == [0.5]
+    assert read_trials(log, mapping=ColumnMap(scorer="em")).outcome.tolist() == [1]
+    with pytest.raises(ReadError, match=r"line 2: no score bleu; it has f1, em"):
+        read_trials(log, mapping=ColumnMap(scorer="bleu"))
+    broken = log.replace(b'"metrics"', b'"match"')
+    with pytest.raises(ReadError, match=r"line 2, field data.correct: must be true or false"):
+        read_trials(broken)
+
+
+def test_pydantic_evals_pass_when_all_assertions_hold_or_by_the_score_asked_for():
+    case = {
+        "name": "a [2/3]", "source_case_name": "a", "metrics": {"input_tokens": 7, "requests": 2},
+        "assertions": {"x": {"value": True}, "y": {"value": False}}, "scores": {"s": {"value": 1}},
+    }  # fmt: skip
+    scored = {"name": "b", "scores": {"s": {"value": 0.5}, "r": {"value": 0.1}}}
+    crashed = {"name": "c", "evaluator_failures": [{"name": "judge", "error_message": "boom"}]}
+
+    def report(*cases):
+        return msgspec.json.encode({"name": "exp", "cases": cases, "failures": []})
+
+    first, second, third = read_trials(report(case, scored, crashed))
+    assert (first.task, first.trial, first.outcome.name) == ("a", 2, "FAILED")
+    assert (first.tokens_in, first.turns) == (7, 2)
+    assert (second.outcome.name, second.score) == ("FAILED", 0.5)
+    assert (third.outcome.name, third.error) == ("ERRORED", "boom")
+    note = "a case passes when all its assertions hold: x, y"
+    assert read_trials(report(case)).sources[0].notes == (note,)
+    assert read_trials(report(scored)).sources[0].notes == (
+        'score "s" was read; the report also has r',
+    )
+    chosen = read_trials(report(case, scored), mapping=ColumnMap(scorer="s"))
+    assert chosen.score.tolist() == [1.0, 0.5]
+    with pytest.raises(ReadError, match=r'case "b": no evaluator "z"; it has s, r'):
+        read_trials(report(scored), mapping=ColumnMap(scorer="z"))
+
+
+def test_harbor_trials_without_a_verdict_are_errored_and_other_rewards_can_be_chosen():
+    trial = {
+        "task_name": "t", "agent_info": {"name": "agent"}, "verifier_result": None,
+        "exception_info": {"exception_type": "AgentTimeoutError", "exception_message": "late"},
+    }  # fmt: skip
+    broken = next(iter(read_trials(msgspec.json.encode(trial))))
+    assert (broken.outcome.name, broken.error) == ("ERRORED", "AgentTimeoutError: late")
+    rewards = {"reward": 0.5, "style": 1.0}
+    scored = msgspec.json.encode(trial | {"verifier_result": {"rewards": rewards}})
+    assert read_trials(scored).score.tolist() == [0.5]
+    assert read_trials(scored, mapping=ColumnMap(scorer="style")).outcome.tolist() == [1]
+    with pytest.raises(ReadError, match=r'has no reward "speed"; it has reward, style'):
+        read_trials(scored, mapping=ColumnMap(scorer="speed"))
+
+
+def test_tau_bench_runs_that_broke_are_errored():
+    runs = [
+        {"task_id": 1, "reward": 0.0, "trial": 0, "info": {"error": "boom\ntrace"}, "traj": []},
+        {"task_id": 1, "reward": 0.9999999, "trial": 1, "info": {}, "traj": []},
+    ]
+    broken, passed = read_trials(msgspec.json.encode(runs))
+    assert (broken.outcome.name, broken.error) == ("ERRORED", "boom")
+    assert passed.outcome.name == "PASSED"

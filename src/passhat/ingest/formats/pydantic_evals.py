@@ -117,5 +117,6 @@ def _notes(report: _Report, scorer: str | None) -> list[str]:
     if len(names) > 1:
         return [f"a case passes when all its assertions hold: {listed(names)}"]
     if not names and len(scores) > 1:
-        return [f"the score {listed(scores, 1)} was read; choose with scorer"]
+        first, *others = scores
+        return [f'score "{first}" was read; the report also has {listed(others)}']
     return []
