@@ -38,6 +38,10 @@ def breaks(prompt):
     raise ValueError("no key")
 
 
+def leaves(prompt):
+    raise SystemExit("enough")
+
+
 def returns_nothing(prompt):
     return None
 

@@ -1,5 +1,7 @@
 """Small suites for the tests of the runner."""
 
+from dataclasses import replace
+
 import pytest
 
 from passhat.records import Behaviour, Model, ModelSystem, Pairing, Suite, Task
@@ -9,15 +11,10 @@ def _suite(system, *, tasks=1, runs=1, task=None, **options):
     base = task or Task(name="task", prompt="Say 4.")
     names = [base.name] if tasks == 1 else [f"{base.name} {i}" for i in range(tasks)]
     pairings = tuple(
-        Pairing(system=system, task=_named(base, name), runs=runs, label=name) for name in names
+        Pairing(system=system, task=replace(base, name=name), runs=runs, label=name)
+        for name in names
     )
     return Suite(name="suite", pairings=pairings, **options)
-
-
-def _named(task, name):
-    from dataclasses import replace
-
-    return replace(task, name=name)
 
 
 def _scripted(*behaviours, **options):

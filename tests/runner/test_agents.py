@@ -191,6 +191,7 @@ def test_a_function_gets_what_it_asks_for_by_name(trial_of, workers):
     ("name", "message"),
     [
         ("breaks", "raised ValueError: no key"),
+        ("leaves", "SystemExit: enough"),
         ("returns_nothing", "returned nothing; a bool, a score"),
         ("boasts", "gives the score 7"),
     ],

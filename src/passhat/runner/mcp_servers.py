@@ -136,9 +136,7 @@ class RunningServer:
                 self._client = client
                 self._ready.set()
                 await self._stop.wait()
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:
+        except (Exception, BaseExceptionGroup) as error:
             self._error = error
             if self._pipe is not None:
                 await self._pipe.exited()

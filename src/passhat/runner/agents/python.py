@@ -143,8 +143,9 @@ async def in_thread(function: Callable[..., Any], arguments: dict[str, Any]) -> 
         error: BaseException | None = None
         try:
             value = function(**arguments)
-        except StopIteration as stop:  # a future cannot hold one
-            error = RuntimeError(f"StopIteration: {stop}")
+        except (StopIteration, SystemExit, KeyboardInterrupt) as caught:
+            # A future cannot hold the first; the others would end the run, not the attempt.
+            error = RuntimeError(f"{type(caught).__name__}: {caught}")
         except BaseException as caught:
             error = caught
         with contextlib.suppress(RuntimeError):  # the run is over, nobody waits any more
