@@ -138,10 +138,12 @@ def test_a_search_is_typed_and_followed(serve_site, store, visit):
     assert page.locator("h1").inner_text() == "task-07"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_page_breaks_an_accessibility_rule(serve_site, store, visit, axe_violations, scheme):
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_no_page_breaks_an_accessibility_rule(
+    serve_site, store, visit, axe_violations, scheme, width
+):
     site = serve_site(store)
-    page = visit(site, "/", color_scheme=scheme)
+    page = visit(site, "/", color_scheme=scheme, viewport={"width": width, "height": 800})
     for path in pages_of(store).values():
         page.goto(site.origin + path)
         assert axe_violations(page) == [], path
