@@ -1,9 +1,47 @@
-"""`passhat run`, as a user meets it: from a suite to a report and an exit code."""
+"""`passhat init` and `passhat run`, as a new user meets them."""
+
+import json
+
+import pytest
 
 
-def test_the_first_suite_runs_at_once_with_bare_passhat_run(shell):
+@pytest.fixture
+def no_model(tmp_path_factory):
+    """An environment in which no local model has its weights."""
+    return {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}
+
+
+def test_the_first_run_shows_a_real_models_runs_with_no_key(shell, no_model):
     assert shell("init").returncode == 0
-    done = shell("run", "--runs", "2")
-    assert done.returncode in (0, 1, 4), done.stderr
-    assert "3 tasks × 2 runs, 6 trials" in done.stdout
+    done = shell("run", **no_model)
+    assert done.returncode == 0, done.stderr
+    assert "weather: 4 tasks, 1 system, 80 trials; replay" in done.stderr
+    assert "4 tasks × 20 runs, 80 trials" in done.stdout
+    assert "tool-selection floor [PASS] weather selection: selection 20/20 (100%)" in done.stdout
     assert (shell.directory / ".passhat" / "history.db").is_file()
+
+
+def test_its_runs_are_different_runs_and_the_same_every_time(shell, no_model):
+    shell("init")
+    first, second = (
+        json.loads(shell("run", "--json", "-q", "--no-store", **no_model).stdout)["report"]
+        for _ in range(2)
+    )
+    assert first == second
+    tables = first["systems"][0]["task_table"]
+    assert all(set(row["sequence"]) == {"P", "F"} for row in tables if row["passed"] < 20)
+    assert any(row["passed"] < 20 for row in tables)
+
+
+def test_what_is_not_recorded_needs_the_model_and_says_how_to_get_it(shell, no_model):
+    shell("init")
+    done = shell("run", "--runs", "21", **no_model)
+    assert done.returncode == 2
+    assert "passhat local pull" in done.stderr
+
+
+def test_the_scripted_suite_runs_against_its_real_server(shell):
+    shell("init", "--scripted")
+    done = shell("run", "--runs", "2")
+    assert done.returncode in (0, 4), done.stderr
+    assert "3 tasks × 2 runs, 6 trials" in done.stdout

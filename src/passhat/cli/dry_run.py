@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from passhat.cli.cassette_mode import choose_source
+from passhat.cli.run_demands import at_most, stopping_rule
 
 if TYPE_CHECKING:
     from passhat.cli.run_journey import Job
@@ -31,7 +32,7 @@ def tell_plan(job: Job, *, as_json: bool) -> None:
         return
     from passhat.reporters.safe_text import safe_text
 
-    click.echo(safe_text(f"{job.suite.name}: {job.suite.size}{_cap(job)}"))
+    click.echo(safe_text(f"{job.suite.name}: {plan['size']}"))
     for label, texts in _lines(plan):
         for i, text in enumerate(texts):
             click.echo(safe_text(f"  {'' if i else label:<9}{text}"))
@@ -41,14 +42,19 @@ def plan_of(job: Job) -> dict[str, Any]:
     """The plan in plain values."""
     suite = job.suite
     source = choose_source(suite, job.options, resumed=job.resumed is not None)
+    rule = stopping_rule(suite, job.gates, None, until_settled=job.options.until_settled)
     low, high, why = _cost(job) if source.asks else (0.0, 0.0, "nobody is asked")
+    if rule is not None and high is not None:
+        # The most it may ask for, at the mean price of a trial; the least is one trial.
+        low, high = low / suite.trials, high * rule.planned / suite.trials
     return {
         "suite": suite.name,
+        "size": suite.size if rule is None else at_most(suite, rule),
         "mode": str(source),
         "tasks": len(suite.tasks),
         "systems": list(suite.systems),
-        "trials": suite.trials,
-        "until_settled": job.options.until_settled,
+        "trials": suite.trials if rule is None else rule.planned,
+        "sequential": rule is not None,
         "concurrency": suite.concurrency,
         "models": sorted({model.name for model in _models(suite)}),
         "servers": {name: _server(suite.servers[name]) for name in _server_names(suite)},
@@ -60,10 +66,6 @@ def plan_of(job: Job) -> dict[str, Any]:
         },
         "cost": {"low": low, "high": high, "how": why},
     }
-
-
-def _cap(job: Job) -> str:
-    return " at most, fewer once every gate is settled" if job.options.until_settled else ""
 
 
 def _lines(plan: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:

@@ -55,6 +55,13 @@ class Output:
             text = _render(answer, format_name, formats, ink, text_options)
             click.echo(text, nl=False, color=True)
 
+    def check(self, formats: Formats) -> None:
+        """Refuse now what could not be written later, when the work is done and paid for."""
+        for path in map(Path, self.paths_out):
+            _format_of(path, formats)
+            if not path.parent.is_dir():
+                raise click.UsageError(f"-o {path}: there is no folder {path.parent}")
+
     def say(self, text: str) -> None:
         """Talk on standard error."""
         if not self.quiet:

@@ -32,7 +32,7 @@ STORE = Path(".passhat/history.db")
     help="Where trials are kept.",
 )
 @click.option("--no-store", is_flag=True, help="Keep nothing; what breaks off is lost.")
-@click.option("--html", metavar="FILE", help="Write the report as a page.")
+@click.option("--html", metavar="FILE", help="Also write the report as a page.")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
 @output_options
 @click.pass_context
@@ -72,13 +72,12 @@ def run(
     options = replace(options, suite=os.path.relpath(suite or find_suite(Path())))
     loaded = load_suite(options.suite)
     chosen = apply_options(loaded, options)
-    if html is not None:
-        output = replace(output, paths_out=(*output.paths_out, html))
     job = Job(
         suite=chosen,
         options=options,
         store=None if no_store else store,
         resumed=_resumed(store, chosen, options) if resume and not no_store else None,
+        page=html,
         transcripts=transcripts,
     )
     if dry_run:

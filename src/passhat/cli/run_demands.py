@@ -30,9 +30,12 @@ def gates_of(suite: Suite, require: Sequence[str]) -> tuple[Gate, ...]:
 
 
 def stopping_rule(
-    suite: Suite, gates: Sequence[Gate], ledger: Ledger, *, until_settled: bool
+    suite: Suite, gates: Sequence[Gate], ledger: Ledger | None, *, until_settled: bool
 ) -> Stopping | None:
-    """The rule that ends the run when every gate is settled; None where runs are fixed."""
+    """The rule that ends the run when every gate is settled; None where runs are fixed.
+
+    Without a ledger it can say how much it may ask for, but not compare with earlier runs.
+    """
     if not is_sequential(gates, until_settled=until_settled) or variants(suite):
         return None  # a suite that is run both ways is compared: it needs all its runs
     from passhat.analysis.stopping import Stopping
@@ -42,9 +45,14 @@ def stopping_rule(
         [_capped(gate, suite) for gate in gates] if until_settled else gates,
         until_settled=until_settled,
         quarantined=sorted(quarantined(suite)),
-        baselines=_baselines(gates, suite, ledger),
+        baselines=None if ledger is None else _baselines(gates, suite, ledger),
         seed=suite.seed,
     )
+
+
+def at_most(suite: Suite, rule: Stopping) -> str:
+    """How big a run is that ends when its gates are settled: `3 tasks, 1 system, at most ...`."""
+    return f"{suite.size.rpartition(', ')[0]}, at most {rule.planned:,} trials"
 
 
 def is_sequential(gates: Sequence[Gate], *, until_settled: bool) -> bool:

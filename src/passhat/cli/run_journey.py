@@ -11,7 +11,7 @@ from passhat.cli.cassette_mode import Source, choose_source, open_source
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.fault_variants import plain_pairings, variants
 from passhat.cli.progress import Progress
-from passhat.cli.run_demands import gates_of, is_sequential, stopping_rule, verdicts_on
+from passhat.cli.run_demands import at_most, gates_of, is_sequential, stopping_rule, verdicts_on
 from passhat.cli.run_exit import exit_code
 from passhat.cli.run_failures import gather_failures
 from passhat.cli.run_ledger import Ledger, open_ledger
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from passhat.analysis.gates import Gate
     from passhat.analysis.report import Report
     from passhat.analysis.stopping import Stopping
-    from passhat.cli.output import Output
+    from passhat.cli.output import Formats, Output
     from passhat.cli.run_options import RunOptions
     from passhat.records import Suite, Trials
     from passhat.reporters.run_answer import RunAnswer
@@ -36,6 +36,7 @@ FORMATS = {
     "html": "passhat.reporters.run_answer:render_run_html",
     "junit": "passhat.reporters.run_answer:render_run_junit",
 }
+PAGE = {"html": FORMATS["html"]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,7 @@ class Job:
     store: Path | None
     resumed: str | None = None
     retry_errored: bool = False
+    page: str | None = None
     transcripts: bool = False
 
     @property
@@ -62,13 +64,16 @@ class Job:
 
 def conduct(job: Job, output: Output) -> ExitCode:
     """Run what is missing, answer, and say by which code to exit."""
+    places = _places(job, output)
+    for place, formats in places:
+        place.check(formats)
     source = choose_source(job.suite, job.options, resumed=job.resumed is not None)
     with (
         open_source(job.suite, source, job.options, sequential=job.sequential) as deck,
         open_ledger(job.suite, job.options, store=job.store, resumed=job.resumed) as ledger,
     ):
-        output.say(_opening(job, ledger, source))
         rule = stopping_rule(job.suite, job.gates, ledger, until_settled=job.options.until_settled)
+        output.say(_opening(job, ledger, source, rule))
         result = _run(job, ledger, deck, rule, output)
         ledger.close(result)
         if result.ending == "interrupted":
@@ -77,10 +82,20 @@ def conduct(job: Job, output: Output) -> ExitCode:
             output.say(_undone(result, ledger) or "nothing was run")
             return ExitCode.INCOMPLETE
         answer = _answer(job, result, ledger, rule)
-        output.write(answer, FORMATS)
+        for place, formats in places:
+            place.write(answer, formats)
         if output.as_json or output.as_markdown or output.paths_out:
             _tell_demands(answer, output)
         return exit_code(job.suite, result, answer)
+
+
+def _places(job: Job, output: Output) -> list[tuple[Output, Formats]]:
+    """Where the answer goes: what was asked for, and the page beside it."""
+    places: list[tuple[Output, Formats]] = [(output, FORMATS)]
+    if job.page is not None:
+        page = replace(output, paths_out=(job.page,), as_json=False, as_markdown=False)
+        places.append((page, PAGE))
+    return places
 
 
 def _tell_demands(answer: RunAnswer, output: Output) -> None:
@@ -166,9 +181,10 @@ def _bars(suite: Suite, trials: Trials) -> Mapping[str, float] | None:
     return bars or None
 
 
-def _opening(job: Job, ledger: Ledger, source: Source) -> str:
+def _opening(job: Job, ledger: Ledger, source: Source, rule: Stopping | None) -> str:
+    size = job.suite.size if rule is None else at_most(job.suite, rule)
     run = f"; run {ledger.run.key}" if ledger.run is not None else ""
-    return f"{job.suite.name}: {job.suite.size}; {source}{run}"
+    return f"{job.suite.name}: {size}; {source}{run}"
 
 
 def _interrupted(result: RunResult, ledger: Ledger, output: Output) -> ExitCode:
