@@ -91,6 +91,13 @@ def test_nothing_new_is_told_twice():
     assert (again["tasks"], again["recent"], again["done"]) == ([], [], 1)
 
 
+def test_only_trials_that_end_while_one_looks_are_new():
+    watch = Watch()
+    old, new = {("s", "t", 1): Outcome.PASSED}, {("s", "t", 0): Outcome.FAILED}
+    assert watch.news(progress_of(old))["recent"] == []
+    assert watch.news(progress_of(old | new))["recent"] == [["s", "t", 0, "F"]]
+
+
 def test_a_reader_notices_that_another_connection_wrote(tmp_path):
     path = tmp_path / "history.db"
     with History.open(path) as writer:

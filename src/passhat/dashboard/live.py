@@ -30,15 +30,20 @@ class Watch:
     """What a page has been told about a run: the trials of each task, as the store writes them."""
 
     told: dict[tuple[str, str], str] = field(default_factory=dict)
+    begun: bool = False
 
     def news(self, progress: Progress) -> dict[str, Any]:
-        """The state now: all counts, and only the tasks and trials that are new."""
+        """The state now: all counts, and only the tasks and trials that are new.
+
+        Trials that ended before anybody looked are not news.
+        """
         changed = [t for t in progress.tasks if self.told.get((t.system, t.task)) != t.runs]
         fresh = [
             [task.system, task.task, int(trial), _LETTERS[outcome]]
-            for task in changed
+            for task in (changed if self.begun else ())
             for trial, outcome in self._fresh(task)
         ]
+        self.begun = True
         self.told |= {(task.system, task.task): task.runs for task in changed}
         systems = _counts(progress)
         return {

@@ -66,13 +66,7 @@ if (live) {
     while (at("recent").children.length > 20) at("recent").lastChild.remove();
   };
   const source = new EventSource(live.dataset.live);
-  let first = true;
-  source.addEventListener("news", (event) => {
-    const news = JSON.parse(event.data);
-    if (first) news.recent = [];
-    first = false;
-    tell(news);
-  });
+  source.addEventListener("news", (event) => tell(JSON.parse(event.data)));
   source.addEventListener("end", () => {
     source.close();
     at("over").hidden = false;
