@@ -8,7 +8,7 @@ from passhat.stats.estimate import Estimate, Interval, Unavailable
 
 
 def independent_difference(a: Estimate, b: Estimate) -> Estimate | Unavailable:
-    """The first minus the second, where nothing but chance links the two: two agents' runs of the same tasks.
+    """The first minus the second, where nothing but chance links the two.
 
     The limits are recovered from those of each estimate (MOVER: Zou and Donner 2008), which keeps
     what was right about them, their skew included.
