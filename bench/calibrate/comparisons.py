@@ -20,10 +20,10 @@ from passhat.stats.arguments import Floats
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Scope
 from passhat.stats.multiplicity import holm
 from passhat.stats.paired import PairedDifference, paired_difference
+from passhat.stats.per_task import minimum_runs, task_tests
 from passhat.stats.ranking import Ranking, rank_systems
 from passhat.stats.series import MeanSeries, PassSeries
 from passhat.stats.task_sums import TaskSums
-from passhat.stats.task_tests import minimum_runs, task_tests
 from passhat.stats.trend import change_points
 
 SEED = 20261115

@@ -24,10 +24,10 @@ from passhat.stats.estimate import (
 )
 from passhat.stats.independent import independent_difference
 from passhat.stats.paired import Answer, PairedDifference, paired_difference
+from passhat.stats.per_task import minimum_runs
 from passhat.stats.seeds import seed_variance
 from passhat.stats.suite_mean import suite_estimate
 from passhat.stats.task_sums import TaskSums
-from passhat.stats.task_tests import minimum_runs
 
 _USUAL_KS = (1, 2, 3, 4, 5)
 _COUNTS_ONLY = Unavailable("seeds need the trials themselves; only their counts were read")

@@ -14,7 +14,7 @@ from passhat.analysis.number_gate import error_words
 from passhat.analysis.verdict import TaskEvidence, Verdict, Word
 from passhat.records import Tally
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Interval, Unavailable
-from passhat.stats.task_tests import TaskTests, task_tests
+from passhat.stats.per_task import TaskTests, task_tests
 
 _NAMED = 5
 

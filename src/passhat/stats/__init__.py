@@ -67,6 +67,11 @@ if TYPE_CHECKING:
         pooled_pass_hat_k,
         window_pass_hat_k,
     )
+    from passhat.stats.per_task import (
+        TaskTests,
+        minimum_runs,
+        task_tests,
+    )
     from passhat.stats.power import (
         SuitePlan,
         confidence_band,
@@ -110,10 +115,8 @@ if TYPE_CHECKING:
     from passhat.stats.suite_mean import (
         suite_estimate,
     )
-    from passhat.stats.task_tests import (
-        TaskTests,
-        minimum_runs,
-        task_tests,
+    from passhat.stats.task_sums import (
+        TaskSums,
     )
     from passhat.stats.trend import (
         ChangePoint,
@@ -154,6 +157,7 @@ __all__ = [
     "SuitePlan",
     "TaskGate",
     "TaskLabels",
+    "TaskSums",
     "TaskTests",
     "Unavailable",
     "VarianceComponents",
@@ -229,7 +233,8 @@ _HOMES = {
     ),
     "passhat.stats.series": "MeanSeries PassSeries",
     "passhat.stats.suite_mean": "suite_estimate",
-    "passhat.stats.task_tests": "TaskTests minimum_runs task_tests",
+    "passhat.stats.per_task": "TaskTests minimum_runs task_tests",
+    "passhat.stats.task_sums": "TaskSums",
     "passhat.stats.trend": "ChangePoint Changes change_points",
     "passhat.stats.variance": "VarianceComponents icc spearman_brown variance_components",
 }

@@ -12,7 +12,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 from passhat.errors import ArgumentError
 from passhat.stats.boschloo import boschloo_greater
 from passhat.stats.multiplicity import benjamini_hochberg, holm
-from passhat.stats.task_tests import _smallest_p, minimum_runs, task_tests
+from passhat.stats.per_task import _smallest_p, minimum_runs, task_tests
 
 
 @st.composite
