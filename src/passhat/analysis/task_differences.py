@@ -12,8 +12,8 @@ from passhat.analysis.evidence import Counts, Evidence, Floats
 from passhat.stats.estimate import Interval
 from passhat.stats.multiplicity import benjamini_hochberg
 from passhat.stats.passk import pass_hat_k
+from passhat.stats.per_task import TaskAnswer, task_tests
 from passhat.stats.task_sums import TaskSums
-from passhat.stats.task_tests import TaskAnswer, task_tests
 
 Flip = Literal["gained", "lost"]
 
