@@ -134,3 +134,17 @@ def test_a_run_is_compared_with_a_tagged_baseline(suite, call):
     assert done.exit_code == 1, done.output
     suite(SHAKY)
     assert call("run", "--require", "no_worse_than good by 0.9").exit_code == 0
+
+
+def test_bars_of_tasks_that_only_some_systems_run_are_gated_where_they_are_run(suite, call):
+    suite(
+        "defaults: {runs: 30}\n"
+        "agents: [{name: a, model: scripted, prompt: hi, bar: 0.5, script: [{answer: x}]}]\n"
+        'systems: [{name: other, command: ["true"]}]\n'
+        "tasks: [{name: b, prompt: hi, bar: 0.3, runs: 10}]\n"
+        'gates: ["every task: pass^2 >= its bar"]\n'
+    )
+    done = call("run", "--json")
+    assert done.exit_code == 0, done.stderr
+    judged = json.loads(done.stdout)["verdicts"]
+    assert [verdict["system"] for verdict in judged] == ["scripted", "other"]

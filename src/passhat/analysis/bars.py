@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from passhat.analysis.evidence import Evidence
 from passhat.analysis.report import BarCount
 from passhat.errors import ArgumentError
+from passhat.stats.arguments import probability
 from passhat.stats.bars import bars_cleared
 
 Bars = Mapping[str, float] | float | None
+
+
+def checked_bars(bars: Bars, tasks: Iterable[str]) -> Bars:
+    """The bars, each a share in [0, 1] for a task that some system ran."""
+    if bars is None:
+        return None
+    if not isinstance(bars, Mapping):
+        return probability("bars", bars)
+    if unknown := set(bars) - set(tasks):
+        raise ArgumentError("bars", "must name tasks that were run", min(unknown))
+    return {task: probability(f"bar of {task!r}", bar) for task, bar in bars.items()}
 
 
 def count_bars(
@@ -19,7 +31,7 @@ def count_bars(
 ) -> tuple[BarCount, ...]:
     """For each k, the tasks certified above and below their bar, and those that are neither.
 
-    Tasks without a bar are left out; a bar for a task that was not run is an error.
+    Tasks without a bar are left out, and bars of tasks that this system did not run.
     """
     if bars is None or not evidence.tasks:
         return ()
@@ -31,9 +43,6 @@ def count_bars(
 def _bar_of_each(evidence: Evidence, bars: Mapping[str, float] | float) -> dict[str, float]:
     if not isinstance(bars, Mapping):
         return dict.fromkeys(evidence.tasks, bars)
-    unknown = set(bars) - set(evidence.tasks) - set(evidence.without)
-    if unknown:
-        raise ArgumentError("bars", "must name tasks that were run", min(unknown))
     return {name: bar for name, bar in bars.items() if name in evidence.tasks}
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from passhat.analysis.bars import Bars, count_bars
+from passhat.analysis.bars import Bars, checked_bars, count_bars
 from passhat.analysis.decay_curves import measure_decay
 from passhat.analysis.effort import measure_effort
 from passhat.analysis.errors_apart import split_errors
@@ -29,7 +29,7 @@ from passhat.analysis.task_table import tabulate_tasks
 from passhat.analysis.unsettled import list_unsettled
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.stats.arguments import confidence_level, one_of, probability, whole_number
+from passhat.stats.arguments import confidence_level, one_of, whole_number
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.seeds import seed_variance
@@ -58,14 +58,14 @@ def measure(
     >>> measure(trials).system().pass_hat(2).value
     0.5
     """
+    subjects = _subjects(trials)
     options = Options(
         ks=None if ks is None else tuple(sorted({whole_number("ks", k) for k in ks})),
         confidence=confidence_level(confidence),
         errors=_policy(errors),
-        bars=_checked_bars(bars),
+        bars=checked_bars(bars, (name for one in subjects for name in one.tally.tasks)),
         seed=whole_number("seed", seed, least=0),
     )
-    subjects = _subjects(trials)
     if not subjects:
         raise ArgumentError("trials", "must hold at least one trial", 0)
     return Report(
@@ -85,14 +85,6 @@ class _Subject:
 
 def _policy(errors: str) -> ErrorPolicy:
     return "fail" if one_of("errors", errors, ("fail", "exclude")) == "fail" else "exclude"
-
-
-def _checked_bars(bars: Bars) -> Bars:
-    if bars is None:
-        return None
-    if isinstance(bars, Mapping):
-        return {task: probability(f"bar of {task!r}", bar) for task, bar in bars.items()}
-    return probability("bars", bars)
 
 
 def _subjects(trials: Trials | Sequence[Tally]) -> list[_Subject]:
