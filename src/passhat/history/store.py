@@ -258,15 +258,17 @@ class History:
         """Counts per task of each system of a run, made inside the database; no features."""
         rows = self.connection.execute(
             """
-            SELECT s.text, t.text, sum(x.outcome = 1), sum(x.outcome = 0), sum(x.outcome = 2),
-              coalesce(sum(x.score), 0.0), coalesce(sum(x.score * x.score), 0.0)
+            SELECT s.text, min(x.sequence), t.text, sum(x.outcome = 1), sum(x.outcome = 0),
+              sum(x.outcome = 2), coalesce(sum(x.score), 0.0), coalesce(sum(x.score * x.score), 0.0)
             FROM trials x JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task
-            WHERE x.run = ? GROUP BY x.system, x.task ORDER BY min(x.sequence)
+            WHERE x.run = ? GROUP BY x.system, x.task
+            ORDER BY min(min(x.sequence)) OVER (PARTITION BY x.task)
             """,
             (run.id,),
         ).fetchall()
-        systems = dict.fromkeys(row[0] for row in rows)
-        return [_tally(system, [row[1:] for row in rows if row[0] == system]) for system in systems]
+        # As in a table of trials: tasks and systems each in the order in which they first occur.
+        systems = dict.fromkeys(row[0] for row in sorted(rows, key=lambda row: int(row[1])))
+        return [_tally(system, [row[2:] for row in rows if row[0] == system]) for system in systems]
 
     def query(self, sql: str, *, limit: int = 1000) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Header and rows of a reading query; anything that would write is refused."""
