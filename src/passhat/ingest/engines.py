@@ -129,6 +129,8 @@ class _DuckDb:
         # Groups are sorted afterwards: keeping the order of rows would only cost memory.
         self._connection.execute("SET preserve_insertion_order = false")
         self._connection.execute("SET autoinstall_known_extensions = false")
+        # It would be drawn on standard output, where the data goes.
+        self._connection.execute("SET enable_progress_bar = false")
         read = (
             "read_parquet({})"
             if shape == "parquet"
