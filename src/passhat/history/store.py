@@ -259,7 +259,8 @@ class History:
         rows = self.connection.execute(
             """
             SELECT s.text, min(x.sequence), t.text, sum(x.outcome = 1), sum(x.outcome = 0),
-              sum(x.outcome = 2), coalesce(sum(x.score), 0.0), coalesce(sum(x.score * x.score), 0.0)
+              sum(x.outcome = 2), total(iif(x.outcome = 2, NULL, x.score)),
+              total(iif(x.outcome = 2, NULL, x.score * x.score))
             FROM trials x JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task
             WHERE x.run = ? GROUP BY x.system, x.task
             ORDER BY min(min(x.sequence)) OVER (PARTITION BY x.task)
