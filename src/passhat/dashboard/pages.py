@@ -27,8 +27,8 @@ from passhat.reporters import comparison_blocks, rank_blocks, wording
 from passhat.reporters import trend as trend_words
 from passhat.reporters.blocks import Block, Steps
 from passhat.reporters.transcript_text import readable
+from passhat.stats.per_task import TaskAnswer
 from passhat.stats.proportions import proportion_interval
-from passhat.stats.task_tests import TaskAnswer
 
 RUNS_A_PAGE, TRIALS_A_PAGE, MOMENTS = 50, 100, 50
 MOST_ROWS_SENT = 500

@@ -9,9 +9,8 @@ ELLIPSIS = "…"
 # Latin letters and the marks that passhat draws with are one column wide: no table is needed.
 _FIRST_COMBINING = 0x300
 _OWN_MARKS = frozenset("●○━─█▒░…")
-# Zero-width joiners and variation selectors belong to real names (emoji, Indic scripts); what
-# reorders text or hides in it does not.
-_HARMLESS_FORMAT = {"\u200c", "\u200d"}
+# Joiners belong to real names (emoji, Indic scripts), but only between two such characters.
+_JOINERS = "\u200c\u200d"
 
 
 def safe_text(text: str) -> str:
@@ -24,7 +23,10 @@ def safe_text(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_safe_character(character) for character in text)
+    return "".join(
+        character if character in _JOINERS and _joins(text, i) else _safe_character(character)
+        for i, character in enumerate(text)
+    )
 
 
 def safe_lines(text: str) -> str:
@@ -65,7 +67,7 @@ def shorten(text: str, width: int) -> str:
         if used > width - 1:
             break
         kept.append(character)
-    return "".join(kept) + ELLIPSIS
+    return "".join(kept).rstrip(_JOINERS) + ELLIPSIS
 
 
 def pad(text: str, width: int) -> str:
@@ -97,9 +99,13 @@ def wrap(text: str, width: int, *, indent: str = "") -> list[str]:
     return [part.replace("\0", " ") for part in (*lines, line)]
 
 
+def _joins(text: str, place: int) -> bool:
+    around = text[max(place - 1, 0) : place] + text[place + 1 : place + 2]
+    shown = [c for c in around if not c.isascii() and unicodedata.category(c)[0] in "LMS"]
+    return len(shown) == 2
+
+
 def _safe_character(character: str) -> str:
-    if character in _HARMLESS_FORMAT:
-        return character
     category = unicodedata.category(character)
     if category in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
         return character.encode("unicode_escape").decode("ascii")
