@@ -148,3 +148,35 @@ def test_bars_of_tasks_that_only_some_systems_run_are_gated_where_they_are_run(s
     assert done.exit_code == 0, done.stderr
     judged = json.loads(done.stdout)["verdicts"]
     assert [verdict["system"] for verdict in judged] == ["scripted", "other"]
+
+
+@pytest.mark.parametrize(
+    ("gate", "said"),
+    [
+        ("{require: pass@1 >= 0.5, system: nobody}", "must name a system of the suite (scripted)"),
+        ("{require: pass@1 >= 0.5, tags: [none]}", "must find a task with one of its tags"),
+        ("'every task: pass^2 >= its bar'", "needs a `bar:` on a task"),
+    ],
+)
+def test_a_gate_that_could_never_be_judged_is_refused_first(suite, call, here, gate, said):
+    suite(SHAKY + f"gates: [{gate}]\n")
+    done = call("run")
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert not (here / ".passhat").exists()
+
+
+def test_a_baseline_that_is_not_there_is_refused_before_anything_is_run(suite, call):
+    suite(SHAKY)
+    done = call("run", "--require", "no_worse_than main by 0.1")
+    assert done.exit_code == 2
+    assert "'main'" in done.stderr
+    assert json.loads(call("history", "list", "--json").stdout)["runs"] == []
+
+
+def test_gates_about_what_is_not_run_now_are_left_out(suite, call):
+    more = SHAKY.partition("agents:\n")[2].replace("two and two", "tagged")
+    gates = "gates: [{require: pass@1 >= 0.01, tags: [x]}, {require: pass@1 >= 0.2}]\n"
+    suite(f"{SHAKY}{more}    tags: [x]\n{gates}")
+    answer = json.loads(call("run", "--json", "--task", "two and two").stdout)
+    assert [verdict["require"] for verdict in answer["verdicts"]] == ["pass@1 >= 0.2"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from passhat.cli.cassette_mode import choose_source
-from passhat.cli.run_demands import at_most, stopping_rule
+from passhat.cli.run_demands import at_most
 
 if TYPE_CHECKING:
     from passhat.cli.run_journey import Job
@@ -42,7 +42,7 @@ def plan_of(job: Job) -> dict[str, Any]:
     """The plan in plain values."""
     suite = job.suite
     source = choose_source(suite, job.options, resumed=job.resumed is not None)
-    rule = stopping_rule(suite, job.gates, None, until_settled=job.options.until_settled)
+    rule = job.rule()
     low, high, why = _cost(job) if source.asks else (0.0, 0.0, "nobody is asked")
     if rule is not None and high is not None:
         # The most it may ask for, at the mean price of a trial; the least is one trial.

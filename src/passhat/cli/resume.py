@@ -55,7 +55,7 @@ def resume(
     from passhat.suite import load_suite
 
     found = unfinished_run(store, run)
-    if "suite" not in found.options:
+    if not found.options.get("suite"):
         raise HistoryError(f"{store}: run {found.key} was not made by `passhat run`")
     options = RunOptions.from_json(found.options).freed(**limits_given)
     suite = apply_options(load_suite(options.suite), options)

@@ -8,34 +8,67 @@ from typing import TYPE_CHECKING
 
 from passhat.cli.fault_variants import plain_pairings, variants
 from passhat.cli.run_exit import quarantined
-from passhat.errors import HistoryError
+from passhat.errors import ArgumentError, HistoryError
 
 if TYPE_CHECKING:
     from passhat.analysis.gates import Gate
     from passhat.analysis.stopping import Stopping
     from passhat.analysis.verdict import Verdicts
     from passhat.cli.run_ledger import Ledger
-    from passhat.records import Suite, Trials
+    from passhat.records import Pairing, Suite, Trials
 
 FINISHED = "finished"
 
 
 def gates_of(suite: Suite, require: Sequence[str]) -> tuple[Gate, ...]:
-    """Every gate, those of the suite first."""
+    """Every gate that speaks about something in the suite, those of the suite first."""
+    return tuple(gate for gate in _parsed(suite, require) if _subjects(gate, suite))
+
+
+def refuse_pointless(suite: Suite, require: Sequence[str]) -> None:
+    """Refuse gates that could never be judged, before anything is paid for."""
+    from passhat.analysis.gates import EveryTaskDemand
+
+    for gate in _parsed(suite, require):
+        about = f"gate {gate.label!r}"
+        if gate.system is not None and gate.system not in suite.systems:
+            rule = f"must name a system of the suite ({', '.join(suite.systems)})"
+            raise ArgumentError(about, rule, gate.system)
+        subjects = _subjects(gate, suite)
+        if not subjects:
+            raise ArgumentError(about, "must find a task with one of its tags", gate.tags)
+        demand = gate.demand
+        bars = [pairing for pairing in subjects if pairing.task.bar is not None]
+        if isinstance(demand, EveryTaskDemand) and demand.bar is None and not bars:
+            raise ArgumentError(about, "needs a `bar:` on a task, or in `defaults:`", "none")
+
+
+def _parsed(suite: Suite, require: Sequence[str]) -> list[Gate]:
     if not suite.gates and not require:
-        return ()
+        return []
     from passhat.analysis.gates import parse_gate
 
-    return tuple(parse_gate(gate) for gate in (*suite.gates, *require))
+    return [parse_gate(gate) for gate in (*suite.gates, *require)]
+
+
+def _subjects(gate: Gate, suite: Suite) -> list[Pairing]:
+    """What a gate speaks about."""
+    return [
+        pairing
+        for pairing in suite.pairings
+        if gate.system in (None, pairing.system.name)
+        and (not gate.tags or set(gate.tags) & set(pairing.task.tags))
+    ]
 
 
 def stopping_rule(
-    suite: Suite, gates: Sequence[Gate], ledger: Ledger | None, *, until_settled: bool
+    suite: Suite,
+    gates: Sequence[Gate],
+    *,
+    until_settled: bool,
+    baselines: Mapping[str, Trials] | None = None,
 ) -> Stopping | None:
-    """The rule that ends the run when every gate is settled; None where runs are fixed.
-
-    Without a ledger it can say how much it may ask for, but not compare with earlier runs.
-    """
+    """The rule that ends the run when every gate is settled; None where runs are fixed."""
     if not is_sequential(gates, until_settled=until_settled) or variants(suite):
         return None  # a suite that is run both ways is compared: it needs all its runs
     from passhat.analysis.stopping import Stopping
@@ -45,7 +78,7 @@ def stopping_rule(
         [_capped(gate, suite) for gate in gates] if until_settled else gates,
         until_settled=until_settled,
         quarantined=sorted(quarantined(suite)),
-        baselines=None if ledger is None else _baselines(gates, suite, ledger),
+        baselines=baselines,
         seed=suite.seed,
     )
 
@@ -70,7 +103,7 @@ def _capped(gate: Gate, suite: Suite) -> Gate:
 
 
 def verdicts_on(
-    trials: Trials, gates: Sequence[Gate], suite: Suite, ledger: Ledger
+    trials: Trials, gates: Sequence[Gate], suite: Suite, *, baselines: Mapping[str, Trials]
 ) -> Verdicts | None:
     """What the gates say of the trials of a run that is over; None where there is no gate."""
     if not gates:
@@ -85,14 +118,14 @@ def verdicts_on(
         trials.take(np.isin(trials.system.codes, gated)),
         gates,
         bars={task.name: task.bar for task in suite.tasks if task.bar is not None} or None,
-        baseline=_baselines(gates, suite, ledger) or None,
+        baseline=baselines or None,
         planned={(p.system.name, p.task.name): p.runs for p in suite.pairings},
         quarantined=sorted(quarantined(suite)),
         seed=suite.seed,
     )
 
 
-def _baselines(gates: Sequence[Gate], suite: Suite, ledger: Ledger) -> Mapping[str, Trials]:
+def baselines_of(gates: Sequence[Gate], suite: Suite, ledger: Ledger) -> Mapping[str, Trials]:
     """The runs that gates compare with, from the history: by tag, branch, commit or key."""
     names = [getattr(gate.demand, "baseline", None) for gate in gates]
     wanted = dict.fromkeys(name for name in names if name and name not in suite.systems)

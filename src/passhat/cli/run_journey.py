@@ -11,7 +11,14 @@ from passhat.cli.cassette_mode import Source, choose_source, open_source
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.fault_variants import plain_pairings, variants
 from passhat.cli.progress import Progress
-from passhat.cli.run_demands import at_most, gates_of, is_sequential, stopping_rule, verdicts_on
+from passhat.cli.run_demands import (
+    at_most,
+    baselines_of,
+    gates_of,
+    is_sequential,
+    stopping_rule,
+    verdicts_on,
+)
 from passhat.cli.run_exit import exit_code
 from passhat.cli.run_failures import gather_failures
 from passhat.cli.run_ledger import Ledger, open_ledger
@@ -21,6 +28,7 @@ if TYPE_CHECKING:
     from passhat.analysis.gates import Gate
     from passhat.analysis.report import Report
     from passhat.analysis.stopping import Stopping
+    from passhat.analysis.verdict import Verdicts
     from passhat.cli.output import Formats, Output
     from passhat.cli.run_options import RunOptions
     from passhat.records import Suite, Trials
@@ -61,6 +69,15 @@ class Job:
         """Whether evidence decides how many trials are run."""
         return is_sequential(self.gates, until_settled=self.options.until_settled)
 
+    def rule(self, baselines: Mapping[str, Trials] | None = None) -> Stopping | None:
+        """What ends the run when every gate is settled; None where runs are fixed."""
+        return stopping_rule(
+            self.suite,
+            self.gates,
+            until_settled=self.options.until_settled,
+            baselines=baselines,
+        )
+
 
 def conduct(job: Job, output: Output) -> ExitCode:
     """Run what is missing, answer, and say by which code to exit."""
@@ -72,7 +89,9 @@ def conduct(job: Job, output: Output) -> ExitCode:
         open_source(job.suite, source, job.options, sequential=job.sequential) as deck,
         open_ledger(job.suite, job.options, store=job.store, resumed=job.resumed) as ledger,
     ):
-        rule = stopping_rule(job.suite, job.gates, ledger, until_settled=job.options.until_settled)
+        # Before anything is paid for: a baseline that is not there is an error of the request.
+        baselines = baselines_of(job.gates, job.suite, ledger)
+        rule = job.rule(baselines)
         output.say(_opening(job, ledger, source, rule))
         result = _run(job, ledger, deck, rule, output)
         ledger.close(result)
@@ -81,7 +100,13 @@ def conduct(job: Job, output: Output) -> ExitCode:
         if not result.trials:
             output.say(_undone(result, ledger) or "nothing was run")
             return ExitCode.INCOMPLETE
-        answer = _answer(job, result, ledger, rule)
+        trials = _table(job.suite, result)
+        verdicts = (
+            verdicts_on(trials, job.gates, job.suite, baselines=baselines)
+            if rule is None
+            else rule.verdicts()
+        )
+        answer = _answer(job, result, trials, verdicts, ledger)
         for place, formats in places:
             place.write(answer, formats)
         if output.as_json or output.as_markdown or output.paths_out:
@@ -133,18 +158,17 @@ def _standing(ledger: Ledger, *, most: bool) -> Standing:
     return Standing(passed=ledger.run.passed, errored=ledger.run.errored, most=most)
 
 
-def _answer(job: Job, result: RunResult, ledger: Ledger, rule: Stopping | None) -> RunAnswer:
+def _answer(
+    job: Job, result: RunResult, trials: Trials, verdicts: Verdicts | None, ledger: Ledger
+) -> RunAnswer:
     from passhat.analysis.recovery import measure_recovery
     from passhat.analysis.tool_selection import suite_floors
     from passhat.reporters.run_answer import RunAnswer
 
-    trials = _table(job.suite, result)
     confidence = job.suite.confidence or DEFAULT_CONFIDENCE
     return RunAnswer(
         report=_report(job.suite, trials),
-        verdicts=(
-            verdicts_on(trials, job.gates, job.suite, ledger) if rule is None else rule.verdicts()
-        ),
+        verdicts=verdicts,
         recoveries=measure_recovery(
             trials, variants(job.suite), ks=job.suite.ks or None, confidence=confidence
         ),

@@ -83,7 +83,10 @@ def open_ledger(
         try:
             yield ledger
         except BaseException:
-            history.finish_run(run, "failed")
+            if ledger.journal.launched():
+                history.finish_run(run, "failed")
+            else:
+                history.delete(run)  # refused before it began: nothing to remember
             raise
 
 
@@ -95,7 +98,7 @@ def unfinished_run(store: Path, reference: str | None) -> Run:
         if reference is not None:
             return history.find_run(reference)
         for run in history.runs():
-            if run.status in UNFINISHED and "suite" in run.options:
+            if run.status in UNFINISHED and run.options.get("suite"):
                 return run
     raise HistoryError(f"{store}: every run is finished; `passhat run` starts a new one")
 
@@ -109,7 +112,7 @@ def same_run(store: Path, suite: Suite, options: RunOptions) -> Run | None:
         return None
     with History.open(store, read_only=True) as history:
         for run in history.runs(suite=suite.name):
-            same_suite = run.suite_hash == suite.digest and "suite" in run.options
+            same_suite = run.suite_hash == suite.digest and run.options.get("suite")
             if same_suite and RunOptions.from_json(run.options).identity == options.identity:
                 return run
     return None
