@@ -178,3 +178,22 @@ def test_big_tables_take_the_users_name_and_judge_grades_beyond_one(tmp_path):
     two = write([{"agent": name, "task": "t", "passed": 1} for name in "ab"], tmp_path / "two.csv")
     with pytest.raises(ReadError, match=r'two.csv: holds 2 systems \(a, b\); one name, "x"'):
         read_tallies(two, mapping=ColumnMap(name="x"))
+
+
+@pytest.mark.usefixtures("streamed", "engine")
+@pytest.mark.parametrize("kind", [bool, int, float])
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_outcomes_of_zero_and_one_are_counted_alike_whatever_their_type(kind, ending, tmp_path):
+    passes = [1, 0, 1, 1, 0, 0]
+    rows = [
+        {"agent": "ab"[i % 2], "task": f"t{i % 3}", "trial": 0, "passed": kind(passed)}
+        for i, passed in enumerate(passes)
+    ]
+    path = write(rows, tmp_path / f"t{ending}")
+    trials = read_trials(path)
+    for tally in read_tallies(path):
+        assert_same(tally, trials.tally(tally.system))
+    odd = write([*rows, rows[0] | {"trial": 1, "passed": kind(2)}], tmp_path / f"odd{ending}")
+    if kind is not bool:
+        with pytest.raises(ReadError, match=r"passed: 2.*, in 1 rows, does not say"):
+            read_tallies(odd)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import hashlib
 import io
@@ -24,6 +25,11 @@ PARQUET_MAGIC = b"PAR1"
 COMPRESSED_SUFFIXES = (".gz", ".zst", ".zstd")
 LINES_SUFFIXES = (".jsonl", ".ndjson")
 
+NEWLINE = b"\n"
+
+_PLACE = re.compile(r"\(byte (\d+)\)")
+# Control characters that no text has; tabs, ends of lines and colours of a terminal it may have.
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 # Python's json writes NaN and Infinity, which JSON does not know; inside strings they stay.
 _NOT_A_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*"|NaN|-?Infinity', re.DOTALL)
 
@@ -87,7 +93,7 @@ def decode(name: str, data: bytes, shape: type[Value]) -> Value:
     except RecursionError as error:
         raise ReadError(f"{name}: nested too deeply to be a result file") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ReadError(f"{name}: not valid JSON ({error})") from error
+        raise _not_json(name, data, str(error)) from error
 
 
 def _decode(data: bytes, shape: type[Value]) -> Value:
@@ -103,6 +109,20 @@ def _decode(data: bytes, shape: type[Value]) -> Value:
 
 def _string_or_null(found: re.Match[bytes]) -> bytes:
     return found[0] if found[0].startswith(b'"') else b"null"
+
+
+def _not_json(name: str, data: bytes, fault: str) -> ReadError:
+    place = _PLACE.search(fault)
+    cut = "truncated" in fault
+    before = data if cut or place is None else data[: int(place[1])]
+    # A line of JSON Lines already has its number in the name.
+    where = f"{name}, line {before.count(NEWLINE) + 1}" if NEWLINE in data.strip() else name
+    if not cut:
+        return ReadError(f"{where}: not valid JSON ({fault})")
+    return ReadError(
+        f"{where}: not valid JSON: it ends in the middle, after {len(data):,} bytes; was its "
+        "writer interrupted, or is it still writing?"
+    )
 
 
 def _head_and_hash(
@@ -147,11 +167,20 @@ def _look(name: str, data: bytes, lines: bool) -> tuple[Kind, Mapping[str, msgsp
         if entry is not None and (lines or rest.strip()):
             return "lines", entry
         return "json", decode(name, data, dict[str, msgspec.Raw]) if entry is None else entry
-    return ("binary" if b"\0" in data[:4096] and not _is_utf16(data) else "text"), {}
+    return ("binary" if _is_binary(data[:4096]) else "text"), {}
 
 
-def _is_utf16(data: bytes) -> bool:
-    return data.startswith((b"\xff\xfe", b"\xfe\xff"))
+def _is_binary(head: bytes) -> bool:
+    """Whether it has a NUL, or has other control characters and is not UTF-8 either."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return False
+    if b"\0" in head:
+        return True
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # its end may cut a character
+    except UnicodeDecodeError:
+        return _NO_TEXT.search(head) is not None
+    return False
 
 
 def _first_of_array(name: str, data: bytes) -> Mapping[str, msgspec.Raw]:

@@ -125,12 +125,12 @@ def _comparison(part: str, text: str) -> Comparison:
     found = _COMPARISON.fullmatch(part)
     if found is None:
         rule = "must be comparisons such as 'score>=0.8', joined by 'and'"
-        raise ArgumentError("pass_if", rule, text)
+        raise ArgumentError("--pass-if", rule, text)
     column, symbol, value = found.groups()
     try:
         return Comparison(column=column, symbol=symbol, value=float(value))
     except ValueError:
         if symbol not in ("==", "!=", "="):
             rule = f"can compare with a word only by == or !=, not {symbol}"
-            raise ArgumentError("pass_if", rule, text) from None
+            raise ArgumentError("--pass-if", rule, text) from None
     return Comparison(column=column, symbol=symbol, value=value.strip("\"'"))
