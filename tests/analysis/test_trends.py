@@ -82,8 +82,12 @@ def test_a_task_that_was_not_run_is_carried_forward_and_said_so():
     second = moment(1, [10], [10], tasks=("t0",))
     (trend,) = trends([first, second], k=2)
     assert trend.points[1].carried == ("t1", "t2")
-    assert trend.points[1].tasks == 3
-    assert "2 carried forward" in render_terminal([trend], Ink(width=120))
+    assert (trend.points[1].tasks, trend.points[1].runs) == (1, 10)
+    assert trend.points[1].metrics["pass^2"].tasks == 3
+    told = render_terminal([trend], Ink(width=80))
+    assert " 1*" in told
+    assert "carried forward" in told
+    assert max(map(len, told.splitlines())) <= 80
 
 
 def test_tasks_that_turned_are_named_with_the_run_that_showed_it():

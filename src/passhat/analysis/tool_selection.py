@@ -94,7 +94,9 @@ def selection_floor(
         runs=runs,
         errored=int(trials.tally().errored.sum()) if runs else 0,
         max_tokens=_most_tokens(trials),
-        interval=proportion_interval(selected, runs, confidence=confidence),
+        interval=proportion_interval(
+            selected, runs, method="clopper-pearson", confidence=confidence
+        ),
         bound=float(lower_bound(selected, runs, confidence=confidence)),
         confidence=confidence,
     )

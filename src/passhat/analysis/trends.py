@@ -48,10 +48,10 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendPoint:
-    """The rates at one moment.
+    """The rates at one moment; `tasks` and `runs` count what was run then.
 
-    `carried` names tasks that were not run then: their last counts stand in, so that a moment
-    with fewer tasks can be set beside one with more.
+    `carried` names tasks that were not: their last counts stand in for the rates, so that a
+    moment with fewer tasks can be set beside one with more.
     """
 
     key: str
@@ -232,8 +232,8 @@ def _point(standing: _Standing, names: Sequence[str], k: int, confidence: float)
         label=moment.label,
         started=moment.started,
         metrics=metrics,
-        tasks=len(standing.counts),
-        runs=int(n.sum()),
+        tasks=len(standing.counts) - len(standing.carried),
+        runs=sum(n for task, (n, _) in standing.counts.items() if task not in standing.carried),
         carried=standing.carried,
     )
 

@@ -90,16 +90,20 @@ def _turn(turn: TaskTurn) -> str:
 
 
 def _table(trend: SystemTrend, ink: Ink) -> list[str]:
-    heads = "".join(f"{name:>9}  {'this suite':<14}" for name in trend.metrics)
-    lines = [ink.style(f"  {'run':<26}{'tasks':>6}{'runs':>7}{heads}", "dim")]
+    """One line a run; what was carried forward is said under the table, where it cannot be cut."""
+    room = max(12, ink.width - 15 - 23 * len(trend.metrics))
+    heads = "".join(f"{name:>8} {'this suite':<14}" for name in trend.metrics)
+    lines = [ink.style(f"  {pad('run', min(room, 26))}{'tasks':>6}{'runs':>7}{heads}", "dim")]
     for point in trend.points:
         cells = "".join(
-            f"{points(e.value, digits=1):>9}  {span(e.interval):<14}"
-            for e in point.metrics.values()
+            f"{points(e.value, digits=1):>8} {span(e.interval):<14}" for e in point.metrics.values()
         )
-        carried = f"  {len(point.carried)} carried forward" if point.carried else ""
-        name = pad(point.label, 26)
-        lines.append(f"  {name}{point.tasks:>6}{point.runs:>7}{cells}{carried}"[: ink.width])
+        tasks = f"{point.tasks}{'*' if point.carried else ''}"
+        name = pad(point.label, min(room, 26))
+        lines.append(f"  {name}{tasks:>6}{point.runs:>7}{cells}")
+    if any(point.carried for point in trend.points):
+        told = "* not all tasks were run: the last result of the others is carried forward"
+        lines += ["  " + line for line in wrap(told, ink.width - 2)]
     return lines
 
 
