@@ -310,3 +310,17 @@ def test_agentrels_worked_example_comes_out():
     assert system.variance.between_tasks == pytest.approx(0.0577, abs=5e-5)
     assert system.variance.within_tasks == pytest.approx(0.0849, abs=5e-5)
     assert system.variance.icc.value == pytest.approx(0.404, abs=5e-4)
+
+
+def test_a_curve_over_unequal_runs_is_over_all_tasks_and_equals_the_metrics():
+    runs = {"a": [0] * 3, "b": [1, 1, 0, 1], "c": [1] * 8, "d": [1, 0, 1, 1, 1]}
+    trials = Trials.from_columns(
+        task=[name for name, ran in runs.items() for _ in ran],
+        passed=[run for ran in runs.values() for run in ran],
+    )
+    system = measure(trials).system()
+    assert [point.k for point in system.decay.pass_hat] == [1, 2, 3]
+    for point in system.decay.pass_hat:
+        assert point.estimate.value == pytest.approx(system.pass_hat(point.k).value)
+    for point in system.decay.pass_at:
+        assert point.estimate.value == pytest.approx(system.pass_at(point.k).value)

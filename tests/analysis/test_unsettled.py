@@ -52,3 +52,18 @@ def test_an_open_bar_names_its_tasks_and_the_runs_that_would_tell():
     (bar,) = [one for one in found if one.what == "bars, pass^1"]
     assert bar.tasks == ("a",)
     assert bar.more_runs == 19
+
+
+@pytest.mark.parametrize(
+    ("runs", "why"),
+    [
+        ((1, 1, 1), "one run cannot tell skill from luck"),
+        ((1, 1, 3), "2 tasks ran only once, which cannot tell skill from luck"),
+        ((1, 3), "1 task ran only once, which cannot tell skill from luck"),
+    ],
+)
+def test_the_advice_to_repeat_says_how_many_tasks_ran_once(runs, why):
+    tasks = [f"t{i}" for i, n in enumerate(runs) for _ in range(n)]
+    found = measure(Trials.from_columns(task=tasks, passed=[1] * len(tasks))).system().unsettled
+    (luck,) = [one for one in found if one.what == "luck"]
+    assert luck.advice == f"Run every task at least 5 times: {why}."

@@ -43,6 +43,13 @@ def test_a_glance_is_the_headline_of_a_report():
         assert seen.number == system.pass_hat(seen.k).this_suite
 
 
+def test_a_glance_at_unequal_runs_leaves_no_task_out():
+    trials = Trials.from_columns(task=[*"aa", *"bbbb", *"ccccc"], passed=[0] * 2 + [1] * 9)
+    seen = glance(trials.tally())
+    assert seen.k == headline_k(measure(trials).system()) == 2
+    assert seen.number.value == pytest.approx(2 / 3)
+
+
 def test_a_run_page_holds_the_report_of_the_run(site, store, runs):
     with History.open(store, read_only=True) as history:
         report = measure(history.trials(runs[0]))

@@ -4,7 +4,9 @@ import pytest
 
 from passhat.analysis.measure import measure
 from passhat.records import Trials
+from passhat.reporters.html_page import render_html
 from passhat.reporters.ink import Ink
+from passhat.reporters.markdown import render_markdown
 from passhat.reporters.safe_text import display_width
 from passhat.reporters.targets_list import render_targets
 from passhat.reporters.terminal import render_terminal
@@ -87,3 +89,14 @@ def test_every_task_is_listed_when_asked_for(report):
 
 def test_targets_read_as_they_did(report, gold):
     gold("targets.txt", render_targets(report))
+
+
+def test_every_reporter_stars_the_numbers_that_leave_tasks_out():
+    trials = Trials.from_columns(task=[*"aaa", *"bbbb", *"cccc"], passed=[0] * 3 + [1] * 8)
+    found = measure(trials)
+    note = "k = 4 is over 2 of 3 tasks; the others have fewer runs."
+    for render in (render_terminal, render_markdown, render_html):
+        text = render(found).replace("\\*", "*")
+        assert "pass^4 *" in text
+        assert "pass^3 *" not in text
+        assert f"* {note}" in text

@@ -27,7 +27,10 @@ def _system(by_task, **options):
             "You cannot depend on bot every time: it",
         ),
         ({"a": "PPPPP", "b": "PPPPP"}, "Too early to say whether you can depend on bot"),
-        ({"a": "P"}, "Too early to say whether you can depend on bot every time: it passes 100 %"),
+        (
+            {"a": "P"},
+            "Too early to say whether you can depend on bot every time: it succeeds 100 %",
+        ),
     ],
 )
 def test_the_verdict_follows_the_interval_of_the_streak(by_task, start):
@@ -44,6 +47,45 @@ def test_the_headline_is_the_largest_k_up_to_five():
     assert wording.headline_k(_system({"a": "P" * 20})) == 5
     assert wording.headline_k(_system({"a": "PPP"})) == 3
     assert wording.headline_k(_system({"a": "P" * 20}, ks=[10])) == 10
+
+
+@pytest.mark.parametrize(
+    ("by_task", "ks", "k"),
+    [
+        ({"a": "FFF", "b": "PPPPP", "c": "PPPPPPPP", "d": "PPPPPP"}, None, 3),
+        ({"a": "P", "b": "PPPPP", "c": "PPPPP"}, None, 1),
+        ({"a": "FF", "b": "PPPPP", "c": "PPPPP"}, [2, 4], 2),
+        ({"a": "FF", "b": "PPPPP", "c": "PPPPP"}, [3, 4], 3),
+    ],
+)
+def test_the_headline_leaves_no_task_out_where_a_k_is_known_for_all(by_task, ks, k):
+    assert wording.headline_k(_system(by_task, ks=ks)) == k
+
+
+def test_a_headline_that_must_leave_tasks_out_says_so():
+    said = wording.verdict(_system({"a": "FF", "b": "PPPPP", "c": "PPPPP"}, ks=[3]))
+    assert "(this suite, 1 of its tasks left out: " in said
+
+
+def test_numbers_that_leave_tasks_out_are_starred_and_the_star_is_explained():
+    system = _system({"a": "FFF", "b": "PPPP", "c": "PPPPPPPP", "d": "PPPPPP"}, ks=[1, 3, 4, 5])
+    starred = [wording.metric_name(m) for m in system.metrics.values() if wording.is_partial(m)]
+    assert starred == ["pass^4 *", "pass^5 *", "pass@4 *", "pass@5 *"]
+    assert wording.partial_note(system) == (
+        "* k = 4 is over 3 of 4 tasks, k = 5 is over 2 of 4 tasks; the others have fewer runs."
+    )
+    assert wording.partial_note(_system({"a": "PPP", "b": "FFF"})) is None
+
+
+def test_a_mean_over_tasks_of_unequal_runs_is_not_called_a_share_of_attempts():
+    assert "a task succeeds 50 % of the time on average" in wording.verdict(
+        _system({"a": "P", "b": "FFF"})
+    )
+    assert "it succeeds 50 % of the time" in wording.verdict(_system({"a": "P", "b": "F"}))
+
+
+def test_a_streak_that_never_came_is_not_called_only_0_percent():
+    assert "but never 2 times in a row" in wording.verdict(_system({"a": "PF", "b": "FP"}))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from passhat.analysis.evidence import Counts, Evidence, typical_runs
+from passhat.analysis.evidence import Counts, Evidence
 from passhat.analysis.report import CurvePoint, Decay, Number, Options
 from passhat.analysis.run_order import describe_run_order
 from passhat.stats.decay import LONGEST_DEFAULT, decay_curve
@@ -20,7 +20,10 @@ _STEPS_BEYOND = 3
 def measure_decay(
     evidence: Evidence, sequences: Sequence[str] | None, options: Options, *, curves: bool = True
 ) -> Decay:
-    """The curves reach the typical number of runs (ten at most); the model goes on from there."""
+    """The curves reach as far as every task has runs (ten at most); a model goes on from there.
+
+    So each point is over the same tasks, and equal to the metric of its k.
+    """
     order = describe_run_order(sequences, errors=options.errors)
     if not curves:
         return Decay(pass_hat=(), pass_at=(), beyond=(), run_order=order)
@@ -36,9 +39,9 @@ def measure_decay(
 
 
 def _curve(runs: Counts, passes: Counts, options: Options) -> tuple[CurvePoint, ...]:
-    longest = min(typical_runs(runs), LONGEST_DEFAULT)
-    if longest == 0:
+    if not runs.size:
         return ()
+    longest = int(runs.min(initial=LONGEST_DEFAULT))
     level = options.confidence
     curve = decay_curve(
         runs, passes, k=longest, scope=THIS_SUITE, confidence=level, rng=options.seed

@@ -15,7 +15,7 @@ LARGEST_K = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Glance:
-    """pass^k of this suite, at the largest k up to five that the runs of most tasks allow."""
+    """pass^k of this suite, at the largest k up to five that every task has runs for."""
 
     k: int
     number: Estimate | Unavailable
@@ -39,7 +39,8 @@ def glance(
     'pass^5'
     """
     evidence = gather(tally, errors)
-    chosen = k or max(1, min(evidence.typical_runs, LARGEST_K))
+    fewest = int(evidence.runs.min(initial=LARGEST_K))
+    chosen = k or (fewest if evidence.tasks else 1)
     if not evidence.tasks:
         return Glance(k=chosen, number=Unavailable("no task has a run"))
     return Glance(

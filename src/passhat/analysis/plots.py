@@ -49,7 +49,7 @@ class Plots:
         decay = self.report.system(system).decay
         measured = [p for p in decay.pass_hat if isinstance(p.estimate, Estimate)]
         if len(measured) < 2:
-            return Unavailable("a curve over k needs at least two runs of a task")
+            return Unavailable("a curve over k needs at least two runs of every task")
         reach = 2 * measured[-1].k  # farther out, the measured part is squeezed
         modelled = [p for p in decay.beyond if p.k <= reach and isinstance(p.estimate, Estimate)]
         last = measured[-1].k if modelled else None

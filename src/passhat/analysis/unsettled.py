@@ -62,8 +62,16 @@ def _repeats(evidence: Evidence) -> Unsettled | None:
         what="luck",
         tasks=(),
         more_runs=4,
-        advice="Run every task at least 5 times: one run cannot tell skill from luck.",
+        advice=f"Run every task at least 5 times: {_once(evidence)}.",
     )
+
+
+def _once(evidence: Evidence) -> str:
+    once = int(np.count_nonzero(evidence.runs == 1))
+    if once == len(evidence.tasks):
+        return "one run cannot tell skill from luck"
+    ran = "1 task ran" if once == 1 else f"{once:,} tasks ran"
+    return f"{ran} only once, which cannot tell skill from luck"
 
 
 def _labels(table: TaskTable) -> Unsettled | None:

@@ -43,8 +43,10 @@ def system_blocks(system: SystemReport) -> list[Block]:
         Headline(wording.verdict(system)),
         Paragraph("Design", f"{wording.design(system)}."),
         _metric_table(system),
-        Paragraph("Luck", _luck(system)),
     ]
+    if note := wording.partial_note(system):
+        blocks.append(Paragraph("Starred", note))
+    blocks.append(Paragraph("Luck", _luck(system)))
     sentences = (
         ("Errors", wording.errors(system)),
         ("Seeds", wording.seeds(system.seeds)),
@@ -76,7 +78,7 @@ def _metric_table(system: SystemReport) -> Table:
 
 
 def _metric_row(metric: Metric) -> tuple[str, ...]:
-    name = metric.name.replace("_", " ")
+    name = wording.metric_name(metric)
     if metric.value is None:
         return name, "-", metric.reason or "", ""
     value = points(metric.value, digits=1)

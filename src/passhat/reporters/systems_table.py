@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
 from passhat.analysis.report import Metric, SystemReport
@@ -29,9 +28,10 @@ def systems_table(systems: Mapping[str, SystemReport], title: str) -> Table:
 
 
 def common_k(systems: Mapping[str, SystemReport]) -> int:
-    """The k that most of the systems lead with; the smaller one, where two are as common."""
-    counts = Counter(headline_k(system) for system in systems.values())
-    return min(counts, key=lambda k: (-counts[k], k))
+    """The largest headline k that every task of every system has runs for."""
+    leads = {headline_k(one): one for one in systems.values()}
+    known = [k for k, one in leads.items() if one.pass_hat(k).value is not None]
+    return min(known or leads)
 
 
 def _policy(systems: Mapping[str, SystemReport]) -> str:

@@ -108,11 +108,15 @@ def _metric_table(system: SystemReport, ink: Ink) -> list[str]:
         if metrics:
             lines.append(ink.style(_INDENT + title, "dim"))
             lines += [_metric_line(metric, bar, ink) for metric in metrics]
-    return lines
+    return lines + [
+        ink.style(_INDENT + line, "dim")
+        for text in _present(wording.partial_note(system))
+        for line in wrap(text, ink.width - 2)
+    ]
 
 
 def _metric_line(metric: Metric, bar: int, ink: Ink) -> str:
-    name = metric.name.replace("_", " ")
+    name = wording.metric_name(metric)
     if metric.value is None:
         return f"{_INDENT}{name:<11}{'-':>6}  {shorten(metric.reason or '', ink.width - 21)}"
     inner, outer = interval_of(metric.this_suite), interval_of(metric.tasks_like_these)

@@ -27,10 +27,38 @@ _HEADLINE_K = 5
 
 
 def headline_k(system: SystemReport) -> int:
-    """The k of the opening sentence: the largest up to five that the runs allow."""
+    """The k of the opening sentence: the largest up to five that every task has runs for.
+
+    Over fewer tasks at a larger k, the number would be of another suite.
+    """
     known = [k for k in system.ks if system.pass_hat(k).value is not None]
-    modest = [k for k in known if k <= _HEADLINE_K]
-    return max(modest) if modest else min(known, default=min(system.ks, default=1))
+    whole = [k for k in known if k <= system.design.fewest_runs] or known
+    modest = [k for k in whole if k <= _HEADLINE_K]
+    if modest and whole is not known:
+        return max(modest)
+    return min(whole, default=min(system.ks, default=1))
+
+
+def is_partial(metric: Metric) -> bool:
+    """Whether a number leaves out tasks for want of runs."""
+    number = metric.this_suite
+    return isinstance(number, Estimate) and number.excluded_tasks > 0
+
+
+def metric_name(metric: Metric) -> str:
+    """The name in a table, with a star where `partial_note` has something to say of it."""
+    return metric.name.replace("_", " ") + " *" * is_partial(metric)
+
+
+def partial_note(system: SystemReport) -> str | None:
+    """What the stars in a table of metrics mean; None where there are none."""
+    parts = []
+    for k in system.ks:
+        number = system.pass_hat(k).this_suite
+        if isinstance(number, Estimate) and number.excluded_tasks and number.tasks:
+            total = number.tasks + number.excluded_tasks
+            parts.append(f"k = {k} is over {number.tasks:,} of {plural(total, 'task')}")
+    return f"* {', '.join(parts)}; the others have fewer runs." if parts else None
 
 
 def verdict(system: SystemReport) -> str:
@@ -40,15 +68,19 @@ def verdict(system: SystemReport) -> str:
     one, streak = system.metrics.get("pass^1"), system.pass_hat(k)
     if streak.value is None:
         return f"Nothing can be said about {name}: {streak.reason}."
-    if k == 1 or one is None or one.value is None:
-        return (
-            f"{_judgement(name, streak)}: it passes {_rate(streak)} of attempts{_bounds(streak)}."
-        )
-    succeeds = f"it succeeds {percent(one.value)} of the time"
+    if k == 1:
+        return f"{_judgement(name, streak)}: {_once(system, streak)}{_bounds(streak)}."
+    if one is None or one.value is None:
+        often = "never" if streak.value == 0 else f"{_rate(streak)} of the time"
+        told = f"{k} times in a row it succeeds {often}"
+        return f"{_judgement(name, streak)}: {told}{_bounds(streak)}."
+    succeeds = _once(system, one)
     if streak.value == one.value:
         then = f"and {k} times in a row as often"
     elif _dependable(streak):
         then = f"and {k} times in a row {_rate(streak)}"
+    elif streak.value == 0:
+        then = f"but never {k} times in a row"
     else:
         then = f"but {k} times in a row only {_rate(streak)}"
     return f"{_judgement(name, streak)}: {succeeds}, {then}{_bounds(streak)}."
@@ -260,13 +292,23 @@ def _dependable(streak: Metric) -> bool:
     return bounds is not None and bounds.low >= DEPENDABLE
 
 
+def _once(system: SystemReport, one: Metric) -> str:
+    """How often one attempt succeeds; with unequal runs, a mean over tasks is no share of them."""
+    if system.design.equal_runs:
+        return f"it succeeds {_rate(one)} of the time"
+    return f"a task succeeds {_rate(one)} of the time on average"
+
+
 def _rate(metric: Metric) -> str:
     return "never" if metric.value is None else percent(metric.value)
 
 
 def _bounds(metric: Metric) -> str:
-    bounds = interval_of(metric.this_suite)
-    return "" if bounds is None else f" (this suite: {percent_range(bounds)})"
+    number = metric.this_suite
+    if not isinstance(number, Estimate) or number.interval is None:
+        return ""
+    cut = f", {number.excluded_tasks:,} of its tasks left out" if number.excluded_tasks else ""
+    return f" (this suite{cut}: {percent_range(number.interval)})"
 
 
 def _luck_meaning(share: float) -> str:
