@@ -206,6 +206,12 @@ def test_lm_eval_documents_are_one_trial_each_and_unscored_repeats_are_said(samp
     assert "answered 4 times, but the log scores only one" in trials.sources[0].notes[0]
 
 
+def test_the_means_of_an_lm_eval_run_point_to_its_samples(samples):
+    (means,) = (samples / "lm_eval").glob("results_*.json")
+    with pytest.raises(ReadError, match=r"not its trials; run it with --log_samples and give the"):
+        read_trials(means)
+
+
 def test_pytest_repeat_steps_are_trials_of_one_test(samples, counts):
     trials = read_trials(samples / "junit" / "junit_repeat.xml")
     assert counts(trials) == {

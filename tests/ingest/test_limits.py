@@ -177,7 +177,7 @@ def test_a_pickle_is_bytes_like_any_other(tmp_path):
 
     marker = tmp_path / "executed"
     evil = type("Evil", (), {"__reduce__": lambda self: (open, (str(marker), "w"))})()
-    with pytest.raises(ReadError, match="no reader knows this file"):
+    with pytest.raises(ReadError, match="is a binary file that no reader knows"):
         read_trials(pickle.dumps(evil))
     assert not marker.exists()
 

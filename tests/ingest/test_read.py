@@ -42,8 +42,36 @@ def test_a_folder_a_pattern_and_a_list_read_the_same_files(tmp_path):
     tables = [read_trials(given) for given in (tmp_path, f"{tmp_path}/*.csv", paths)]
     assert {table.systems for table in tables} == {("agent0", "agent1", "agent2")}
     assert [len(table.sources) for table in tables] == [1, 1, 3]
-    assert "2 files that no reader knows were left out" in tables[0].sources[0].notes[0]
+    assert "2 files that no reader knows, left out:" in tables[0].sources[0].notes[0]
     assert "notes.json" in tables[0].sources[0].notes[0]
+
+
+def test_a_table_of_other_columns_is_left_out_of_a_folder_that_has_better_ones(tmp_path):
+    (tmp_path / "good.csv").write_bytes(b"Frage,ok\nf,1\nf,0\n")
+    other = tmp_path / "other.csv"
+    other.write_bytes(b"colour,size\nred,1\n")
+    mapping = ColumnMap(task="Frage", passed="ok")
+    trials = read_trials(tmp_path, mapping=mapping)
+    assert len(trials) == 2
+    assert trials.sources[0].notes == (
+        f"1 file that no reader knows or without the columns, left out: {other}",
+    )
+    named = r'other.csv: has no column "Frage" for --task; it has colour, size'
+    with pytest.raises(ReadError, match=named):
+        read_trials(other, mapping=mapping)
+    (tmp_path / "good.csv").unlink()
+    with pytest.raises(ReadError, match=named):
+        read_trials(tmp_path, mapping=mapping)
+    (tmp_path / "third.csv").write_bytes(b"x,y\n1,2\n")
+    with pytest.raises(ReadError, match=r"looked at .*third\.csv\. .*" + named):
+        read_trials(tmp_path, mapping=mapping)
+
+
+def test_a_bad_row_in_a_folder_is_never_passed_over(tmp_path):
+    (tmp_path / "good.csv").write_bytes(TABLE)
+    (tmp_path / "bad.csv").write_bytes(b"task,passed\nt,maybe\n")
+    with pytest.raises(ReadError, match=r"bad.csv, line 2, column \"passed\": 'maybe'"):
+        read_trials(tmp_path)
 
 
 def test_what_is_not_there_is_said(tmp_path):

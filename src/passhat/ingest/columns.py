@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 
 from passhat.errors import ReadError
@@ -115,6 +115,11 @@ def is_table(names: Iterable[str], mapping: ColumnMap) -> bool:
     """Whether these columns say the task and the outcome of each row."""
     found = find_columns(names, mapping)
     return "task" in found and ("passed" in found or "score" in found or bool(mapping.pass_if))
+
+
+def has_column(names: Collection[str], column: str) -> bool:
+    """Whether there is such a column, or one that a dotted path begins with."""
+    return column in names or column.partition(".")[0] in names
 
 
 def milliseconds(column: str) -> bool:

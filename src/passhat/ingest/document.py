@@ -25,8 +25,6 @@ PARQUET_MAGIC = b"PAR1"
 COMPRESSED_SUFFIXES = (".gz", ".zst", ".zstd")
 LINES_SUFFIXES = (".jsonl", ".ndjson")
 
-NEWLINE = b"\n"
-
 _PLACE = re.compile(r"\(byte (\d+)\)")
 # Control characters that no text has; tabs, ends of lines and colours of a terminal it may have.
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -113,11 +111,10 @@ def _string_or_null(found: re.Match[bytes]) -> bytes:
 
 def _not_json(name: str, data: bytes, fault: str) -> ReadError:
     place = _PLACE.search(fault)
-    cut = "truncated" in fault
-    before = data if cut or place is None else data[: int(place[1])]
-    # A line of JSON Lines already has its number in the name.
-    where = f"{name}, line {before.count(NEWLINE) + 1}" if NEWLINE in data.strip() else name
-    if not cut:
+    line = data.count(b"\n", 0, int(place[1]) if place else len(data)) + 1
+    # A single line of JSON Lines already has its number in the name.
+    where = f"{name}, line {line}" if b"\n" in data.strip() else name
+    if "truncated" not in fault:
         return ReadError(f"{where}: not valid JSON ({fault})")
     return ReadError(
         f"{where}: not valid JSON: it ends in the middle, after {len(data):,} bytes; was its "

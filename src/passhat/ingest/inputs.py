@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,11 +31,11 @@ def as_inputs(given: Input | Sequence[Input]) -> list[Input]:
 
 
 def open_input(
-    given: Input, recognise: Recognise, limits: Limits, skipped: list[str]
+    given: Input, recognise: Recognise, limits: Limits, skipped: dict[str, ReadError]
 ) -> Iterator[Known]:
     """Each document behind one input, with the reader that knows it.
 
-    Files in a folder that no reader knows are left out and put on the list `skipped`.
+    Files in a folder that no reader knows are left out and put into `skipped`, with the reason.
     """
     if isinstance(given, bytes) or given == STDIN:
         yield _handed_in(given, recognise, limits)
@@ -74,7 +74,7 @@ def _handed_in(given: Input, recognise: Recognise, limits: Limits) -> Known:
 
 
 def _open_folder(
-    folder: Path, recognise: Recognise, limits: Limits, skipped: list[str]
+    folder: Path, recognise: Recognise, limits: Limits, skipped: dict[str, ReadError]
 ) -> Iterator[Known]:
     count = 0
     for known in _walk(folder, recognise, limits, skipped, depth=1):
@@ -82,12 +82,23 @@ def _open_folder(
         limits.check_members(str(folder), count + len(skipped))
         yield known
     if not count:
-        tried = f"; looked at {listed(skipped)}" if skipped else f" ({', '.join(RESULT_SUFFIXES)})"
-        raise ReadError(f"{folder}: holds no result file that a reader knows{tried}")
+        raise _nothing_known(folder, skipped)
+
+
+def _nothing_known(folder: Path, skipped: Mapping[str, ReadError]) -> ReadError:
+    if not skipped:
+        kinds = ", ".join(RESULT_SUFFIXES)
+        return ReadError(f"{folder}: holds no result file that a reader knows ({kinds})")
+    first = next(iter(skipped.values()))
+    if len(skipped) == 1:
+        return first
+    return ReadError(
+        f"{folder}: holds no result file that a reader knows; looked at {listed(skipped)}. {first}"
+    )
 
 
 def _walk(
-    folder: Path, recognise: Recognise, limits: Limits, skipped: list[str], depth: int
+    folder: Path, recognise: Recognise, limits: Limits, skipped: dict[str, ReadError], depth: int
 ) -> Iterator[Known]:
     if depth > limits.max_depth:
         raise ReadError(f"{folder}: deeper than max_depth = {limits.max_depth} folders")
@@ -98,8 +109,8 @@ def _walk(
             try:
                 document = Document(str(path), path=path, data=None, limits=limits)
                 reader = recognise(document)
-            except ReadError:
-                skipped.append(str(path))
+            except ReadError as error:
+                skipped[str(path)] = error
                 continue
             covered = covered or reader.covers_subfolders
             yield document, reader

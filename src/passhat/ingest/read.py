@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,13 +12,13 @@ import numpy as np
 
 from passhat.errors import ArgumentError, ReadError
 from passhat.ingest.assemble import assemble
-from passhat.ingest.columns import ColumnMap, listed
+from passhat.ingest.columns import ColumnMap, find_columns, listed
 from passhat.ingest.document import Document
 from passhat.ingest.formats import otel, tables
 from passhat.ingest.inputs import Input, Recognise, as_inputs, open_input
 from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
-from passhat.ingest.readers import READERS
+from passhat.ingest.readers import READERS, SUMMARIES
 from passhat.ingest.rows import column_names
 from passhat.records import Source, Trials
 
@@ -54,10 +54,10 @@ def read_trials(
         raise ArgumentError("duplicates", "must be error, keep or last", duplicates)
     mapping, limits = mapping or ColumnMap(), limits or Limits()
     chosen = _recogniser(format, mapping)
-    unknown: dict[int, list[str]] = {}
+    unknown: dict[int, dict[str, ReadError]] = {}
     parts: list[_Part] = []
     for given, one in enumerate(as_inputs(source)):
-        for document, reader in open_input(one, chosen, limits, unknown.setdefault(given, [])):
+        for document, reader in open_input(one, chosen, limits, unknown.setdefault(given, {})):
             table = reader.read(document, mapping)
             if len(table):
                 trials = assemble(document, reader.name, table, mapping)
@@ -68,20 +68,23 @@ def read_trials(
         raise ReadError(f"{listed(shown)}: holds no trial")
     parts = _without_copies(parts, duplicates)
     trials = _number(Trials.concat([part.trials for part in parts]), parts)
-    return _settle_duplicates(replace(trials, sources=_sources(parts, unknown)), duplicates)
+    sources = _sources(parts, unknown, mapping)
+    return _settle_duplicates(replace(trials, sources=sources), duplicates)
 
 
 def recognise(document: Document, mapping: ColumnMap) -> Reader:
     """The reader of a document: the first that knows it, or the user's columns as a table."""
     if document.kind == "empty":
         raise ReadError(f"{document.name}: is empty")
+    if document.kind == "binary":
+        raise ReadError(f"{document.name}: is a binary file that no reader knows")
     if mapping.chosen() and document.kind in _TABULAR:
         return _chosen_columns(document, mapping)
     for reader in READERS.values():
         if reader.recognises(document):
             return reader
     if mapping.pass_if and document.kind in _TABULAR:
-        return tables.READER
+        return _chosen_columns(document, mapping)
     raise _unknown(document)
 
 
@@ -104,12 +107,27 @@ def _named(name: str) -> Reader:
 
 def _chosen_columns(document: Document, mapping: ColumnMap) -> Reader:
     """The user named columns: spans keep their own reader, all else is a table."""
-    return otel.READER if otel.recognises(document) else tables.READER
+    if otel.recognises(document):
+        return otel.READER
+    tables.check_columns(document, mapping)
+    return tables.READER
 
 
 def _unknown(document: Document) -> ReadError:
-    tried = ", ".join(READERS)
+    for keys, advice in SUMMARIES.items():
+        if document.has(*keys):
+            return ReadError(f"{document.name}: {advice}")
     names = column_names(document)
+    if document.kind == "text" and not names:
+        return ReadError(f"{document.name}: is not text in UTF-8; save it as UTF-8 again")
+    found = find_columns(names, ColumnMap())
+    if document.kind != "json" and not found.keys().isdisjoint(("task", "passed", "score")):
+        fault = tables.lacking(document.name, names, ColumnMap())
+        if fault is not None:
+            return fault
+    if document.kind == "zip":
+        return ReadError(f"{document.name}: is a ZIP archive without an Inspect log; unpack it")
+    tried = ", ".join(READERS)
     has = f" It has the columns {listed(names)}." if names else ""
     return ReadError(
         f"{document.name}: no reader knows this file (tried {tried}).{has} Name the columns of a "
@@ -166,17 +184,21 @@ def _settle_duplicates(trials: Trials, duplicates: Duplicates) -> Trials:
     )
 
 
-def _sources(parts: Sequence[_Part], unknown: Mapping[int, Sequence[str]]) -> tuple[Source, ...]:
+def _sources(
+    parts: Sequence[_Part], unknown: Mapping[int, Collection[str]], mapping: ColumnMap
+) -> tuple[Source, ...]:
     """One source for each input and format: the files of a folder count as one."""
     groups: dict[tuple[int, str], list[Source]] = {}
     for part in parts:
         for source in part.trials.sources:
             groups.setdefault((part.given, source.format), []).append(source)
     merged = {key: _merged(group) for key, group in groups.items()}
+    what = "that no reader knows" + (" or without the columns" if mapping.chosen() else "")
     for given, skipped in unknown.items():
         first = next((key for key in merged if key[0] == given), None)
         if skipped and first is not None:
-            note = f"{len(skipped)} files that no reader knows were left out: {listed(skipped, 3)}"
+            files = "1 file" if len(skipped) == 1 else f"{len(skipped)} files"
+            note = f"{files} {what}, left out: {listed(skipped, 3)}"
             merged[first] = replace(merged[first], notes=(*merged[first].notes, note))
     return tuple(merged.values())
 

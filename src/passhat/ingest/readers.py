@@ -45,3 +45,11 @@ READERS: Mapping[str, Reader] = {
         tables.READER,  # last: what no tool's format claims
     )
 }
+
+SUMMARIES: Mapping[tuple[str, ...], str] = {
+    ("results", "configs", "versions", "n-shot"): (
+        "holds the means of an lm-evaluation-harness run, not its trials; run it with "
+        "--log_samples and give the samples_*.jsonl"
+    ),
+}
+"""Files of known tools that hold no trial, by their keys, and which file does."""

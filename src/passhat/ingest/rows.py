@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from passhat.errors import MissingExtra, ReadError
-from passhat.ingest.columns import listed
+from passhat.ingest.columns import has_column, listed
 from passhat.ingest.document import Document
 
 SCHEMA = "passhat.trials/1"
@@ -34,7 +34,7 @@ class Sheet:
 
     def has(self, column: str) -> bool:
         """Whether there is such a column, or one that a dotted path begins with."""
-        return column in self.columns or column.partition(".")[0] in self.columns
+        return has_column(self.columns, column)
 
     def cells(self, column: str) -> Sequence[Any]:
         """The cells of a column, or at a dotted path into nested objects; None where absent."""
@@ -48,7 +48,7 @@ def column_names(document: Document) -> list[str]:
     """The names of the columns, for detection and for messages; empty where there are none."""
     if document.kind == "text":
         try:
-            return next(_csv_reader(document), [])
+            return [name.strip() for name in next(_csv_reader(document), [])]
         except (csv.Error, UnicodeDecodeError):
             return []
     if document.kind == "parquet":

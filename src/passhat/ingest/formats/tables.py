@@ -5,7 +5,7 @@ Any tool's export can be read this way once its columns are named; passhat's own
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from passhat.errors import ReadError
 from passhat.ingest.columns import (
     ColumnMap,
     find_columns,
+    has_column,
     is_table,
     listed,
     milliseconds,
@@ -45,7 +46,8 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     sheet = sheet_of(document)
     found = find_columns(sheet.columns, mapping)
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
-    _check_columns(document, sheet, found, mapping)
+    if fault := lacking(document.name, sheet.columns, mapping):
+        raise fault
     table = Table(columns={}, entry=_entry(document), numbers=sheet.numbers)
     columns = {
         meaning: _typed(meaning, column, sheet.cells(column))
@@ -61,7 +63,11 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     if None in columns["outcome"]:
         row = columns["outcome"].index(None)
         raise _no_outcome(document.name, table.where(row), row, found, sheet, tests)
-    return replace(table, columns=columns, notes=_notes(found, tests), judged=True)
+    notes = [] if is_own_file(document) else _unused(columns, found, sheet, mapping)
+    if not tests and "passed" not in found:
+        column = found["score"]
+        notes.append(f'no column says pass or fail: a "{column}" of 1 passes (or use --pass-if)')
+    return replace(table, columns=columns, notes=tuple(notes), judged=True)
 
 
 READER = Reader(
@@ -72,25 +78,42 @@ READER = Reader(
 )
 
 
-def _check_columns(
-    document: Document, sheet: Sheet, found: Mapping[str, str], mapping: ColumnMap
-) -> None:
-    for meaning, column in mapping.chosen().items():
-        joined = meaning == "task" and not sheet.has(column)
-        for part in _parts(column) if joined else [column]:
-            if not sheet.has(part):
-                raise missing_column(document.name, meaning, part, sheet.columns)
-    names = listed(sheet.columns)
+def check_columns(document: Document, mapping: ColumnMap) -> None:
+    """Refuse a table without a column that the user named, or that no table can lack."""
+    if is_own_file(document):
+        return
+    fault = lacking(document.name, column_names(document), mapping)
+    if fault and document.kind in ("lines", "array", "json"):  # the first entry may lack some
+        fault = lacking(document.name, sheet_of(document).columns, mapping)
+    if fault:
+        raise fault
+
+
+def lacking(name: str, columns: Collection[str], mapping: ColumnMap) -> ReadError | None:
+    """What is missing among the columns of a file before its rows say task and outcome."""
+    for meaning, column in _asked_for(columns, mapping):
+        if not has_column(columns, column):
+            return missing_column(name, meaning, column, columns)
+    found = find_columns(columns, mapping)
+    it_has = f"It has the columns {listed(columns)}"
     if "task" not in found:
-        raise ReadError(
-            f"{document.name}: no column says which task a row is about; it has {names}. Name one "
-            "with --task"
-        )
+        return ReadError(f"{name}: no column says which task a row is about; use --task. {it_has}")
     if not mapping.pass_if and "passed" not in found and "score" not in found:
-        raise ReadError(
-            f"{document.name}: no column says how a trial ended; it has {names}. Name one with "
-            "--pass, or with --score, or say what passes with --pass-if"
+        return ReadError(
+            f"{name}: no column says whether a run passed; use --pass, --score or --pass-if. "
+            f"{it_has}"
         )
+    return None
+
+
+def _asked_for(columns: Collection[str], mapping: ColumnMap) -> Iterator[tuple[str, str]]:
+    found = find_columns(columns, mapping)
+    for meaning, column in mapping.chosen().items():
+        joined = meaning == "task" and not has_column(columns, column)
+        for part in _parts(column) if joined else [column]:
+            yield meaning, part
+    for test in parse_pass_if(mapping.pass_if) if mapping.pass_if else ():
+        yield "pass-if", found.get(test.column, test.column)
 
 
 def _entry(document: Document) -> str:
@@ -209,7 +232,27 @@ def _no_outcome(
     )
 
 
-def _notes(found: Mapping[str, str], tests: Sequence[Comparison]) -> tuple[str, ...]:
-    if tests or "passed" in found:
-        return ()
-    return (f'no column says pass or fail: a "{found["score"]}" of 1 passes (or use --pass-if)',)
+def _unused(
+    columns: Mapping[str, Sequence[Any]],
+    found: Mapping[str, str],
+    sheet: Sheet,
+    mapping: ColumnMap,
+) -> list[str]:
+    """Name the columns left aside where one of them may tell apart what is pooled."""
+    asked = {column for _, column in _asked_for(sheet.columns, mapping)} | set(found.values())
+    used = asked | {column.partition(".")[0] for column in asked}
+    unused = [column for column in sheet.columns if column not in used]
+    if not unused or not (mapping.chosen() or mapping.pass_if or _repeats(columns)):
+        return []
+    options = {"system": "the agent's with --system", "trial": "the trial's with --trial"}
+    open_ones = [option for meaning, option in options.items() if meaning not in found]
+    hint = f" (name {', '.join(open_ones)})" if open_ones else ""
+    return [f"columns not used: {listed(unused)}{hint}"]
+
+
+def _repeats(columns: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether a system's trials of a task are told apart by nothing but their order."""
+    if "trial" in columns:
+        return False
+    keys = [map(str, columns[name]) for name in ("system", "task") if name in columns]
+    return len(set(zip(*keys, strict=True))) < len(columns["task"])
