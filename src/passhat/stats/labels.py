@@ -15,8 +15,8 @@ from passhat.stats.hyperposterior import PriorWeights, prior_weights
 
 SOLID, FLAKY, BROKEN, TOO_FEW_RUNS = "solid", "flaky", "broken", "too few runs"
 
-# Priors times cells at most: a suite with very many distinct cells pins its prior down (fewer priors
-# move no chance by more than 1e-3 there).
+# Priors times cells at most: a suite with very many distinct cells pins its prior down, and
+# fewer priors move no chance by more than 1e-3.
 _EFFORT = 3_000
 # The unlikeliest priors move no chance by more than 1e-4, and the incomplete beta is slow.
 _COVERED = 0.999

@@ -170,10 +170,12 @@ def _provider(model: Model, variables: Mapping[str, str]) -> tuple[Provider, str
     raise SuiteError(_unknown(model.name))
 
 
+_NOT_AGENTS = r"embed|whisper|tts|audio|realtime|moderation|image|imagen|dall|veo|^ft:|\*|-$"
+
+
 def _unknown(name: str) -> str:
-    known = [
-        model for provider in ("anthropic", "openai", "google") for model in known_models(provider)
-    ]
+    every = [m for p in ("anthropic", "openai", "google") for m in known_models(p)]
+    known = sorted({model for model in every if not re.search(_NOT_AGENTS, model)})
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     guess = f" Did you mean {' or '.join(near)}?" if near else ""
     return (
