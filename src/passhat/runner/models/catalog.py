@@ -16,6 +16,9 @@ from passhat.runner.models.openai_chat import OPENAI_CHAT
 from passhat.runner.models.openai_responses import OPENAI_RESPONSES
 from passhat.runner.models.prices import known_models
 
+# Names in a price list that nobody runs as an agent.
+_NOT_AGENTS = r"embed|whisper|tts|audio|realtime|moderation|image|imagen|dall|veo|^ft:|\*|-$"
+
 LOCAL = "local"
 """The provider of models that passhat starts itself."""
 
@@ -168,9 +171,6 @@ def _provider(model: Model, variables: Mapping[str, str]) -> tuple[Provider, str
         # Somebody's own server: it knows its models, whatever they are called.
         return PROVIDERS["anthropic" if model.wire == "anthropic" else "openai"], model.name
     raise SuiteError(_unknown(model.name))
-
-
-_NOT_AGENTS = r"embed|whisper|tts|audio|realtime|moderation|image|imagen|dall|veo|^ft:|\*|-$"
 
 
 def _unknown(name: str) -> str:
