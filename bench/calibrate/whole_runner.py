@@ -38,6 +38,10 @@ SUITE_TASKS, SUITE_ICC = 20, 0.7
 BOUND_CELLS = tuple((t, n, k) for t in (1, 5, 20, 50) for n in (5, 10, 20) for k in (1, 3))
 
 
+Suites = Sequence[Sequence[float]]
+"""The rate of every task, suite by suite."""
+
+
 class Crash(Exception):
     """The process is taken to have died here."""
 
@@ -168,10 +172,8 @@ def _one_task(settings: Sequence[Setting], repetitions: int) -> Table:
 def _suite(settings: Sequence[Setting], repetitions: int) -> Table:
     shape, rng = (repetitions, SUITE_TASKS), np.random.default_rng(SEED)
     cases = [
-        (setting, *(suite_rates(mean, SUITE_ICC, shape, rng).tolist() for mean in (0.80, 0.85)))
+        (setting, *(_suites(mean, setting, shape, rng) for mean in (0.80, 0.85)))
         for setting in settings
-        # with errors no task passes more than 9 runs in 10: those would be other suites
-        if not setting.errors
     ]
     rows, pooled = _rows(SUITE, cases)
     return Table(
@@ -179,12 +181,21 @@ def _suite(settings: Sequence[Setting], repetitions: int) -> Table:
         header=_HEADER,
         rows=(*rows, _peeking(0.80, 0.85)),
         finding=(
-            "A fixed design takes 625 runs. Allowed with Monte Carlo error: "
+            "A fixed design takes 625 runs. One run in ten that errors is luck on top, so those "
+            "suites take longer. Allowed with Monte Carlo error: "
             f"{allowed(0.05, repetitions):.3f} in a row, {allowed(0.05, pooled):.3f} in all."
         ),
         repetitions=repetitions,
         seed=SEED,
     )
+
+
+def _suites(
+    mean: float, setting: Setting, shape: tuple[int, int], rng: np.random.Generator
+) -> Suites:
+    """Suites whose runs pass at this mean, errors counted as failures."""
+    kept = 1 - ERROR_RATE if setting.errors else 1.0
+    return (kept * suite_rates(mean / kept, SUITE_ICC, shape, rng)).tolist()
 
 
 def _bounds(repetitions: int) -> Table:
@@ -237,9 +248,6 @@ _HEADER = (
     "evidence at the low / high end",
     "paid for at the low / high end",
 )
-
-
-Suites = Sequence[Sequence[float]]
 
 
 def _rows(
