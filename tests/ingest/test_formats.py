@@ -105,7 +105,7 @@ def test_inspect_grades_outside_zero_and_one_need_a_bar():
     assert any("only whether score>=6 holds" in note for note in judged.sources[0].notes)
 
 
-@pytest.mark.parametrize("name", ["out.json", "out.jsonl", "out.junit.xml"])
+@pytest.mark.parametrize("name", ["out.json", "out.jsonl", "out.csv", "out.junit.xml"])
 def test_promptfoo_repeats_are_matched_by_test_whatever_the_export(samples, counts, name):
     trials = read_trials(samples / "promptfoo" / name)
     assert counts(trials) == {
@@ -137,6 +137,38 @@ def test_promptfoo_prompts_of_one_provider_are_two_systems_and_same_names_two_ta
     trials = read_trials(b"\n".join(map(msgspec.json.encode, lines)))
     assert trials.systems == ("gpt [p1]", "gpt [p2]")
     assert trials.tasks == ("case (x=1)", "case (x=2)")
+
+
+def test_a_promptfoo_csv_says_the_same_as_its_json(samples):
+    table, whole = (read_trials(samples / "promptfoo" / name) for name in ("out.csv", "out.json"))
+    assert (table.systems, table.tasks) == (whole.systems, whole.tasks)
+    assert table.sources[0].format == "promptfoo"
+
+    def told(trials):
+        return [(t.task, t.trial, t.outcome, t.score) for t in trials]
+
+    assert told(table) == told(whole)
+
+
+def test_a_promptfoo_csv_has_a_block_of_columns_for_each_provider():
+    rows = (
+        "x,[gpt] ask,Status,Score,Comment,[claude] ask,Status,Score,Comment",
+        "1,ok,PASS,1.00,,no,FAIL,0.00,",
+        "1,ok,PASS,1.00,,,ERROR,0.00,",
+    )
+    trials = read_trials("\n".join(rows).encode())
+    assert trials.tasks == ("x=1",)
+    endings = {(t.system, t.trial): t.outcome.name for t in trials}
+    assert endings == {
+        ("gpt", 0): "PASSED", ("gpt", 1): "PASSED", ("claude", 0): "FAILED",
+        ("claude", 1): "ERRORED",
+    }  # fmt: skip
+    with pytest.raises(ReadError, match=r"input, line 2: has 2 cells where the header has 4"):
+        read_trials(b"x,[gpt] ask,Status,Score\n1,ok\n")
+    with pytest.raises(ReadError, match=r'has no columns "\[provider\] prompt", Status and Score'):
+        read_trials(b"task,passed\na,1\n", format="promptfoo")
+    with pytest.raises(ReadError, match=r"input, line 2, column Score: could not convert .*'full'"):
+        read_trials(b"x,[gpt] ask,Status,Score\n1,ok,PASS,full\n")
 
 
 def test_answers_from_promptfoos_cache_are_said_to_be_copies():

@@ -134,6 +134,12 @@ def test_text_with_colours_or_in_an_old_encoding_is_no_binary_file():
         read_trials("task,passed\ncafé,1\n".encode("latin-1"))
 
 
+def test_a_file_of_nothing_but_a_byte_order_mark_is_refused():
+    for given in (None, "table"):
+        with pytest.raises(ReadError, match=r"input: (is not text in UTF-8|no column says which)"):
+            read_trials(b"\xff\xfe", format=given)
+
+
 def test_a_table_that_says_half_says_which_half_is_missing():
     with pytest.raises(
         ReadError,

@@ -48,8 +48,8 @@ def column_names(document: Document) -> list[str]:
     """The names of the columns, for detection and for messages; empty where there are none."""
     if document.kind == "text":
         try:
-            return [name.strip() for name in next(_csv_reader(document), [])]
-        except (csv.Error, UnicodeDecodeError):
+            return [name.strip() for name in next(csv_lines(document), (1, []))[1]]
+        except ReadError:
             return []
     if document.kind == "parquet":
         return list(_parquet_names(document))
@@ -65,6 +65,22 @@ def is_own_file(document: Document) -> bool:
     """Whether the first line says that passhat wrote the file."""
     schema = document.first.get("schema")
     return schema is not None and bytes(schema) == f'"{SCHEMA}"'.encode()
+
+
+def csv_lines(document: Document) -> Iterator[tuple[int, list[str]]]:
+    """Each line with its number, the header first; all must have as many cells as it has."""
+    reader = _csv_reader(document)
+    width = 0
+    try:
+        for cells in reader:
+            if cells:
+                width = width or len(cells)
+                if len(cells) != width:
+                    raise _ragged(document, reader.line_num, len(cells), width)
+                yield reader.line_num, cells
+    except (csv.Error, UnicodeDecodeError) as error:
+        where = f"{document.name}, line {reader.line_num}"
+        raise ReadError(f"{where}: not valid CSV in UTF-8 ({error})") from error
 
 
 def sheet_of(document: Document) -> Sheet:
@@ -92,7 +108,17 @@ def _sheet_of_rows(rows: Sequence[Row], numbers: Sequence[int]) -> Sheet:
     return Sheet(columns={name: [row.get(name) for row in rows] for name in names}, numbers=numbers)
 
 
-def _csv_reader(document: Document) -> Iterator[list[str]]:
+def _csv_sheet(document: Document) -> Sheet:
+    (_, header), *lines = list(csv_lines(document)) or [(1, [])]
+    names = [name.strip() for name in header]
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise ReadError(f"{document.name}, line 1: the column {listed(twice)} occurs twice")
+    columns = zip(*(cells for _, cells in lines), strict=True) if lines else ([] for _ in names)
+    numbers = [number for number, _ in lines]
+    return Sheet(columns=dict(zip(names, columns, strict=True)), numbers=numbers)
+
+
+def _csv_reader(document: Document) -> Any:
     encoding = "utf-16" if document.data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
     text = io.TextIOWrapper(io.BytesIO(document.data), encoding=encoding, newline="")
     header = document.data.partition(b"\n")[0]
@@ -100,27 +126,6 @@ def _csv_reader(document: Document) -> Iterator[list[str]]:
     separator = max((b",", b"\t", b";"), key=header.count).decode()
     csv.field_size_limit(2**31 - 1)  # a transcript may stand in a cell; the file is bounded
     return csv.reader(text, delimiter=separator)
-
-
-def _csv_sheet(document: Document) -> Sheet:
-    reader: Any = _csv_reader(document)
-    rows: list[list[str]] = []
-    numbers: list[int] = []
-    try:
-        names = [name.strip() for name in next(reader)]
-        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-            raise ReadError(f"{document.name}, line 1: the column {listed(twice)} occurs twice")
-        for cells in reader:
-            if cells:
-                rows.append(cells)
-                numbers.append(reader.line_num)
-                if len(cells) != len(names):
-                    raise _ragged(document, reader.line_num, len(cells), len(names))
-    except (csv.Error, UnicodeDecodeError) as error:
-        where = f"{document.name}, line {reader.line_num}"
-        raise ReadError(f"{where}: not valid CSV in UTF-8 ({error})") from error
-    columns = zip(*rows, strict=True) if rows else ([] for _ in names)
-    return Sheet(columns=dict(zip(names, columns, strict=True)), numbers=numbers)
 
 
 def _ragged(document: Document, line: int, cells: int, columns: int) -> ReadError:

@@ -1,16 +1,24 @@
-"""promptfoo results, JSON and JSON Lines. Repeats carry no number: they are matched by test."""
+"""promptfoo results, JSON, JSON Lines and CSV; repeats carry no number: matched by test."""
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
+from passhat.ingest.outcomes import number
 from passhat.ingest.reader import Reader, Table, first_line
+from passhat.ingest.rows import column_names, csv_lines
 from passhat.records import Outcome
+
+_ANSWERS = re.compile(r"\[(.+?)\] (.*)", re.DOTALL)
+"""How a column of the CSV is headed: the provider and the prompt."""
 
 ERROR_REASON = 2
 """promptfoo's `failureReason` of a provider or grader that broke; 1 is a failed assertion."""
@@ -68,6 +76,8 @@ class _File(msgspec.Struct):
 
 def recognises(document: Document) -> bool:
     """Whether it is an evaluation with its results, or lines of results."""
+    if document.kind == "text":
+        return bool(_blocks(column_names(document)))
     if document.kind == "lines":
         return document.has("gradingResult", "promptIdx", "success")
     return (
@@ -79,7 +89,9 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, mapping: ColumnMap) -> Table:
     """One trial a result; a system is a provider (with its prompt where there are several)."""
-    if document.kind == "lines":
+    if document.kind == "text":
+        results = list(_csv_results(document))
+    elif document.kind == "lines":
         results = [result for _, result in document.lines(_Result)]
     else:
         results = document.decode(_File).results.results
@@ -90,8 +102,48 @@ def read(document: Document, mapping: ColumnMap) -> Table:
 
 
 READER = Reader(
-    name="promptfoo", recognises=recognises, read=read, describes="promptfoo JSON or JSON Lines"
+    name="promptfoo",
+    recognises=recognises,
+    read=read,
+    describes="promptfoo JSON, JSON Lines or CSV",
 )
+
+
+def _blocks(header: Sequence[str]) -> list[tuple[int, re.Match[str]]]:
+    """Where the answers of each provider and prompt begin: "[provider] prompt", Status, Score."""
+    headed = zip(header, header[1:], header[2:], strict=False)
+    return [
+        (place, named)
+        for place, (first, *rest) in enumerate(headed)
+        if rest == ["Status", "Score"] and (named := _ANSWERS.fullmatch(first))
+    ]
+
+
+def _csv_results(document: Document) -> Iterator[_Result]:
+    names = column_names(document)
+    blocks = _blocks(names)
+    if not blocks:
+        raise ReadError(f'{document.name}: has no columns "[provider] prompt", Status and Score')
+    for line, cells in itertools.islice(csv_lines(document), 1, None):
+        given = dict(zip(names[: blocks[0][0]], cells, strict=False))
+        case = _TestCase(description=given.pop("Description", None), vars=given)
+        for place, named in blocks:
+            try:
+                yield _csv_result(case, named, *cells[place + 1 : place + 3])
+            except ValueError as error:
+                raise ReadError(f"{document.name}, line {line}, column Score: {error}") from None
+
+
+def _csv_result(case: _TestCase, named: re.Match[str], status: str, score: str) -> _Result:
+    return _Result(
+        success=status == "PASS",
+        score=number(score),
+        provider=named[1],
+        prompt_id=named[2],
+        prompt=_Prompt(raw=named[2]),
+        test_case=case,
+        failure_reason=ERROR_REASON if status == "ERROR" else 0,
+    )
 
 
 def _rows(results: Sequence[_Result]) -> Iterator[dict[str, Any]]:
