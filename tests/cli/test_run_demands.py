@@ -73,15 +73,16 @@ def test_a_task_in_quarantine_is_shown_and_not_gated(suite, call):
     assert "two and two" in done.stdout
 
 
-def test_the_floor_line_has_the_form_its_users_know(suite, call):
+def test_the_floor_line_has_the_form_its_users_know(suite, call, here):
     suite(FLOOR.format(rate=0.8, tool="get_weather", more=""))
-    done = call("run")
+    done = call("run", "--html", "page.html")
     assert done.exit_code == 0, done.stderr
     line = (
         "tool-selection floor [PASS] weather selection: "
         "selection 10/10 (100%), pass^k 100%, max tokens 1840"
     )
     assert line in done.stdout.splitlines()
+    assert line in (here / "page.html").read_text()
 
 
 @pytest.mark.parametrize(

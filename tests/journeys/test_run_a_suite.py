@@ -33,11 +33,21 @@ def test_its_runs_are_different_runs_and_the_same_every_time(shell, no_model):
     assert any(row["passed"] < 20 for row in tables)
 
 
-def test_what_is_not_recorded_needs_the_model_and_says_how_to_get_it(shell, no_model):
+def test_what_is_not_recorded_is_not_made_up(shell, no_model):
     shell("init")
-    done = shell("run", "--runs", "21", **no_model)
+    done = shell("run", "--runs", "41", **no_model)
     assert done.returncode == 2
-    assert "passhat local pull" in done.stderr
+    assert "41 runs are asked for, 40 are recorded" in done.stderr
+    live = shell("run", "--live", **no_model)
+    assert live.returncode == 2
+    assert "passhat local pull" in live.stderr
+
+
+def test_a_gate_can_be_settled_from_the_recorded_runs(shell, no_model):
+    shell("init")
+    done = shell("run", "--require", "pass^3 >= 0.8", "--until-settled", **no_model)
+    assert done.returncode == 1, done.stderr
+    assert "at most 80 trials" in done.stderr
 
 
 def test_the_scripted_suite_runs_against_its_real_server(shell):

@@ -57,6 +57,14 @@ class RunAnswer:
     transcripts: Mapping[TranscriptKey, str] | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    """A floor as the page shows gates."""
+
+    word: str
+    sentence: str
+
+
 def render_run(answer: RunAnswer, ink: Ink | None = None) -> str:
     """The report, then what follows from it: what is last on a terminal is read first."""
     ink = ink or Ink()
@@ -108,8 +116,11 @@ def render_run_markdown(answer: RunAnswer) -> str:
 
 def render_run_html(answer: RunAnswer) -> str:
     """The report as a page."""
+    floors = [_Judged(word=floor.word, sentence=floor.line) for floor in answer.floors]
     return render_html(
-        answer.report, verdicts=tuple(answer.verdicts or ()), transcripts=answer.transcripts
+        answer.report,
+        verdicts=(*(answer.verdicts or ()), *floors),
+        transcripts=answer.transcripts,
     )
 
 
