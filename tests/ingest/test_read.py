@@ -3,14 +3,17 @@
 import gzip
 import hashlib
 import io
+import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
 
 from passhat.errors import ArgumentError, ReadError
-from passhat.ingest import READERS, ColumnMap, read_trials
+from passhat.ingest import READERS, ColumnMap, Limits, read_trials
 from passhat.ingest.compressed import zstd
+from passhat.ingest.document import Document
+from passhat.ingest.readers import readers_of
 
 TABLE = b"system,task,trial,passed\na,t,0,1\na,t,1,0\n"
 
@@ -122,3 +125,27 @@ def test_sources_carry_the_hash_of_the_bytes_as_they_lie(tmp_path):
 def test_every_reader_is_listed_under_its_own_name_and_describes_itself():
     assert all(name == reader.name and reader.describes for name, reader in READERS.items())
     assert list(READERS)[-1] == "table"
+
+
+def test_a_reader_is_asked_about_every_kind_of_document_that_it_knows(samples):
+    def knowing(readers, document):
+        return [reader.name for reader in readers if reader.recognises(document)]
+
+    paths = [path for path in samples.rglob("*") if path.is_file()]
+    known = set()
+    for path in paths:
+        document = Document(str(path), path=path, data=None, limits=Limits())
+        names = knowing(READERS.values(), document)
+        assert knowing(readers_of(document.kind), document) == names, path
+        known.update(names)
+    assert len(known) >= 8
+
+
+def test_reading_a_table_loads_no_reader_of_another_kind():
+    program = (
+        "import sys, passhat; passhat.read_trials(b'task,passed\\na,1\\n');"
+        "print(*(m for m in sys.modules if m.startswith('passhat.ingest.formats.')))"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    loaded = {name.rpartition(".")[2] for name in ran.stdout.decode().split()}
+    assert loaded == {"promptfoo", "tables"}

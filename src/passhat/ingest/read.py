@@ -12,14 +12,15 @@ import numpy as np
 
 from passhat.errors import ArgumentError, ReadError
 from passhat.ingest.assemble import assemble
-from passhat.ingest.columns import ColumnMap, find_columns, listed
+from passhat.ingest.columns import ColumnMap, listed
 from passhat.ingest.document import Document
-from passhat.ingest.formats import otel, tables
+from passhat.ingest.formats import tables
 from passhat.ingest.inputs import Input, Recognise, as_inputs, open_input
 from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
-from passhat.ingest.readers import READERS, SUMMARIES
-from passhat.ingest.rows import column_names
+from passhat.ingest.readers import READERS, readers_of
+from passhat.ingest.rows import is_own_file
+from passhat.ingest.unknown import unknown_file
 from passhat.records import Source, Trials
 
 Duplicates = Literal["error", "keep", "last"]
@@ -76,16 +77,16 @@ def recognise(document: Document, mapping: ColumnMap) -> Reader:
     """The reader of a document: the first that knows it, or the user's columns as a table."""
     if document.kind == "empty":
         raise ReadError(f"{document.name}: is empty")
-    if document.kind == "binary":
-        raise ReadError(f"{document.name}: is a binary file that no reader knows")
     if mapping.chosen() and document.kind in _TABULAR:
         return _chosen_columns(document, mapping)
-    for reader in READERS.values():
+    if is_own_file(document):
+        return tables.READER
+    for reader in readers_of(document.kind):
         if reader.recognises(document):
             return reader
     if mapping.pass_if and document.kind in _TABULAR:
         return _chosen_columns(document, mapping)
-    raise _unknown(document)
+    raise unknown_file(document)
 
 
 def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
@@ -107,32 +108,10 @@ def _named(name: str) -> Reader:
 
 def _chosen_columns(document: Document, mapping: ColumnMap) -> Reader:
     """The user named columns: spans keep their own reader, all else is a table."""
-    if otel.recognises(document):
-        return otel.READER
+    if document.first and (spans := READERS["otel"]).recognises(document):
+        return spans
     tables.check_columns(document, mapping)
     return tables.READER
-
-
-def _unknown(document: Document) -> ReadError:
-    for keys, advice in SUMMARIES.items():
-        if document.has(*keys):
-            return ReadError(f"{document.name}: {advice}")
-    names = column_names(document)
-    if document.kind == "text" and not names:
-        return ReadError(f"{document.name}: is not text in UTF-8; save it as UTF-8 again")
-    found = find_columns(names, ColumnMap())
-    if document.kind != "json" and not found.keys().isdisjoint(("task", "passed", "score")):
-        fault = tables.lacking(document.name, names, ColumnMap())
-        if fault is not None:
-            return fault
-    if document.kind == "zip":
-        return ReadError(f"{document.name}: is a ZIP archive without an Inspect log; unpack it")
-    tried = ", ".join(READERS)
-    has = f" It has the columns {listed(names)}." if names else ""
-    return ReadError(
-        f"{document.name}: no reader knows this file (tried {tried}).{has} Name the columns of a "
-        "table with --task, --pass or --score, --trial and --system, or the tool with --format"
-    )
 
 
 def _without_copies(parts: list[_Part], duplicates: Duplicates) -> list[_Part]:
