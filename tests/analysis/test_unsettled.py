@@ -3,7 +3,7 @@ import pytest
 from passhat.analysis.measure import measure
 from passhat.analysis.simulate import World, simulate
 from passhat.analysis.task_table import CERTAINTY
-from passhat.analysis.unsettled import runs_until
+from passhat.analysis.unsettled import WORTH_RUNNING, runs_until
 from passhat.records import Trials
 from passhat.stats.power import zero_failure_runs
 from passhat.stats.proportions import lower_bound, upper_bound
@@ -67,3 +67,15 @@ def test_the_advice_to_repeat_says_how_many_tasks_ran_once(runs, why):
     found = measure(Trials.from_columns(task=tasks, passed=[1] * len(tasks))).system().unsettled
     (luck,) = [one for one in found if one.what == "luck"]
     assert luck.advice == f"Run every task at least 5 times: {why}."
+
+
+def test_a_number_of_runs_that_nobody_makes_is_not_advised():
+    # 88 of 100 against 0.9: a few thousand runs away.
+    trials = Trials.from_columns(task=["a"] * 100, passed=[1] * 88 + [0] * 12)
+    found = measure(trials, ks=[1], bars=0.9).system().unsettled
+    (bar,) = [one for one in found if one.what == "bars, pass^1"]
+    assert bar.more_runs > WORTH_RUNNING
+    assert bar.advice.endswith(
+        f"it lies so close to its bar that it would take {bar.more_runs:,} more runs: "
+        "look at the failures instead."
+    )

@@ -1,8 +1,11 @@
 import pytest
 
 from passhat.analysis.measure import measure
+from passhat.analysis.report import SeedSpread
 from passhat.records import Trials
 from passhat.reporters import wording
+from passhat.stats.estimate import Estimate, Interval
+from passhat.stats.seeds import SeedVariance
 
 OUTCOMES = {"P": "passed", "F": "failed", "E": "errored"}
 
@@ -125,3 +128,67 @@ def test_there_is_always_something_to_do_next():
     steady = {f"t{i}": "P" * 100 for i in range(40)}
     assert wording.next_steps(_system(steady))
     assert wording.next_steps(_system({"a": "P"}))
+
+
+def _report(**by_system):
+    rows = [
+        (system, task, OUTCOMES[run])
+        for system, by_task in by_system.items()
+        for task, runs in by_task.items()
+        for run in runs
+    ]
+    system, task, outcome = (list(column) for column in zip(*rows, strict=True))
+    return measure(Trials.from_columns(system=system, task=task, outcome=outcome))
+
+
+STEADY = {f"t{i}": "P" * 60 for i in range(20)}
+SHAKY = {f"t{i}": "PF" * 10 for i in range(20)}
+YOUNG = {"t0": "P" * 5, "t1": "P" * 5}
+
+
+@pytest.mark.parametrize(
+    ("systems", "start"),
+    [
+        ({"a": SHAKY, "b": SHAKY}, "Neither of the two systems can be depended on every time: "),
+        ({"a": YOUNG, "b": SHAKY}, "Too early to say whether either of the two systems can be "),
+        ({"a": YOUNG, "b": YOUNG, "c": SHAKY}, "Too early to say whether any of these 3 systems"),
+        ({"a": STEADY, "b": SHAKY}, "1 of 2 systems can be depended on every time: a does best"),
+        ({"a": STEADY, "b": YOUNG}, "1 of 2 systems can be depended on every time (too early to"),
+    ],
+)
+def test_several_systems_are_judged_as_one_is(systems, start):
+    assert wording.overview(_report(**systems)).startswith(start)
+
+
+def test_several_systems_are_held_against_each_other_at_a_k_that_all_have():
+    said = wording.overview(_report(a={"t": "PPPPPF"}, b={"t": "PP"}))
+    assert "b does best at 2 in a row, 100 %" in said
+
+
+def _spread(low, value):
+    between = Estimate(
+        value=value, interval=Interval(low, 0.1), method="", confidence=0.95, scope="this suite"
+    )
+    variance = SeedVariance(
+        between=between, within=0.1, tasks_component=0.1, mean=between, seeds=5, tasks=5, runs=25
+    )
+    return SeedSpread(means={1: 0.5, 2: 0.7}, variance=variance, grid=None)
+
+
+def test_seeds_go_beyond_chance_only_where_their_interval_leaves_0_out():
+    assert wording.seeds(_spread(0.0, 0.01)).endswith(": no more than chance explains.")
+    assert wording.seeds(_spread(0.001, 0.01)).endswith("±10.0 points (1 sd) beyond chance.")
+
+
+def test_rounds_of_a_single_task_are_not_told():
+    assert wording.rounds(_system({"a": "PFPF"}).rounds) is None
+    assert wording.rounds(_system({"a": "PFPF", "b": "PFFF"}).rounds).startswith("From round to")
+
+
+def test_what_costs_nothing_has_no_sentence_about_its_cost():
+    def told(cost):
+        trials = Trials.from_columns(task=[*"aabb"], passed=[1, 1, 1, 0], cost=[cost] * 4)
+        return wording.cost(measure(trials).system())
+
+    assert told(0.0) is None
+    assert told(0.5).startswith("A success costs 0.667")

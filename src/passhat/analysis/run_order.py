@@ -59,6 +59,8 @@ def measure_rounds(sequences: Sequence[str] | None, *, errors: ErrorPolicy) -> R
     """
     if sequences is None:
         return Unavailable("rounds need the trials themselves; only their counts were read")
+    if len(sequences) < 2:
+        return Unavailable("rounds of a single task are its runs")
     rounds = list(zip(*sequences, strict=False))
     if errors == "exclude":
         kept = (tuple(letter for letter in text if letter != "E") for text in rounds)

@@ -18,6 +18,9 @@ HALF_WIDTH = 0.05
 MOST_RUNS = 10_000
 """Beyond this many more runs of a task, nothing is promised."""
 
+WORTH_RUNNING = 200
+"""Beyond this many more runs of a task, it is looked at with more profit than it is run."""
+
 
 def list_unsettled(
     evidence: Evidence,
@@ -88,6 +91,8 @@ def _label_advice(count: int, more: int | None) -> str:
     start = f"{what} too few runs to be called solid, flaky or broken"
     if more is None:
         return f"{start}, and lie too close to a border for more to tell."
+    if more > WORTH_RUNNING:
+        return f"{start}; {_hopeless(count, more, 'a border between labels')}."
     return f"{start}: {more:,} more {_enough(count)}."
 
 
@@ -99,6 +104,12 @@ def _middle(needs: Sequence[int | None]) -> int | None:
 
 def _enough(count: int) -> str:
     return "would settle it" if count == 1 else "each would settle half of them"
+
+
+def _hopeless(count: int, more: int, border: str) -> str:
+    each = "it lies" if count == 1 else "most lie"
+    times = f"{more:,} more runs" + ("" if count == 1 else " each")
+    return f"{each} so close to {border} that it would take {times}: look at the failures instead"
 
 
 def _bar(evidence: Evidence, bar: BarCount, confidence: float) -> Unsettled | None:
@@ -118,7 +129,12 @@ def _bar(evidence: Evidence, bar: BarCount, confidence: float) -> Unsettled | No
     count = len(bar.undetermined)
     what = "1 task has" if count == 1 else f"{count:,} tasks have"
     advice = f"{what} a pass^{bar.k} that neither clears nor misses its bar for sure"
-    advice += "." if more is None else f": {more:,} more runs {_enough(count)}."
+    if more is None:
+        advice += "."
+    elif more > WORTH_RUNNING:
+        advice += f"; {_hopeless(count, more, 'its bar')}."
+    else:
+        advice += f": {more:,} more runs {_enough(count)}."
     return Unsettled(
         what=f"bars, pass^{bar.k}", tasks=bar.undetermined, more_runs=more, advice=advice
     )

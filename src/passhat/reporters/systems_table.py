@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from passhat.analysis.report import Metric, SystemReport
 from passhat.reporters.blocks import Bar, Cell, Table
 from passhat.reporters.numbers import interval_of, percent, points, span
-from passhat.reporters.wording import common_design, headline_k
+from passhat.reporters.wording import common_design, common_k
 from passhat.stats.estimate import Estimate
 
 
@@ -16,7 +16,7 @@ def systems_table(systems: Mapping[str, SystemReport], title: str) -> Table:
 
     Tasks and runs have columns only where they differ.
     """
-    k = common_k(systems)
+    k = common_k(systems.values())
     errors = any(system.errors.count for system in systems.values())
     differ = common_design(list(systems.values())) is None
     header = [title, *dict.fromkeys(("pass^1", f"pass^{k}")), "this suite"]
@@ -25,13 +25,6 @@ def systems_table(systems: Mapping[str, SystemReport], title: str) -> Table:
         header += ["errors", "without" if _policy(systems) == "fail" else "with"]
     rows = tuple(_row(name, system, k, differ, errors) for name, system in systems.items())
     return Table(header=(*header, ""), rows=rows, left=(0, header.index("this suite")))
-
-
-def common_k(systems: Mapping[str, SystemReport]) -> int:
-    """The largest headline k that every task of every system has runs for."""
-    leads = {headline_k(one): one for one in systems.values()}
-    known = [k for k, one in leads.items() if one.pass_hat(k).value is not None]
-    return min(known or leads)
 
 
 def _policy(systems: Mapping[str, SystemReport]) -> str:

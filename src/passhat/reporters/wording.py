@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from passhat.analysis.report import (
     BarCount,
@@ -88,18 +88,23 @@ def verdict(system: SystemReport) -> str:
 
 def overview(report: Report) -> str:
     """The answer about several systems in one sentence."""
-    known = [s for s in report.systems if s.pass_hat(headline_k(s)).value is not None]
+    k = common_k(report.systems)
+    known = [
+        s for s in report.systems if f"pass^{k}" in s.metrics and s.pass_hat(k).value is not None
+    ]
     if not known:
         return f"Nothing can be said about these {len(report.systems)} systems."
-    best = max(known, key=lambda s: s.pass_hat(headline_k(s)).value or 0.0)
-    dependable = [s for s in known if _dependable(s.pass_hat(headline_k(s)))]
-    count = len(report.systems)
-    k = headline_k(best)
-    top = f"{shorten(best.name, LONGEST_NAME)} does best at {k} in a row, {_rate(best.pass_hat(k))}"
-    if not dependable:
-        none = "Neither of the two systems" if count == 2 else f"None of these {count} systems"
-        return f"{none} can be depended on every time: {top}."
-    return f"{len(dependable)} of {count} systems can be depended on every time: {top}."
+    best = max(known, key=lambda s: s.pass_hat(k).value or 0.0)
+    streak = "" if k == 1 else f" at {k} in a row"
+    top = f"{shorten(best.name, LONGEST_NAME)} does best{streak}, {_rate(best.pass_hat(k))}"
+    return f"{_judgement_of_all([s.pass_hat(k) for s in known], len(report.systems))}: {top}."
+
+
+def common_k(systems: Iterable[SystemReport]) -> int:
+    """The largest headline k that every task of every system has runs for."""
+    leads = {headline_k(one): one for one in systems}
+    known = [k for k, one in leads.items() if one.pass_hat(k).value is not None]
+    return min(known or leads)
 
 
 def design(system: SystemReport) -> str:
@@ -203,9 +208,10 @@ def seeds(spread: SeedSpread | Unavailable) -> str | None:
     )
     if isinstance(spread.variance, Unavailable):
         return f"{text}; {spread.variance.reason}."
-    deviation = spread.variance.between.value**0.5
-    if deviation == 0:
+    between = spread.variance.between
+    if between.interval is None or between.interval.low <= 0:
         return f"{text}: no more than chance explains."
+    deviation = between.value**0.5
     return f"{text}: seeds move the suite by ±{100 * deviation:.1f} points (1 sd) beyond chance."
 
 
@@ -215,7 +221,7 @@ def rounds(found: Rounds | Unavailable) -> str | None:
         return None
     return (
         f"From round to round {percent(min(found.means))} to {percent(max(found.means))} of the "
-        f"tasks passed (sd {100 * found.population_sd:.1f} points): luck alone, not another suite."
+        f"tasks passed (sd {100 * found.population_sd:.1f} points): what running again changes."
     )
 
 
@@ -245,9 +251,11 @@ def beyond(system: SystemReport) -> str | None:
 
 
 def cost(system: SystemReport) -> str | None:
-    """What a success costs, and a streak of them; None where no cost was recorded."""
+    """What a success costs, and a streak of them; None where nothing was paid."""
     feature = system.features.get("cost")
     if feature is None or not isinstance(feature.per_success, Estimate):
+        return None
+    if feature.per_success.value == 0:  # nothing is paid for: no sentence about it
         return None
     k = headline_k(system)
     text = f"A success costs {_money(feature.per_success)}"
@@ -285,6 +293,25 @@ def _judgement(name: str, streak: Metric) -> str:
     if bounds.high < DEPENDABLE:
         return f"You cannot depend on {name} every time"
     return f"Too early to say whether you can depend on {name} every time"
+
+
+def _judgement_of_all(streaks: Sequence[Metric], count: int) -> str:
+    """As of one system: can, cannot, or too early to say."""
+    can = sum(_dependable(streak) for streak in streaks)
+    open_ = count - can - sum(_refuted(streak) for streak in streaks)
+    if can:
+        rest = f" (too early to say of {open_})" if open_ else ""
+        return f"{can} of {count} systems can be depended on every time{rest}"
+    if open_:
+        which = "either of the two" if count == 2 else f"any of these {count}"
+        return f"Too early to say whether {which} systems can be depended on every time"
+    none = "Neither of the two" if count == 2 else f"None of these {count}"
+    return f"{none} systems can be depended on every time"
+
+
+def _refuted(streak: Metric) -> bool:
+    bounds = interval_of(streak.this_suite)
+    return bounds is not None and bounds.high < DEPENDABLE
 
 
 def _dependable(streak: Metric) -> bool:
