@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import click
 from passhat.cli.options import Share, output_options
 from passhat.cli.output import Output
 from passhat.cli.run_options import RunOptions
+from passhat.errors import RunError
 
 if TYPE_CHECKING:
     from passhat.records import Suite
@@ -72,6 +74,8 @@ def repeat(
 
     if until_settled and least is None:
         raise click.UsageError("--until-settled needs --min SHARE: what is to be settled?")
+    if shutil.which(command[0]) is None:
+        raise RunError(f"{command[0]}: no such program on the PATH, or it may not be executed")
     suite = _suite(command, runs, outcome, timeout, concurrency)
     demand = [] if least is None else [f"pass@1 >= {least}"]
     options = RunOptions(require=tuple(demand), until_settled=until_settled)

@@ -95,8 +95,12 @@ def conduct(job: Job, output: Output) -> ExitCode:
         output.say(_opening(job, ledger, source, rule))
         result = _run(job, ledger, deck, rule, output)
         ledger.close(result)
-        if result.ending == "interrupted":
-            return _interrupted(result, ledger, output)
+        interrupted = result.ending == "interrupted"
+        if interrupted:
+            code = _interrupted(result, ledger, output)
+            # What is kept can be gone on with; what is not is told now or never.
+            if ledger.run is not None or not result.trials:
+                return code
         if not result.trials:
             output.say(_undone(result, ledger) or "nothing was run")
             return ExitCode.INCOMPLETE
@@ -111,7 +115,7 @@ def conduct(job: Job, output: Output) -> ExitCode:
             place.write(answer, formats)
         if output.as_json or output.as_markdown or output.paths_out:
             _tell_demands(answer, output)
-        return exit_code(job.suite, result, answer)
+        return code if interrupted else exit_code(job.suite, result, answer)
 
 
 def _places(job: Job, output: Output) -> list[tuple[Output, Formats]]:
@@ -190,13 +194,21 @@ def _table(suite: Suite, result: RunResult) -> Trials:
 def _report(suite: Suite, trials: Trials) -> Report:
     from passhat.analysis.measure import measure
 
-    return measure(
+    report = measure(
         trials,
         ks=suite.ks or None,
         confidence=suite.confidence or DEFAULT_CONFIDENCE,
         bars=_bars(suite, trials),
         seed=suite.seed,
     )
+    return replace(report, notes=(*report.notes, *_not_run(suite, trials)))
+
+
+def _not_run(suite: Suite, trials: Trials) -> list[str]:
+    """Tasks that a run which ended early never came to: its numbers are not about them."""
+    ran = set(trials.tasks)
+    missing = [task.name for task in suite.tasks if task.name not in ran]
+    return [f"not run, and not in these numbers: {', '.join(missing)}"] if missing else []
 
 
 def _bars(suite: Suite, trials: Trials) -> Mapping[str, float] | None:
