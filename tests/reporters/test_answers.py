@@ -110,6 +110,23 @@ def test_a_lone_leader_is_named_and_a_shared_lead_too():
     assert rank_blocks.verdict(shared).endswith("may be as good.")
 
 
+def test_a_plan_marks_the_design_it_advises_and_no_other_unless_one_was_chosen():
+    free = plan_blocks.render_plan(plan(tasks=50, half_width=0.05)).split("\n")
+    (enough,) = [line for line in free if "<-" in line]
+    assert enough.split()[0] == "4"
+    assert enough.endswith("<- enough")
+    assert "run each 4 times" in free[0]
+    asked = plan_blocks.render_plan(plan(tasks=50, runs=7, half_width=0.05))
+    assert [line.split()[0] for line in asked.split("\n") if "<-" in line] == ["4", "7"]
+
+
+def test_a_band_of_ties_hides_nobody():
+    found = rank(simulate(tasks=8, runs=3, rate=dict.fromkeys("abcdefgh", 0.6), seed=1))
+    (band,) = found.tie_bands
+    text = " ".join(rank_blocks.render_ranking(found).split())
+    assert f"Tied {', '.join(band[:-1])} and {band[-1]} cannot be told apart." in text
+
+
 def test_the_demonstration_shows_its_three_surprises_and_three_commands(gold):
     found = demonstrate()
     text = render_demo(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -112,6 +112,22 @@ def test_tasks_that_a_system_lacks_are_listed_and_left_out():
     assert found.notes == ("2 tasks lack a value from some system and are left out",)
     whole = rank_systems(np.delete(table, [2, 5], axis=0))
     assert whole.pairs == found.pairs
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_tied_pair_shares_a_band_and_no_band_could_be_larger(seed):
+    rng = np.random.default_rng(seed)
+    # Some systems are noisier than others, so that ties skip systems in between.
+    rates, noise = np.linspace(0.2, 0.7, 9), rng.choice([0.02, 0.3], size=9)
+    table = np.clip(rng.normal(rates, noise, size=(40, 9)), 0, 1)
+    found = rank_systems(table, rng=seed)
+    apart = {frozenset((pair.first, pair.second)) for pair in found.pairs if pair.told_apart}
+    bands = [set(band) for band in found.tie_bands]
+    for a, b in combinations(range(9), 2):
+        assert (frozenset((a, b)) in apart) == (not any({a, b} <= band for band in bands))
+    for band in bands:
+        outside = set(range(9)) - band
+        assert all(any(frozenset((a, b)) in apart for a in band) for b in outside)
 
 
 def test_identical_systems_tie_and_constant_gaps_count_their_tasks():

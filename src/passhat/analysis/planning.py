@@ -24,6 +24,8 @@ ZERO_FAILURE_RATES = (0.9, 0.95, 0.99)
 DEFAULT_ICC = 0.5
 """Before any run: half of the outcome is the task's, half is luck."""
 
+DEFAULT_TASKS = 20
+
 _RUN_STEPS = (1, 2, 3, 5, 10, 20, 50)
 
 
@@ -74,7 +76,8 @@ class Budget:
 class Plan:
     """What a design shows, what a target takes, and where more runs stop helping.
 
-    `designs` are half-widths at growing numbers of runs; `chosen` is the design asked about.
+    `designs` are half-widths at growing numbers of runs; `chosen` is the design asked about:
+    without a word about runs, the one there is, or else the one that reaches the target.
     """
 
     assumptions: Assumptions
@@ -119,14 +122,16 @@ def plan(
     """
     evidence = None if trials is None else gather(_one_tally(trials), errors)
     base = _assumptions(evidence, rate, correlation, task_correlation)
-    size = _size(evidence, tasks, runs)
     level = confidence_level(confidence)
     wanted = probability("power", power, open_ends=True)
     target = _Target(base=base, half_width=half_width, cost_ratio=cost_ratio, confidence=level)
+    size = _size(evidence, tasks, runs, target)
+    chosen = target.design(*size)
+    steps = {*_RUN_STEPS, size[1], chosen.runs_this_suite or 1}
     return Plan(
         assumptions=base,
-        chosen=target.design(*size),
-        designs=tuple(target.design(size[0], n) for n in sorted({*_RUN_STEPS, size[1]})),
+        chosen=chosen,
+        designs=tuple(target.design(size[0], n) for n in sorted(steps)),
         one_task_runs=recommend_runs(half_width, p=base.rate, confidence=level),
         zero_failures=tuple(
             (goal, zero_failure_runs(goal, confidence=level)) for goal in ZERO_FAILURE_RATES
@@ -202,12 +207,18 @@ def _observed(evidence: Evidence | None) -> tuple[float, float, float]:
     return mean, split.total, share.value
 
 
-def _size(evidence: Evidence | None, tasks: int | None, runs: int | None) -> tuple[int, int]:
-    seen = (len(evidence.tasks), evidence.typical_runs) if evidence and evidence.tasks else (20, 5)
-    return (
-        seen[0] if tasks is None else whole_number("tasks", tasks),
-        seen[1] if runs is None else whole_number("runs", runs),
-    )
+def _size(
+    evidence: Evidence | None, tasks: int | None, runs: int | None, target: _Target
+) -> tuple[int, int]:
+    """The user's word, else what was run, else the runs that reach the target."""
+    seen = evidence if evidence and evidence.tasks else None
+    if tasks is None:
+        tasks = len(seen.tasks) if seen else DEFAULT_TASKS
+    if runs is None:
+        if seen:
+            return whole_number("tasks", tasks), seen.typical_runs
+        runs = target.design(whole_number("tasks", tasks), 1).runs_this_suite or 1
+    return whole_number("tasks", tasks), whole_number("runs", runs)
 
 
 def _detectable(

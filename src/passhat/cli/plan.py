@@ -29,7 +29,7 @@ _AMOUNT = click.FloatRange(min=0, min_open=True)
 @reading_options(required=False)
 @click.option("--only", metavar="AGENT", help="Plan from this agent's trials.")
 @click.option("--tasks", type=_COUNT, help="How many tasks.  [default: those there are, or 20]")
-@click.option("--runs", type=_COUNT, help="Runs of each.  [default: those there are, or 5]")
+@click.option("--runs", type=_COUNT, help="Runs of each.  [default: those there are, or enough]")
 @click.option(
     "--half-width", type=Share(), default=0.05, show_default=True, help="Wanted: mean ± this."
 )

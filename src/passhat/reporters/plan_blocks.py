@@ -63,12 +63,18 @@ def _designs(plan: Plan) -> Table:
                 f"{design.runs * design.tasks:,}",
                 _points(design.this_suite),
                 _points(design.tasks_like_these),
-                "<- this design" if design.runs == plan.chosen.runs else "",
+                _mark(plan, design.runs),
             )
             for design in plan.designs
         ),
         left=(4,),
     )
+
+
+def _mark(plan: Plan, runs: int) -> str:
+    if runs == (plan.chosen.runs_this_suite or 1):
+        return "<- enough"
+    return "<- this design" if runs == plan.chosen.runs else ""
 
 
 def _assumed(plan: Plan) -> str:

@@ -91,14 +91,18 @@ def _ranks(ranks: tuple[int, int]) -> str:
 
 
 def _band(names: tuple[str, ...]) -> str:
-    return f"{_names(list(names))} cannot be told apart."
+    return f"{_listed([short(name) for name in names])} cannot be told apart."
 
 
 def _names(names: list[str]) -> str:
-    shown = [short(name) for name in names[:MOST_NAMES]]
-    if len(names) > MOST_NAMES:
-        return ", ".join(shown) + f" and {len(names) - MOST_NAMES} more"
-    return shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + f" and {shown[-1]}"
+    shown = [short(name) for name in names]
+    if len(names) > MOST_NAMES + 1:  # "and 1 more" is as long as its name
+        shown = [*shown[:MOST_NAMES], f"{len(names) - MOST_NAMES} more"]
+    return _listed(shown)
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]}"
 
 
 def _closest(report: RankReport) -> str:

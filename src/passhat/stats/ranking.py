@@ -53,7 +53,8 @@ class Ranking:
     """What the tasks say about the order of the systems, all statements true at once.
 
     `means` and `rank_sets` go by the position of the system; `order` lists positions
-    from best to worst mean. A tie band is a largest group in which no two are told apart.
+    from best to worst mean. A tie band is a group in which no two are told apart, and to which
+    nobody could be added; every two that are not told apart share one.
     """
 
     means: tuple[float, ...]
@@ -231,17 +232,31 @@ def _rank_sets(better: Mask) -> tuple[tuple[int, int], ...]:
 
 
 def _tie_bands(order: list[int], better: Mask) -> tuple[tuple[int, ...], ...]:
-    """Neighbours in the order that no pair among them tells apart; bands may overlap."""
+    """Groups that no pair among them tells apart, none of which could be larger.
+
+    Bands may overlap and skip systems in between, for some differences are known better than
+    others. Every pair that is not told apart shares a band; whoever has no such pair is alone.
+    """
+    tied = ~(better | better.T)
     bands: list[tuple[int, ...]] = []
-    reached = 0
-    for start in range(len(order)):
-        end = start + 1
-        while end < len(order) and not better[order[start:end], order[end]].any():
-            end += 1
-        if end > reached:
-            bands.append(tuple(order[start:end]))
-            reached = end
-    return tuple(bands)
+    joined = np.zeros_like(tied)
+    for place, one in enumerate(order):
+        below = [other for other in order[place + 1 :] if tied[one, other]]
+        for other in below:
+            if not joined[one, other]:
+                band = _widened([one, other], [*below, *reversed(order[:place])], tied)
+                bands.append(tuple(sorted(band, key=order.index)))
+                joined[np.ix_(band, band)] = True
+        if tied[one].sum() == 1:  # with itself
+            bands.append((one,))
+    return tuple(sorted(bands, key=lambda band: [order.index(one) for one in band]))
+
+
+def _widened(band: list[int], others: list[int], tied: Mask) -> list[int]:
+    for other in others:
+        if other not in band and tied[band, other].all():
+            band.append(other)
+    return band
 
 
 def _notes(excluded: int, critical: float) -> tuple[str, ...]:
