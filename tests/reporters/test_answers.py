@@ -127,6 +127,23 @@ def test_a_band_of_ties_hides_nobody():
     assert f"Tied {', '.join(band[:-1])} and {band[-1]} cannot be told apart." in text
 
 
+@pytest.mark.parametrize(
+    ("names", "heads"),
+    [
+        (("new", "old"), "new old"),
+        (("claude-opus-4-1-20250805", "qwen-3-max-preview"), "claude-opus… qwen-3-max-…"),
+        (("agent (results-new.csv)", "agent (results-old.csv)"), "…ts-new.csv) …ts-old.csv)"),
+    ],
+)
+@pytest.mark.parametrize("width", [80, 120])
+def test_columns_of_a_comparison_go_by_the_names_of_the_two(names, heads, width):
+    found = compare(simulate(tasks=20, runs=8, rate=dict.fromkeys(names, 0.7), seed=3))
+    lines = comparison_blocks.render_comparison(found, Ink(width=width)).split("\n")
+    (header,) = [line for line in lines if line.startswith("  in %")]
+    assert " ".join(header.split()).startswith(f"in % {heads} diff.")
+    assert all(display_width(line) <= width for line in lines)
+
+
 def test_the_demonstration_shows_its_three_surprises_and_three_commands(gold):
     found = demonstrate()
     text = render_demo(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from passhat.reporters.ink import Ink
 from passhat.reporters.safe_text import display_width, safe_text, shorten, wrap
@@ -143,6 +143,9 @@ def _step_lines(block: Steps, ink: Ink) -> list[str]:
 
 def _table_lines(table: Table, ink: Ink) -> list[str]:
     widths = _column_widths(table, ink.width)
+    if bars := [i for i in _bar_columns(table) if _full_width(widths) > ink.width]:
+        # The numbers say it all: what does not fit beside them is left out.
+        return _table_lines(_without(table, bars), ink)
     header = _line(table, [_header_cell(table, i, widths[i]) for i in range(len(widths))], widths)
     lines = [ink.style(header.rstrip(), "dim")]
     for row in table.rows:
@@ -157,7 +160,7 @@ def _column_widths(table: Table, width: int) -> list[int]:
     for i, title in enumerate(table.header):
         texts = [safe_text(row[i]) for row in table.rows if isinstance(row[i], str)]  # type: ignore[arg-type]  # filtered
         widths.append(max(display_width(text) for text in (title, *texts)))
-    bars = [i for i in range(len(widths)) if any(isinstance(row[i], Bar) for row in table.rows)]
+    bars = _bar_columns(table)
     for i in bars:
         widths[i] = NARROWEST_BAR
     others = len(_INDENT) + len(_GAP) * (len(widths) - 1) + sum(widths[1:])
@@ -166,6 +169,25 @@ def _column_widths(table: Table, width: int) -> list[int]:
     for i in bars:
         widths[i] = min(WIDEST_BAR, NARROWEST_BAR + spare // len(bars))
     return widths
+
+
+def _bar_columns(table: Table) -> list[int]:
+    columns = range(len(table.header))
+    return [i for i in columns if any(isinstance(row[i], Bar) for row in table.rows)]
+
+
+def _full_width(widths: Sequence[int]) -> int:
+    return len(_INDENT) + len(_GAP) * (len(widths) - 1) + sum(widths)
+
+
+def _without(table: Table, columns: Sequence[int]) -> Table:
+    kept = [i for i in range(len(table.header)) if i not in columns]
+    return replace(
+        table,
+        header=tuple(table.header[i] for i in kept),
+        rows=tuple(tuple(row[i] for i in kept) for row in table.rows),
+        left=tuple(kept.index(i) for i in table.left if i in kept),
+    )
 
 
 def _header_cell(table: Table, i: int, width: int) -> str:

@@ -16,6 +16,7 @@ from passhat.reporters.blocks import (
 )
 from passhat.reporters.ink import Ink
 from passhat.reporters.numbers import plural, points, signed_span
+from passhat.reporters.safe_text import display_width, safe_text, shorten
 from passhat.reporters.wording import short
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
@@ -48,7 +49,7 @@ def comparison_blocks(comparison: Comparison) -> list[Block]:
         blocks.append(Paragraph("Seeds", _seeds_sentence(comparison, comparison.seeded)))
     blocks += [Paragraph("Tasks", _tasks_sentence(comparison))]
     if rows := _notable(comparison):
-        blocks.append(_task_table(rows))
+        blocks.append(_task_table(rows, _headings(comparison, 9)))
     for owner, names in (
         (comparison.first, comparison.only_first),
         (comparison.second, comparison.only_second),
@@ -91,12 +92,31 @@ def _difference_table(comparison: Comparison) -> Table:
     found = _distinct(comparison)
     reach = max([0.05, *(abs(end) for one in found for end in _ends(one))])
     return Table(
-        header=("in %", "first", "second", "diff.", "this suite", "tasks like these", ""),
+        header=("in %", *_headings(comparison, 12), "diff.", "this suite", "tasks like these", ""),
         rows=tuple(_difference_row(one) for one in found),
         left=(0, 4, 5),
         scale=(-reach, reach),
         ends=(f"-{100 * reach:.0f}", f"+{100 * reach:.0f}"),
     )
+
+
+def _headings(comparison: Comparison, width: int) -> tuple[str, str]:
+    """The two names, cut where they are alike: at the end, or else at the start."""
+    names = comparison.first, comparison.second
+    for cut in (shorten, _ending):
+        first, second = (cut(name, width) for name in names)
+        if first != second:
+            return first, second
+    return "first", "second"
+
+
+def _ending(name: str, width: int) -> str:
+    text = safe_text(name)
+    if display_width(text) <= width:
+        return text
+    while display_width(text) > width - 1:
+        text = text[1:]
+    return f"…{text}"
 
 
 def _difference_row(one: Difference) -> tuple[str | Bar, ...]:
@@ -181,9 +201,9 @@ def _notable(comparison: Comparison) -> list[TaskDifference]:
     return sorted(told, key=lambda task: (task.p_holm, -abs(task.difference), task.name))
 
 
-def _task_table(rows: list[TaskDifference]) -> Table:
+def _task_table(rows: list[TaskDifference], headings: tuple[str, str]) -> Table:
     return Table(
-        header=("task", "first", "second", "difference", "", "p (Holm)", "p (BH)"),
+        header=("task", *headings, "difference", "", "p (Holm)", "p (BH)"),
         rows=tuple(
             (
                 task.name,
