@@ -264,3 +264,12 @@ def test_no_gate_is_an_error():
 def test_gates_are_plain_values():
     gate = parse_gate("pass^3 >= 0.8")
     assert replace(gate, name="x").label == "x"
+
+
+def test_a_streak_longer_than_any_task_ran_is_undecided_and_says_the_way_out():
+    trials = Trials.from_columns(task=["a"] * 8, passed=[1] * 8)
+    (verdict,) = judge(trials, ["pass^20 >= 0.5"])
+    assert verdict.word == "UNDECIDED"
+    assert verdict.sentence.endswith(
+        "the most any has is 8. Run every task at least 20 times, or ask for a k of at most 8."
+    )

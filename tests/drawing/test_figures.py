@@ -121,3 +121,12 @@ def test_a_range_of_one_value_has_one_tick_and_a_place():
 def test_a_thousand_runs_cost_a_page_little():
     rows = [CellRow(name=f"task-{i}", cells="PF" * 10) for i in range(100)]
     assert len(cell_grid(rows, title="t", finding="f").svg()) < 100 * 600
+
+
+@pytest.mark.parametrize(("low", "high"), [(2929.55, 4100.2), (10, 99), (3, 4), (1, 1000), (7, 70)])
+def test_ticks_of_a_logarithmic_axis_are_round_and_inside_and_more_than_one(low, high):
+    scale = Scale(low=low, high=high, start=0, stop=100, kind="log")
+    ticks = scale.ticks()
+    assert len(ticks) > 1
+    assert all(low <= tick <= high for tick in ticks)
+    assert all(float(f"{tick:.3g}") == pytest.approx(tick) for tick in ticks)

@@ -45,7 +45,7 @@ def _judge_finished(gate: Gate, subject: Subject) -> Verdict:
     found = one_sided(gate, subject)
     verdict = _undecided(gate, subject, found)
     if isinstance(found, Unavailable):
-        return verdict
+        return replace(verdict, sentence=verdict.sentence + _way_out(demand.target, subject.tally))
     value = found.value if isinstance(found, Estimate) else found
     interval = found.interval if isinstance(found, Estimate) else None
     if gate.evidence == "point" or interval is None:
@@ -55,6 +55,14 @@ def _judge_finished(gate: Gate, subject: Subject) -> Verdict:
     more = runs_to_settle(gate, found) if word == "UNDECIDED" else None
     sentence = bound_sentence(gate, verdict.system, word, found, more_runs=more)
     return replace(verdict, word=word, more_runs=more, sentence=sentence)
+
+
+def _way_out(target: str, tally: Tally) -> str:
+    """What to do about a streak that no task has the runs for."""
+    asked, most = attempts(target), int(tally.runs("fail").max(initial=0))
+    if asked is None or not 0 < most < asked[1]:
+        return ""
+    return f" Run every task at least {asked[1]:,} times, or ask for a k of at most {most}."
 
 
 def _undecided(gate: Gate, subject: Subject, found: Estimate | Unavailable | float) -> Verdict:

@@ -47,7 +47,9 @@ class Figure:
 
     def svg(self, *, standalone: bool = False) -> str:
         """The SVG element; `standalone` carries its own style, a page has it once for all."""
-        mark = "f" + hashlib.sha256((self.title + self.body).encode()).hexdigest()[:8]
+        mark = (
+            "f" + hashlib.sha256((self.title + self.body).encode(errors="replace")).hexdigest()[:8]
+        )
         return element(
             "svg",
             element("title", escape(self.title), id=f"{mark}t")

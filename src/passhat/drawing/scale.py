@@ -33,8 +33,14 @@ class Scale:
         if self.high <= self.low:
             return [self.low]
         if self.kind == "log":
-            decades = range(math.ceil(math.log10(self.low)), math.floor(math.log10(self.high)) + 1)
-            return [10.0**d for d in decades] or [self.low, self.high]
+            first, last = math.floor(math.log10(self.low)), math.floor(math.log10(self.high))
+            decades = [10.0**d for d in range(first, last + 1) if self.low <= 10.0**d <= self.high]
+            if len(decades) > 1:
+                return decades
+            # Within a decade or so, powers of ten are too few.
+            finer = [m * 10.0**d for d in range(first, last + 1) for m in (1, 2, 5)]
+            if len(kept := [at for at in finer if self.low <= at <= self.high]) > 1:
+                return kept
         step = _round_step((self.high - self.low) / max(most - 1, 1))
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)

@@ -17,10 +17,10 @@ def _called(observation: Observation, expectation: Expectation) -> Match:
         low = high = times
     low = 1 if low is None and high is None else low or 0
     held = count >= low and (high is None or count <= high)
-    wanted = f"{low} times" if low == high else f"at least {low} times"
+    wanted = _times(low) if low == high else f"at least {_times(low)}"
     if high is not None and low != high:
         wanted = f"{low} to {high} times"
-    return Match(float(held), f"expected {expectation.value} {wanted}, got {count} calls of it")
+    return Match(float(held), f"expected {expectation.value} {wanted}, got {_calls(count)} of it")
 
 
 def _not_called(observation: Observation, expectation: Expectation) -> Match:
@@ -62,3 +62,11 @@ CALL_MATCHERS: dict[str, Callable[[Observation, Expectation], Match]] = {
     "called_with": _called_with,
 }
 """Matchers that look at all tool calls, whatever the target."""
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _calls(count: int) -> str:
+    return "1 call" if count == 1 else f"{count} calls"
