@@ -44,7 +44,8 @@ with History.open(path) as history:
 AXE = Path(__file__).parents[1] / "node_modules" / "axe-core" / "axe.min.js"
 
 
-@pytest.fixture(scope="session")
+# Not for the session: playwright's loop would run on under the tests of other files.
+@pytest.fixture(scope="module")
 def browser():
     executable = shutil.which("chromium") or shutil.which("google-chrome")
     if executable is None:
