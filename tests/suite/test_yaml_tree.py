@@ -15,8 +15,8 @@ PLAIN = st.recursive(
         st.integers(-(10**6), 10**6),
         st.floats(allow_nan=False, allow_infinity=False, width=32),
         st.text(st.characters(codec="utf-8", exclude_categories=("C",)), max_size=20).filter(
-            # ruamel writes "?x" without quotes and reads it as a key.
-            lambda text: "$" not in text and not text.startswith("?")
+            # ruamel writes "?x" and ":x" without quotes and reads them as keys and values.
+            lambda text: "$" not in text and not text.startswith(("?", ":"))
         ),
     ),
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(NAMES, inner, max_size=4)),
