@@ -1,18 +1,15 @@
 import json
-from pathlib import Path
 
 import jsonschema
 import pytest
 
-import passhat.reporters
 from passhat.analysis.measure import measure
 from passhat.analysis.simulate import World, simulate
+from passhat.cli.schema import schema_text
 from passhat.records import Trials
 from passhat.reporters.json_report import render_json
 
-SCHEMA = json.loads(
-    (Path(passhat.reporters.__file__).parent / "report.schema.json").read_text(encoding="utf-8")
-)
+SCHEMA = json.loads(schema_text("report"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 

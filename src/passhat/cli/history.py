@@ -14,6 +14,7 @@ from passhat.cli.output import Output, ink_for
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
+    from passhat.reporters.run_list import Row
 
 
 @click.group(invoke_without_command=True)
@@ -166,7 +167,7 @@ def _open(path: Path, *, read_only: bool = False) -> History:
     return History.open(path, read_only=read_only)
 
 
-def _rows(runs: list[Run]) -> list[dict[str, object]]:
+def _rows(runs: list[Run]) -> list[Row]:
     return [
         {
             "run": run.key,

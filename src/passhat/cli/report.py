@@ -33,10 +33,9 @@ TARGETS = {"text": "passhat.reporters.targets_list:render_targets"}
 
 def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from importlib.resources import files
+        from passhat.cli.schema import schema_text
 
-        text = files("passhat.reporters").joinpath("report.schema.json").read_text("utf-8")
-        click.echo(text, nl=False)
+        click.echo(schema_text("report"), nl=False)
         ctx.exit()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, TypedDict
 
 from passhat.analysis.gate_planning import GatePlan
 from passhat.analysis.gate_plots import plan_figure, plan_finding
@@ -20,7 +21,45 @@ from passhat.reporters.json_report import to_json
 from passhat.reporters.numbers import percent, plural, points
 from passhat.reporters.safe_text import safe_text
 
-SCHEMA = "passhat.gate-plan/1"
+SCHEMA: Literal["passhat.gate-plan/1"] = "passhat.gate-plan/1"
+
+# "pass" is a word that Python keeps for itself.
+RowObject = TypedDict(
+    "RowObject",
+    {
+        "truth": float,
+        "pass": float,
+        "fail": float,
+        "undecided": float,
+        "expected_runs": float,
+        "runs_95": float,
+    },
+)
+
+
+class GatePlanObject(TypedDict):
+    """A gate before any run: the chance of each verdict, over a range of truths."""
+
+    require: str
+    alpha: float
+    beta: float
+    indifference: float | None
+    tasks: int
+    icc: float | None
+    exact: bool
+    repetitions: int | None
+    seed: int | None
+    max_runs: int
+    fixed_runs: int | None
+    sentence: str
+    rows: list[RowObject]
+
+
+class GatePlansObject(TypedDict):
+    """What gates will cost."""
+
+    schema: Literal["passhat.gate-plan/1"]
+    plans: list[GatePlanObject]
 
 
 def render_gate_plans(plans: Sequence[GatePlan], ink: Ink | None = None) -> str:
@@ -40,7 +79,8 @@ def render_gate_plans_markdown(plans: Sequence[GatePlan]) -> str:
 
 def render_gate_plans_json(plans: Sequence[GatePlan]) -> str:
     """The plans as JSON, numbers unrounded."""
-    return to_json({"schema": SCHEMA, "plans": [_plain(plan) for plan in plans]})
+    found: GatePlansObject = {"schema": SCHEMA, "plans": [_plain(plan) for plan in plans]}
+    return to_json(found)
 
 
 def render_gate_plans_svg(plans: Sequence[GatePlan]) -> str:
@@ -97,7 +137,7 @@ def _how(plan: GatePlan) -> str:
     )
 
 
-def _plain(plan: GatePlan) -> dict[str, object]:
+def _plain(plan: GatePlan) -> GatePlanObject:
     return {
         "require": plan.gate.require,
         "alpha": plan.gate.alpha,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import fields, is_dataclass
+from typing import Annotated, Any
 
 from passhat.analysis.report import (
     BarCount,
@@ -29,13 +30,21 @@ from passhat.stats.estimate import Estimate, Interval, Unavailable
 
 SCHEMA = "passhat.report/1"
 
+# Parts that other answers share, by their names in report.schema.json.
+ReportObject = Annotated[dict[str, Any], "report"]
+MetricObject = Annotated[dict[str, Any], "metric"]
+NumberObject = Annotated[dict[str, Any], "number"]
+UnavailableObject = Annotated[dict[str, Any], "unavailable"]
+IntervalObject = Annotated[dict[str, float], "interval"]
+ProvenanceObject = Annotated[dict[str, Any], "provenance"]
+
 
 def render_json(report: Report) -> str:
     """The whole report, numbers unrounded."""
     return to_json(report_object(report))
 
 
-def report_object(report: Report) -> dict[str, Any]:
+def report_object(report: Report) -> ReportObject:
     """The report as `render_json` writes it, to be part of a larger answer."""
     return {
         "schema": SCHEMA,
@@ -48,6 +57,19 @@ def report_object(report: Report) -> dict[str, Any]:
 def to_json(value: Mapping[str, Any]) -> str:
     """Stable text: key order as built, ASCII only, so that it is also safe to print."""
     return json.dumps(value, indent=2, allow_nan=False) + "\n"
+
+
+def plain(value: Any) -> Any:
+    """A frozen answer as dicts, lists and numbers."""
+    if isinstance(value, (Estimate, Unavailable)):
+        return number_object(value)
+    if isinstance(value, Interval):
+        return interval_object(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    return value
 
 
 def system_object(system: SystemReport) -> dict[str, Any]:
@@ -89,7 +111,7 @@ def system_object(system: SystemReport) -> dict[str, Any]:
     }
 
 
-def number_object(number: Number | float) -> dict[str, Any]:
+def number_object(number: Number | float) -> NumberObject:
     """A number with its interval, or null with the reason."""
     if isinstance(number, Unavailable):
         return {"value": None, "reason": number.reason}
@@ -109,12 +131,12 @@ def number_object(number: Number | float) -> dict[str, Any]:
     return found | ({"notes": list(number.notes)} if number.notes else {})
 
 
-def interval_object(interval: Interval | None) -> dict[str, float] | None:
+def interval_object(interval: Interval | None) -> IntervalObject | None:
     """Both ends, or null."""
     return None if interval is None else {"low": interval.low, "high": interval.high}
 
 
-def metric_object(metric: Metric) -> dict[str, Any]:
+def metric_object(metric: Metric) -> MetricObject:
     """One value, its intervals in both scopes, how they were made, and over how many tasks."""
     if metric.value is None:
         return {"value": None, "reason": metric.reason}
@@ -135,7 +157,7 @@ def metric_object(metric: Metric) -> dict[str, Any]:
     return found | ({"notes": notes} if notes else {})
 
 
-def provenance_object(provenance: Provenance) -> dict[str, Any]:
+def provenance_object(provenance: Provenance) -> ProvenanceObject:
     """Input, versions, options."""
     options = provenance.options
     bars = options.bars

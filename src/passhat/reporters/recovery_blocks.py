@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from passhat.analysis.recovery import Number, Recovery, RecoveryAt
 from passhat.reporters.blocks import Bar, Block, Headline, Table
-from passhat.reporters.json_report import number_object
 from passhat.reporters.numbers import interval_of, percent_range, plural, points, span, value_of
 from passhat.stats.estimate import Estimate
 
@@ -22,43 +19,6 @@ def recovery_blocks(recovery: Recovery) -> list[Block]:
     if recovery.reactions:
         blocks.append(_reactions(recovery))
     return blocks
-
-
-def recovery_object(recovery: Recovery) -> dict[str, Any]:
-    """The same in plain values."""
-    return {
-        "system": recovery.system,
-        "tasks": recovery.tasks,
-        "trials": recovery.trials,
-        "struck": recovery.struck,
-        "levels": [
-            {
-                "k": level.k,
-                "without": number_object(level.without),
-                "under": number_object(level.under),
-                "score": number_object(level.score),
-            }
-            for level in recovery.levels
-        ],
-        "kinds": [
-            {
-                "kind": one.kind,
-                "trials": one.trials,
-                "rate": number_object(one.rate),
-                "score": number_object(one.score),
-            }
-            for one in recovery.kinds
-        ],
-        "reactions": [
-            {
-                "reaction": one.reaction,
-                "trials": one.trials,
-                "share": number_object(one.share),
-                "rate": number_object(one.rate),
-            }
-            for one in recovery.reactions
-        ],
-    }
 
 
 def _sentence(recovery: Recovery) -> str:

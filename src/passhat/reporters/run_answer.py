@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal, TypedDict
 
 from passhat.analysis.recovery import Recovery
 from passhat.analysis.report import Report
 from passhat.analysis.tool_selection import SelectionFloor
-from passhat.analysis.verdict import Verdicts
+from passhat.analysis.verdict import Verdicts, Word
 from passhat.reporters.blocks import (
     Block,
     Paragraph,
@@ -19,17 +19,24 @@ from passhat.reporters.blocks import (
 )
 from passhat.reporters.html_page import TranscriptKey, render_html
 from passhat.reporters.ink import Ink
-from passhat.reporters.json_report import interval_object, report_object, to_json
+from passhat.reporters.json_report import (
+    IntervalObject,
+    ReportObject,
+    interval_object,
+    plain,
+    report_object,
+    to_json,
+)
 from passhat.reporters.junit_xml import render_junit
 from passhat.reporters.markdown import render_markdown
 from passhat.reporters.numbers import plural
-from passhat.reporters.recovery_blocks import recovery_blocks, recovery_object
+from passhat.reporters.recovery_blocks import recovery_blocks
 from passhat.reporters.safe_text import safe_text, wrap
 from passhat.reporters.terminal import render_terminal
 from passhat.reporters.verdict_blocks import render_verdicts, render_verdicts_markdown
-from passhat.reporters.verdict_json import verdict_object
+from passhat.reporters.verdict_json import VerdictObject, verdict_object
 
-SCHEMA = "passhat.run/1"
+SCHEMA: Literal["passhat.run/1"] = "passhat.run/1"
 MOST_FAILURES = 8
 LONGEST_REASON = 200
 
@@ -65,6 +72,34 @@ class _Judged:
     sentence: str
 
 
+class FloorObject(TypedDict):
+    """Whether an agent's runs keep to the floor under tool selection."""
+
+    verdict: str
+    task: str
+    tool: str
+    selected: int
+    runs: int
+    rate: float
+    interval: IntervalObject | None
+    bound: float
+    max_tokens: int | None
+    line: str
+
+
+class RunObject(TypedDict):
+    """What a run says when it is over: report, verdicts, why trials did not pass."""
+
+    schema: Literal["passhat.run/1"]
+    verdict: Word | None
+    verdicts: list[VerdictObject]
+    floors: list[FloorObject]
+    failures: list[Failure]
+    recovery: list[Recovery]
+    undone: str | None
+    report: ReportObject
+
+
 def render_run(answer: RunAnswer, ink: Ink | None = None) -> str:
     """The report, then what follows from it: what is last on a terminal is read first."""
     ink = ink or Ink()
@@ -80,26 +115,17 @@ def render_run(answer: RunAnswer, ink: Ink | None = None) -> str:
 
 def render_run_json(answer: RunAnswer) -> str:
     """The report and the verdicts as JSON: schema "passhat.run/1"."""
-    return to_json(
-        {
-            "schema": SCHEMA,
-            "verdict": None if answer.verdicts is None else answer.verdicts.word,
-            "verdicts": [verdict_object(verdict) for verdict in answer.verdicts or ()],
-            "floors": [_floor_object(floor) for floor in answer.floors],
-            "failures": [
-                {
-                    "task": one.task,
-                    "reason": one.reason,
-                    "trials": one.trials,
-                    "errored": one.errored,
-                }
-                for one in answer.failures
-            ],
-            "recovery": [recovery_object(recovery) for recovery in answer.recoveries],
-            "undone": answer.undone,
-            "report": report_object(answer.report),
-        }
-    )
+    found: RunObject = {
+        "schema": SCHEMA,
+        "verdict": None if answer.verdicts is None else answer.verdicts.word,
+        "verdicts": [verdict_object(verdict) for verdict in answer.verdicts or ()],
+        "floors": [_floor_object(floor) for floor in answer.floors],
+        "failures": plain(answer.failures),
+        "recovery": plain(answer.recoveries),
+        "undone": answer.undone,
+        "report": report_object(answer.report),
+    }
+    return to_json(found)
 
 
 def render_run_markdown(answer: RunAnswer) -> str:
@@ -158,7 +184,7 @@ def _floor_lines(floors: Sequence[SelectionFloor], ink: Ink) -> list[str]:
     return lines
 
 
-def _floor_object(floor: SelectionFloor) -> dict[str, Any]:
+def _floor_object(floor: SelectionFloor) -> FloorObject:
     return {
         "verdict": floor.word,
         "task": floor.label,

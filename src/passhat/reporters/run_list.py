@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Literal, TypedDict
 
 from passhat.reporters.ink import Ink
 from passhat.reporters.json_report import to_json
 from passhat.reporters.numbers import points
 from passhat.reporters.safe_text import pad, safe_text
 
-SCHEMA = "passhat.runs/1"
+SCHEMA: Literal["passhat.runs/1"] = "passhat.runs/1"
 
-Row = Mapping[str, Any]
+
+class Row(TypedDict):
+    """One run that was kept, and what its trials came to."""
+
+    run: str
+    suite: str
+    status: str
+    started: str
+    commit: str | None
+    branch: str | None
+    dirty: bool | None
+    tags: list[str]
+    systems: int
+    tasks: int
+    trials: int
+    passed: int
+    errored: int
+
+
+class RunsObject(TypedDict):
+    """The runs of a history store, the newest first."""
+
+    schema: Literal["passhat.runs/1"]
+    runs: list[Row]
 
 
 def render_terminal(rows: Sequence[Row], ink: Ink | None = None) -> str:
@@ -28,7 +51,8 @@ def render_terminal(rows: Sequence[Row], ink: Ink | None = None) -> str:
 
 def render_json(rows: Sequence[Row]) -> str:
     """Schema "passhat.runs/1"."""
-    return to_json({"schema": SCHEMA, "runs": [dict(row) for row in rows]})
+    found: RunsObject = {"schema": SCHEMA, "runs": list(rows)}
+    return to_json(found)
 
 
 def _line(row: Row, room: int) -> str:

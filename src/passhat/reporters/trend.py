@@ -3,17 +3,93 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Literal, TypedDict
 
-from passhat.analysis.trends import SystemTrend, TaskTurn, TrendPoint
+from passhat.analysis.trends import SystemTrend, TaskTurn, TrendPoint, Turn
 from passhat.reporters.ink import Ink
 from passhat.reporters.json_report import to_json
 from passhat.reporters.numbers import percent, points, span
 from passhat.reporters.safe_text import pad, safe_text, wrap
 from passhat.stats.diverging import Divergence
-from passhat.stats.trend import ChangePoint, Changes
+from passhat.stats.estimate import Unavailable
+from passhat.stats.trend import ChangePoint, Changes, Direction
 
-SCHEMA = "passhat.trend/1"
+SCHEMA: Literal["passhat.trend/1"] = "passhat.trend/1"
+
+
+class RateObject(TypedDict):
+    """A rate at one moment, with its interval."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+class PointObject(TypedDict):
+    """The rates at one moment; `carried` names tasks whose last counts stand in."""
+
+    run: str
+    label: str
+    started: str
+    tasks: int
+    runs: int
+    carried: list[str]
+    metrics: dict[str, RateObject]
+
+
+class ChangeObject(TypedDict):
+    """A change of the rate at `position`, and its size with an interval."""
+
+    position: int
+    direction: Direction
+    before: float
+    after: float
+    low: float
+    high: float
+
+
+class ChangesObject(TypedDict):
+    """The changes of one metric, found with a known chance of a false alarm."""
+
+    false_alarm: float
+    horizon: int
+    method: str
+    points: list[ChangeObject]
+
+
+class NoChangesObject(TypedDict):
+    """Why changes could not be looked for."""
+
+    unavailable: str
+
+
+class TurnObject(TypedDict):
+    """A task whose label changed, at the first run that showed the new one."""
+
+    task: str
+    turn: Turn
+    before: str
+    after: str
+    run: str
+
+
+class SystemObject(TypedDict):
+    """One system over history, its oldest run first."""
+
+    name: str
+    k: int
+    sentences: list[str]
+    points: list[PointObject]
+    changes: dict[str, ChangesObject | NoChangesObject]
+    diverging: bool
+    turns: list[TurnObject]
+
+
+class TrendObject(TypedDict):
+    """How reliability moved over history."""
+
+    schema: Literal["passhat.trend/1"]
+    systems: list[SystemObject]
 
 
 def render_terminal(trends: Sequence[SystemTrend], ink: Ink | None = None) -> str:
@@ -48,7 +124,11 @@ def render_markdown(trends: Sequence[SystemTrend]) -> str:
 
 def render_json(trends: Sequence[SystemTrend]) -> str:
     """Schema "passhat.trend/1", numbers unrounded."""
-    return to_json({"schema": SCHEMA, "systems": [_system_object(trend) for trend in trends]})
+    found: TrendObject = {
+        "schema": SCHEMA,
+        "systems": [_system_object(trend) for trend in trends],
+    }
+    return to_json(found)
 
 
 def render_svg(trends: Sequence[SystemTrend]) -> str:
@@ -107,7 +187,7 @@ def _table(trend: SystemTrend, ink: Ink) -> list[str]:
     return lines
 
 
-def _system_object(trend: SystemTrend) -> dict[str, Any]:
+def _system_object(trend: SystemTrend) -> SystemObject:
     return {
         "name": trend.name,
         "k": trend.k,
@@ -122,7 +202,7 @@ def _system_object(trend: SystemTrend) -> dict[str, Any]:
     }
 
 
-def _point_object(point: TrendPoint) -> dict[str, Any]:
+def _point_object(point: TrendPoint) -> PointObject:
     return {
         "run": point.key,
         "label": point.label,
@@ -141,8 +221,8 @@ def _point_object(point: TrendPoint) -> dict[str, Any]:
     }
 
 
-def _changes_object(changes: Any) -> dict[str, Any]:
-    if not isinstance(changes, Changes):
+def _changes_object(changes: Changes | Unavailable) -> ChangesObject | NoChangesObject:
+    if isinstance(changes, Unavailable):
         return {"unavailable": changes.reason}
     return {
         "false_alarm": changes.false_alarm,

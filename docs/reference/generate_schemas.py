@@ -1,0 +1,201 @@
+"""Writes the JSON Schemas of `--json` from the types that its makers return: run it after changes.
+
+`report.schema.json` is written by hand; the other answers share its parts.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import re
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from pathlib import Path
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+import passhat.reporters
+from passhat.analysis.planning import Plan
+from passhat.ingest.rows import SCHEMA as TRIALS
+from passhat.records import Trial
+from passhat.reporters.gate_plan_blocks import GatePlansObject
+from passhat.reporters.json_answers import (
+    ComparisonObject,
+    PlanHead,
+    ProfileObject,
+    RankingObject,
+)
+from passhat.reporters.run_answer import RunObject
+from passhat.reporters.run_list import RunsObject
+from passhat.reporters.trend import TrendObject
+from passhat.reporters.verdict_json import VerdictsObject
+from passhat.stats.estimate import Estimate, Interval, Unavailable
+
+FOLDER = Path(passhat.reporters.__file__).with_name("schemas")
+ANSWERS: dict[str, tuple[type, ...]] = {
+    "comparison": (ComparisonObject,),
+    "gate-plan": (GatePlansObject,),
+    "plan": (PlanHead, Plan),
+    "profile": (ProfileObject,),
+    "ranking": (RankingObject,),
+    "run": (RunObject,),
+    "runs": (RunsObject,),
+    "trend": (TrendObject,),
+    "verdicts": (VerdictsObject,),
+}
+"""Each answer, and the types whose fields it has."""
+
+Schema = dict[str, Any]
+
+_REPORT: Schema = json.loads((FOLDER / "report.schema.json").read_text(encoding="utf-8"))
+_SHARED: dict[str, Schema] = {
+    **_REPORT["$defs"],
+    "report": {key: _REPORT[key] for key in _REPORT if not key.startswith("$")},
+}
+_RENDERED = {Estimate: "estimate", Unavailable: "unavailable", Interval: "interval"}
+"""What `plain` writes in its own way, and the part of a report that says how."""
+_SIMPLE = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+
+
+def schema_texts() -> Iterator[tuple[str, str]]:
+    """Name and text of every schema that is generated."""
+    for name, parts in ANSWERS.items():
+        yield name, _text(name, _Definitions().root(parts))
+    yield "trials", _text("trials", _trial_lines())
+
+
+class _Definitions:
+    """Types as schemas; every type with fields becomes a definition that others refer to."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, Schema] = {}
+        self.owner: dict[str, object] = {}
+
+    def root(self, parts: Sequence[type]) -> Schema:
+        """A closed object with the fields of all parts."""
+        whole = self._closed(parts)
+        return whole | ({"$defs": dict(sorted(self.found.items()))} if self.found else {})
+
+    def of(self, kind: Any) -> Schema:
+        """The schema of a type."""
+        origin, inner = get_origin(kind), get_args(kind)
+        if kind in _SIMPLE:
+            return {"type": _SIMPLE[kind]}
+        if kind in _RENDERED:
+            return self._shared(_RENDERED[kind])
+        if origin is Annotated:
+            return self._shared(kind.__metadata__[0])
+        if origin is Literal:
+            return {"const": inner[0]} if len(inner) == 1 else {"enum": list(inner)}
+        if origin in (Union, types.UnionType):
+            return self._either(inner)
+        if origin is tuple and inner[-1] is not Ellipsis:
+            return {"type": "array", "prefixItems": [self.of(one) for one in inner], "items": False}
+        if origin in (list, tuple):
+            return {"type": "array", "items": self.of(inner[0])}
+        if origin in (dict, Mapping):
+            return {"type": "object", "additionalProperties": self.of(inner[1])}
+        return self._named(kind)
+
+    def _either(self, kinds: Sequence[Any]) -> Schema:
+        if all(kind in _SIMPLE for kind in kinds):
+            return {"type": [_SIMPLE[kind] for kind in kinds]}
+        return {"anyOf": [self.of(kind) for kind in kinds]}
+
+    def _named(self, kind: type) -> Schema:
+        name = re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__.removesuffix("Object")).lower()
+        if self.owner.setdefault(name, kind) is not kind:
+            raise TypeError(f"two types of one answer would both be called {name}")
+        if name not in self.found:
+            self.found[name] = {}  # a type may hold itself
+            self.found[name] = self._closed([kind])
+        return {"$ref": f"#/$defs/{name}"}
+
+    def _closed(self, parts: Sequence[type]) -> Schema:
+        hints = {name: hint for part in parts for name, hint in _fields(part).items()}
+        required = [name for name, hint in hints.items() if get_origin(hint) is not NotRequired]
+        told = parts[0].__doc__
+        return ({"description": told.partition("\n")[0]} if told else {}) | {
+            "type": "object",
+            "properties": {
+                name: self.of(get_args(hint)[0] if get_origin(hint) is NotRequired else hint)
+                for name, hint in hints.items()
+            },
+            "required": required,
+            "additionalProperties": False,
+        }
+
+    def _shared(self, name: str) -> Schema:
+        """A part of a report, with the parts that it refers to in turn."""
+        if self.owner.setdefault(name, _SHARED) is not _SHARED:
+            raise TypeError(f"two types of one answer would both be called {name}")
+        if name not in self.found:
+            self.found[name] = _SHARED[name]
+            for other in re.findall(r'"#/\$defs/(\w+)"', json.dumps(_SHARED[name])):
+                self._shared(other)
+        return {"$ref": f"#/$defs/{name}"}
+
+
+def _fields(part: type) -> dict[str, Any]:
+    if not (is_dataclass(part) or is_typeddict(part)):
+        raise TypeError(f"{part} has no fields: say in _SIMPLE or _RENDERED what it becomes")
+    hints = get_type_hints(part, include_extras=True)
+    if not is_dataclass(part):
+        return hints
+    return {field.name: hints[field.name] for field in fields(part)}
+
+
+def _trial_lines() -> Schema:
+    """A line of a file of trials: the first names the schema, each other is one trial."""
+    hints = get_type_hints(Trial)
+    known = _Definitions()
+    return {
+        "description": "A line of a JSON Lines file of trials; what is missing is left out.",
+        "oneOf": [
+            {
+                "description": "The first line.",
+                "type": "object",
+                "properties": {"schema": {"const": TRIALS}},
+                "required": ["schema"],
+                "additionalProperties": False,
+            },
+            {
+                "description": "One attempt by one system at one task.",
+                "type": "object",
+                "properties": {name: _filled(kind, known) for name, kind in hints.items()},
+                "required": [field.name for field in fields(Trial) if field.default is MISSING],
+                "additionalProperties": False,
+            },
+        ],
+    }
+
+
+def _filled(kind: Any, known: _Definitions) -> Schema:
+    """A column where it has a value; outcomes go by their words."""
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return {"enum": [member.name.lower() for member in kind]}
+    there = [one for one in get_args(kind) if one is not type(None)]
+    return known.of(there[0] if get_origin(kind) is types.UnionType else kind)
+
+
+def _text(name: str, body: Schema) -> str:
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"passhat.{name}/1",
+    }
+    return json.dumps({**head, **body}, indent=2) + "\n"
+
+
+if __name__ == "__main__":
+    for answer, text in schema_texts():
+        (FOLDER / f"{answer}.schema.json").write_text(text, encoding="utf-8")

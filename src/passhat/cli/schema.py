@@ -1,0 +1,68 @@
+"""`passhat schema`: the JSON Schema of what --json prints, and of a suite file."""
+
+from __future__ import annotations
+
+import click
+
+# name: what is written so; `passhat.NAME/1` is the value of "schema" in it.
+SCHEMAS = {
+    "report": "report, history show, demo: --json",
+    "comparison": "compare --json",
+    "ranking": "rank, and compare of more than two: --json",
+    "plan": "plan --json",
+    "gate-plan": "plan --gate --json",
+    "profile": "profile --json",
+    "verdicts": "gate --json",
+    "run": "run, resume, repeat: --json",
+    "runs": "history list --json",
+    "trend": "trend --json",
+    "trials": "each line that simulate and convert write as .jsonl",
+    "suite": "a suite file, such as passhat.yml",
+}
+
+OF_COMMANDS = {
+    "compare": "comparison",
+    "rank": "ranking",
+    "gate": "verdicts",
+    "demo": "report",
+    "resume": "run",
+    "repeat": "run",
+    "history": "runs",
+    "simulate": "trials",
+    "convert": "trials",
+}
+"""Commands whose answer goes by another name."""
+
+
+@click.command()
+@click.argument(
+    "name", type=click.Choice([*SCHEMAS, *OF_COMMANDS]), required=False, metavar="[NAME]"
+)
+def schema(name: str | None) -> None:
+    """Print the JSON Schema of what --json prints; without NAME, list the names.
+
+    NAME is one of the list, or the command that prints it.
+
+    \b
+      passhat schema report
+      passhat schema compare > comparison.schema.json
+    """
+    if name is not None:
+        click.echo(schema_text(OF_COMMANDS.get(name, name)), nl=False)
+        return
+    for one, written in SCHEMAS.items():
+        click.echo(f"{one:<12}{written}")
+
+
+def schema_text(name: str) -> str:
+    """The text of a schema, as it is shipped.
+
+    >>> '"passhat.plan/1"' in schema_text("plan")
+    True
+    """
+    from importlib.resources import files
+
+    folder = files("passhat.suite" if name == "suite" else "passhat.reporters")
+    if name != "suite":
+        folder = folder.joinpath("schemas")
+    return folder.joinpath(f"{name}.schema.json").read_text(encoding="utf-8")

@@ -1,0 +1,171 @@
+"""What --json prints keeps to a published schema, and the schemas are those of the code."""
+
+import json
+import re
+import runpy
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import passhat
+from passhat import simulate
+from passhat.analysis.simulate import World
+from passhat.cli.schema import OF_COMMANDS, SCHEMAS, schema_text
+from passhat.ingest.write import write_trials
+
+ROOT = Path(__file__).parents[2]
+GENERATOR = ROOT / "docs" / "reference" / "generate_schemas.py"
+SUITE = """\
+name: shaky
+servers:
+  weather: {command: ["{python}", -m, passhat.testing.weather_server], shared: true}
+agents:
+  - name: answer
+    model: scripted
+    runs: 6
+    prompt: What is 2 + 2?
+    expect: [{contains: "4 and not a number more"}]
+    script: [{answer: "It is 4 and not a number more, as everybody knows"}]
+    faults: [{kind: truncated_answer, nth: 1}]
+  - name: weather selection
+    model: scripted
+    runs: 3
+    prompt: What is the weather in Sacramento?
+    servers: [weather]
+    tool_selection: {expected_tool: get_weather, min_selection_rate: 0.8}
+    script:
+      - calls: [{tool: get_weather, arguments: {city: Sacramento}}]
+        answer: ok
+gates: ["pass^2 >= 0.9", "every task: pass^1 >= 0.2"]
+"""
+
+# What prints each schema. The files are made by `results`.
+COMMANDS = {
+    "report": [
+        ["report", "all.jsonl", "--bar", "0.7"],
+        ["report", "partial.jsonl", "--errors", "exclude"],
+        ["demo"],
+        ["history", "show", "latest"],
+    ],
+    "comparison": [
+        ["compare", "new.jsonl", "old.jsonl"],
+        ["compare", "new.jsonl", "old.jsonl", "--margin", "0.5", "--k", "1,8"],
+        ["compare", "one.jsonl", "new.jsonl"],
+        ["compare", "partial.jsonl", "new.jsonl"],
+    ],
+    "ranking": [["rank", "all.jsonl"], ["rank", "all.jsonl", "--by", "pass^4"]],
+    "plan": [
+        ["plan"],
+        ["plan", "new.jsonl", "--difference", "0.05", "--cost-ratio", "8"],
+        ["plan", "--max-cost", "5", "--cost-per-run", "0.1"],
+        ["plan", "--max-minutes", "5", "--seconds-per-run", "1", "--runs", "3"],
+    ],
+    "gate-plan": [
+        ["plan", "--tasks", "1", "--gate", "pass^1 >= 0.8", "--indifference", "0.1"],
+        ["plan", "--tasks", "3", "--gate", "every task: pass^1 >= 0.5"],
+    ],
+    "profile": [["profile", "all.jsonl", "--only", "new"]],
+    "verdicts": [
+        ["gate", "new.jsonl", "-r", "pass^3 >= 0.5", "-r", "every task: pass^1 >= 0.1"],
+        ["gate", "new.jsonl", "-r", "pass^1 >= 0.5", "--evidence", "sequential"],
+        ["gate", "new.jsonl", "-r", "pass^1 >= 0.5", "--evidence", "point"],
+        ["gate", "new.jsonl", "--against", "old.jsonl"],
+        ["gate", "new.jsonl", "-r", "cost per success <= 5"],
+    ],
+    "run": [
+        ["run"],
+        ["run", "--faults"],
+        ["run", "--until-settled"],
+        ["repeat", "--runs", "3", "--", "true"],
+    ],
+    "runs": [["history", "list"]],
+    "trend": [["trend"]],
+}
+
+
+@pytest.fixture
+def results(here, call, suite):
+    """Results of three agents, of one with everything, of one with next to nothing, and history."""
+    rates = {"new": 0.9, "old": 0.6, "third": 0.6}
+    trials = simulate(tasks=6, runs=8, rate=rates, world=World(seeds=4), seed=1)
+    write_trials(trials, here / "all.jsonl")
+    for name in rates:
+        write_trials(trials.where(system=name), here / f"{name}.jsonl")
+    every = World(partial=True, error_rate=0.1)
+    write_trials(simulate(tasks=4, runs=4, rate={"p": 0.5}, world=every), here / "partial.jsonl")
+    (here / "one.jsonl").write_text('{"system": "few", "task": "task-1", "passed": true}\n')
+    for name in ("new", "old", "new"):
+        done = call("history", "add", f"{name}.jsonl", "--suite", "s", "--name", "agent")
+        assert done.exit_code == 0, done.stderr
+    suite(SUITE)
+
+
+def valid(name, value):
+    schema = json.loads(schema_text(name))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator(schema).validate(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [(name, words) for name, commands in COMMANDS.items() for words in commands],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_what_a_command_prints_keeps_to_its_schema(call, results, name, words):
+    at = words.index("--") if "--" in words else len(words)
+    done = call(*words[:at], "--json", *words[at:])
+    assert done.exit_code in (0, 1, 4), done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["schema"] == f"passhat.{name}/1"
+    valid(name, answer)
+
+
+@pytest.mark.parametrize("words", [["simulate", "--error-rate", "0.5"], ["convert", "all.jsonl"]])
+def test_every_line_of_trials_keeps_to_its_schema(call, results, words):
+    lines = call(*words).stdout.splitlines()
+    assert json.loads(lines[0]) == {"schema": "passhat.trials/1"}
+    for line in lines:
+        valid("trials", json.loads(line))
+
+
+def test_the_shipped_schemas_are_those_of_the_types():
+    for name, text in runpy.run_path(str(GENERATOR))["schema_texts"]():
+        assert schema_text(name) == text, f"run python {GENERATOR.relative_to(ROOT)}"
+
+
+def test_every_schema_that_the_code_names_is_published_and_explained():
+    code = "".join(path.read_text() for path in Path(passhat.__file__).parent.rglob("*.py"))
+    named = set(re.findall(r'"passhat\.([a-z-]+)/1"', code))
+    page = (ROOT / "docs" / "reference" / "json.md").read_text()
+    assert named == set(SCHEMAS) - {"suite"}
+    for name in named:
+        assert json.loads(schema_text(name))["$id"] == f"passhat.{name}/1"
+        assert f"`passhat.{name}/1`" in page
+
+
+def _objects(schema):
+    if isinstance(schema, dict):
+        if "properties" in schema:
+            yield schema
+        for part in schema.values():
+            yield from _objects(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from _objects(part)
+
+
+@pytest.mark.parametrize("name", [name for name in SCHEMAS if name != "suite"])
+def test_objects_are_closed_so_that_drift_is_seen(name):
+    found = list(_objects(json.loads(schema_text(name))))
+    assert found
+    assert all(one["additionalProperties"] is False for one in found)
+
+
+def test_a_schema_is_had_by_its_name_or_by_its_command(call):
+    for name in SCHEMAS:
+        assert call("schema", name).stdout == schema_text(name)
+    for command, name in OF_COMMANDS.items():
+        assert call("schema", command).stdout == schema_text(name)
+    listed = call("schema").stdout
+    assert [line.split()[0] for line in listed.splitlines()] == list(SCHEMAS)
