@@ -50,5 +50,5 @@ def test_a_suite_that_can_run_is_ready(suite, call):
 def test_a_suite_that_is_wrong_is_a_problem_of_its_own(suite, call):
     suite("agents: []\n")
     done = call("doctor")
-    assert done.exit_code == 1
+    assert done.exit_code == call("validate").exit_code == 2
     assert "problem  suite" in done.stdout

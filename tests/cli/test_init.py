@@ -72,7 +72,7 @@ def test_validate_says_valid_or_tells_every_fault(here: Path) -> None:
         0,
         "passhat.yml: valid: 3 tasks, 1 system, 60 trials\n",
     )
-    (here / "bad.yml").write_text('agents: [{name: a, model: m}]\nruns: "\\e[31m"\n')
+    (here / "bad.yml").write_text('agents: [{name: a, model: o3}]\nruns: "\\e[31m"\n')
     bad = call(validate, "passhat.yml", "bad.yml")
     assert bad.exit_code == 2
     assert "bad.yml:1:10: agents[0]: needs either prompt or steps" in bad.stdout
@@ -81,14 +81,14 @@ def test_validate_says_valid_or_tells_every_fault(here: Path) -> None:
 
 
 def test_validate_gives_the_same_as_json(here: Path) -> None:
-    (here / "bad.yml").write_text("agents: [{name: a, model: m, promt: hi}]\n")
+    (here / "bad.yml").write_text("agents: [{name: a, model: o3, promt: hi}]\n")
     done = call(validate, "--json", "bad.yml")
     assert done.exit_code == 2
     (entry,) = json.loads(done.stdout)
     assert not entry["valid"]
     assert entry["problems"][0] == {
         "line": 1,
-        "column": 30,
+        "column": 31,
         "path": "agents[0].promt",
         "message": '"promt" is not a key of agents[0]. Did you mean "prompt"?',
     }
@@ -96,7 +96,7 @@ def test_validate_gives_the_same_as_json(here: Path) -> None:
 
 def test_validate_notes_quarantines_that_have_ended(here: Path) -> None:
     (here / "suite.yml").write_text(
-        "agents: [{name: a, model: m, prompt: hi}]\nquarantine: [{task: a, until: 2020-01-31}]\n"
+        "agents: [{name: a, model: o3, prompt: hi}]\nquarantine: [{task: a, until: 2020-01-31}]\n"
     )
     done = call(validate)
     assert done.exit_code == 0
@@ -109,20 +109,20 @@ def test_validate_prints_the_schema(here: Path) -> None:
 
 def test_list_names_every_pairing_and_every_row(here: Path) -> None:
     (here / "suite.yml").write_text(
-        "agents: [{name: weather selection, models: [a, b], prompt: hi, runs: 2, tags: [x]}]\n"
+        "agents: [{name: weather selection, models: [o1, o3], prompt: hi, runs: 2, tags: [x]}]\n"
     )
     assert call(list_rows).stdout.splitlines() == [
-        "weather selection [a]  x2  (a, #x)",
-        "weather selection [b]  x2  (b, #x)",
+        "weather selection [o1]  x2  (o1, #x)",
+        "weather selection [o3]  x2  (o3, #x)",
     ]
     assert call(list_rows, "--rows").stdout.splitlines() == [
-        "weather selection [a] #1",
-        "weather selection [a] #2",
-        "weather selection [b] #1",
-        "weather selection [b] #2",
+        "weather selection [o1] #1",
+        "weather selection [o1] #2",
+        "weather selection [o3] #1",
+        "weather selection [o3] #2",
     ]
     first, _ = json.loads(call(list_rows, "suite.yml", "--json").stdout)
-    assert (first["task"], first["system"], first["runs"]) == ("weather selection", "a", 2)
+    assert (first["task"], first["system"], first["runs"]) == ("weather selection", "o1", 2)
 
 
 def test_without_a_suite_the_way_out_is_said(here: Path) -> None:

@@ -33,12 +33,12 @@ def test_without_gates_a_failed_expectation_exits_1(here, suite, call):
 
 def test_a_trial_that_errors_is_not_a_failure_but_leaves_the_run_incomplete(here, suite, call):
     suite(
-        "systems: [{name: gone, command: [./no-such-program]}]\n"
+        "systems: [{name: mute, command: [echo, hello], outcome: json}]\n"
         "tasks: [{name: anything, prompt: hi}]\n",
     )
     done = call("run")
     assert done.exit_code == 3
-    assert "no-such-program" in done.stdout
+    assert "mute printed no JSON line" in done.stdout
 
 
 def test_a_suite_that_is_wrong_exits_2_with_the_line(here, suite, call):
@@ -112,3 +112,56 @@ def test_nothing_is_kept_where_nothing_may_be_kept(here, suite, call):
     suite(SURE)
     assert call("run", "--no-store").exit_code == 0
     assert not (here / ".passhat").exists()
+
+
+@pytest.mark.parametrize("arguments", [("run",), ("run", "--dry-run"), ("validate",), ("doctor",)])
+def test_an_unknown_model_is_told_with_its_place_and_nothing_is_begun(here, suite, call, arguments):
+    suite("agents:\n  - name: a\n    model: gtp-5\n    prompt: hi\n")
+    done = call(*arguments)
+    assert done.exit_code == 2
+    assert 'suite.yml:3:5: agents[0].model: no model is called "gtp-5"' in done.output
+    assert "Did you mean gpt-5" in done.output
+    assert not (here / ".passhat").exists()
+
+
+def test_a_run_that_is_refused_leaves_nothing_to_resume(here, suite, call):
+    suite("agents: [{name: a, model: gpt-5, prompt: hi}]")
+    refused = call("run")
+    assert refused.exit_code == 2
+    assert "needs a key: set OPENAI_API_KEY" in refused.output
+    assert "No runs yet" in call("history").output
+    assert "every run is finished" in call("resume").output
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "systems: [{name: s, command: ./agent.sh}]\ntasks: [{name: t, prompt: hi}]",
+            'agent.sh": install it, or give its path',
+        ),
+        (
+            "systems: [{name: s, command: no-such-agent}]\ntasks: [{name: t, prompt: hi}]",
+            'system s: there is no program "no-such-agent"',
+        ),
+        (
+            """
+servers: {w: {command: no-such-server}}
+agents: [{name: a, model: scripted, script: [{}], servers: [w], prompt: hi}]
+""",
+            'server w: there is no program "no-such-server"',
+        ),
+    ],
+)
+def test_a_program_that_is_not_here_is_told_before_any_trial(here, suite, call, text, said):
+    suite(text)
+    done = call("run")
+    assert done.exit_code == 2
+    assert said in done.output
+    assert not (here / ".passhat").exists()
+
+
+def test_a_program_that_may_not_be_executed_says_so(here, suite, call):
+    (here / "agent.sh").write_text("#!/bin/sh\n")
+    suite("systems: [{name: s, command: ./agent.sh}]\ntasks: [{name: t, prompt: hi}]")
+    assert "may not be executed: chmod +x" in call("run").output

@@ -148,6 +148,6 @@ def test_list_show_verify_and_prune(recorded, suite, call, here: Path):
 
 
 def test_a_cassette_of_a_system_that_is_gone_is_pruned(recorded, suite, call, here):
-    suite(SUITE.replace("model: scripted", "model: local/other").partition("    script")[0])
+    suite(SUITE.replace("model: scripted", "model: local/other.gguf").partition("    script")[0])
     assert "the suite has no system 'scripted'" in call("cassette", "prune").stdout
     assert list((here / "cassettes").iterdir()) == []

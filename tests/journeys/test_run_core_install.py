@@ -22,7 +22,7 @@ def test_repeat_loads_nothing_of_an_extra(tmp_path):
 
 
 def test_a_suite_says_which_extra_it_needs(tmp_path):
-    (tmp_path / "suite.yml").write_text("agents: [{name: a, model: m, prompt: hi}]\n")
+    (tmp_path / "suite.yml").write_text("agents: [{name: a, model: o3, prompt: hi}]\n")
     code = (
         "import sys\nsys.modules['pydantic'] = None\nfrom passhat.cli import main\nmain(['run'])\n"
     )

@@ -18,12 +18,13 @@ from passhat.records import (
     Secret,
     TokenUsage,
 )
+from passhat.records.providers import PROVIDERS, known_models
 from passhat.runner.cassettes import Recording, Replaying
 from passhat.runner.deadline import Deadline, excused
-from passhat.runner.models.catalog import PROVIDERS, locate
+from passhat.runner.models.catalog import locate
 from passhat.runner.models.constrained import Constrained
 from passhat.runner.models.exchange import Message, Place, Reply, Request, ToolSpec
-from passhat.runner.models.prices import known_models, pricing
+from passhat.runner.models.prices import pricing
 from passhat.runner.models.rate_limits import Throttle
 from passhat.runner.models.retrying import RetryBudget, Retrying, RetryPolicy
 from passhat.runner.models.scripted import Scripted

@@ -83,12 +83,12 @@ def test_a_model_matrix_names_the_model_in_the_row(load) -> None:
 
 @pytest.mark.parametrize(("written", "runs"), [("", 1), ("runs: 0", 1), ("runs: 4", 4)])
 def test_runs_default_to_one_and_zero_becomes_one(load, written: str, runs: int) -> None:
-    suite = load(f"agents:\n  - name: a\n    model: m\n    prompt: hi\n    {written}\n")
+    suite = load(f"agents:\n  - name: a\n    model: o3\n    prompt: hi\n    {written}\n")
     assert suite.pairings[0].runs == runs
 
 
 def test_a_lone_run_has_no_number(load) -> None:
-    suite = load("agents: [{name: a, model: m, prompt: hi}]")
+    suite = load("agents: [{name: a, model: o3, prompt: hi}]")
     assert suite.pairings[0].row(0) == "a"
 
 
@@ -102,7 +102,7 @@ servers:
     url: https://example.org/mcp
     auth: {bearer_token_env: CRM_TOKEN}
     headers: {X-Tenant: {env: TENANT}}
-agents: [{name: a, model: m, prompt: hi, servers: local}]
+agents: [{name: a, model: o3, prompt: hi, servers: local}]
 """,
         env={"HOME": "/home/me", "KEY": "k"},
     )

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from passhat.suite.datasets import fill_text
 
 SUITE = """
-systems: [{name: s, model: m}]
+systems: [{name: s, model: o3}]
 tasks:
   - name: "order {id}"
     dataset: %s
@@ -43,7 +43,7 @@ def test_jsonl_keeps_the_type_of_a_column_that_stands_alone(load, tmp_path: Path
 
 def test_a_name_without_a_column_is_numbered(load, tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("q\nx\ny\n")
-    suite = load("agents: [{name: ask, model: m, dataset: d.csv, prompt: '{q}?', runs: 2}]")
+    suite = load("agents: [{name: ask, model: o3, dataset: d.csv, prompt: '{q}?', runs: 2}]")
     assert [p.row(1) for p in suite.pairings] == ["ask 1 #2", "ask 2 #2"]
 
 
@@ -53,7 +53,7 @@ def test_steps_and_nested_values_are_filled_in_too(load, tmp_path: Path) -> None
         """
 agents:
   - name: trip
-    model: m
+    model: o3
     dataset: d.tsv
     steps:
       - name: book
@@ -74,7 +74,7 @@ def test_a_quarantine_may_name_a_row_but_not_one_that_is_not_there(
 ) -> None:
     (tmp_path / "d.csv").write_text("q\nx\n")
     text = (
-        "agents: [{name: ask, model: m, dataset: d.csv, prompt: '{q}'}]\n"
+        "agents: [{name: ask, model: o3, dataset: d.csv, prompt: '{q}'}]\n"
         "quarantine: [{task: ask %s, until: 2027-01-01}]\n"
     )
     assert load(text % 1).quarantine[0].task == "ask 1"
@@ -83,7 +83,7 @@ def test_a_quarantine_may_name_a_row_but_not_one_that_is_not_there(
 
 def test_a_limit_takes_the_first_rows(load, tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("q\n" + "x\n" * 50)
-    suite = load("agents: [{name: ask, model: m, dataset: d.csv, limit: 3, prompt: '{q}'}]")
+    suite = load("agents: [{name: ask, model: o3, dataset: d.csv, limit: 3, prompt: '{q}'}]")
     assert len(suite.tasks) == 3
 
 

@@ -52,10 +52,10 @@ def test_every_example_loads_and_is_valid_under_the_schema(
 @pytest.mark.parametrize(
     "text",
     [
-        "agents: [{name: a, model: m, prompt: hi, runz: 3}]",
-        "agents: [{name: a, model: m, prompt: hi, runs: many}]",
-        "agents: [{model: m, prompt: hi}]",
-        "agents: [{name: a, model: m, prompt: hi, expect: [{exat: 1}]}]",
+        "agents: [{name: a, model: o3, prompt: hi, runz: 3}]",
+        "agents: [{name: a, model: o3, prompt: hi, runs: many}]",
+        "agents: [{model: o3, prompt: hi}]",
+        "agents: [{name: a, model: o3, prompt: hi, expect: [{exat: 1}]}]",
         "servers: {s: {command: x, faults: [{kind: gremlins, nth: 1}]}}",
         "confidence: 1.5",
     ],
@@ -83,5 +83,5 @@ def test_what_the_loader_refuses_in_form_the_schema_refuses_too(schema: Any, tex
 def test_every_way_to_write_an_expectation_is_valid_under_the_schema(
     schema: Any, expectation: str
 ) -> None:
-    text = f"agents: [{{name: a, model: m, prompt: hi, expect: [{expectation}]}}]"
+    text = f"agents: [{{name: a, model: o3, prompt: hi, expect: [{expectation}]}}]"
     assert not list(schema.iter_errors(read_tree(text, env={}).value))

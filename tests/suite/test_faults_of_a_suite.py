@@ -11,7 +11,7 @@ servers:
   both: {command: a, url: "http://x"}
 agents:
   - name: a
-    model: m
+    model: o3
     trails: 3
     servers: [wether]
     prompt: hi
@@ -21,7 +21,7 @@ agents:
       - {target: anwser, contains: x}
       - {contains: x, exact: y}
   - name: a
-    model: m
+    model: o3
     prompt: 5
     runs: many
     temperature: ${TEMP}
@@ -49,7 +49,7 @@ def test_all_faults_are_told_at_once_with_line_column_path_value_and_hint(proble
         ),
         ":13:10: agents[0].expect[2].target: is no target. Did you mean \"answer\"?, got 'anwser'",
         ":14:9: agents[0].expect[3]: needs exactly one matcher, got exact, contains",
-        ':15:5: agents[1].name: "a on m" is also the name on line 5',
+        ':15:5: agents[1].name: "a on o3" is also the name on line 5',
         ":17:5: agents[1].prompt: should be a text, got 5: put it in quotes",
         ":18:5: agents[1].runs: should be a valid integer, got 'many'",
         (
@@ -65,7 +65,7 @@ def test_all_faults_are_told_at_once_with_line_column_path_value_and_hint(proble
     ]
 
 
-AGENT = "agents: [{name: a, model: m, prompt: hi}]\n"
+AGENT = "agents: [{name: a, model: o3, prompt: hi}]\n"
 
 
 @pytest.mark.parametrize(
@@ -74,14 +74,14 @@ AGENT = "agents: [{name: a, model: m, prompt: hi}]\n"
         ("", "a suite is a mapping of keys to values, got nothing"),
         ("- a", "a suite is a mapping of keys to values, got ['a']"),
         ("name: x", "has nothing to run: add agents, or systems and tasks"),
-        ("systems: [{name: s, model: m}]", "needs both systems and tasks, or neither"),
+        ("systems: [{name: s, model: o3}]", "needs both systems and tasks, or neither"),
         ("agents: [{name: a, prompt: hi}]", "needs a model: write model, models or defaults.model"),
-        ("agents: [{name: a, model: m}]", "needs either prompt or steps"),
-        ("agents: [{model: m, prompt: hi}]", '"name" is missing'),
-        ("agents: [{name: a, model: m, models: [n], prompt: hi}]", "has both model and models"),
+        ("agents: [{name: a, model: o3}]", "needs either prompt or steps"),
+        ("agents: [{model: o3, prompt: hi}]", '"name" is missing'),
+        ("agents: [{name: a, model: o3, models: [o1], prompt: hi}]", "has both model and models"),
         ("agents: [{name: a, model: scripted, prompt: hi}]", "the model scripted needs a script"),
         (
-            "agents: [{name: a, model: m, prompt: hi, script: [{answer: x}]}]",
+            "agents: [{name: a, model: o3, prompt: hi, script: [{answer: x}]}]",
             "only the model scripted plays a script",
         ),
         (AGENT + "quarantine: [{task: b, until: 2027-01-01}]", '"b" is not the name of a task'),
@@ -91,7 +91,7 @@ AGENT = "agents: [{name: a, model: m, prompt: hi}]\n"
         (AGENT + "servers: {s: {url: 'http://x', cwd: y}}", "cwd has no meaning with url"),
         (AGENT + "confidence: 1.5", "should be less than 1, got 1.5"),
         (
-            "systems: [{name: s, command: x, model: m}]\ntasks: [{name: t, prompt: hi}]",
+            "systems: [{name: s, command: x, model: o3}]\ntasks: [{name: t, prompt: hi}]",
             "needs exactly one of model, command, python, http; got model, command",
         ),
         (
@@ -99,31 +99,31 @@ AGENT = "agents: [{name: a, model: m, prompt: hi}]\n"
             "temperature has no meaning with command",
         ),
         (
-            "systems: [{name: s, model: x}]\ntasks: [{name: t, prompt: hi, systems: [r]}]",
+            "systems: [{name: s, model: o3}]\ntasks: [{name: t, prompt: hi, systems: [r]}]",
             '"r" is not the name of a system',
         ),
         (
-            "agents: [{name: a, model: m, prompt: hi, timeout: soon}]",
+            "agents: [{name: a, model: o3, prompt: hi, timeout: soon}]",
             "must be seconds, or a text such as 500ms, 30s, 2m, got 'soon'",
         ),
         (
-            "agents: [{name: a, model: m, prompt: hi, expect: [{judge: nice?}]}]",
+            "agents: [{name: a, model: o3, prompt: hi, expect: [{judge: nice?}]}]",
             "judge needs a model: add judge: to the suite",
         ),
         (
-            "agents: [{name: a, model: m, prompt: hi, expect: [{regex: null}]}]",
+            "agents: [{name: a, model: o3, prompt: hi, expect: [{regex: null}]}]",
             "regex needs a value",
         ),
         (
-            "agents: [{name: a, model: m, prompt: hi, expect: [{json-schema: {type: 7}}]}]",
+            "agents: [{name: a, model: o3, prompt: hi, expect: [{json-schema: {type: 7}}]}]",
             "is no JSON Schema",
         ),
         (
-            "agents: [{name: a, model: m, prompt: hi, expect: [{range: {min: 2, max: 1}}]}]",
+            "agents: [{name: a, model: o3, prompt: hi, expect: [{range: {min: 2, max: 1}}]}]",
             "has min above max",
         ),
         (
-            "agents: [{name: a, model: m, prompt: hi, expect: [{range: {}}]}]",
+            "agents: [{name: a, model: o3, prompt: hi, expect: [{range: {}}]}]",
             "needs min, max or both",
         ),
         (AGENT + "servers: {s: {command: 'x \"y'}}", "cannot be split into words: No closing quot"),

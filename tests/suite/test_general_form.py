@@ -128,7 +128,7 @@ def test_the_rest_of_the_suite_comes_through(load, tmp_path: Path) -> None:
 
 def test_a_sentence_with_a_colon_needs_no_quotes(load) -> None:
     suite = load(
-        "agents: [{name: a, model: m, prompt: hi}]\n"
+        "agents: [{name: a, model: o3, prompt: hi}]\n"
         "gates:\n"
         "  - every task: pass^3 >= its bar\n"
         "  - every task: pass^2 >= 0.5\n"
@@ -141,7 +141,7 @@ def test_a_sentence_with_a_colon_needs_no_quotes(load) -> None:
 
 
 def test_each_seed_is_a_whole_run_of_the_suite(load) -> None:
-    suite = load("seeds: [11, 22]\nagents: [{name: a, model: m, prompt: hi, runs: 3}]")
+    suite = load("seeds: [11, 22]\nagents: [{name: a, model: o3, prompt: hi, runs: 3}]")
     (pairing,) = suite.pairings
     assert pairing.runs == 6
     assert [suite.recorded_seed(trial) for trial in range(6)] == [11, 22, 11, 22, 11, 22]
@@ -151,7 +151,7 @@ def test_each_seed_is_a_whole_run_of_the_suite(load) -> None:
 
 
 def test_without_seeds_each_round_of_the_suite_has_its_own(load) -> None:
-    suite = load("seed: 7\nagents: [{name: a, model: m, prompt: hi, runs: 3}]")
+    suite = load("seed: 7\nagents: [{name: a, model: o3, prompt: hi, runs: 3}]")
     assert [suite.recorded_seed(trial) for trial in range(3)] == [7, 8, 9]
 
 
@@ -188,7 +188,7 @@ servers:
     faults:
       - {kind: timeout, nth: 2, tool: t}
       - {kind: latency, probability: 0.1, seconds: 500ms}
-agents: [{name: a, model: m, prompt: hi, faults: [{kind: rate_limit, probability: 0.2}]}]
+agents: [{name: a, model: o3, prompt: hi, faults: [{kind: rate_limit, probability: 0.2}]}]
 """
     )
     kinds = [(fault.kind, fault.nth, fault.seconds) for fault in suite.servers["s"].faults]
@@ -200,24 +200,25 @@ agents: [{name: a, model: m, prompt: hi, faults: [{kind: rate_limit, probability
 def test_a_rubric_is_read_by_its_own_model_or_the_judge_of_the_suite(load) -> None:
     suite = load(
         """
-judge: {model: big, repeats: 3}
+judge: {model: o3-pro, repeats: 3}
 agents:
   - name: a
-    model: m
+    model: o3
     prompt: hi
     expect:
       - {judge: Is it polite?}
-      - {llm-judge: {rubric: Is it right?, model: small, threshold: 0.5, repeats: 1}}
+      - {llm-judge: {rubric: Is it right?, model: o4-mini, threshold: 0.5, repeats: 1}}
 """
     )
     polite, right = suite.pairings[0].task.expect
     assert (polite.matcher, polite.value) == ("judge", "Is it polite?")
-    assert (polite.options["model"].name, polite.options["repeats"]) == ("big", 3)
-    assert (right.options["model"].name, right.options["repeats"]) == ("small", 1)
+    assert (polite.options["model"].name, polite.options["repeats"]) == ("o3-pro", 3)
+    assert (right.options["model"].name, right.options["repeats"]) == ("o4-mini", 1)
     assert right.options["threshold"] == 0.5
 
 
 def test_a_rubric_with_its_own_model_needs_no_judge(load) -> None:
-    text = "agents: [{name: a, model: m, prompt: hi, expect: [{judge: {rubric: r, model: j}}]}]"
-    (rubric,) = load(text).pairings[0].task.expect
-    assert (rubric.options["model"].name, rubric.options["repeats"]) == ("j", 1)
+    rubric = "{judge: {rubric: r, model: o4-mini}}"
+    text = f"agents: [{{name: a, model: o3, prompt: hi, expect: [{rubric}]}}]"
+    (found,) = load(text).pairings[0].task.expect
+    assert (found.options["model"].name, found.options["repeats"]) == ("o4-mini", 1)

@@ -5,7 +5,7 @@ import pytest
 from passhat.errors import SuiteError
 from passhat.records import HttpServer, ModelSystem, Secret
 
-AGENT = "agents: [{name: a, model: m, prompt: hi%s}]\n"
+AGENT = "agents: [{name: a, model: o3, prompt: hi%s}]\n"
 
 # In pieces, so that no scanner takes this file for a leak.
 KEYS = [
@@ -38,7 +38,7 @@ def test_a_key_written_out_is_refused_and_not_repeated(problems, text: str, key:
 def test_known_shapes_are_refused_anywhere_but_in_prose(problems, load) -> None:
     (line,) = problems(f"servers: {{s: {{command: 'x --key {KEYS[0]}'}}}}\n" + AGENT % "")
     assert "servers.s.command" in line
-    load(f"agents: [{{name: a, model: m, prompt: 'Is {KEYS[0]} a key?'}}]")
+    load(f"agents: [{{name: a, model: o3, prompt: 'Is {KEYS[0]} a key?'}}]")
 
 
 @pytest.mark.parametrize("value", ["ollama", "none", "application/json", "text/html; q=0.9"])

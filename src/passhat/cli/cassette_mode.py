@@ -42,6 +42,11 @@ class Source:
         """Whether anybody may be asked, and paid."""
         return self.mode != "replay"
 
+    @property
+    def asks_always(self) -> bool:
+        """Whether every trial is run, whatever is recorded."""
+        return self.mode in (None, "record", "append", "all")
+
     def __str__(self) -> str:
         words = "live" if self.mode is None else WORDS[self.mode]
         return f"{words} ({self.why})" if self.why else words
@@ -108,7 +113,8 @@ def _models(suite: Suite) -> list[Model]:
 def _why_not_live(model: Model, directory: Path) -> str | None:
     """Why a model cannot be asked here; None where it can."""
     from passhat.records import SCRIPTED
-    from passhat.runner.models.catalog import LOCAL, locate
+    from passhat.records.providers import LOCAL
+    from passhat.runner.models.catalog import locate
 
     if model.name == SCRIPTED:
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import shutil
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
@@ -30,11 +29,15 @@ EXTRAS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that was looked at; `problem` says what to do about it."""
+    """One thing that was looked at: `problem` says that `text` tells what to do about it.
+
+    `code` is what a problem exits with: the suite's own faults exit as `validate` does.
+    """
 
     what: str
     text: str
     problem: bool = False
+    code: ExitCode = ExitCode.FAIL
 
 
 @click.command()
@@ -45,20 +48,21 @@ def doctor(context: click.Context, suite: Path | None, ask: bool) -> None:
     """See whether SUITE (passhat.yml here, where none is named) can run on this machine.
 
     Keys are looked for, servers are started and asked for their tools, programs are looked up.
-    Nothing is paid for without --ask. Exits with 1 where there is a problem.
+    Nothing is paid for without --ask. Exits with 1 where there is a problem, with 2 where the
+    suite itself is not valid.
     """
-    problems = asyncio.run(_examine(suite, ask=ask))
-    if problems:
-        context.exit(ExitCode.FAIL)
+    context.exit(asyncio.run(_examine(suite, ask=ask)))
 
 
-async def _examine(path: Path | None, *, ask: bool) -> int:
-    problems = 0
+async def _examine(path: Path | None, *, ask: bool) -> ExitCode:
+    problems = []
     async for finding in _findings(path, ask=ask):
-        problems += finding.problem
         _tell(finding)
-    click.echo(f"{problems} problem{'s' * (problems != 1)}" if problems else "ready", err=True)
-    return problems
+        if finding.problem:
+            problems.append(finding.code)
+    count = len(problems)
+    click.echo(f"{count} problem{'s' * (count != 1)}" if problems else "ready", err=True)
+    return max(problems, default=ExitCode.PASS)
 
 
 def _tell(finding: Finding) -> None:
@@ -81,11 +85,12 @@ async def _findings(path: Path | None, *, ask: bool) -> AsyncIterator[Finding]:
         name = path or find_suite(Path())
         suite = load_suite(name)
     except PasshatError as error:
-        yield Finding(what="suite", text=str(error).replace("\n", "; "), problem=True)
+        for line in str(error).splitlines():
+            yield Finding(what="suite", text=line, problem=True, code=ExitCode.USAGE)
         return
     yield Finding(what=str(name), text=suite.size)
     for system in {p.system.name: p.system for p in suite.pairings}.values():
-        for finding in _system(system):
+        for finding in _system(system, suite.directory):
             yield finding
     for model in _models(suite):
         yield await _model(model, suite.directory, ask=ask)
@@ -107,16 +112,16 @@ def _importable(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
 
 
-def _system(system: System) -> Iterator[Finding]:
+def _system(system: System, directory: Path) -> Iterator[Finding]:
     """What can be known of an agent that is no model without running it."""
     from passhat.records import CommandSystem, HttpSystem, PythonSystem
 
     what = f"system {system.name}"
     if isinstance(system, CommandSystem):
-        program = system.argv[0]
-        found = shutil.which(program)
-        text = found or f"there is no program {program!r}: install it, or give its path"
-        yield Finding(what=what, text=text, problem=found is None)
+        from passhat.runner.programs import lacks_program
+
+        reason = lacks_program(system, directory)
+        yield Finding(what=what, text=reason or f"starts {system.argv[0]}", problem=bool(reason))
     elif isinstance(system, PythonSystem):
         from passhat.runner.agents.python import load_function
 
@@ -154,7 +159,8 @@ async def _model(model: Model, directory: Path, *, ask: bool) -> Finding:
 
 def _address(model: Model, directory: Path) -> str:
     from passhat.records import SCRIPTED
-    from passhat.runner.models.catalog import LOCAL, locate
+    from passhat.records.providers import LOCAL
+    from passhat.runner.models.catalog import locate
 
     if model.name == SCRIPTED:
         return "acts out its script: no key, no network"

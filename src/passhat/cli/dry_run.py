@@ -166,7 +166,8 @@ def _trial_cost(pairing: Pairing, system: ModelSystem) -> tuple[float | None, fl
 
 def _pricing(model: Model) -> Callable[[TokenUsage], float | None]:
     from passhat.records import SCRIPTED
-    from passhat.runner.models.catalog import LOCAL, PROVIDERS, provider_of
+    from passhat.records.providers import LOCAL, PROVIDERS
+    from passhat.runner.models.catalog import provider_of
     from passhat.runner.models.prices import pricing
 
     free = model.name == SCRIPTED or model.name.startswith(f"{LOCAL}/")

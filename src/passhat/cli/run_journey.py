@@ -23,6 +23,7 @@ from passhat.cli.run_exit import exit_code
 from passhat.cli.run_failures import gather_failures
 from passhat.cli.run_ledger import Ledger, open_ledger
 from passhat.cli.standing import Standing
+from passhat.errors import SuiteError
 
 if TYPE_CHECKING:
     from passhat.analysis.gates import Gate
@@ -85,6 +86,8 @@ def conduct(job: Job, output: Output) -> ExitCode:
     for place, formats in places:
         place.check(formats)
     source = choose_source(job.suite, job.options, resumed=job.resumed is not None)
+    if source.asks_always:
+        _refuse_absent_programs(job.suite)
     with (
         open_source(job.suite, source, job.options, sequential=job.sequential) as deck,
         open_ledger(job.suite, job.options, store=job.store, resumed=job.resumed) as ledger,
@@ -116,6 +119,14 @@ def conduct(job: Job, output: Output) -> ExitCode:
         if output.as_json or output.as_markdown or output.paths_out:
             _tell_demands(answer, output)
         return code if interrupted else exit_code(job.suite, result, answer)
+
+
+def _refuse_absent_programs(suite: Suite) -> None:
+    """What can only fail is not begun: no trial could run without its program."""
+    from passhat.runner.programs import absent_programs
+
+    if absent := list(absent_programs(suite)):
+        raise SuiteError("\n".join(absent))
 
 
 def _places(job: Job, output: Output) -> list[tuple[Output, Formats]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from passhat.errors import HistoryError
+from passhat.errors import HistoryError, InputError
 
 if TYPE_CHECKING:
     from passhat.cli.run_options import RunOptions
@@ -82,11 +82,11 @@ def open_ledger(
         ledger = Ledger(journal=RunJournal(history, run), history=history, run=run, name=str(store))
         try:
             yield ledger
-        except BaseException:
-            if ledger.journal.launched():
+        except BaseException as error:
+            if _is_worth_keeping(ledger, error):
                 history.finish_run(run, "failed")
             else:
-                history.delete(run)  # refused before it began: nothing to remember
+                history.delete(run)
             raise
 
 
@@ -116,6 +116,13 @@ def same_run(store: Path, suite: Suite, options: RunOptions) -> Run | None:
             if same_suite and RunOptions.from_json(run.options).identity == options.identity:
                 return run
     return None
+
+
+def _is_worth_keeping(ledger: Ledger, error: BaseException) -> bool:
+    """Whether anything can be gone on with: a request that was refused has brought nothing."""
+    if isinstance(error, InputError):
+        return bool(ledger.journal.finished() or ledger.journal.answered())
+    return bool(ledger.journal.launched())
 
 
 def _key(trial: Trial) -> tuple[str, str, int]:

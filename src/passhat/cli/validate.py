@@ -56,11 +56,24 @@ def _notes(suite: Suite) -> list[str]:
     from datetime import UTC, datetime
 
     today = datetime.now(tz=UTC).date()
-    return [
+    ended = [
         f'the quarantine of "{entry.task}" ended on {entry.until}: it is gated again'
         for entry in suite.quarantine
         if not entry.in_force(today)
     ]
+    return [*ended, *_unlisted(suite)]
+
+
+def _unlisted(suite: Suite) -> list[str]:
+    """Models whose family is known and whose name is not: they may be new, or mistyped."""
+    from passhat.records import ModelSystem
+    from passhat.records.providers import unlisted_model
+
+    models = [p.system.model for p in suite.pairings if isinstance(p.system, ModelSystem)]
+    if suite.judge is not None:
+        models.append(suite.judge.model)
+    names = dict.fromkeys(model.name for model in models if model.base_url is None)
+    return list(filter(None, map(unlisted_model, names)))
 
 
 def _plain(path: Path, suite: Suite | None, problems: tuple[Problem, ...]) -> dict[str, Any]:

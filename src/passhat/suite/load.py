@@ -84,13 +84,14 @@ def _build(
     try:
         from passhat.suite.build import BuildError, build_suite
         from passhat.suite.consistency import as_written, inconsistencies
+        from passhat.suite.model_names import unknown_models
         from passhat.suite.validation import validate
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("pydantic"):
             raise MissingExtra("loading a suite", "run") from None
         raise
     model, problems = validate(tree)
-    problems += [*inconsistencies(tree), *literal_secrets(tree)]
+    problems += [*inconsistencies(tree), *unknown_models(tree, env), *literal_secrets(tree)]
     if model is None or problems:
         return None, problems
     gates = as_written(tree.value.get("gates"))

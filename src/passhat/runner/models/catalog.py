@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from passhat.errors import SuiteError
-from passhat.records import Model, WireFormat
+from passhat.records import Model
+from passhat.records.providers import LOCAL, Provider, find_provider, unknown_model
 from passhat.runner.models.anthropic import ANTHROPIC
 from passhat.runner.models.dialect import Dialect
 from passhat.runner.models.openai_chat import OPENAI_CHAT
 from passhat.runner.models.openai_responses import OPENAI_RESPONSES
-from passhat.runner.models.prices import known_models
-
-# Names in a price list that nobody runs as an agent.
-_NOT_AGENTS = r"embed|whisper|tts|audio|realtime|moderation|image|imagen|dall|veo|^ft:|\*|-$"
-
-LOCAL = "local"
-"""The provider of models that passhat starts itself."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
-    """Where a family of models lives: its address, the variables people set, its price list."""
-
-    name: str
-    base_url: str = ""
-    key_variables: tuple[str, ...] = ()
-    url_variables: tuple[str, ...] = ()
-    wire: WireFormat = "openai-chat"
-    prices: str | None = None
-    family: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,79 +30,6 @@ class Address:
 
 DIALECTS: dict[str, Dialect] = {
     dialect.name: dialect for dialect in (ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES)
-}
-
-PROVIDERS: dict[str, Provider] = {
-    provider.name: provider
-    for provider in (
-        Provider(
-            name="anthropic",
-            base_url="https://api.anthropic.com",
-            key_variables=("ANTHROPIC_API_KEY",),
-            url_variables=("ANTHROPIC_BASE_URL",),
-            wire="anthropic",
-            prices="anthropic",
-            family=r"claude",
-        ),
-        Provider(
-            name="openai",
-            base_url="https://api.openai.com/v1",
-            key_variables=("OPENAI_API_KEY",),
-            url_variables=("OPENAI_BASE_URL",),
-            prices="openai",
-            family=r"gpt-|chatgpt|o\d",
-        ),
-        Provider(
-            name="google",
-            base_url="https://generativelanguage.googleapis.com/v1beta/openai",
-            key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-            prices="google",
-            family=r"gemini",
-        ),
-        Provider(
-            name="azure",
-            key_variables=("AZURE_OPENAI_API_KEY",),
-            url_variables=("AZURE_OPENAI_ENDPOINT",),
-            prices="azure",
-        ),
-        Provider(
-            name="openrouter",
-            base_url="https://openrouter.ai/api/v1",
-            key_variables=("OPENROUTER_API_KEY",),
-            prices="openrouter",
-        ),
-        Provider(
-            name="groq",
-            base_url="https://api.groq.com/openai/v1",
-            key_variables=("GROQ_API_KEY",),
-            prices="groq",
-        ),
-        Provider(
-            name="mistral",
-            base_url="https://api.mistral.ai/v1",
-            key_variables=("MISTRAL_API_KEY",),
-            prices="mistral",
-        ),
-        Provider(
-            name="deepseek",
-            base_url="https://api.deepseek.com/v1",
-            key_variables=("DEEPSEEK_API_KEY",),
-            prices="deepseek",
-        ),
-        Provider(
-            name="ollama",
-            base_url="http://localhost:11434/v1",
-            url_variables=("OLLAMA_BASE_URL",),
-        ),
-        Provider(
-            name="vllm", base_url="http://localhost:8000/v1", url_variables=("VLLM_BASE_URL",)
-        ),
-        Provider(
-            name="llamacpp",
-            base_url="http://localhost:8080/v1",
-            url_variables=("LLAMACPP_BASE_URL",),
-        ),
-    )
 }
 
 
@@ -161,28 +67,10 @@ def provider_of(model: Model, environment: Mapping[str, str] | None = None) -> s
 
 
 def _provider(model: Model, variables: Mapping[str, str]) -> tuple[Provider, str]:
-    prefix, slash, rest = model.name.partition("/")
-    if slash and prefix in PROVIDERS:
-        return PROVIDERS[prefix], rest
-    for provider in PROVIDERS.values():
-        if provider.family and re.match(provider.family, model.name):
-            return provider, model.name
-    if model.base_url or "OPENAI_BASE_URL" in variables:
-        # Somebody's own server: it knows its models, whatever they are called.
-        return PROVIDERS["anthropic" if model.wire == "anthropic" else "openai"], model.name
-    raise SuiteError(_unknown(model.name))
-
-
-def _unknown(name: str) -> str:
-    every = [m for p in ("anthropic", "openai", "google") for m in known_models(p)]
-    known = sorted({model for model in every if not re.search(_NOT_AGENTS, model)})
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    guess = f" Did you mean {' or '.join(near)}?" if near else ""
-    return (
-        f'no model is called "{name}".{guess} There are: scripted, local/smollm2, local/FILE.gguf, '
-        f"PROVIDER/MODEL with {', '.join(PROVIDERS)}, any name with a `base_url:`, and "
-        f"{', '.join(known)}"
-    )
+    found = find_provider(model.name, base_url=model.base_url, wire=model.wire, variables=variables)
+    if found is None:
+        raise SuiteError(unknown_model(model.name))
+    return found
 
 
 def _key(model: Model, provider: Provider, base_url: str, variables: Mapping[str, str]) -> str:

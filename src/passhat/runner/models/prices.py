@@ -28,18 +28,6 @@ def pricing(model: str, *, provider: str | None, prices: Prices | None = None) -
     return lambda usage: _by_table(usage, model, provider)
 
 
-def known_models(provider: str) -> list[str]:
-    """The model names that the price table has for one provider.
-
-    >>> "gpt-5" in known_models("openai")
-    True
-    """
-    for found in _snapshot().providers:
-        if found.id == provider:
-            return sorted(model.id for model in found.models)
-    return []
-
-
 @lru_cache(maxsize=1024)
 def has_price(model: str, provider: str) -> bool:
     """Whether the price table knows the model."""

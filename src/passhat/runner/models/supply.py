@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from passhat.errors import SuiteError
 from passhat.records import SCRIPTED, Model, TokenUsage
+from passhat.records.providers import LOCAL
 from passhat.runner.local_model import LocalServer, find_weights
-from passhat.runner.models.catalog import DIALECTS, LOCAL, locate
+from passhat.runner.models.catalog import DIALECTS, locate
 from passhat.runner.models.constrained import CONSTRAINED, Constrained
 from passhat.runner.models.endpoint import Endpoint, http_client
 from passhat.runner.models.exchange import ChatModel

@@ -1,0 +1,210 @@
+"""Whom the name of a model means: the providers, and the names that nobody answers to."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from passhat.records.system import SCRIPTED, WireFormat
+
+LOCAL = "local"
+"""The provider of models that passhat starts itself."""
+
+SMOLLM2 = "smollm2"
+"""The local model whose weights `passhat local pull` brings."""
+
+LISTED = ("anthropic", "openai", "google")
+"""Providers whose models are meant by their bare names."""
+
+# Names in a price list that nobody runs as an agent.
+_NOT_AGENTS = r"embed|whisper|tts|audio|realtime|moderation|image|imagen|dall|veo|^ft:|\*|-$"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """Where a family of models lives: its address, the variables people set, its price list."""
+
+    name: str
+    base_url: str = ""
+    key_variables: tuple[str, ...] = ()
+    url_variables: tuple[str, ...] = ()
+    wire: WireFormat = "openai-chat"
+    prices: str | None = None
+    family: str = ""
+
+
+PROVIDERS: dict[str, Provider] = {
+    provider.name: provider
+    for provider in (
+        Provider(
+            name="anthropic",
+            base_url="https://api.anthropic.com",
+            key_variables=("ANTHROPIC_API_KEY",),
+            url_variables=("ANTHROPIC_BASE_URL",),
+            wire="anthropic",
+            prices="anthropic",
+            family=r"claude",
+        ),
+        Provider(
+            name="openai",
+            base_url="https://api.openai.com/v1",
+            key_variables=("OPENAI_API_KEY",),
+            url_variables=("OPENAI_BASE_URL",),
+            prices="openai",
+            family=r"gpt-|chatgpt|o\d",
+        ),
+        Provider(
+            name="google",
+            base_url="https://generativelanguage.googleapis.com/v1beta/openai",
+            key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+            prices="google",
+            family=r"gemini",
+        ),
+        Provider(
+            name="azure",
+            key_variables=("AZURE_OPENAI_API_KEY",),
+            url_variables=("AZURE_OPENAI_ENDPOINT",),
+            prices="azure",
+        ),
+        Provider(
+            name="openrouter",
+            base_url="https://openrouter.ai/api/v1",
+            key_variables=("OPENROUTER_API_KEY",),
+            prices="openrouter",
+        ),
+        Provider(
+            name="groq",
+            base_url="https://api.groq.com/openai/v1",
+            key_variables=("GROQ_API_KEY",),
+            prices="groq",
+        ),
+        Provider(
+            name="mistral",
+            base_url="https://api.mistral.ai/v1",
+            key_variables=("MISTRAL_API_KEY",),
+            prices="mistral",
+        ),
+        Provider(
+            name="deepseek",
+            base_url="https://api.deepseek.com/v1",
+            key_variables=("DEEPSEEK_API_KEY",),
+            prices="deepseek",
+        ),
+        Provider(
+            name="ollama",
+            base_url="http://localhost:11434/v1",
+            url_variables=("OLLAMA_BASE_URL",),
+        ),
+        Provider(
+            name="vllm", base_url="http://localhost:8000/v1", url_variables=("VLLM_BASE_URL",)
+        ),
+        Provider(
+            name="llamacpp",
+            base_url="http://localhost:8080/v1",
+            url_variables=("LLAMACPP_BASE_URL",),
+        ),
+    )
+}
+
+
+def find_provider(
+    name: str,
+    *,
+    base_url: str | None = None,
+    wire: WireFormat | None = None,
+    variables: Mapping[str, str],
+) -> tuple[Provider, str] | None:
+    """The provider that a model's name means, and the name by which it knows the model.
+
+    >>> provider, model = find_provider("ollama/qwen3:8b", variables={})
+    >>> provider.name, model
+    ('ollama', 'qwen3:8b')
+    >>> find_provider("gtp-5", variables={}) is None
+    True
+    """
+    prefix, slash, rest = name.partition("/")
+    if slash and prefix in PROVIDERS:
+        return PROVIDERS[prefix], rest
+    for provider in PROVIDERS.values():
+        if provider.family and re.match(provider.family, name):
+            return provider, name
+    if base_url or "OPENAI_BASE_URL" in variables:
+        # Somebody's own server: it knows its models, whatever they are called.
+        return PROVIDERS["anthropic" if wire == "anthropic" else "openai"], name
+    return None
+
+
+def is_model_name(name: str, *, base_url: str | None, variables: Mapping[str, str]) -> bool:
+    """Whether a model may be called so: by anybody who answers, by a script, or on this machine.
+
+    >>> [is_model_name(n, base_url=None, variables={}) for n in ("scripted", "local/smolm", "o3")]
+    [True, False, True]
+    """
+    if name == SCRIPTED:
+        return True
+    prefix, slash, rest = name.partition("/")
+    if slash and prefix == LOCAL:
+        return rest == SMOLLM2 or rest.endswith(".gguf")
+    return find_provider(name, base_url=base_url, variables=variables) is not None
+
+
+def unknown_model(name: str, *, listed: bool = True) -> str:
+    """What is said of a name that no model bears: what it may have meant, and what there is.
+
+    >>> unknown_model("antropic/claude-opus-5", listed=False)
+    'no model is called "antropic/claude-opus-5". Did you mean anthropic/claude-opus-5?'
+    """
+    known = sorted({m for p in LISTED for m in known_models(p) if not re.search(_NOT_AGENTS, m)})
+    near = _near(name, known)
+    guess = f" Did you mean {' or '.join(near)}?" if near else ""
+    there = (
+        f" There are: {SCRIPTED}, {LOCAL}/{SMOLLM2}, {LOCAL}/FILE.gguf, "
+        f"PROVIDER/MODEL with {', '.join(PROVIDERS)}, any name with a `base_url:`, and "
+        f"{', '.join(known)}"
+    )
+    return f'no model is called "{name}".{guess}{there if listed else ""}'
+
+
+def unlisted_model(name: str) -> str | None:
+    """What is said of a name of a known family that no list has: new, or mistyped.
+
+    >>> unlisted_model("claude-opuss-5")
+    'no price list has a model "claude-opuss-5" (did you mean claude-opus-5?): it is asked as it is'
+    """
+    provider, _, bare = name.rpartition("/")
+    family = provider or next((p for p in LISTED if re.match(PROVIDERS[p].family, name)), "")
+    known = known_models(family) if family in LISTED else []
+    # A dated name such as claude-opus-4-5-20251101 is a snapshot of the listed one.
+    if not known or any(bare.startswith(model) for model in known):
+        return None
+    near = difflib.get_close_matches(bare, known, n=1, cutoff=0.5)
+    guess = f" (did you mean {near[0]}?)" if near else ""
+    return f'no price list has a model "{name}"{guess}: it is asked as it is'
+
+
+def known_models(provider: str) -> list[str]:
+    """The model names that the price table has for one provider; none where it is not installed.
+
+    >>> "gpt-5" in known_models("openai")
+    True
+    """
+    try:
+        from genai_prices import data_snapshot
+    except ImportError:
+        return []
+    for found in data_snapshot.get_snapshot().providers:
+        if found.id == provider:
+            return sorted(model.id for model in found.models)
+    return []
+
+
+def _near(name: str, known: list[str]) -> list[str]:
+    prefix, slash, rest = name.partition("/")
+    if not slash:
+        return difflib.get_close_matches(name, [*known, SCRIPTED], n=3, cutoff=0.5)
+    if prefix == LOCAL:
+        return [f"{LOCAL}/{SMOLLM2}"]
+    prefixes = difflib.get_close_matches(prefix, [*PROVIDERS, LOCAL], n=1, cutoff=0.6)
+    return [f"{found}/{rest}" for found in prefixes]
