@@ -78,6 +78,13 @@ def test_a_plan_uses_the_results_there_are(call, files):
     assert found["budgets"][0]["runs_in_all"] > 100
 
 
+def test_a_plan_says_that_k_plays_no_part_in_it(call):
+    with_k, without = call("plan", "--k", "3"), call("plan")
+    assert with_k.stdout == without.stdout
+    assert "--k plays no part" in with_k.stderr
+    assert without.stderr == ""
+
+
 def test_a_profile_is_against_a_reference_or_the_rest_of_the_file(call, files):
     inside = json.loads(call("profile", "all.jsonl", "--only", "new", "--json").stdout)
     assert inside["agents"] == ["old", "third"]
@@ -137,3 +144,34 @@ def test_the_demonstration_needs_nothing_and_is_the_same_twice(call):
     assert first.stdout.count("passhat ") == 3
     assert json.loads(call("demo", "--json").stdout)["schema"] == "passhat.report/1"
     assert call("demo", "--markdown").stdout.startswith("**Two made-up agents")
+
+
+def test_a_summary_of_trials_counts_what_was_written(call, files):
+    printed = call("convert", "all.jsonl", "--markdown").stdout
+    assert printed.startswith("**360 trials, 3 systems, 15 tasks.**\n")
+    trials = read_trials(["all.jsonl"])
+    for name in trials.systems:
+        tally = trials.tally(name)
+        passed, failed = tally.passed.sum(), tally.failed.sum()
+        assert f"| {name} | 15 | 8 | 120 | {passed} | {failed} | 0 |" in printed
+    done = call("convert", "all.jsonl", "-o", "all.md", "-o", "all.csv")
+    assert (files / "all.md").read_text() == printed
+    assert done.stderr == "wrote a summary of 360 trials to all.md\nwrote 360 trials to all.csv\n"
+    assert done.stdout == ""
+
+
+def test_a_summary_may_be_printed_beside_the_file(call, here):
+    done = call("simulate", "--tasks", "2", "--runs", "1", "-o", "sim.csv", "--markdown")
+    assert (here / "sim.csv").exists()
+    assert done.stdout.startswith("**2 trials, 1 system, 2 tasks.**")
+
+
+def test_what_a_reader_noted_is_in_the_summary(call, here):
+    (here / "odd.csv").write_text("task,passed,colour\na,1,red\na,0,blue\n")
+    assert "colour" in call("convert", "odd.csv", "--markdown").stdout
+
+
+def test_trials_are_printed_in_one_form(call):
+    done = call("simulate", "--csv", "--markdown")
+    assert done.exit_code == 2
+    assert "--json, --csv and --markdown exclude each other" in done.stderr

@@ -80,6 +80,8 @@ def plan(
     from passhat.analysis.planning import Spending
     from passhat.analysis.planning import plan as plan_runs
 
+    if analysing.ks:
+        output.say("a plan is for the mean score: --k plays no part (--gate 'pass^3 >= 0.8' does)")
     seen = choose_systems(reading.trials(), [only] if only else ()) if reading.paths else None
     if gates:
         from passhat.cli.plan_gates import write_gate_plans

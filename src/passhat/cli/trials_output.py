@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,26 +13,35 @@ from passhat.cli.options import Command
 if TYPE_CHECKING:
     from passhat.records import Trials
 
+_PRINTED = ("as_json", "as_csv", "as_markdown")
+_SUMMARIES = (".md", ".markdown")
+
 
 def trials_output_options(command: Command) -> Command:
-    """--json, --csv, -o FILE and --quiet, handed over as `write`, which takes the trials."""
+    """--json, --csv, --markdown, -o FILE and --quiet, handed over as `write(trials)`."""
 
     @functools.wraps(command)
     def with_write(**values: Any) -> Any:
-        chosen = {name: values.pop(name) for name in ("as_csv", "paths_out", "quiet")}
-        values.pop("as_json")  # JSON Lines are what is written anyway
+        chosen = {name: values.pop(name) for name in (*_PRINTED, "paths_out", "quiet")}
+        if sum(chosen[name] for name in _PRINTED) > 1:
+            raise click.UsageError(
+                "--json, --csv and --markdown exclude each other; -o may name several files"
+            )
         return command(write=functools.partial(write_everywhere, **chosen), **values)
 
     options = [
         click.option("--json", "as_json", is_flag=True, help="Print JSON Lines (the default)."),
         click.option("--csv", "as_csv", is_flag=True, help="Print CSV."),
         click.option(
+            "--markdown", "as_markdown", is_flag=True, help="Print a summary of the trials."
+        ),
+        click.option(
             "-o",
             "--output",
             "paths_out",
             metavar="FILE",
             multiple=True,
-            help="Write to a file: .jsonl .csv .tsv .parquet. May be repeated.",
+            help="Write to a file: .jsonl .csv .tsv .parquet, or .md, a summary. May be repeated.",
         ),
         click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error."),
     ]
@@ -42,19 +52,45 @@ def trials_output_options(command: Command) -> Command:
 
 
 def write_everywhere(
-    trials: Trials, *, as_csv: bool, paths_out: tuple[str, ...], quiet: bool
+    trials: Trials,
+    *,
+    as_json: bool,
+    as_csv: bool,
+    as_markdown: bool,
+    paths_out: tuple[str, ...],
+    quiet: bool,
 ) -> None:
     """Put the trials where they were asked for, and say so on standard error."""
-    from passhat.ingest.write import render_csv, render_jsonl, write_trials
+    for name in paths_out:
+        _save(trials, Path(name), quiet=quiet)
+    if not paths_out or as_json or as_csv or as_markdown:
+        form = "csv" if as_csv else "markdown" if as_markdown else "jsonl"
+        click.echo(_rendered(trials, form), nl=False)
+
+
+def _save(trials: Trials, path: Path, *, quiet: bool) -> None:
+    from passhat.ingest.write import write_trials
     from passhat.reporters.numbers import plural
     from passhat.reporters.safe_text import safe_text
 
-    for name in paths_out:
-        try:
-            write_trials(trials, name)
-        except OSError as error:
-            raise click.UsageError(f"-o {name}: {error.strerror or error}") from error
-        if not quiet:
-            click.echo(safe_text(f"wrote {plural(len(trials), 'trial')} to {name}"), err=True)
-    if not paths_out:
-        click.echo(render_csv(trials) if as_csv else render_jsonl(trials).decode(), nl=False)
+    told = plural(len(trials), "trial")
+    try:
+        if path.suffix.lower() in _SUMMARIES:
+            path.write_text(_rendered(trials, "markdown"), encoding="utf-8", newline="\n")
+            told = f"a summary of {told}"
+        else:
+            write_trials(trials, path)
+    except OSError as error:
+        raise click.UsageError(f"-o {path}: {error.strerror or error}") from error
+    if not quiet:
+        click.echo(safe_text(f"wrote {told} to {path}"), err=True)
+
+
+def _rendered(trials: Trials, form: str) -> str:
+    if form == "markdown":
+        from passhat.reporters.trials_summary import render_trials_markdown
+
+        return render_trials_markdown(trials)
+    from passhat.ingest.write import render_csv, render_jsonl
+
+    return render_csv(trials) if form == "csv" else render_jsonl(trials).decode()
