@@ -8,8 +8,8 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from passhat.cli.fault_variants import vary
 from passhat.errors import ArgumentError
+from passhat.suite.fault_variants import vary
 
 if TYPE_CHECKING:
     from passhat.cli.run_options import RunOptions

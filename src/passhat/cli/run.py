@@ -65,10 +65,10 @@ def run(
     """
     from passhat.cli.chosen_suite import apply_options
     from passhat.cli.dry_run import tell_plan
-    from passhat.cli.fault_variants import has_faults
     from passhat.cli.run_demands import refuse_pointless
     from passhat.cli.run_journey import Job, conduct
     from passhat.suite import find_suite, load_suite
+    from passhat.suite.fault_variants import has_faults
 
     options = replace(options, suite=os.path.relpath(suite or find_suite(Path())))
     loaded = load_suite(options.suite)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from passhat.cli.fault_variants import plain_pairings, variants
 from passhat.cli.run_exit import quarantined
 from passhat.errors import ArgumentError, HistoryError
+from passhat.suite.fault_variants import plain_pairings, variants
 
 if TYPE_CHECKING:
     from passhat.analysis.gates import Gate

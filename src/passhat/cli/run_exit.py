@@ -2,61 +2,92 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from passhat.cli.exit_codes import ExitCode
-from passhat.cli.fault_variants import variants
+from passhat.suite.fault_variants import variants
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from passhat.analysis.report import TaskRow
     from passhat.records import Suite
     from passhat.reporters.run_answer import RunAnswer
     from passhat.runner import RunResult
 
 
-def exit_code(suite: Suite, result: RunResult, answer: RunAnswer) -> ExitCode:
+def settled(answer: RunAnswer, suite: Suite, result: RunResult) -> RunAnswer:
+    """The answer with what decides about its exit code, here and in every form it is written."""
+    from passhat.records import Outcome
+
+    errored = all(trial.outcome is Outcome.ERRORED for trial in result.trials)
+    return replace(
+        answer,
+        quarantined=quarantined(suite),
+        floored=_floored(suite),
+        exempt=frozenset(variants(suite).values()),
+        nothing_ran=errored,
+        incomplete=_incomplete(answer, suite, result),
+    )
+
+
+def exit_code(answer: RunAnswer) -> ExitCode:
     """0 pass, 1 a demand failed, 3 not completed, 4 undecided.
 
     Gates and floors decide where there are any: single failures are what they allow for. Without
     a gate every expectation is a demand, so that one failed trial fails the run.
     """
-    from passhat.records import Outcome
-
-    outcomes = {trial.outcome for trial in result.trials}
-    if outcomes == {Outcome.ERRORED}:
+    if answer.nothing_ran:
         return ExitCode.INCOMPLETE
     if not all(floor.passed for floor in answer.floors):
         return ExitCode.FAIL
+    demanded = list(_demanded(answer))
     if answer.verdicts is not None:
-        return _by_gates(suite, result, ExitCode(answer.verdicts.exit_code))
-    tolerant = quarantined(suite) | floored(suite)
-    broken = set(variants(suite).values())
-    plain = [trial for trial in result.trials if trial.system not in broken]
-    if any(t.outcome is Outcome.FAILED and t.task not in tolerant for t in plain):
-        return ExitCode.FAIL
-    if result.undone or any(t.outcome is Outcome.ERRORED for t in plain):
-        return ExitCode.INCOMPLETE
-    return ExitCode.PASS
+        code = ExitCode(answer.verdicts.exit_code)
+    elif any(r.runs > r.passed + r.errored for r in demanded if r.name not in answer.floored):
+        code = ExitCode.FAIL
+    else:
+        code = ExitCode.INCOMPLETE if any(row.errored for row in demanded) else ExitCode.PASS
+    return ExitCode.INCOMPLETE if answer.incomplete and code is ExitCode.PASS else code
 
 
-def _by_gates(suite: Suite, result: RunResult, code: ExitCode) -> ExitCode:
-    """What the gates say; but nothing passes of which a part was never run."""
+def _demanded(answer: RunAnswer) -> Iterator[TaskRow]:
+    """The tasks whose single trials count, where there is no gate."""
+    for system in answer.report.systems:
+        if system.name not in answer.exempt:
+            yield from (row for row in system.tasks if row.name not in answer.quarantined)
+
+
+def _incomplete(answer: RunAnswer, suite: Suite, result: RunResult) -> str | None:
+    """Why a run that no demand failed has not passed: a part of it was never run."""
+    if answer.verdicts is None:
+        return "trials were left undone" if result.undone else None
+    if answer.verdicts.exit_code or not all(floor.passed for floor in answer.floors):
+        return None
     ran = {(trial.system, trial.task) for trial in result.trials}
     missing = any((p.system.name, p.task.name) not in ran for p in suite.pairings)
-    incomplete = result.ending == "budget" and missing
-    return ExitCode.INCOMPLETE if incomplete and code is ExitCode.PASS else code
+    if result.ending == "budget" and missing:
+        return f"{result.limit} was reached before every task was run"
+    return None
 
 
-def quarantined(suite: Suite) -> set[str]:
-    """The tasks whose quarantine is in force."""
+def quarantined(suite: Suite) -> dict[str, str]:
+    """The tasks whose quarantine is in force, and what is to be said of them."""
     today = datetime.now(tz=UTC).date()
-    return {entry.task for entry in suite.quarantine if entry.in_force(today)}
-
-
-def floored(suite: Suite) -> set[str]:
-    """The tasks that are judged by their floor alone: they expect nothing else."""
     return {
+        entry.task: f"in quarantine until {entry.until}"
+        + (f": {entry.reason}" * bool(entry.reason))
+        for entry in suite.quarantine
+        if entry.in_force(today)
+    }
+
+
+def _floored(suite: Suite) -> frozenset[str]:
+    """The tasks that are judged by their floor alone: they expect nothing else."""
+    return frozenset(
         task.name
         for task in suite.tasks
         if task.tool_selection is not None and not task.expect and not task.steps
-    }
+    )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from passhat.cli.cassette_mode import Source, choose_source, open_source
 from passhat.cli.exit_codes import ExitCode
-from passhat.cli.fault_variants import plain_pairings, variants
 from passhat.cli.progress import Progress
 from passhat.cli.run_demands import (
     at_most,
@@ -19,11 +18,12 @@ from passhat.cli.run_demands import (
     stopping_rule,
     verdicts_on,
 )
-from passhat.cli.run_exit import exit_code
+from passhat.cli.run_exit import exit_code, settled
 from passhat.cli.run_failures import gather_failures
 from passhat.cli.run_ledger import Ledger, open_ledger
 from passhat.cli.standing import Standing
 from passhat.errors import SuiteError
+from passhat.suite.fault_variants import plain_pairings, variants
 
 if TYPE_CHECKING:
     from passhat.analysis.gates import Gate
@@ -43,7 +43,7 @@ FORMATS = {
     "json": "passhat.reporters.run_answer:render_run_json",
     "markdown": "passhat.reporters.run_answer:render_run_markdown",
     "html": "passhat.reporters.run_answer:render_run_html",
-    "junit": "passhat.reporters.run_answer:render_run_junit",
+    "junit": "passhat.reporters.run_junit:render_run_junit",
 }
 PAGE = {"html": FORMATS["html"]}
 
@@ -113,12 +113,12 @@ def conduct(job: Job, output: Output) -> ExitCode:
             if rule is None
             else rule.verdicts()
         )
-        answer = _answer(job, result, trials, verdicts, ledger)
+        answer = settled(_answer(job, result, trials, verdicts, ledger), job.suite, result)
         for place, formats in places:
             place.write(answer, formats)
         if output.as_json or output.as_markdown or output.paths_out:
             _tell_demands(answer, output)
-        return code if interrupted else exit_code(job.suite, result, answer)
+        return code if interrupted else exit_code(answer)
 
 
 def _refuse_absent_programs(suite: Suite) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
 from xml.etree import ElementTree as ET
 
 from passhat.analysis.report import Report, SystemReport, TaskRow
@@ -13,16 +16,53 @@ from passhat.analysis.verdict import Verdict
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def render_junit(report: Report | None, verdicts: Sequence[Verdict] = ()) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """What a test case shows beside its numbers; a case without one has passed."""
+
+    kind: Literal["failure", "error", "skipped"]
+    message: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A test case that is neither a task nor a gate."""
+
+    suite: str
+    name: str
+    said: str
+    mark: Mark | None = None
+
+
+def render_junit(
+    report: Report | None,
+    verdicts: Sequence[Verdict] = (),
+    *,
+    marks: Mapping[tuple[str, str], Mark] | None = None,
+    others: Sequence[Case] = (),
+    unjudged: str | None = None,
+) -> str:
     """A test case a task, which carries its rate and interval, and one a gate.
 
-    Only gates can fail: a task that passes now and then is what the gates are there to judge.
+    A task that passes now and then is what gates are there to judge: it fails where `marks` (by
+    system and task) says so. `unjudged` says why no gate could be judged.
     """
     suites = ET.Element("testsuites", name="passhat")
     for system in () if report is None else report.systems:
-        _add_system(suites, system)
+        suite = ET.SubElement(suites, "testsuite", name=_clean(system.name))
+        for row in system.tasks:
+            _add_task(suite, system, row, (marks or {}).get((system.name, row.name)))
     if verdicts:
-        _add_gates(suites, verdicts)
+        suite = ET.SubElement(suites, "testsuite", name="gates")
+        for verdict in verdicts:
+            _add_gate(suite, verdict, unjudged)
+    for name, cases in groupby(others, key=lambda case: case.suite):
+        suite = ET.SubElement(suites, "testsuite", name=_clean(name))
+        for case in cases:
+            _add_case(suite, case)
+    for suite in suites:
+        _count(suite)
     ET.indent(suites)
     return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -32,21 +72,7 @@ def render_verdicts_junit(verdicts: Sequence[Verdict]) -> str:
     return render_junit(None, verdicts)
 
 
-def _add_system(suites: ET.Element, system: SystemReport) -> None:
-    suite = ET.SubElement(
-        suites,
-        "testsuite",
-        name=_clean(system.name),
-        tests=str(len(system.tasks)),
-        failures="0",
-        errors="0",
-        skipped="0",
-    )
-    for row in system.tasks:
-        _add_task(suite, system, row)
-
-
-def _add_task(suite: ET.Element, system: SystemReport, row: TaskRow) -> None:
+def _add_task(suite: ET.Element, system: SystemReport, row: TaskRow, mark: Mark | None) -> None:
     case = ET.SubElement(
         suite, "testcase", name=_clean(row.name), classname=_clean(f"passhat.{system.name}")
     )
@@ -62,25 +88,10 @@ def _add_task(suite: ET.Element, system: SystemReport, row: TaskRow) -> None:
         "label": row.label,
     }
     _add_properties(case, values)
+    _add_mark(case, mark)
 
 
-def _add_gates(suites: ET.Element, verdicts: Sequence[Verdict]) -> None:
-    failing = [verdict for verdict in verdicts if verdict.exit_code == 1]
-    still_open = [verdict for verdict in verdicts if verdict.exit_code == 4]
-    suite = ET.SubElement(
-        suites,
-        "testsuite",
-        name="gates",
-        tests=str(len(verdicts)),
-        failures=str(len(failing)),
-        errors="0",
-        skipped=str(len(still_open)),
-    )
-    for verdict in verdicts:
-        _add_gate(suite, verdict)
-
-
-def _add_gate(suite: ET.Element, verdict: Verdict) -> None:
+def _add_gate(suite: ET.Element, verdict: Verdict, unjudged: str | None) -> None:
     case = ET.SubElement(
         suite,
         "testcase",
@@ -100,13 +111,39 @@ def _add_gate(suite: ET.Element, verdict: Verdict) -> None:
         "runs": verdict.runs,
     }
     _add_properties(case, values)
+    _add_mark(case, _gate_mark(verdict, unjudged), said=verdict.sentence)
+
+
+def _gate_mark(verdict: Verdict, unjudged: str | None) -> Mark | None:
+    if unjudged is not None:
+        return Mark(kind="error", message=unjudged, detail=verdict.sentence)
     if verdict.exit_code == 1:
-        failure = ET.SubElement(case, "failure", message=_clean(verdict.sentence))
-        failure.text = _clean("\n".join([verdict.sentence, *verdict.notes]))
-    elif verdict.exit_code == 4:
-        ET.SubElement(case, "skipped", message=_clean(verdict.sentence))
-    else:
-        ET.SubElement(case, "system-out").text = _clean(verdict.sentence)
+        detail = "\n".join([verdict.sentence, *verdict.notes])
+        return Mark(kind="failure", message=verdict.sentence, detail=detail)
+    if verdict.exit_code == 4:
+        return Mark(kind="skipped", message=verdict.sentence)
+    return None
+
+
+def _add_case(suite: ET.Element, case: Case) -> None:
+    classname = _clean(f"passhat.{case.suite}")
+    element = ET.SubElement(suite, "testcase", name=_clean(case.name), classname=classname)
+    _add_mark(element, case.mark, said=case.said)
+
+
+def _add_mark(case: ET.Element, mark: Mark | None, *, said: str = "") -> None:
+    if mark is not None:
+        element = ET.SubElement(case, mark.kind, message=_clean(mark.message))
+        element.text = _clean(mark.detail) or None
+    elif said:
+        ET.SubElement(case, "system-out").text = _clean(said)
+
+
+def _count(suite: ET.Element) -> None:
+    """The counts in the head of a test suite, from the cases in it."""
+    suite.set("tests", str(len(suite)))
+    for attribute, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(attribute, str(len(suite.findall(f"testcase/{kind}"))))
 
 
 def _add_properties(case: ET.Element, values: dict[str, object]) -> None:

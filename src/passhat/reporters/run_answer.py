@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypedDict
 
 from passhat.analysis.recovery import Recovery
@@ -27,7 +27,6 @@ from passhat.reporters.json_report import (
     report_object,
     to_json,
 )
-from passhat.reporters.junit_xml import render_junit
 from passhat.reporters.markdown import render_markdown
 from passhat.reporters.numbers import plural
 from passhat.reporters.recovery_blocks import recovery_blocks
@@ -53,7 +52,13 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunAnswer:
-    """Everything that a run says when it is over. `undone` is what an early end left out."""
+    """Everything that a run says when it is over. `undone` is what an early end left out.
+
+    What decides where there is no gate: the tasks in `quarantined` (with the reason) are not
+    judged, those in `floored` by their floor alone, the systems in `exempt` (under faults) not at
+    all. `nothing_ran` says that every trial errored, `incomplete` why a run that no demand failed
+    has not passed either.
+    """
 
     report: Report
     verdicts: Verdicts | None = None
@@ -62,6 +67,11 @@ class RunAnswer:
     failures: tuple[Failure, ...] = ()
     undone: str | None = None
     transcripts: Mapping[TranscriptKey, str] | None = None
+    quarantined: Mapping[str, str] = field(default_factory=dict)
+    floored: frozenset[str] = frozenset()
+    exempt: frozenset[str] = frozenset()
+    nothing_ran: bool = False
+    incomplete: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,11 +158,6 @@ def render_run_html(answer: RunAnswer) -> str:
         verdicts=(*(answer.verdicts or ()), *floors),
         transcripts=answer.transcripts,
     )
-
-
-def render_run_junit(answer: RunAnswer) -> str:
-    """Tasks and gates as test cases."""
-    return render_junit(answer.report, tuple(answer.verdicts or ()))
 
 
 def _blocks(answer: RunAnswer) -> list[Block]:
