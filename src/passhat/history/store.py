@@ -11,19 +11,20 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Self
 
 from passhat.errors import HistoryError
 from passhat.history.checkout import Checkout
 from passhat.history.connection import connect, only_reading
-from passhat.records import FEATURES, Source, Tally, Trial, Trials
+from passhat.records import FEATURES, Source, Trial
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
+
+if TYPE_CHECKING:
+    from passhat.records import Tally, Trials
 
 DEFAULT_PATH = Path(".passhat/history.db")
 
@@ -332,6 +333,8 @@ def _trial_row(trial: Trial, sequence: int) -> tuple[Any, ...]:
 
 
 def _trials_table(rows: list[tuple[Any, ...]], run: Run) -> Trials:
+    from passhat.records import Trials
+
     names = ("system", "task", *_TRIAL_COLUMNS)
     values = list(zip(*rows, strict=True)) or [()] * len(names)
     columns = dict(zip(names, values, strict=True))
@@ -348,6 +351,11 @@ def _trials_table(rows: list[tuple[Any, ...]], run: Run) -> Trials:
 
 
 def _tally(system: str, rows: list[tuple[Any, ...]]) -> Tally:
+    # Writing needs no numbers in columns: a run launches its first trial before numpy is loaded.
+    import numpy as np
+
+    from passhat.records import Tally
+
     tasks, passed, failed, errored, total, squares = zip(*rows, strict=True)
     return Tally(
         system=system,

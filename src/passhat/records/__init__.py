@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from passhat.records.ledger import Answer, Entry, Finished, Ticket
     from passhat.records.observation import CheckResult, Grade, Observation, TokenUsage, ToolCall
     from passhat.records.secret import Secret
+    from passhat.records.source import Source
     from passhat.records.suite import CassetteSettings, Judge, Pairing, Quarantine, Suite
     from passhat.records.system import (
         SCRIPTED,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from passhat.records.tally import FeatureSums, Tally
     from passhat.records.task import Expectation, Level, Step, Task, ToolSelection
     from passhat.records.trial import FEATURES, ErrorPolicy, Outcome, Trial
-    from passhat.records.trials import Source, Trials
+    from passhat.records.trials import Trials
 
 __all__ = [
     "FEATURES",
@@ -109,6 +110,7 @@ _HOMES = {
         "ToolCall",
     ),
     "passhat.records.secret": ("Secret",),
+    "passhat.records.source": ("Source",),
     "passhat.records.suite": (
         "CassetteSettings",
         "Judge",
@@ -151,10 +153,7 @@ _HOMES = {
         "Outcome",
         "Trial",
     ),
-    "passhat.records.trials": (
-        "Source",
-        "Trials",
-    ),
+    "passhat.records.trials": ("Trials",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

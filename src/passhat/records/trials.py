@@ -12,22 +12,13 @@ from numpy.typing import NDArray
 from passhat.errors import ArgumentError
 from passhat.records import frames, given_columns
 from passhat.records.labels import NO_CODE, Labels
+from passhat.records.source import Source
 from passhat.records.tally import Tally, count_trials
 from passhat.records.trial import FEATURES, Outcome, Trial
 
 Floats = NDArray[np.float64]
 
 _TEXTS = ("level", "tags", "tools", "error", "started")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """Where trials came from: a name to show, the format that read it, and the bytes' hash."""
-
-    name: str
-    format: str
-    sha256: str
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
