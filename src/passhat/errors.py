@@ -1,4 +1,4 @@
-"""Every exception that passhat raises on purpose.
+"""Every exception that passhat raises on purpose, and how messages count.
 
 PasshatError                 anything a caller may want to catch at once
 ├── InputError               what came from the user cannot be used (exit code 2)
@@ -95,3 +95,14 @@ class ModelBusy(ModelError):
 
 class GraderError(RunError):
     """A grader broke: neither a pass nor a failure."""
+
+
+def plural(count: int, noun: str, several: str | None = None) -> str:
+    """A count with its noun, for messages of every layer.
+
+    >>> plural(1, "task"), plural(2400, "run"), plural(2, "entry", "entries")
+    ('1 task', '2,400 runs', '2 entries')
+    >>> plural(1, "task has", "tasks have")
+    '1 task has'
+    """
+    return f"{count:,} {noun if count == 1 else several or noun + 's'}"

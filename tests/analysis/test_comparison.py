@@ -100,7 +100,7 @@ def test_errors_are_counted_as_the_policy_says_and_noted():
     other = _side("old", {"a": 5})
     assert compare(errored, other).headline.first == 0.5
     assert compare(errored, other, errors="exclude").headline.first == 1.0
-    assert compare(errored, other).notes == ("2 trials of e errored and were counted as failures",)
+    assert compare(errored, other).notes == ("2 trials of e errored, counted as failures",)
 
 
 def test_a_suite_wide_seed_effect_widens_the_difference():

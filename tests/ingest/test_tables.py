@@ -207,7 +207,7 @@ def test_trials_are_whole_numbers_or_numbered_names_or_names():
     assert trials_of("4", "9") == [4, 9]
     assert trials_of("run-3", "run-12") == [3, 12]
     assert trials_of("blue", "red") == [0, 1]
-    with pytest.raises(ReadError, match=r"1 trials occur more than once: input / t / trial 0"):
+    with pytest.raises(ReadError, match=r"1 trial occurs more than once: input / t / trial 0"):
         trials_of("blue", "blue")
 
 

@@ -195,5 +195,5 @@ def test_outcomes_of_zero_and_one_are_counted_alike_whatever_their_type(kind, en
         assert_same(tally, trials.tally(tally.system))
     odd = write([*rows, rows[0] | {"trial": 1, "passed": kind(2)}], tmp_path / f"odd{ending}")
     if kind is not bool:
-        with pytest.raises(ReadError, match=r"passed: 2.*, in 1 rows, does not say"):
+        with pytest.raises(ReadError, match=r"passed: 2.*, in 1 row, does not say"):
             read_tallies(odd)

@@ -19,6 +19,7 @@ from passhat.analysis.gates import Gate, NumberDemand
 from passhat.analysis.measure import measure
 from passhat.analysis.targets import targets
 from passhat.analysis.verdict import Word
+from passhat.errors import plural
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.proportions import proportion_interval
@@ -148,7 +149,8 @@ def _with_unknown_tasks(found: Estimate, unknown: int) -> Estimate:
     known = found.tasks or 0
     share = known / (known + unknown)
     low, high = found.interval.low * share, found.interval.high * share + 1 - share
-    note = f"{unknown} tasks with too few runs may have any value: the bounds allow for it"
+    unsure = plural(unknown, "task")
+    note = f"{unsure} with too few runs may have any value: the bounds allow for it"
     return replace(found, interval=Interval(low, high), notes=(*found.notes, note))
 
 

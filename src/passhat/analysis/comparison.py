@@ -11,7 +11,7 @@ from passhat.analysis.evidence import gather, typical_runs
 from passhat.analysis.provenance import stamp
 from passhat.analysis.report import Options, Provenance
 from passhat.analysis.task_differences import Aligned, TaskDifference, task_differences
-from passhat.errors import ArgumentError
+from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.stats.arguments import confidence_level, one_of, whole_number
 from passhat.stats.estimate import (
@@ -284,7 +284,7 @@ def _read_off(interval: Interval | None, margin: float | None) -> Answer:
 def _error_note(tallies: Sequence[Tally], options: Options) -> tuple[str, ...]:
     counted = "counted as failures" if options.errors == "fail" else "left out"
     return tuple(
-        f"{int(tally.errored.sum()):,} trials of {tally.system} errored and were {counted}"
+        f"{plural(int(tally.errored.sum()), 'trial')} of {tally.system} errored, {counted}"
         for tally in tallies
         if tally.errored.any()
     )

@@ -7,6 +7,7 @@ from passhat.analysis.rank import RankReport
 from passhat.analysis.task_differences import TaskDifference
 from passhat.drawing import Figure, IntervalRow, interval_rows
 from passhat.drawing.figure import shorten
+from passhat.errors import plural
 from passhat.stats.estimate import Interval, Unavailable
 
 MOST_ROWS = 60
@@ -83,7 +84,7 @@ def _mean_row(comparison: Comparison) -> IntervalRow | None:
         number = found.tasks_like_these
     interval = None if isinstance(number, Unavailable) else number.interval
     return IntervalRow(
-        name=f"mean of {len(comparison.tasks)} tasks",
+        name=f"mean of {plural(len(comparison.tasks), 'task')}",
         value=found.first,
         other=found.second,
         low=None if interval is None else _within(found.second + interval.low),
@@ -111,8 +112,8 @@ def _finding(comparison: Comparison) -> str:
     whole = f"; the mean moves by {mean.note} points" if mean else ""
     return (
         f"{comparison.first} passes more often than {comparison.second} on {up} of "
-        f"{len(comparison.tasks)} tasks and less often on {down}; {shown} of these differences "
-        f"are more than noise{whole}."
+        f"{plural(len(comparison.tasks), 'task')} and less often on {down}; "
+        f"{plural(shown, 'difference is', 'differences are')} more than noise{whole}."
     )
 
 

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from passhat.analysis.bars import Bars
 from passhat.analysis.bound_evidence import Subject
-from passhat.analysis.gate_sentences import opening, percentage, plural
+from passhat.analysis.gate_sentences import opening, percentage
 from passhat.analysis.gates import EveryTaskDemand, Gate
 from passhat.analysis.number_gate import error_words, task_evidence
 from passhat.analysis.verdict import TaskEvidence, Verdict, Word
-from passhat.errors import ArgumentError
+from passhat.errors import ArgumentError, plural
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.proportions import lower_bound, upper_bound
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from passhat.analysis.gate_targets import is_share
 from passhat.analysis.gates import Gate, NumberDemand
+from passhat.errors import plural
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate
 
 _MOST_DIGITS = 4
@@ -23,11 +24,6 @@ def shown(value: float, target: str, threshold: float | None = None) -> str:
 def percentage(share: float) -> str:
     """A confidence or an error rate: 95 %, 2.5 %."""
     return f"{100 * share:.4g} %"
-
-
-def plural(count: int, noun: str) -> str:
-    """A count with its noun: 1 run, 2,400 runs."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def opening(gate: Gate, system: str, word: str) -> str:

@@ -11,7 +11,6 @@ import numpy as np
 from passhat.analysis.bars import Bars
 from passhat.analysis.bound_evidence import Subject
 from passhat.analysis.every_task import judge_every_task
-from passhat.analysis.gate_sentences import plural
 from passhat.analysis.gates import (
     EveryTaskDemand,
     Gate,
@@ -23,7 +22,7 @@ from passhat.analysis.number_gate import Planned, judge_number
 from passhat.analysis.regression import judge_no_task_worse, judge_no_worse
 from passhat.analysis.replay import judge_sequentially
 from passhat.analysis.verdict import Verdict, Verdicts
-from passhat.errors import ArgumentError
+from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Trials
 from passhat.stats.arguments import one_of
 

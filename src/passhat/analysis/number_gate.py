@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.bound_evidence import Subject, one_sided, runs_to_settle, word_of
-from passhat.analysis.gate_sentences import bound_sentence, opening, plural, point_sentence
+from passhat.analysis.gate_sentences import bound_sentence, opening, point_sentence
 from passhat.analysis.gate_targets import attempts
 from passhat.analysis.gates import Gate, NumberDemand
 from passhat.analysis.verdict import TaskEvidence, Verdict, Word
+from passhat.errors import plural
 from passhat.records import Tally
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.passk import pass_hat_k

@@ -21,6 +21,7 @@ from passhat.drawing import (
     scatter,
     stacked_bar,
 )
+from passhat.errors import plural
 from passhat.stats.estimate import Estimate, Unavailable
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def _forest_row(row: TaskRow) -> IntervalRow:
 def _labels_finding(system: SystemReport) -> str:
     labels = sorted(row.label for row in system.tasks)
     counts = [f"{len(list(same))} {label}" for label, same in groupby(labels)]
-    return f"{len(labels)} tasks: {', '.join(counts)}."
+    return f"{plural(len(labels), 'task')}: {', '.join(counts)}."
 
 
 def _cost_point(system: SystemReport, feature: str, k: int | None) -> Point | None:

@@ -8,10 +8,11 @@ import numpy as np
 
 from passhat.analysis.bound_evidence import Subject
 from passhat.analysis.comparison import Comparison, compare
-from passhat.analysis.gate_sentences import opening, percentage, plural
+from passhat.analysis.gate_sentences import opening, percentage
 from passhat.analysis.gates import Gate, NoWorseDemand
 from passhat.analysis.number_gate import error_words
 from passhat.analysis.verdict import TaskEvidence, Verdict, Word
+from passhat.errors import plural
 from passhat.records import Tally
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.per_task import TaskTests, task_tests
@@ -66,7 +67,7 @@ def judge_no_task_worse(gate: Gate, subject: Subject, baseline: Tally) -> Verdic
         _open_verdict(gate, subject, found),
         word=word,
         alpha=None,
-        method=f"{tests.method}, {tests.correction} over {len(names)} tasks",
+        method=f"{tests.method}, {tests.correction} over {plural(len(names), 'task')}",
         more_runs=more,
         tasks=rows,
         sentence=f"{start}. {_task_words(gate, word, worse, len(names), blind, tests)}",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from passhat.analysis.gate_sentences import plural, settled_sentence, shown
+from passhat.analysis.gate_sentences import settled_sentence, shown
 from passhat.analysis.gates import NumberDemand
 from passhat.analysis.sequential_gates import DrawGate
 from passhat.analysis.streams import EveryTaskWatch, Stream, Watch
 from passhat.analysis.verdict import Step, TaskEvidence, Verdict
+from passhat.errors import plural
 from passhat.records import Outcome, Trial
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.sequential import GateResult

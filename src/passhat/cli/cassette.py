@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from passhat.cli.exit_codes import ExitCode
-from passhat.errors import CassetteError, PasshatError
+from passhat.errors import CassetteError, PasshatError, plural
 
 if TYPE_CHECKING:
     from passhat.records import Suite
@@ -125,7 +125,8 @@ def _pruned(path: Path, suite: Suite, *, dry_run: bool) -> Iterator[str]:
     gone = sorted(set(read.setups) - set(runs))
     if not extra and not gone:
         return
-    yield f"{path}: {len(extra)} runs" + (f", the tasks {', '.join(gone)}" if gone else "")
+    tasks = f", the tasks {', '.join(gone)}" if gone else ""
+    yield f"{path}: {plural(len(extra), 'run')}{tasks}"
     if not dry_run:
         for key in extra:
             del read.trials[key]

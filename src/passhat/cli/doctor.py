@@ -14,7 +14,7 @@ import click
 
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.local import why_not_here
-from passhat.errors import PasshatError, SuiteError
+from passhat.errors import PasshatError, SuiteError, plural
 
 if TYPE_CHECKING:
     from passhat.records import Model, Server, Suite, System
@@ -60,8 +60,7 @@ async def _examine(path: Path | None, *, ask: bool) -> ExitCode:
         _tell(finding)
         if finding.problem:
             problems.append(finding.code)
-    count = len(problems)
-    click.echo(f"{count} problem{'s' * (count != 1)}" if problems else "ready", err=True)
+    click.echo(plural(len(problems), "problem") if problems else "ready", err=True)
     return max(problems, default=ExitCode.PASS)
 
 

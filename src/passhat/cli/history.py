@@ -11,6 +11,7 @@ import click
 
 from passhat.cli.options import Reading, output_options, reading_options
 from passhat.cli.output import Output, ink_for
+from passhat.errors import plural
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
@@ -100,7 +101,8 @@ def delete(path: Path, run: str, yes: bool) -> None:
     with _open(path) as store:
         found = store.find_run(run)
         if not yes:
-            click.confirm(f"Forget run {found.key} with {found.trials} trials?", abort=True)
+            size = plural(found.trials, "trial")
+            click.confirm(f"Forget run {found.key} with {size}?", abort=True)
         store.delete(found)
     click.echo(f"forgot {found.key}", err=True)
 
@@ -155,7 +157,7 @@ def add(
         )
         store.add_trials(run, trials)
         store.finish_run(run)
-    click.echo(f"kept {len(trials)} trials as run {run.key} of {run.suite}", err=True)
+    click.echo(f"kept {plural(len(trials), 'trial')} as run {run.key} of {run.suite}", err=True)
 
 
 def _open(path: Path, *, read_only: bool = False) -> History:

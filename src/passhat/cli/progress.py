@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from passhat.cli.standing import Standing, duration
+from passhat.errors import plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -162,6 +163,6 @@ def _announcement(event: Event) -> str:
             wait = f"{event.grace:g} s for trials under way"
             return f"stopping: {wait}; once more ends it at once"
         case events.RunFinished():
-            return f"{event.done:,} trials in {duration(event.seconds)}"
+            return f"{plural(event.done, 'trial')} in {duration(event.seconds)}"
         case _:
             return ""

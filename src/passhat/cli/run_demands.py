@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from passhat.cli.run_exit import quarantined
-from passhat.errors import ArgumentError, HistoryError
+from passhat.errors import ArgumentError, HistoryError, plural
 from passhat.suite.fault_variants import plain_pairings, variants
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def stopping_rule(
 
 def at_most(suite: Suite, rule: Stopping) -> str:
     """How big a run is that ends when its gates are settled: `3 tasks, 1 system, at most ...`."""
-    return f"{suite.size.rpartition(', ')[0]}, at most {rule.planned:,} trials"
+    return f"{suite.size.rpartition(', ')[0]}, at most {plural(rule.planned, 'trial')}"
 
 
 def is_sequential(gates: Sequence[Gate], *, until_settled: bool) -> bool:

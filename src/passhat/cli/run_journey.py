@@ -22,7 +22,7 @@ from passhat.cli.run_exit import exit_code, settled
 from passhat.cli.run_failures import gather_failures
 from passhat.cli.run_ledger import Ledger, open_ledger
 from passhat.cli.standing import Standing
-from passhat.errors import SuiteError
+from passhat.errors import SuiteError, plural
 from passhat.suite.fault_variants import plain_pairings, variants
 
 if TYPE_CHECKING:
@@ -235,7 +235,8 @@ def _opening(job: Job, ledger: Ledger, source: Source, rule: Stopping | None) ->
 
 
 def _interrupted(result: RunResult, ledger: Ledger, output: Output) -> ExitCode:
-    output.say(_undone(result, ledger, "\n") or f"interrupted after {len(result.trials)} trials")
+    done = plural(len(result.trials), "trial")
+    output.say(_undone(result, ledger, "\n") or f"interrupted after {done}")
     return ExitCode(128 + (result.signal or 2))
 
 

@@ -11,11 +11,11 @@ from urllib.parse import urlencode
 
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
-from passhat.errors import PasshatError
+from passhat.errors import PasshatError, plural
 from passhat.history.lookups import run_label
 from passhat.reporters import html_page
 from passhat.reporters.html_page import page_script, page_style, source_hash
-from passhat.reporters.numbers import percent, plural
+from passhat.reporters.numbers import percent
 
 if TYPE_CHECKING:
     from jinja2 import Environment

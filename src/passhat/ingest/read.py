@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from passhat.errors import ArgumentError, ReadError
+from passhat.errors import ArgumentError, ReadError, plural
 from passhat.ingest.assemble import assemble
 from passhat.ingest.columns import ColumnMap, listed
 from passhat.ingest.document import Document
@@ -156,8 +156,9 @@ def _settle_duplicates(trials: Trials, duplicates: Duplicates) -> Trials:
     if duplicates == "last":
         return trials.take(trials.last_of_each())
     shown = [f"{system} / {task} / trial {trial}" for system, task, trial in twice]
+    occur = plural(len(twice), "trial occurs", "trials occur")
     raise ReadError(
-        f"{listed((source.name for source in trials.sources), 3)}: {len(twice)} trials occur more "
+        f"{listed((source.name for source in trials.sources), 3)}: {occur} more "
         f"than once: {listed(shown, 5)}. Pass --duplicates last to keep the last of each, or "
         "--duplicates keep if they are different runs"
     )
@@ -176,8 +177,7 @@ def _sources(
     for given, skipped in unknown.items():
         first = next((key for key in merged if key[0] == given), None)
         if skipped and first is not None:
-            files = "1 file" if len(skipped) == 1 else f"{len(skipped)} files"
-            note = f"{files} {what}, left out: {listed(skipped, 3)}"
+            note = f"{plural(len(skipped), 'file')} {what}, left out: {listed(skipped, 3)}"
             merged[first] = replace(merged[first], notes=(*merged[first].notes, note))
     return tuple(merged.values())
 
@@ -188,7 +188,7 @@ def _merged(group: Sequence[Source]) -> Source:
     joined = "\n".join(source.sha256 for source in group)
     notes = dict.fromkeys(note for source in group for note in source.notes)
     return Source(
-        name=f"{group[0].name} and {len(group) - 1} more files",
+        name=f"{group[0].name} and {plural(len(group) - 1, 'more file')}",
         format=group[0].format,
         sha256=hashlib.sha256(joined.encode()).hexdigest(),
         notes=tuple(notes),

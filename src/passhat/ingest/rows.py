@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from passhat.errors import MissingExtra, ReadError
+from passhat.errors import MissingExtra, ReadError, plural
 from passhat.ingest.columns import has_column, listed
 from passhat.ingest.document import Document
 
@@ -130,7 +130,7 @@ def _csv_reader(document: Document) -> Any:
 
 def _ragged(document: Document, line: int, cells: int, columns: int) -> ReadError:
     return ReadError(
-        f"{document.name}, line {line}: has {cells} cells where the header has {columns} columns"
+        f"{document.name}, line {line}: has {plural(cells, 'cell')} where the header has {columns}"
     )
 
 

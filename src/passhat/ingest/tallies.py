@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.errors import ReadError
+from passhat.errors import ReadError, plural
 from passhat.ingest.assemble import one_name
 from passhat.ingest.columns import ColumnMap, listed
 from passhat.ingest.document import Document
@@ -149,8 +149,8 @@ def _no_outcome(plan: GroupQuery, groups: Mapping[str, list[Any]], value: Any) -
     if value is None or value != value:
         return ReadError(f'{where}: some rows say nothing; write "error" where a trial broke')
     return ReadError(
-        f"{where}: {value!r}, in {rows:,} rows, does not say whether the trial passed. The column "
-        f"holds {seen(groups['o'])}; say what passes with --pass-if"
+        f"{where}: {value!r}, in {plural(rows, 'row')}, does not say whether the trial passed. "
+        f"The column holds {seen(groups['o'])}; say what passes with --pass-if"
     )
 
 

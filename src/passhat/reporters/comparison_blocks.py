@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from passhat.analysis.comparison import Comparison, Difference
 from passhat.analysis.task_differences import TaskDifference
+from passhat.errors import plural
 from passhat.reporters.blocks import (
     Bar,
     Block,
@@ -15,7 +16,7 @@ from passhat.reporters.blocks import (
     blocks_text,
 )
 from passhat.reporters.ink import Ink
-from passhat.reporters.numbers import plural, points, signed_span
+from passhat.reporters.numbers import points, signed_span
 from passhat.reporters.safe_text import display_width, safe_text, shorten
 from passhat.reporters.wording import short
 from passhat.stats.estimate import (

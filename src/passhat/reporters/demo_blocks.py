@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from passhat.analysis.demonstration import Demonstration
 from passhat.analysis.report import SystemReport
+from passhat.errors import plural
 from passhat.reporters.blocks import (
     Bar,
     Block,
@@ -15,7 +16,7 @@ from passhat.reporters.blocks import (
 )
 from passhat.reporters.ink import Ink
 from passhat.reporters.json_report import render_json
-from passhat.reporters.numbers import interval_of, percent, plural, points, signed_span, span
+from passhat.reporters.numbers import interval_of, percent, points, signed_span, span
 from passhat.reporters.wording import short
 from passhat.stats.estimate import Unavailable
 

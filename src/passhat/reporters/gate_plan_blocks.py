@@ -8,6 +8,7 @@ from typing import Literal, TypedDict
 from passhat.analysis.gate_planning import GatePlan
 from passhat.analysis.gate_plots import plan_figure, plan_finding
 from passhat.analysis.gates import NoWorseDemand
+from passhat.errors import plural
 from passhat.reporters.blocks import (
     Block,
     Headline,
@@ -18,7 +19,7 @@ from passhat.reporters.blocks import (
 )
 from passhat.reporters.ink import Ink
 from passhat.reporters.json_report import to_json
-from passhat.reporters.numbers import percent, plural, points
+from passhat.reporters.numbers import percent, points
 from passhat.reporters.safe_text import safe_text
 
 SCHEMA: Literal["passhat.gate-plan/1"] = "passhat.gate-plan/1"

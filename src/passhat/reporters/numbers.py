@@ -79,15 +79,6 @@ def amount(value: float) -> str:
     return f"{float(text):.10f}".rstrip("0").rstrip(".") if "e" in text else text
 
 
-def plural(count: int, noun: str, several: str | None = None) -> str:
-    """A count with its noun.
-
-    >>> plural(1, "task"), plural(2400, "run"), plural(2, "entry", "entries")
-    ('1 task', '2,400 runs', '2 entries')
-    """
-    return f"{count:,} {noun if count == 1 else several or noun + 's'}"
-
-
 def value_of(number: Estimate | Unavailable) -> float | None:
     """The number, where there is one."""
     return number.value if isinstance(number, Estimate) else None

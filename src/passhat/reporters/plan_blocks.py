@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from passhat.analysis.planning import Budget, Plan
+from passhat.errors import plural
 from passhat.reporters.blocks import (
     Block,
     Headline,
@@ -12,7 +13,7 @@ from passhat.reporters.blocks import (
     blocks_text,
 )
 from passhat.reporters.ink import Ink
-from passhat.reporters.numbers import amount, percent, plural
+from passhat.reporters.numbers import amount, percent
 from passhat.stats.estimate import Unavailable
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from passhat.analysis.profile import Norm, Profile
+from passhat.errors import plural
 from passhat.reporters.blocks import (
     Bar,
     Block,
@@ -13,7 +14,7 @@ from passhat.reporters.blocks import (
     blocks_text,
 )
 from passhat.reporters.ink import Ink
-from passhat.reporters.numbers import interval_of, percent, plural, points, span, value_of
+from passhat.reporters.numbers import interval_of, percent, points, span, value_of
 from passhat.reporters.wording import short
 from passhat.stats.estimate import Estimate, Interval
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from passhat.analysis.rank import RankReport
+from passhat.errors import plural
 from passhat.reporters.blocks import (
     Bar,
     Block,
@@ -14,7 +15,7 @@ from passhat.reporters.blocks import (
     blocks_text,
 )
 from passhat.reporters.ink import Ink
-from passhat.reporters.numbers import interval_of, plural, points, span
+from passhat.reporters.numbers import interval_of, points, span
 from passhat.reporters.wording import short
 
 MOST_NAMES = 4

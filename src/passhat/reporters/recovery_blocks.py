@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from passhat.analysis.recovery import Number, Recovery, RecoveryAt
+from passhat.errors import plural
 from passhat.reporters.blocks import Bar, Block, Headline, Table
-from passhat.reporters.numbers import interval_of, percent_range, plural, points, span, value_of
+from passhat.reporters.numbers import interval_of, percent_range, points, span, value_of
 from passhat.stats.estimate import Estimate
 
 TOLD_K = 5

@@ -10,6 +10,7 @@ from passhat.analysis.recovery import Recovery
 from passhat.analysis.report import Report
 from passhat.analysis.tool_selection import SelectionFloor
 from passhat.analysis.verdict import Verdicts, Word
+from passhat.errors import plural
 from passhat.reporters.blocks import (
     Block,
     Paragraph,
@@ -28,7 +29,6 @@ from passhat.reporters.json_report import (
     to_json,
 )
 from passhat.reporters.markdown import render_markdown
-from passhat.reporters.numbers import plural
 from passhat.reporters.recovery_blocks import recovery_blocks
 from passhat.reporters.safe_text import safe_text, wrap
 from passhat.reporters.terminal import render_terminal

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from passhat.analysis.report import TaskRow
 from passhat.analysis.tool_selection import SelectionFloor
+from passhat.errors import plural
 from passhat.reporters.junit_xml import Case, Mark, render_junit
-from passhat.reporters.numbers import plural
 from passhat.reporters.run_answer import Failure, RunAnswer
 
 UNJUDGED = "every trial errored: there is nothing to judge"

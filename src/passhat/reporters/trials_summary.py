@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from passhat.errors import plural
 from passhat.records import Tally, Trials
 from passhat.reporters.blocks import Block, Headline, Paragraph, Table, blocks_markdown
-from passhat.reporters.numbers import plural
 
 
 def render_trials_markdown(trials: Trials) -> str:

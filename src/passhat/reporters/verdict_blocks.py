@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from passhat.analysis.gate_plots import evidence_figure
 from passhat.analysis.verdict import Verdict, Verdicts
 from passhat.drawing import Figure
+from passhat.errors import plural
 from passhat.reporters.blocks import (
     Block,
     Headline,
@@ -17,7 +18,6 @@ from passhat.reporters.blocks import (
     escape_markdown,
 )
 from passhat.reporters.ink import Ink
-from passhat.reporters.numbers import plural
 from passhat.reporters.safe_text import safe_text, wrap
 from passhat.stats.estimate import Estimate
 

@@ -14,7 +14,8 @@ from passhat.analysis.report import (
     SystemReport,
     VarianceSplit,
 )
-from passhat.reporters.numbers import amount, interval_of, percent, percent_range, plural
+from passhat.errors import plural
+from passhat.reporters.numbers import amount, interval_of, percent, percent_range
 from passhat.reporters.safe_text import shorten
 from passhat.stats.estimate import Estimate, Unavailable
 
@@ -184,7 +185,7 @@ def bars(bar: BarCount) -> str:
     goal = f"the bar of {percent(bar.bar)}" if bar.bar is not None else "their bars"
     text = (
         f"pass^{bar.k}: {len(bar.above)} of {plural(total, 'task')} clear {goal} for sure, "
-        f"{len(bar.below)} miss it, {len(bar.undetermined)} undetermined"
+        f"{plural(len(bar.below), 'misses', 'miss')} it, {len(bar.undetermined)} undetermined"
     )
     if isinstance(bar.model_share, Estimate):
         text += f"; a model puts the share at {percent(bar.model_share.value)}"

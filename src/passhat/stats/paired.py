@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.errors import plural
 from passhat.stats.arguments import (
     RandomSource,
     confidence_level,
@@ -165,11 +166,11 @@ def _run_counts(pair: Pair) -> tuple[int, int] | None:
 def _notes(pair: Pair, fit: Fit, p: float, alpha: float, answer: Answer) -> tuple[str, ...]:
     notes = []
     if pair.excluded:
-        notes.append(
-            f"{len(pair.excluded)} tasks have no result from one of the systems and are left out"
-        )
+        missing = plural(len(pair.excluded), "task has", "tasks have")
+        is_out = "is" if len(pair.excluded) == 1 else "are"
+        notes.append(f"{missing} no result from one of the systems and {is_out} left out")
     if fit.tasks < _FEW_TASKS:
-        notes.append(f"only {fit.tasks} shared tasks")
+        notes.append(f"only {plural(fit.tasks, 'shared task')}")
     if answer == "undecided" and 0 not in fit.interval(alpha):
         notes.append(f"the interval leaves out 0, but the exact test does not (p = {p:.3g})")
     if answer == "equivalent" and 0 not in fit.interval(alpha):

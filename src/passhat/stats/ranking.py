@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from passhat.errors import ArgumentError
+from passhat.errors import ArgumentError, plural
 from passhat.stats.arguments import (
     Floats,
     RandomSource,
@@ -262,7 +262,9 @@ def _widened(band: list[int], others: list[int], tied: Mask) -> list[int]:
 def _notes(excluded: int, critical: float) -> tuple[str, ...]:
     notes = []
     if excluded:
-        notes.append(f"{excluded} tasks lack a value from some system and are left out")
+        lacking = plural(excluded, "task lacks", "tasks lack")
+        is_out = "is" if excluded == 1 else "are"
+        notes.append(f"{lacking} a value from some system and {is_out} left out")
     if np.isinf(critical):
         notes.append("too few tasks differ to tell any two systems apart at this confidence")
     return tuple(notes)

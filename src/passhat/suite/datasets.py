@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from passhat.errors import SuiteError
+from passhat.errors import SuiteError, plural
 from passhat.records import Expectation, Step, Task
 from passhat.suite.problems import did_you_mean, shown
 
@@ -125,9 +125,8 @@ def _table_rows(path: Path, text: str, delimiter: str) -> Iterator[Row]:
             raise SuiteError(f"{path.name}:1: a column is named twice: {', '.join(header)}")
         for cells in reader:
             if len(cells) != len(header):
-                raise SuiteError(
-                    f"{path.name}:{reader.line_num}: {len(cells)} cells under {len(header)} columns"
-                )
+                counts = f"{plural(len(cells), 'cell')} under {plural(len(header), 'column')}"
+                raise SuiteError(f"{path.name}:{reader.line_num}: {counts}")
             yield dict(zip(header, cells, strict=True))
     except csv.Error as error:
         raise SuiteError(f"{path.name}:{reader.line_num}: {error}") from None

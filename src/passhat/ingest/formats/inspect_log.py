@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError
+from passhat.errors import ReadError, plural
 from passhat.ingest.archive import Archive
 from passhat.ingest.columns import ColumnMap, listed
 from passhat.ingest.document import Document, decode
@@ -92,7 +92,8 @@ def read(document: Document, mapping: ColumnMap) -> Table:
             samples = _samples(document.name, archive)
     scorer, notes = _scorer(document.name, samples, mapping.scorer)
     if header.status != "success":
-        notes.append(f'the log\'s status is "{header.status}": {len(samples)} samples ended')
+        ended = plural(len(samples), "sample")
+        notes.append(f'the log\'s status is "{header.status}": {ended} ended')
     columns = _columns(header.eval, samples, scorer)
     return Table(columns=columns, notes=tuple(notes), entry="sample")
 

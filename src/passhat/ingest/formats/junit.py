@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.parsers import expat
 
-from passhat.errors import ReadError
+from passhat.errors import ReadError, plural
 from passhat.ingest.columns import ColumnMap, find_columns
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Table, first_line
@@ -80,7 +80,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         notes += _settle_reruns(suite)
     cases = [case for suite in suites for case in suite.cases]
     if skipped := sum(case.skipped for case in cases):
-        notes.append(f"{skipped} skipped tests are no trials")
+        notes.append(plural(skipped, "skipped test is no trial", "skipped tests are no trials"))
     cases = [case for case in cases if not case.skipped]
     # Asking for the column "name" asks for names as they stand.
     tasks, more = ([case.name for case in cases], []) if mapping.task == "name" else _tasks(cases)
@@ -173,10 +173,11 @@ def _settle_reruns(suite: _Suite) -> list[str]:
             reruns += 1
     if not reruns:
         return []
+    counted = plural(reruns, "attempt counts as a failure", "attempts count as failures")
     return [
         (
-            f'{reruns} attempts of suite "{suite.name}" were rerun after failing and count as '
-            "failures; reruns end at the first pass, which favours the tests that were rerun"
+            f'{counted} because suite "{suite.name}" ran the test again; reruns end at the first '
+            "pass, which favours the tests that were rerun"
         )
     ]
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from passhat.errors import CassetteError, RunError
+from passhat.errors import CassetteError, RunError, plural
 from passhat.records import Pairing, Suite, Trial
 from passhat.runner.agents.errand import Errand
 from passhat.runner.cassettes.drift import changes, plain, setup_of, tool_changes
@@ -217,7 +217,9 @@ class Deck(Cassettes):
         there = self._cassettes[system].runs(task)
         if there >= pairing.runs:
             return []
-        return [f"{system}, {task!r}: {pairing.runs} runs are asked for, {there} are recorded"]
+        asked = plural(pairing.runs, "run is", "runs are")
+        recorded = f"{there} {'is' if there == 1 else 'are'} recorded"
+        return [f"{system}, {task!r}: {asked} asked for, {recorded}"]
 
     def _missing(self, place: Place) -> str:
         there = self._cassettes[place.system].runs(place.task)
