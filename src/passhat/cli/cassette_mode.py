@@ -97,9 +97,11 @@ def _by_circumstances(suite: Suite, environment: Mapping[str, str]) -> Source:
 
 def _path(suite: Suite, system: str, ending: str = "") -> Path | None:
     """The cassette of a system, if there is one."""
+    where = suite.directory / suite.cassette.directory
+    if not where.is_dir():
+        return None
     from passhat.runner.cassettes import cassette_path
 
-    where = suite.directory / suite.cassette.directory
     paths = [cassette_path(where, system, compressed=c) for c in (False, True)]
     return next((p for p in paths if p.name.endswith(ending) and p.is_file()), None)
 

@@ -64,7 +64,6 @@ def run(
     signal.
     """
     from passhat.cli.chosen_suite import apply_options
-    from passhat.cli.dry_run import tell_plan
     from passhat.cli.run_demands import refuse_pointless
     from passhat.cli.run_journey import Job, conduct
     from passhat.suite import find_suite, load_suite
@@ -83,6 +82,8 @@ def run(
         transcripts=transcripts,
     )
     if dry_run:
+        from passhat.cli.dry_run import tell_plan
+
         tell_plan(job, as_json=output.as_json)
         return
     if options.faults is None and has_faults(loaded):

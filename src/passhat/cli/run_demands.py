@@ -27,9 +27,11 @@ def gates_of(suite: Suite, require: Sequence[str]) -> tuple[Gate, ...]:
 
 def refuse_pointless(suite: Suite, require: Sequence[str]) -> None:
     """Refuse gates that could never be judged, before anything is paid for."""
+    if not (gates := _parsed(suite, require)):
+        return
     from passhat.analysis.gates import EveryTaskDemand
 
-    for gate in _parsed(suite, require):
+    for gate in gates:
         about = f"gate {gate.label!r}"
         if gate.system is not None and gate.system not in suite.systems:
             rule = f"must name a system of the suite ({', '.join(suite.systems)})"

@@ -60,10 +60,12 @@ class RunJournal:
 
     def finished(self) -> Sequence[Finished]:
         """All finished trials, by the number of their ticket (without their transcripts)."""
-        stamps = {ticket.number: ticket.stamp for ticket in self.launched()}
         order = self.history.connection.execute(
             "SELECT sequence FROM trials WHERE run = ? ORDER BY sequence", (self.run.id,)
-        )
+        ).fetchall()
+        if not order:
+            return []  # and a new run loads nothing that holds numbers in columns
+        stamps = {ticket.number: ticket.stamp for ticket in self.launched()}
         return [
             Finished(
                 ticket=Ticket(

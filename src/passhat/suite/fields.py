@@ -27,7 +27,8 @@ SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 class Strict(BaseModel):
     """A part of the suite file: no key that is not known, no type that is not meant."""
 
-    # Deferred: the whole suite is built into one validator when the first file is read.
+    # Deferred: the whole suite is built into one validator when the first file is read. Parts that
+    # are left out are made by model_construct, for a call would build a validator for each.
     model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
 

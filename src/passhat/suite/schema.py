@@ -17,7 +17,7 @@ from passhat.suite.task_schema import BudgetModel, TaskFields, TaskModel
 class SuiteBudgetModel(BudgetModel):
     """The most that may be spent on the suite, and on each trial."""
 
-    per_trial: BudgetModel = Field(default_factory=BudgetModel)
+    per_trial: BudgetModel = Field(default_factory=BudgetModel.model_construct)
     """The most for one trial."""
     per_suite_usd_cents: Positive | None = None
     """`max_cost`, in cents."""
@@ -169,7 +169,7 @@ class SuiteModel(Strict):
     """Agents under test: every one runs every task."""
     tasks: list[TaskModel] = Field(default_factory=list)
     """Tasks for every system."""
-    defaults: DefaultsModel = Field(default_factory=DefaultsModel)
+    defaults: DefaultsModel = Field(default_factory=DefaultsModel.model_construct)
     """What holds where nothing is said."""
     gates: list[Annotated[GateModel, Short("require")]] = Field(default_factory=list)
     """What is demanded of the results."""
@@ -177,7 +177,7 @@ class SuiteModel(Strict):
     """Where the seeds of the trials begin."""
     seeds: list[int] = Field(default_factory=list)
     """The whole suite is run once for each of these (at least 5 show the spread between them)."""
-    budget: SuiteBudgetModel = Field(default_factory=SuiteBudgetModel)
+    budget: SuiteBudgetModel = Field(default_factory=SuiteBudgetModel.model_construct)
     """The most that may be spent."""
     concurrency: Count | None = None
     """Trials at a time."""
@@ -185,7 +185,7 @@ class SuiteModel(Strict):
     """How hard a provider (anthropic, openai, or a host name) may be driven."""
     retries: int | None = Field(default=None, ge=0)
     """How often one model request is tried again."""
-    cassette: CassetteModel = Field(default_factory=CassetteModel)
+    cassette: CassetteModel = Field(default_factory=CassetteModel.model_construct)
     """Where recorded runs live, and how they are used."""
     quarantine: list[QuarantineModel] = Field(default_factory=list)
     """Tasks known to be flaky."""

@@ -78,7 +78,7 @@ class TaskFields(Strict):
     """The most turns of the conversation."""
     tool_selection: ToolSelectionModel | None = None
     """A floor under the choice of the right tool."""
-    budget: BudgetModel = Field(default_factory=BudgetModel)
+    budget: BudgetModel = Field(default_factory=BudgetModel.model_construct)
     """The most that one trial of it may spend."""
 
     @model_validator(mode="after")
