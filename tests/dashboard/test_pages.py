@@ -65,7 +65,7 @@ def test_a_task_page_lists_its_trials_and_leads_to_what_was_said(site, runs):
     query = urlencode({"system": "careful", "task": "task-01"})
     status, _, text = site.get(f"/run/{runs[0].key}/task?{query}")
     assert status == 200
-    links = re.findall(r'href="(/run/\w+/trial[^"]+)"', text)
+    links = re.findall(r'href="(/run/\w+/trial[^"#]+)"', text)
     assert len(links) == 6
     assert "over 3 runs" in words(text)
     said = site.get(html.unescape(links[0]))[2]

@@ -74,10 +74,10 @@ def show(path: Path, run: str, transcripts: bool, output: Output) -> None:
     """
     from passhat.analysis.measure import measure
     from passhat.cli.report import FORMATS
-    from passhat.cli.stored_run import page_format, read_run
+    from passhat.cli.stored_run import page_format, read_run, wants_page
 
-    trials, said = read_run(path, run, transcripts=transcripts)
-    output.write(measure(trials), {**FORMATS, **page_format(said)})
+    trials, said = read_run(path, run, transcripts=wants_page(transcripts, output))
+    output.write(measure(trials), {**FORMATS, **page_format(trials, said)})
 
 
 @history.command()
@@ -130,11 +130,12 @@ def vacuum(path: Path) -> None:
 
 
 @history.command()
-@reading_options()
+@reading_options(transcripts=True)
 @click.option("--suite", default=None, help="The suite it belongs to; else the file's name.")
 @click.option("--commit", help="The commit it ran at.")
 @click.option("--branch", help="The branch it ran on.")
 @click.option("--started", help="When it ran (ISO 8601); else now.")
+@click.option("--no-transcripts", is_flag=True, help="Do not keep what was said.")
 @click.pass_obj
 def add(
     path: Path,
@@ -143,11 +144,12 @@ def add(
     commit: str | None,
     branch: str | None,
     started: str | None,
+    no_transcripts: bool,
 ) -> None:
-    """Keep the results in a log of any tool as a run."""
+    """Keep the results in a log of any tool as a run, with what was said where it holds that."""
     from passhat.history import Checkout, History
 
-    trials = reading.trials()
+    trials, said = (reading.trials(), {}) if no_transcripts else reading.with_transcripts()
     with History.open(path) as store:
         run = store.start_run(
             suite or Path(reading.paths[0]).stem,
@@ -156,8 +158,11 @@ def add(
             started=started,
         )
         store.add_trials(run, trials)
+        store.add_transcripts(run, said)
         store.finish_run(run)
-    click.echo(f"kept {plural(len(trials), 'trial')} as run {run.key} of {run.suite}", err=True)
+    kept = f"kept {plural(len(trials), 'trial')} as run {run.key} of {run.suite}"
+    heard = "" if no_transcripts else f", with {plural(len(said), 'transcript')}"
+    click.echo(kept + heard, err=True)
 
 
 def _open(path: Path, *, read_only: bool = False) -> History:

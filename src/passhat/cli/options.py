@@ -14,7 +14,7 @@ from passhat.errors import ArgumentError
 
 if TYPE_CHECKING:
     from passhat.ingest import ColumnMap
-    from passhat.records import ErrorPolicy, Tally, Trials
+    from passhat.records import ErrorPolicy, Tally, Transcripts, Trials
 
 Command = Callable[..., Any]
 
@@ -95,6 +95,22 @@ class Reading:
             duplicates=self.duplicates,  # type: ignore[arg-type]  # click allows only these words
         )
 
+    def with_transcripts(self, paths: Sequence[str] | None = None) -> tuple[Trials, Transcripts]:
+        """The same, with what was said in each trial."""
+        from passhat.ingest import read_with_transcripts
+
+        return read_with_transcripts(
+            list(self.paths if paths is None else paths),
+            format=self.format,
+            mapping=self.mapping,
+            duplicates=self.duplicates,  # type: ignore[arg-type]  # click allows only these words
+        )
+
+    @property
+    def names_transcripts(self) -> bool:
+        """Whether the user named the column of the transcripts, and so wants them."""
+        return self.columns.get("transcript") is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysing:
@@ -122,14 +138,27 @@ _COLUMNS = {
 }
 
 
-def reading_options(*, required: bool = True) -> Callable[[Command], Command]:
-    """RESULTS..., --format, --duplicates and the column mapper, handed over as `reading`."""
+_TRANSCRIPT_COLUMN = click.option(
+    "--transcript-column",
+    metavar="COLUMN",
+    help="Column with what was said: messages, or plain words.",
+)
+
+
+def reading_options(
+    *, required: bool = True, transcripts: bool = False
+) -> Callable[[Command], Command]:
+    """RESULTS..., --format, --duplicates and the column mapper, handed over as `reading`.
+
+    With `transcripts`, also the column that holds what was said.
+    """
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def with_reading(**values: Any) -> Any:
             columns = {name: values.pop(f"column_{name}") for name in _COLUMNS}
             columns |= {name: values.pop(name) for name in ("scorer", "pass_if", "name")}
+            columns["transcript"] = values.pop("transcript_column", None)
             reading = Reading(
                 paths=values.pop("paths"),
                 format=values.pop("format_name"),
@@ -138,7 +167,8 @@ def reading_options(*, required: bool = True) -> Callable[[Command], Command]:
             )
             return command(reading=reading, **values)
 
-        return _apply(_reading_parameters(required), with_reading)
+        said = [_TRANSCRIPT_COLUMN] if transcripts else []
+        return _apply([*_reading_parameters(required), *said], with_reading)
 
     return decorate
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -17,10 +18,12 @@ from passhat.cli.options import (
     task_names,
 )
 from passhat.cli.output import Output
-from passhat.cli.stored_run import Transcripts, named_store, page_format, read_run
+from passhat.cli.stored_run import named_store, page_format, read_run, wants_page
 
 if TYPE_CHECKING:
-    from passhat.records import Tally, Trials
+    from pathlib import Path
+
+    from passhat.records import Tally, Transcripts, Trials
 
 FORMATS = {
     "text": "passhat.reporters.terminal:render_terminal",
@@ -40,7 +43,7 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 
 @click.command()
-@reading_options()
+@reading_options(transcripts=True)
 @click.option("--only", metavar="AGENT", multiple=True, help="Report on this agent only.")
 @click.option(
     "--bar",
@@ -59,7 +62,7 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     help="Print the JSON Schema of --json, and stop.",
 )
 @click.option("--run", default="latest", metavar="RUN", help="Which run, where RESULTS is a store.")
-@click.option("--transcripts", is_flag=True, help="Show on the page what was said in that run.")
+@click.option("--transcripts", is_flag=True, help="Show on the page what was said in each run.")
 @click.option("--targets", is_flag=True, help="List every number by the name a gate uses.")
 @analysis_options
 @output_options
@@ -83,17 +86,20 @@ def report(
       passhat report logs/airline.eval
       passhat report results.csv --task question --pass ok --k 1,2,4
       passhat report results.jsonl --pass-if 'score>=0.8' -o report.html
+      passhat report logs/airline.eval --transcripts -o report.html
       passhat report .passhat/history.db --run baseline --transcripts -o report.html
     """
     from passhat.analysis.measure import measure
 
-    said: Transcripts | None = None
+    spoken = wants_page(transcripts or reading.names_transcripts, output)
+    page: dict[str, Callable[..., str]] = {}
     subjects: Trials | list[Tally]
-    if (store := named_store(reading.paths)) is None:
-        subjects = reading.subjects(only)
-    else:
-        trials, said = read_run(store, run, transcripts=transcripts)
+    if (store := named_store(reading.paths)) is not None or spoken:
+        trials, said = _with_what_was_said(reading, store, run, spoken)
+        page = page_format(trials, said)
         subjects = choose_systems(trials, only)
+    else:
+        subjects = reading.subjects(only)
     answer = measure(
         subjects,
         ks=analysing.ks,
@@ -105,4 +111,12 @@ def report(
     if targets:
         output.write(answer, TARGETS)
     else:
-        output.write(answer, {**FORMATS, **page_format(said)}, all_tasks=all_tasks)
+        output.write(answer, {**FORMATS, **page}, all_tasks=all_tasks)
+
+
+def _with_what_was_said(
+    reading: Reading, store: Path | None, run: str, spoken: bool
+) -> tuple[Trials, Transcripts | None]:
+    if store is not None:
+        return read_run(store, run, transcripts=spoken)
+    return reading.with_transcripts()

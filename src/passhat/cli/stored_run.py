@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from passhat.records import Trials
+    from passhat.cli.output import Output
+    from passhat.records import Transcripts, Trials
 
 _SQLITE = b"SQLite format 3\0"
-
-Transcripts = Mapping[tuple[str, str, int], str]
 
 
 def named_store(paths: tuple[str, ...]) -> Path | None:
@@ -33,10 +32,19 @@ def read_run(store: Path, run: str, *, transcripts: bool) -> tuple[Trials, Trans
         return history.trials(found), all_transcripts(history, found) if transcripts else None
 
 
-def page_format(transcripts: Transcripts | None) -> dict[str, Callable[..., str]]:
+def page_format(trials: Trials, transcripts: Transcripts | None) -> dict[str, Callable[..., str]]:
     """How a report becomes a page that also shows what was said."""
     if not transcripts:
         return {}
     from passhat.reporters.html_page import render_html
 
-    return {"html": partial(render_html, transcripts=transcripts)}
+    first = min(1, int(trials.trial.min()))  # logs count from 0 or from 1
+    return {"html": partial(render_html, transcripts=transcripts, first_trial=first)}
+
+
+def wants_page(transcripts: bool, output: Output) -> bool:
+    """Whether transcripts were asked for and there is a page to show them; says so if not."""
+    page = any(name.lower().endswith((".html", ".htm")) for name in output.paths_out)
+    if transcripts and not page:
+        output.say("transcripts are shown on a page: add -o report.html")
+    return transcripts and page

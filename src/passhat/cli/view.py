@@ -19,16 +19,23 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@reading_options(required=False)
+@reading_options(required=False, transcripts=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The interface to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="A free one by default.")
 @click.option("--expose", is_flag=True, help="Let others in who have the token; with --host.")
 @click.option(
     "--token", envvar="PASSHAT_TOKEN", show_envvar=True, help="Your own token, for --expose."
 )
+@click.option("--no-transcripts", is_flag=True, help="Leave what logs say unread: faster to open.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def view(
-    reading: Reading, host: str, port: int, expose: bool, token: str | None, no_browser: bool
+    reading: Reading,
+    host: str,
+    port: int,
+    expose: bool,
+    token: str | None,
+    no_transcripts: bool,
+    no_browser: bool,
 ) -> None:
     """Look at everything that ran: overview, runs, tasks, transcripts, comparisons, trends.
 
@@ -42,11 +49,11 @@ def view(
       passhat view .passhat/history.db --port 8000
     """
     with ExitStack() as stack:
-        store, title = _store(reading, stack)
+        store, title = _store(reading, stack, transcripts=not no_transcripts)
         _serve(store, title, host=host, port=port, expose=expose, token=token, quiet=no_browser)
 
 
-def _store(reading: Reading, stack: ExitStack) -> tuple[Path, str]:
+def _store(reading: Reading, stack: ExitStack, *, transcripts: bool) -> tuple[Path, str]:
     """The store to look at, and what to call it; logs are read into one that lives as long."""
     from passhat.dashboard.logs import keep_logs
     from passhat.history import DEFAULT_PATH, History
@@ -55,22 +62,24 @@ def _store(reading: Reading, stack: ExitStack) -> tuple[Path, str]:
     if store is not None:
         History.open(store, read_only=True).close()
         return store, str(store)
-    logs = [_log(reading, path) for path in reading.paths]
+    logs = (_log(reading, path, transcripts=transcripts) for path in reading.paths)
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="passhat-view-"))
     store = Path(folder) / "logs.db"
     keep_logs(logs, store)
     return store, ", ".join(reading.paths)
 
 
-def _log(reading: Reading, path: str) -> Log:
+def _log(reading: Reading, path: str, *, transcripts: bool) -> Log:
     from passhat.dashboard.logs import Log
 
     file = Path(path)
     written = datetime.fromtimestamp(file.stat().st_mtime, UTC) if file.exists() else None
+    trials, said = reading.with_transcripts([path]) if transcripts else (reading.trials([path]), {})
     return Log(
         name=file.stem if path != "-" else "standard input",
         written=None if written is None else written.isoformat(timespec="milliseconds"),
-        trials=reading.trials([path]),
+        trials=trials,
+        transcripts=said,
     )
 
 

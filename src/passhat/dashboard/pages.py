@@ -23,6 +23,7 @@ from passhat.dashboard.task_moments import plot_task
 from passhat.dashboard.task_window import SORTS, Choice, look, page_number
 from passhat.errors import HistoryError, InputError
 from passhat.history import History, Run, lookups
+from passhat.records.transcript import cut_text
 from passhat.reporters import comparison_blocks, rank_blocks, wording
 from passhat.reporters import trend as trend_words
 from passhat.reporters.blocks import Block, Steps
@@ -132,12 +133,13 @@ class Pages:
                 offset=(number - 1) * TRIALS_A_PAGE, limit=TRIALS_A_PAGE + 1,
             )  # fmt: skip
             moments = lookups.task_moments(history, run.suite, system, task)
+            first = lookups.first_trial(history, run)
         if not any(moment.key == run.key for moment in moments) and not trials:
             raise HistoryError(f"run {run.key}: {system} made no trial of {task}")
         here = next((moment for moment in moments if moment.key == run.key), None)
         return page(
             "task.html", store=self.shelf.title, run=run, system=system, task=task,
-            trials=trials[:TRIALS_A_PAGE], here=here, figure=plot_task(moments), page=number,
+            trials=trials[:TRIALS_A_PAGE], first=first, here=here, figure=plot_task(moments), page=number,
             interval=proportion_interval(here.passed, here.trials) if here else None,
             pages=number + (len(trials) > TRIALS_A_PAGE),
             link=lambda n: url(f"/run/{run.key}/task", system=system, task=task, page=n),
@@ -148,10 +150,12 @@ class Pages:
         with self.shelf.open() as history:
             run, kept = self._trial(history, request)
             text = history.transcript(run, kept.trial.system, kept.trial.task, kept.trial.trial)
+            first = lookups.first_trial(history, run)
+        shown = None if text is None else readable(text)
         return page(
-            "trial.html", store=self.shelf.title, run=run, trial=kept.trial,
-            transcript=None if text is None else readable(text)[:LONGEST_TRANSCRIPT],
-            cut=text is not None and len(text) > LONGEST_TRANSCRIPT,
+            "trial.html", store=self.shelf.title, run=run, trial=kept.trial, first=first,
+            transcript=None if shown is None else cut_text(shown, LONGEST_TRANSCRIPT),
+            cut=shown is not None and len(shown) > LONGEST_TRANSCRIPT,
         )  # fmt: skip
 
     def transcript(self, request: Request) -> Response:

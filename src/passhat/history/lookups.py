@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from passhat.history.store import unpack
+from passhat.records.transcript import Transcripts
 from passhat.records.trial import FEATURES, Outcome, Trial
 
 if TYPE_CHECKING:
@@ -122,7 +123,15 @@ def find_trial(history: History, run: Run, system: str, task: str, trial: int) -
     return found[0] if found else None
 
 
-def all_transcripts(history: History, run: Run) -> dict[tuple[str, str, int], str]:
+def first_trial(history: History, run: Run) -> int:
+    """The number of a first trial: 0, or 1 where a log counts from there."""
+    row = history.connection.execute(
+        "SELECT NOT EXISTS (SELECT 1 FROM trials WHERE run = ? AND trial = 0)", (run.id,)
+    ).fetchone()
+    return int(row[0])
+
+
+def all_transcripts(history: History, run: Run) -> Transcripts:
     """Everything that was said in a run, by system, task and trial."""
     rows = history.connection.execute(
         "SELECT s.text, t.text, k.trial, k.body FROM transcripts k "

@@ -24,7 +24,7 @@ else:
     from backports import zstd
 
 if TYPE_CHECKING:
-    from passhat.records import Tally, Trials
+    from passhat.records import Tally, Transcripts, Trials
 
 DEFAULT_PATH = Path(".passhat/history.db")
 
@@ -175,6 +175,17 @@ class History:
             "INSERT OR REPLACE INTO transcripts VALUES (?, ?, ?, ?, ?)",
             (run, self.name_id(trial.system), self.name_id(trial.task), trial.trial, pack(text)),
         )
+
+    def add_transcripts(self, run: Run, transcripts: Transcripts) -> None:
+        """Keep what was said in the trials of a run, in one transaction."""
+        with self.writing():
+            self.connection.executemany(
+                "INSERT OR REPLACE INTO transcripts VALUES (?, ?, ?, ?, ?)",
+                (
+                    (run.id, self.name_id(system), self.name_id(task), trial, pack(text))
+                    for (system, task, trial), text in transcripts.items()
+                ),
+            )
 
     def transcript(self, run: Run, system: str, task: str, trial: int) -> str | None:
         """What was said in one trial, if it was kept."""

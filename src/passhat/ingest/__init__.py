@@ -2,7 +2,7 @@
 
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.limits import Limits
-from passhat.ingest.read import Duplicates, read_trials
+from passhat.ingest.read import Duplicates, read_trials, read_with_transcripts
 from passhat.ingest.reader import Reader, Table
 from passhat.ingest.readers import READERS
 from passhat.ingest.tallies import big_table, read_tallies
@@ -18,5 +18,6 @@ __all__ = [
     "big_table",
     "read_tallies",
     "read_trials",
+    "read_with_transcripts",
     "write_trials",
 ]

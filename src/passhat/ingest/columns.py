@@ -47,6 +47,12 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 }
 """The names of a column in the wild, the surest first."""
 
+TRANSCRIPTS = (
+    *("transcript", "messages", "conversation", "trajectory", "traj", "dialogue", "dialog"),
+    *("chat_history", "output", "model_output", "response", "completion", "answer"),
+)
+"""The names of a column that holds what was said, the surest first."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnMap:
@@ -54,7 +60,8 @@ class ColumnMap:
 
     `task` may name several columns, joined by commas. `pass_if` is a comparison such as
     `score>=0.8`. `scorer` chooses among several scores in logs that have more than one. `name`
-    is what to call the system of files that hold only one.
+    is what to call the system of files that hold only one. `transcript` is the column with what
+    was said, looked at only where transcripts are asked for.
     """
 
     task: str | None = None
@@ -78,6 +85,7 @@ class ColumnMap:
     started: str | None = None
     scorer: str | None = None
     name: str | None = None
+    transcript: str | None = None
 
     def chosen(self) -> dict[str, str]:
         """The columns the user named, by what they mean.
@@ -109,6 +117,18 @@ def find_columns(names: Iterable[str], mapping: ColumnMap) -> dict[str, str]:
                     found[meaning] = by_usual_name[alias]
                     break
     return found
+
+
+def transcript_column(names: Iterable[str], mapping: ColumnMap) -> str | None:
+    """The column that holds what was said: the user's choice, then the first usual name.
+
+    >>> transcript_column(["task", "ok", "Response", "messages"], ColumnMap())
+    'messages'
+    """
+    taken = set(find_columns(names := list(names), mapping).values())
+    by_usual_name = {_usual(name): name for name in names if name not in taken}
+    usual = (by_usual_name[name] for name in TRANSCRIPTS if name in by_usual_name)
+    return mapping.transcript or next(usual, None)
 
 
 def is_table(names: Iterable[str], mapping: ColumnMap) -> bool:

@@ -76,13 +76,16 @@ def _handed_in(given: Input, recognise: Recognise, limits: Limits) -> Known:
 def _open_folder(
     folder: Path, recognise: Recognise, limits: Limits, skipped: dict[str, ReadError]
 ) -> Iterator[Known]:
-    count = 0
+    count, companions = 0, set[str]()
     for known in _walk(folder, recognise, limits, skipped, depth=1):
         count += 1
         limits.check_members(str(folder), count + len(skipped))
+        companions.update(known[1].companions)
         yield known
     if not count:
         raise _nothing_known(folder, skipped)
+    for path in [path for path in skipped if Path(path).name in companions]:
+        del skipped[path]
 
 
 def _nothing_known(folder: Path, skipped: Mapping[str, ReadError]) -> ReadError:

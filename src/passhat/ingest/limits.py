@@ -14,6 +14,8 @@ FREE_BYTES = 32 * 2**20
 class Limits:
     """Bounds on what is read; a file beyond one is refused with the bound's name.
 
+    Only a transcript beyond `max_transcript` characters is cut instead, and says so where it ends.
+
     >>> Limits(max_ratio=1000).max_members
     100000
     """
@@ -22,6 +24,7 @@ class Limits:
     max_ratio: int = 100
     max_members: int = 100_000
     max_depth: int = 16
+    max_transcript: int = 1_000_000
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -36,7 +39,12 @@ class Limits:
                 f"{name}: holds {size:,} bytes or more, above max_bytes = {self.max_bytes:,}; "
                 "read it in parts, or pass limits=Limits(max_bytes=...)"
             )
-        if compressed is not None and size > FREE_BYTES and size > self.max_ratio * compressed:
+        if compressed is not None:
+            self.check_ratio(name, size, compressed)
+
+    def check_ratio(self, name: str, size: int, compressed: int) -> None:
+        """Refuse `size` bytes that came out of far fewer, all at once or in many parts."""
+        if size > FREE_BYTES and size > self.max_ratio * compressed:
             raise ReadError(
                 f"{name}: {compressed:,} bytes expand to {size:,} or more, above max_ratio = "
                 f"{self.max_ratio}: it may be a decompression bomb; if you trust it, pass "

@@ -20,8 +20,10 @@ from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
 from passhat.ingest.readers import READERS, readers_of
 from passhat.ingest.rows import is_own_file
+from passhat.ingest.said import NO_TRANSCRIPTS, by_trial, kept_texts
 from passhat.ingest.unknown import unknown_file
 from passhat.records import Source, Trials
+from passhat.records.transcript import TranscriptKey, Transcripts
 
 Duplicates = Literal["error", "keep", "last"]
 
@@ -30,11 +32,15 @@ _TABULAR = ("text", "lines", "array", "json", "parquet")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Part:
-    """What one file gave; `numbered` where the file itself numbers its trials."""
+    """What one file gave; `numbered` where the file itself numbers its trials.
+
+    `said` has the kept text of each trial's transcript, where those were asked for.
+    """
 
     trials: Trials
     given: int
     numbered: bool
+    said: Sequence[str | None] = ()
 
 
 def read_trials(
@@ -51,26 +57,27 @@ def read_trials(
     >>> trials.tally().passed.tolist(), trials.tally().failed.tolist()
     ([1], [1])
     """
-    if duplicates not in ("error", "keep", "last"):
-        raise ArgumentError("duplicates", "must be error, keep or last", duplicates)
-    mapping, limits = mapping or ColumnMap(), limits or Limits()
-    chosen = _recogniser(format, mapping)
-    unknown: dict[int, dict[str, ReadError]] = {}
-    parts: list[_Part] = []
-    for given, one in enumerate(as_inputs(source)):
-        for document, reader in open_input(one, chosen, limits, unknown.setdefault(given, {})):
-            table = reader.read(document, mapping)
-            if len(table):
-                trials = assemble(document, reader.name, table, mapping)
-                numbered = "trial" in table.columns
-                parts.append(_Part(trials=trials, given=given, numbered=numbered))
-    if not parts:
-        shown = ("input" if isinstance(one, bytes) else str(one) for one in as_inputs(source))
-        raise ReadError(f"{listed(shown)}: holds no trial")
-    parts = _without_copies(parts, duplicates)
-    trials = _number(Trials.concat([part.trials for part in parts]), parts)
-    sources = _sources(parts, unknown, mapping)
-    return _settle_duplicates(replace(trials, sources=sources), duplicates)
+    trials, _ = _read(source, format, mapping, duplicates, limits, transcripts=False)
+    return trials
+
+
+def read_with_transcripts(
+    source: Input | Sequence[Input],
+    *,
+    format: str | None = None,  # noqa: A002 # the word users know
+    mapping: ColumnMap | None = None,
+    duplicates: Duplicates = "error",
+    limits: Limits | None = None,
+) -> tuple[Trials, Transcripts]:
+    r"""The same trials, and what was said in them, by system, task and trial.
+
+    A source that holds no transcripts says so in its notes.
+
+    >>> _, said = read_with_transcripts(b"task,passed,output\nrefund,yes,Done.\n")
+    >>> said
+    {('input', 'refund', 0): '{"answer": "Done."}'}
+    """
+    return _read(source, format, mapping, duplicates, limits, transcripts=True)
 
 
 def recognise(document: Document, mapping: ColumnMap) -> Reader:
@@ -87,6 +94,54 @@ def recognise(document: Document, mapping: ColumnMap) -> Reader:
     if mapping.pass_if and document.kind in _TABULAR:
         return _chosen_columns(document, mapping)
     raise unknown_file(document)
+
+
+def _read(
+    source: Input | Sequence[Input],
+    format_name: str | None,
+    mapping: ColumnMap | None,
+    duplicates: Duplicates,
+    limits: Limits | None,
+    *,
+    transcripts: bool,
+) -> tuple[Trials, Transcripts]:
+    if duplicates not in ("error", "keep", "last"):
+        raise ArgumentError("duplicates", "must be error, keep or last", duplicates)
+    mapping, limits = mapping or ColumnMap(), limits or Limits()
+    chosen = _recogniser(format_name, mapping)
+    unknown: dict[int, dict[str, ReadError]] = {}
+    parts: list[_Part] = []
+    for given, one in enumerate(as_inputs(source)):
+        for document, reader in open_input(one, chosen, limits, unknown.setdefault(given, {})):
+            if part := _part(document, reader, mapping, given):
+                parts.append(_with_said(part, document, reader, mapping) if transcripts else part)
+    if not parts:
+        shown = ("input" if isinstance(one, bytes) else str(one) for one in as_inputs(source))
+        raise ReadError(f"{listed(shown)}: holds no trial")
+    parts = _without_copies(parts, duplicates)
+    trials = _number(Trials.concat([part.trials for part in parts]), parts)
+    trials = replace(trials, sources=_sources(parts, unknown, mapping))
+    said = [text for part in parts for text in part.said]
+    if twice := trials.duplicates():
+        trials, said = _settle_duplicates(trials, said, twice, duplicates)
+    return trials, by_trial(trials, said)
+
+
+def _part(document: Document, reader: Reader, mapping: ColumnMap, given: int) -> _Part | None:
+    table = reader.read(document, mapping)
+    if not len(table):
+        return None
+    trials = assemble(document, reader.name, table, mapping)
+    return _Part(trials=trials, given=given, numbered="trial" in table.columns)
+
+
+def _with_said(part: _Part, document: Document, reader: Reader, mapping: ColumnMap) -> _Part:
+    said = kept_texts(document, reader, mapping, len(part.trials))
+    if any(said):
+        return replace(part, said=said)
+    source = part.trials.sources[0]
+    noted = replace(source, notes=(*source.notes, NO_TRANSCRIPTS))
+    return replace(part, said=said, trials=replace(part.trials, sources=(noted,)))
 
 
 def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
@@ -147,14 +202,17 @@ def _number(trials: Trials, parts: Sequence[_Part]) -> Trials:
     return trials.renumbered(unnumbered)
 
 
-def _settle_duplicates(trials: Trials, duplicates: Duplicates) -> Trials:
-    twice = trials.duplicates()
-    if not twice:
-        return trials
+def _settle_duplicates(
+    trials: Trials,
+    said: list[str | None],
+    twice: Sequence[TranscriptKey],
+    duplicates: Duplicates,
+) -> tuple[Trials, list[str | None]]:
     if duplicates == "keep":
-        return trials.renumbered()
+        return trials.renumbered(), said
     if duplicates == "last":
-        return trials.take(trials.last_of_each())
+        rows = trials.last_of_each()
+        return trials.take(rows), [said[row] for row in rows.tolist()] if said else said
     shown = [f"{system} / {task} / trial {trial}" for system, task, trial in twice]
     occur = plural(len(twice), "trial occurs", "trials occur")
     raise ReadError(

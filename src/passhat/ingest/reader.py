@@ -9,6 +9,7 @@ from typing import Any
 
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
+from passhat.records.transcript import Transcript
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,12 +53,19 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """A format: how to recognise it by its content, and how to read it."""
+    """A format: how to recognise it by its content, and how to read it.
+
+    `companions` are names of files in the same folders that belong to its results and hold none.
+    `transcripts` gives what was said in each row that `read` gives, in the same order, None where
+    nothing was; it is asked for only where somebody wants to read them.
+    """
 
     name: str
     recognises: Callable[[Document], bool]
     read: Callable[[Document, ColumnMap], Table]
+    transcripts: Callable[[Document, ColumnMap], Iterable[Transcript | None]] | None = None
     covers_subfolders: bool = False
+    companions: tuple[str, ...] = ()
     describes: str = field(default="", compare=False)
 
 

@@ -35,6 +35,14 @@ if TYPE_CHECKING:
     )
     from passhat.records.tally import FeatureSums, Tally
     from passhat.records.task import Expectation, Level, Step, Task, ToolSelection
+    from passhat.records.transcript import (
+        Call,
+        Check,
+        Transcript,
+        TranscriptKey,
+        Transcripts,
+        Turn,
+    )
     from passhat.records.trial import FEATURES, ErrorPolicy, Outcome, Trial
     from passhat.records.trials import Trials
 
@@ -44,7 +52,9 @@ __all__ = [
     "Answer",
     "Behaviour",
     "Budget",
+    "Call",
     "CassetteSettings",
+    "Check",
     "CheckResult",
     "CommandSystem",
     "Entry",
@@ -84,8 +94,12 @@ __all__ = [
     "TokenUsage",
     "ToolCall",
     "ToolSelection",
+    "Transcript",
+    "TranscriptKey",
+    "Transcripts",
     "Trial",
     "Trials",
+    "Turn",
     "WireFormat",
 ]
 
@@ -146,6 +160,14 @@ _HOMES = {
         "Step",
         "Task",
         "ToolSelection",
+    ),
+    "passhat.records.transcript": (
+        "Call",
+        "Check",
+        "Transcript",
+        "TranscriptKey",
+        "Transcripts",
+        "Turn",
     ),
     "passhat.records.trial": (
         "FEATURES",

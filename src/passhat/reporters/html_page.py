@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from math import isclose
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from passhat.analysis.report import LABELS, Metric, Report, SystemReport, TaskRow
 from passhat.drawing.figure import DARK, LIGHT, STYLE
+from passhat.records.transcript import CUT, TranscriptKey, Transcripts, cut_text
 from passhat.reporters import wording
 from passhat.reporters.blocks import Bar, Table
 from passhat.reporters.numbers import amount, points, span
@@ -25,10 +26,13 @@ if TYPE_CHECKING:
 MOST_ROWS = 5_000
 """Tasks in the table of a page; the lowest ones, where there are more."""
 
-_MARKS = str.maketrans("PFE", "●○×")
+LONGEST_TRANSCRIPT = 100_000
+"""Characters of one transcript on a page; fewer where a page has very many."""
 
-TranscriptKey = tuple[str, str, int]
-"""System, task, trial."""
+PAGE_TEXT, SHORTEST_TRANSCRIPT = 20_000_000, 2_000
+"""Characters of all transcripts of a page, and how short they may get to share them."""
+
+_MARKS = str.maketrans("PFE", "●○×")
 
 
 class Judged(Protocol):
@@ -44,10 +48,14 @@ def render_html(
     report: Report,
     *,
     verdicts: Sequence[Judged] = (),
-    transcripts: Mapping[TranscriptKey, str] | None = None,
+    transcripts: Transcripts | None = None,
+    first_trial: int = 0,
 ) -> str:
-    """The page of a report; `transcripts` are shown run by run, rendered when asked for."""
-    texts = [(key, readable(text)) for key, text in (transcripts or {}).items()]
+    """The page of a report; `transcripts` are shown run by run, rendered when asked for.
+
+    `first_trial` is the number that stands for a first run: logs count from 0 or from 1.
+    """
+    limit, texts = _shown_transcripts(report, transcripts or {})
     script, style = page_script(), page_style()
     many = len(report.systems) > 1
     answer = wording.overview(report) if many else wording.verdict(report.systems[0])
@@ -63,8 +71,9 @@ def render_html(
             policy=content_policy(script, style),
             script=script,
             style=style,
-            transcripts=_by_task(texts),
+            transcripts=_by_task(texts, first_trial),
             stored=_embedded([text for _, text in texts]) if texts else None,
+            cut_at=limit if any(CUT in text[-60:] for _, text in texts) else None,
         )
     )
 
@@ -179,12 +188,23 @@ def _sentences(system: SystemReport) -> list[str]:
     return told + [safe_text(note) for note in system.notes]
 
 
+def _shown_transcripts(
+    report: Report, transcripts: Transcripts
+) -> tuple[int, list[tuple[TranscriptKey, str]]]:
+    """The readable transcripts of the tasks that the page lists, and where they are cut."""
+    shown = {(s.name, row.name) for s in report.systems for row in _table_rows(s.tasks)}
+    wanted = {key: text for key, text in transcripts.items() if key[:2] in shown}
+    fair = PAGE_TEXT // max(1, len(wanted))
+    limit = max(SHORTEST_TRANSCRIPT, min(LONGEST_TRANSCRIPT, fair))
+    return limit, [(key, cut_text(readable(text), limit)) for key, text in wanted.items()]
+
+
 def _by_task(
-    transcripts: Iterable[tuple[TranscriptKey, str]],
+    transcripts: Iterable[tuple[TranscriptKey, str]], first_trial: int
 ) -> dict[tuple[str, str], list[tuple[int, str]]]:
     found: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for index, ((system, task, trial), _) in enumerate(transcripts):
-        found.setdefault((system, task), []).append((index, f"run {trial + 1}"))
+        found.setdefault((system, task), []).append((index, f"run {trial - first_trial + 1}"))
     return found
 
 

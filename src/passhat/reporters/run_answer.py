@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypedDict
+from typing import TYPE_CHECKING
 
-from passhat.analysis.recovery import Recovery
-from passhat.analysis.report import Report
-from passhat.analysis.tool_selection import SelectionFloor
-from passhat.analysis.verdict import Verdicts, Word
 from passhat.errors import plural
 from passhat.reporters.blocks import (
     Block,
@@ -18,24 +14,17 @@ from passhat.reporters.blocks import (
     blocks_markdown,
     blocks_text,
 )
-from passhat.reporters.html_page import TranscriptKey, render_html
 from passhat.reporters.ink import Ink
-from passhat.reporters.json_report import (
-    IntervalObject,
-    ReportObject,
-    interval_object,
-    plain,
-    report_object,
-    to_json,
-)
-from passhat.reporters.markdown import render_markdown
-from passhat.reporters.recovery_blocks import recovery_blocks
 from passhat.reporters.safe_text import safe_text, wrap
-from passhat.reporters.terminal import render_terminal
-from passhat.reporters.verdict_blocks import render_verdicts, render_verdicts_markdown
-from passhat.reporters.verdict_json import VerdictObject, verdict_object
 
-SCHEMA: Literal["passhat.run/1"] = "passhat.run/1"
+# What draws verdicts, recoveries and pages is loaded where there are any: most runs are answered
+# with a few lines on a terminal, and a run is over when they are there.
+if TYPE_CHECKING:
+    from passhat.analysis.recovery import Recovery
+    from passhat.analysis.report import Report
+    from passhat.analysis.tool_selection import SelectionFloor
+    from passhat.analysis.verdict import Verdicts
+
 MOST_FAILURES = 8
 LONGEST_REASON = 200
 
@@ -66,7 +55,7 @@ class RunAnswer:
     recoveries: tuple[Recovery, ...] = ()
     failures: tuple[Failure, ...] = ()
     undone: str | None = None
-    transcripts: Mapping[TranscriptKey, str] | None = None
+    transcripts: Transcripts | None = None
     quarantined: Mapping[str, str] = field(default_factory=dict)
     floored: frozenset[str] = frozenset()
     exempt: frozenset[str] = frozenset()
@@ -82,64 +71,28 @@ class _Judged:
     sentence: str
 
 
-class FloorObject(TypedDict):
-    """Whether an agent's runs keep to the floor under tool selection."""
-
-    verdict: str
-    task: str
-    tool: str
-    selected: int
-    runs: int
-    rate: float
-    interval: IntervalObject | None
-    bound: float
-    max_tokens: int | None
-    line: str
-
-
-class RunObject(TypedDict):
-    """What a run says when it is over: report, verdicts, why trials did not pass."""
-
-    schema: Literal["passhat.run/1"]
-    verdict: Word | None
-    verdicts: list[VerdictObject]
-    floors: list[FloorObject]
-    failures: list[Failure]
-    recovery: list[Recovery]
-    undone: str | None
-    report: ReportObject
-
-
 def render_run(answer: RunAnswer, ink: Ink | None = None) -> str:
     """The report, then what follows from it: what is last on a terminal is read first."""
+    from passhat.reporters.terminal import render_terminal
+
     ink = ink or Ink()
     parts = [render_terminal(answer.report, ink)]
     if after := _blocks(answer):
         parts.append(blocks_text(after, ink))
     if answer.verdicts:
+        from passhat.reporters.verdict_blocks import render_verdicts
+
         parts.append(render_verdicts(answer.verdicts, ink))
     if answer.floors:
         parts.append(ink.finish(_floor_lines(answer.floors, ink)))
     return "\n".join(parts)
 
 
-def render_run_json(answer: RunAnswer) -> str:
-    """The report and the verdicts as JSON: schema "passhat.run/1"."""
-    found: RunObject = {
-        "schema": SCHEMA,
-        "verdict": None if answer.verdicts is None else answer.verdicts.word,
-        "verdicts": [verdict_object(verdict) for verdict in answer.verdicts or ()],
-        "floors": [_floor_object(floor) for floor in answer.floors],
-        "failures": plain(answer.failures),
-        "recovery": plain(answer.recoveries),
-        "undone": answer.undone,
-        "report": report_object(answer.report),
-    }
-    return to_json(found)
-
-
 def render_run_markdown(answer: RunAnswer) -> str:
     """The verdicts, then the report: what a reviewer wants to know first."""
+    from passhat.reporters.markdown import render_markdown
+    from passhat.reporters.verdict_blocks import render_verdicts_markdown
+
     parts = [render_verdicts_markdown(answer.verdicts)] if answer.verdicts else []
     if answer.floors:
         lines = (f"- `{safe_text(floor.line).replace('`', ' ')}`" for floor in answer.floors)
@@ -152,6 +105,8 @@ def render_run_markdown(answer: RunAnswer) -> str:
 
 def render_run_html(answer: RunAnswer) -> str:
     """The report as a page."""
+    from passhat.reporters.html_page import render_html
+
     floors = [_Judged(word=floor.word, sentence=floor.line) for floor in answer.floors]
     return render_html(
         answer.report,
@@ -161,9 +116,11 @@ def render_run_html(answer: RunAnswer) -> str:
 
 
 def _blocks(answer: RunAnswer) -> list[Block]:
-    blocks: list[Block] = [
-        block for recovery in answer.recoveries for block in recovery_blocks(recovery)
-    ]
+    blocks: list[Block] = []
+    for recovery in answer.recoveries:
+        from passhat.reporters.recovery_blocks import recovery_blocks
+
+        blocks += recovery_blocks(recovery)
     if answer.failures:
         blocks.append(_failure_list(answer.failures))
     if answer.undone:
@@ -187,18 +144,3 @@ def _floor_lines(floors: Sequence[SelectionFloor], ink: Ink) -> list[str]:
         lines.append(safe_text(floor.line))
         lines += [ink.style(f"  {line}", "dim") for line in wrap(floor.detail, ink.width - 2)]
     return lines
-
-
-def _floor_object(floor: SelectionFloor) -> FloorObject:
-    return {
-        "verdict": floor.word,
-        "task": floor.label,
-        "tool": floor.demand.expected_tool,
-        "selected": floor.selected,
-        "runs": floor.runs,
-        "rate": floor.rate,
-        "interval": interval_object(floor.interval),
-        "bound": floor.bound,
-        "max_tokens": floor.max_tokens,
-        "line": floor.line,
-    }

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from passhat.reporters.safe_text import safe_text
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 # What the runner keeps of a trial; anything else is shown as it is.
 _KNOWN = {
@@ -20,7 +25,7 @@ _KNOWN = {
 
 
 def readable(kept: str) -> str:
-    """A transcript turn by turn, then why it was graded as it was.
+    """A transcript turn by turn, then why it was graded as it was, safe to show.
 
     >>> print(readable('{"messages": [{"role": "user", "text": "Hi"}], "stop_reason": "done"}'))
     user
@@ -28,9 +33,8 @@ def readable(kept: str) -> str:
     stopped: done
     """
     parts = _parsed(kept)
-    if parts is None:
-        return kept
-    return "\n".join(line for part in _parts(parts) for line in part)
+    text = kept if parts is None else "\n".join(line for part in _parts(parts) for line in part)
+    return "\n".join(map(_safe_line, text.split("\n")))
 
 
 def _parsed(kept: str) -> dict[str, Any] | None:
@@ -40,6 +44,13 @@ def _parsed(kept: str) -> dict[str, Any] | None:
         return None
     known = isinstance(parts, dict) and bool(parts) and set(parts) <= _KNOWN
     return parts if known else None
+
+
+def _safe_line(line: str) -> str:
+    """A line without colours of a terminal; characters that steer or reorder are written out."""
+    if line.isprintable():
+        return line
+    return "\t".join(safe_text(part) for part in _COLOURS.sub("", line).rstrip("\r").split("\t"))
 
 
 def _parts(parts: Mapping[str, Any]) -> Iterator[list[str]]:
@@ -59,7 +70,8 @@ def _parts(parts: Mapping[str, Any]) -> Iterator[list[str]]:
 
 def _message(message: Mapping[str, Any]) -> list[str]:
     failed = " (error)" if message.get("is_error") else ""
-    lines = [f"{message.get('role', 'somebody')}{failed}"]
+    name = f" {_inline(message['name'])}" if message.get("name") else ""
+    lines = [f"{message.get('role', 'somebody')}{name}{failed}"]
     if message.get("text"):
         lines += _indented(message["text"])
     for call in _dicts(message.get("calls")):
@@ -70,7 +82,10 @@ def _message(message: Mapping[str, Any]) -> list[str]:
 def _check(check: Mapping[str, Any]) -> str:
     score = check.get("score")
     word = "held" if score == 1 else "broke" if score == 0 else f"scored {score}"
-    return f"  {word}: {check.get('target')} {check.get('matcher')}: {check.get('message')}"
+    word = word if isinstance(score, int | float) else "said"
+    what = " ".join(_inline(check[name]) for name in ("target", "matcher") if check.get(name))
+    told = _inline(check.get("message") or "").replace("\n", "\n    ")
+    return f"  {word}: {what}" + (f": {told}" if told else "")
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
+from passhat.ingest.messages import asked_and_answered, turns_of
 from passhat.ingest.reader import Reader, Table, first_line
 from passhat.records import Outcome
+from passhat.records.transcript import Check, Transcript
 
 
 class _Metric(msgspec.Struct):
@@ -35,6 +38,26 @@ class _Run(msgspec.Struct, rename="camel"):
     hyperparameters: dict[str, Any] | None = None
 
 
+class _SpokenMetric(_Metric):
+    reason: str | None = None
+
+
+class _SpokenCase(msgspec.Struct, rename="camel"):
+    input: Any = None
+    actual_output: Any = None
+    turns: list[Any] | None = None
+    metrics_data: list[_SpokenMetric] | None = None
+
+
+class _SpokenRun(msgspec.Struct, rename="camel"):
+    test_cases: list[_SpokenCase] = msgspec.field(default_factory=list)
+    conversational_test_cases: list[_SpokenCase] = msgspec.field(default_factory=list)
+
+
+class _SpokenLatest(msgspec.Struct, rename="camel"):
+    test_run_data: _SpokenRun
+
+
 class _Latest(msgspec.Struct, rename="camel"):
     test_run_data: _Run
 
@@ -55,12 +78,33 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     return Table.of_rows([_row(system, case, mapping) for case in cases], entry="test case")
 
 
-READER = Reader(name="deepeval", recognises=recognises, read=read, describes="DeepEval test runs")
+def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
+    """What went in and came out of each test case, and the reasons that its metrics gave."""
+    wrapped = document.has("testRunData")
+    run = document.decode(_SpokenLatest).test_run_data if wrapped else document.decode(_SpokenRun)
+    for case in (*run.test_cases, *run.conversational_test_cases):
+        said = turns_of(case.turns) or asked_and_answered(case.input, case.actual_output)
+        yield Transcript(messages=said, checks=tuple(map(_check, case.metrics_data or ())))
+
+
+READER = Reader(
+    name="deepeval",
+    recognises=recognises,
+    read=read,
+    transcripts=transcripts,
+    describes="DeepEval test runs",
+)
 
 
 def _system(run: _Run) -> str:
     given = run.hyperparameters or {}
     return str(run.identifier or given.get("model") or "system")
+
+
+def _check(metric: _SpokenMetric) -> Check:
+    return Check(
+        target=metric.name, score=metric.score, message=metric.error or metric.reason or ""
+    )
 
 
 def _row(system: str, case: _Case, mapping: ColumnMap) -> dict[str, Any]:

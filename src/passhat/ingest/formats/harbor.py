@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from passhat.errors import ReadError
+from passhat.ingest.beside import bytes_beside, text_beside
 from passhat.ingest.columns import ColumnMap, listed
-from passhat.ingest.document import Document
+from passhat.ingest.document import Document, decode
+from passhat.ingest.messages import as_text, mappings, turns_of
 from passhat.ingest.reader import Reader, Table, first_line, seconds_between
 from passhat.records import Outcome
+from passhat.records.transcript import Check, Transcript, Turn
 
 
 class _ModelInfo(msgspec.Struct):
@@ -53,6 +57,20 @@ class _Trial(msgspec.Struct):
     started_at: str | None = None
 
 
+class _Step(msgspec.Struct):
+    """One step of the Agent Trajectory Interchange Format (ATIF)."""
+
+    source: str = "agent"
+    message: Any = None
+    reasoning_content: str | None = None
+    tool_calls: list[Any] | None = None
+    observation: dict[str, Any] | None = None
+
+
+class _Trajectory(msgspec.Struct):
+    steps: list[_Step] = msgspec.field(default_factory=list)
+
+
 def recognises(document: Document) -> bool:
     """Whether it is a trial, or the job that trials belong to."""
     if document.kind != "json":
@@ -70,7 +88,41 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     return Table.of_rows([_row(trial, reward)], notes=notes, entry="trial")
 
 
-READER = Reader(name="harbor", recognises=recognises, read=read, describes="Harbor job folders")
+def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
+    """The trajectory and what the verifier printed, from the folders beside a trial's result."""
+    if _is_job(document):
+        return
+    kept = bytes_beside(document, "agent", "trajectory.json")
+    where = f"{document.name}, agent/trajectory.json"
+    steps = [] if kept is None else decode(where, kept, _Trajectory).steps
+    printed = text_beside(document, "verifier", "test-stdout.txt")
+    yield Transcript(
+        messages=tuple(turn for step in steps for turn in _turns(step)),
+        checks=(Check(target="verifier", message=printed),) if printed else (),
+    )
+
+
+READER = Reader(
+    name="harbor",
+    recognises=recognises,
+    read=read,
+    transcripts=transcripts,
+    companions=("trajectory.json",),
+    describes="Harbor job folders",
+)
+
+
+def _turns(step: _Step) -> Iterator[Turn]:
+    """A step is a message with its calls, and what came back from them."""
+    message = {
+        "role": step.source,
+        "content": step.message,
+        "reasoning_content": step.reasoning_content,
+        "tool_calls": step.tool_calls,
+    }
+    yield from turns_of([message])
+    for result in mappings((step.observation or {}).get("results")):
+        yield Turn(role="tool", text=as_text(result.get("content")))
 
 
 def _is_job(document: Document) -> bool:

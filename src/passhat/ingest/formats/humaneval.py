@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Table
 from passhat.records import Outcome
+from passhat.records.transcript import Check, Transcript
 
 
 class _Sample(msgspec.Struct):
     task_id: str
     passed: bool
+
+
+class _Spoken(msgspec.Struct):
+    completion: str
+    passed: bool
+    result: str = ""
 
 
 def recognises(document: Document) -> bool:
@@ -33,6 +42,17 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     return Table.of_rows(rows, entry="line", numbers=[line for line, _ in samples])
 
 
+def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
+    """The completion of each sample, and what came of running it."""
+    for _, sample in document.lines(_Spoken):
+        check = Check(target="tests", score=float(sample.passed), message=sample.result)
+        yield Transcript(answer=sample.completion, checks=(check,))
+
+
 READER = Reader(
-    name="humaneval", recognises=recognises, read=read, describes="HumanEval result lines"
+    name="humaneval",
+    recognises=recognises,
+    read=read,
+    transcripts=transcripts,
+    describes="HumanEval result lines",
 )

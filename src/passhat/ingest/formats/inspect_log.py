@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,19 +12,15 @@ from passhat.errors import ReadError, plural
 from passhat.ingest.archive import Archive
 from passhat.ingest.columns import ColumnMap, listed
 from passhat.ingest.document import Document, decode
+from passhat.ingest.formats.inspect_scores import Score, score_value
+from passhat.ingest.formats.inspect_transcripts import (
+    SpokenLog,
+    SpokenSample,
+    sample_transcript,
+)
 from passhat.ingest.reader import Reader, Table, first_line
 from passhat.records import Outcome
-
-WORDS = {
-    **dict.fromkeys(("c", "yes", "true"), 1.0),
-    "p": 0.5,
-    **dict.fromkeys(("i", "n", "no", "false"), 0.0),
-}
-"""Inspect's own reading of score values: correct, partial, incorrect, no answer."""
-
-
-class _Score(msgspec.Struct):
-    value: Any = None
+from passhat.records.transcript import Transcript
 
 
 class _Usage(msgspec.Struct):
@@ -42,7 +38,7 @@ class _Failure(msgspec.Struct):
 class _Sample(msgspec.Struct):
     id: int | str
     epoch: int
-    scores: dict[str, _Score] | None = None
+    scores: dict[str, Score] | None = None
     model_usage: dict[str, _Usage] = msgspec.field(default_factory=dict)
     error: str | _Failure | None = None
     working_time: float | None = None
@@ -98,8 +94,30 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     return Table(columns=columns, notes=tuple(notes), entry="sample")
 
 
+def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
+    """What was said in each sample: only here are the samples of an archive opened."""
+    longest = document.limits.max_transcript
+    if document.kind == "json":
+        for sample in document.decode(SpokenLog).samples or ():
+            yield sample_transcript(sample, longest)
+        return
+    with document.stream() as stream:
+        packed, expanded = stream.seek(0, io.SEEK_END), 0
+        archive = Archive(document.name, stream, document.limits)
+        for member in map(_member, _samples(document.name, archive)):
+            data = archive.read(member) if member in archive else b"{}"
+            expanded += len(data)
+            document.limits.check_ratio(document.name, expanded, packed)
+            sample = decode(f"{document.name}, {member}", data, SpokenSample)
+            yield sample_transcript(sample, longest)
+
+
 READER = Reader(
-    name="inspect", recognises=recognises, read=read, describes="Inspect AI .eval and .json logs"
+    name="inspect",
+    recognises=recognises,
+    read=read,
+    transcripts=transcripts,
+    describes="Inspect AI .eval and .json logs",
 )
 
 
@@ -116,11 +134,15 @@ def _samples(name: str, archive: Archive) -> list[_Sample]:
     samples: dict[str, _Sample] = {}
     for member in archive.names("_journal/summaries/"):
         for sample in decode(f"{name}, {member}", archive.read(member), list[_Sample]):
-            samples[f"samples/{sample.id}_epoch_{sample.epoch}.json"] = sample
+            samples[_member(sample)] = sample
     for member in archive.names("samples/"):
         if member not in samples:
             samples[member] = decode(f"{name}, {member}", archive.read(member), _Sample)
     return list(samples.values())
+
+
+def _member(sample: _Sample) -> str:
+    return f"samples/{sample.id}_epoch_{sample.epoch}.json"
 
 
 def _scorer(
@@ -141,7 +163,7 @@ def _scorer(
     return next(iter(known)), notes
 
 
-def _parts(scores: Mapping[str, _Score]) -> Iterator[tuple[str, str | None]]:
+def _parts(scores: Mapping[str, Score]) -> Iterator[tuple[str, str | None]]:
     for scorer, score in scores.items():
         if isinstance(score.value, dict):
             yield from ((scorer, str(key)) for key in score.value)
@@ -153,7 +175,7 @@ def _columns(
     spec: _Spec, samples: Sequence[_Sample], scorer: tuple[str, str | None]
 ) -> dict[str, list[Any]]:
     system = f"{spec.model} ({spec.solver})" if spec.solver else spec.model
-    values = [_value((sample.scores or {}).get(scorer[0]), scorer[1]) for sample in samples]
+    values = [score_value((sample.scores or {}).get(scorer[0]), scorer[1]) for sample in samples]
     return {
         "system": [system] * len(samples),
         "task": [f"{spec.task}/{sample.id}" for sample in samples],
@@ -197,23 +219,3 @@ def _error(sample: _Sample, value: float | None) -> str | None:
         return "invalidated"
     text = sample.error.message if isinstance(sample.error, _Failure) else sample.error
     return first_line(text) or ("not scored" if value is None else None)
-
-
-def _value(score: _Score | None, part: str | None) -> float | None:
-    """Inspect's value_to_float; None for what was not scored."""
-    value = score.value if score is not None else None
-    if part is not None:
-        value = value.get(part) if isinstance(value, dict) else None
-    if isinstance(value, str):
-        word = WORDS.get(value.strip().lower())
-        return word if word is not None else _parsed(value)
-    if isinstance(value, (int, float)) and not math.isnan(value):
-        return float(value)
-    return None
-
-
-def _parsed(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None

@@ -18,6 +18,7 @@ from passhat.ingest.columns import ColumnMap, find_columns
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Table, first_line
 from passhat.records import FEATURES, Outcome
+from passhat.records.transcript import Transcript, Turn
 
 _REPEAT = re.compile(r"(.*)([\[-])(\d+)-(\d+)\]")
 _FLAKEFINDER = re.compile(r"([^\[]+)\[(\d+)(?:-(.*))?\]")
@@ -31,8 +32,18 @@ _VERDICTS = {
     "flakyFailure": Outcome.FAILED,
     "flakyError": Outcome.ERRORED,
 }
+_PRINTED = ("system-out", "system-err")
 _DEEPEST = 64
 _EXTRA_ATTEMPTS = ("rerunFailure", "rerunError", "flakyFailure", "flakyError")
+
+
+@dataclass(slots=True, kw_only=True)
+class _Words:
+    """Text of an element; `verdict` is the place of the verdict it belongs to, if to one."""
+
+    tag: str
+    verdict: int | None
+    pieces: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,6 +57,7 @@ class _Case:
     verdicts: list[tuple[str, str]] = field(default_factory=list)
     skipped: bool = False
     properties: dict[str, str] = field(default_factory=dict)
+    words: list[_Words] = field(default_factory=list)
 
     def outcome(self) -> Outcome:
         """How the last attempt ended; a failure beside an error (of the teardown) is a failure."""
@@ -89,12 +101,29 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     return Table.of_rows(rows, notes=[*notes, *more], entry="line", numbers=numbers)
 
 
-READER = Reader(name="junit", recognises=recognises, read=read, describes="JUnit XML")
+def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
+    """What each attempt printed, and how its failure reads in full."""
+    for suite in _parse(document, spoken=True):
+        for case in suite.cases:
+            if not case.skipped:
+                yield from _attempt_transcripts(case)
 
 
-def _parse(document: Document) -> list[_Suite]:
+READER = Reader(
+    name="junit",
+    recognises=recognises,
+    read=read,
+    transcripts=transcripts,
+    describes="JUnit XML",
+)
+
+
+def _parse(document: Document, *, spoken: bool = False) -> list[_Suite]:
     parser = expat.ParserCreate()
+    parser.buffer_text = True
     log = _Log(document.name, parser)
+    if spoken:
+        parser.CharacterDataHandler = log.hear
     try:
         parser.Parse(document.data, True)
     except expat.ExpatError as error:
@@ -108,9 +137,16 @@ class _Log:
     def __init__(self, name: str, parser: expat.XMLParserType) -> None:
         self.suites: list[_Suite] = []
         self._name, self._parser, self._depth = name, parser, 0
+        self._in_case = False
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.StartDoctypeDeclHandler = self._refuse_doctype
+        self._speaking: list[_Words] = []
+
+    def hear(self, text: str) -> None:
+        """Keep text of the innermost element that speaks."""
+        if self._speaking:
+            self._speaking[-1].pieces.append(text)
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
@@ -127,14 +163,29 @@ class _Log:
             self.suites = self.suites or [_suite({})]
             suite = self.suites[-1]
             suite.cases.append(_case(suite.name, attributes, self._parser.CurrentLineNumber))
-        elif self.suites and self.suites[-1].cases:
-            _add_child(self.suites[-1].cases[-1], tag, attributes)
+            self._in_case = True
+        elif self._in_case and self.suites and self.suites[-1].cases:
+            case = self.suites[-1].cases[-1]
+            _add_child(case, tag, attributes)
+            if tag in _VERDICTS or tag in _PRINTED:
+                self._speaking.append(_spoken_in(case, tag, self._speaking))
 
-    def _end(self, _tag: str) -> None:
+    def _end(self, tag: str) -> None:
         self._depth -= 1
+        if tag == "testcase":
+            self._in_case = False
+        if self._speaking and self._speaking[-1].tag == tag:
+            self._speaking.pop()
 
     def _refuse_doctype(self, *_: object) -> None:
         raise ReadError(f"{self._name}: has a DOCTYPE, which JUnit XML has no use for: refused")
+
+
+def _spoken_in(case: _Case, tag: str, around: Sequence[_Words]) -> _Words:
+    inside = around[-1].verdict if around else None
+    words = _Words(tag=tag, verdict=len(case.verdicts) - 1 if tag in _VERDICTS else inside)
+    case.words.append(words)
+    return words
 
 
 def _suite(attributes: dict[str, str]) -> _Suite:
@@ -256,3 +307,22 @@ def _attempts(case: _Case, task: str) -> Iterator[dict[str, Any]]:
         },
         **({} if "seconds" in found else {"seconds": case.seconds}),
     }
+
+
+def _attempt_transcripts(case: _Case) -> Iterator[Transcript]:
+    """One transcript an attempt, in the order of `_attempts`."""
+    extra = [place for place, (tag, _) in enumerate(case.verdicts) if tag in _EXTRA_ATTEMPTS]
+    for place in extra:
+        yield _told(case, [place])
+    last = [place for place in range(len(case.verdicts)) if place not in extra]
+    yield _told(case, [None, *last])
+
+
+def _told(case: _Case, places: Sequence[int | None]) -> Transcript:
+    words = [
+        (one.tag, "".join(one.pieces).strip("\n")) for one in case.words if one.verdict in places
+    ]
+    failures = [text for tag, text in words if tag in _VERDICTS and text]
+    messages = [case.verdicts[place][1] for place in places if place is not None]
+    printed = [Turn(role=tag, text=text) for tag, text in words if tag in _PRINTED and text]
+    return Transcript(messages=tuple(printed), error="\n".join(failures or messages))

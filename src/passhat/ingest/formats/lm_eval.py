@@ -6,7 +6,7 @@ Repeats sit in `resps`, but only what the filter kept was scored: one trial a do
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -14,8 +14,10 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap, listed
 from passhat.ingest.document import Document
+from passhat.ingest.messages import as_text, asked_and_answered
 from passhat.ingest.reader import Reader, Table
 from passhat.records import Outcome
+from passhat.records.transcript import Check, Transcript, Turn
 
 _FILE = re.compile(r"samples_(.+?)_(\d{4}-\d\d-\d\dT.+)")
 
@@ -50,8 +52,26 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     return Table.of_rows(rows, notes=notes, entry="line", numbers=[n for n, _ in kept])
 
 
+def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
+    """The prompt of each document, all answers to it, and the one that the filter kept."""
+    kept, _ = _chosen_filter(list(document.lines(dict[str, Any])))
+    for _, line in kept:
+        metrics = [name for name in line.get("metrics", ()) if isinstance(line.get(name), float)]
+        turns = _asked(line)
+        answer = "\n".join(as_text(answer) for answer in line["filtered_resps"])
+        yield Transcript(
+            messages=turns,
+            answer="" if [turn.text for turn in turns[1:]] == [answer] else answer,
+            checks=tuple(Check(target=name, score=line[name]) for name in metrics),
+        )
+
+
 READER = Reader(
-    name="lm-eval", recognises=recognises, read=read, describes="lm-evaluation-harness samples"
+    name="lm-eval",
+    recognises=recognises,
+    read=read,
+    transcripts=transcripts,
+    describes="lm-evaluation-harness samples",
 )
 
 Lines = list[tuple[int, dict[str, Any]]]
@@ -63,6 +83,19 @@ def _chosen_filter(lines: Lines) -> tuple[Lines, list[str]]:
         return lines, []
     kept = [(n, line) for n, line in lines if line.get("filter", "none") == filters[0]]
     return kept, [f'filter "{filters[0]}" was read; the log also has {listed(filters[1:])}']
+
+
+def _asked(line: Mapping[str, Any]) -> tuple[Turn, ...]:
+    """Each request for a document with what was answered, once for each repeat."""
+    given = line.get("arguments")
+    requests = list(given.values()) if isinstance(given, dict) else given or [line.get("doc")]
+    turns: list[Turn] = []
+    for request, answers in zip(requests, line["resps"], strict=False):
+        asked = request.get("arg_0") if isinstance(request, dict) else request
+        turns += asked_and_answered(asked, None)
+        said = answers if isinstance(answers, list) else [answers]
+        turns += [Turn(role="assistant", text=as_text(answer)) for answer in said]
+    return tuple(turns)
 
 
 def _metric(document: Document, lines: Lines, chosen: str | None) -> tuple[str, list[str]]:

@@ -8,10 +8,13 @@ from typing import Any
 
 import msgspec
 
+from passhat.ingest.beside import bytes_beside
 from passhat.ingest.columns import ColumnMap
-from passhat.ingest.document import Document
+from passhat.ingest.document import Document, decode
+from passhat.ingest.messages import turns_of
 from passhat.ingest.reader import Reader, Table, first_line
 from passhat.records import Outcome
+from passhat.records.transcript import Transcript
 
 _RUN = re.compile(r"run-(\d+)")
 
@@ -88,7 +91,24 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     return Table.of_rows([row | ({"trial": int(folder[1])} if folder else {})], entry="run")
 
 
-READER = Reader(name="mcpmark", recognises=recognises, read=read, describes="MCPMark results")
+def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
+    """The `messages.json` beside a run's meta.json; a file of all runs of a task holds none."""
+    if document.has("runs"):
+        yield from [None] * len(document.decode(_Task).runs)
+        return
+    said = bytes_beside(document, "messages.json")
+    messages = None if said is None else decode(f"{document.name}, messages.json", said, list[Any])
+    yield Transcript(messages=turns_of(messages))
+
+
+READER = Reader(
+    name="mcpmark",
+    recognises=recognises,
+    read=read,
+    transcripts=transcripts,
+    companions=("messages.json",),
+    describes="MCPMark results",
+)
 
 
 def _task_rows(task: _Task) -> Iterator[dict[str, Any]]:

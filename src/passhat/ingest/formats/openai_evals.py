@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -9,8 +10,10 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap, listed
 from passhat.ingest.document import Document
+from passhat.ingest.messages import as_text, asked_and_answered
 from passhat.ingest.reader import Reader, Table
 from passhat.records import Outcome
+from passhat.records.transcript import Check, Transcript, Turn
 
 _JUDGED = ("match", "metrics")
 
@@ -69,9 +72,46 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     return Table.of_rows(rows, entry="line", numbers=numbers)
 
 
+def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
+    """What each sample was asked and gave, up to the event that judged it; then the unjudged."""
+    said: dict[str, list[Turn]] = {}
+    judged: set[str] = set()
+    for _, event in document.lines(_Event):
+        if event.sample_id is None:
+            continue
+        data = msgspec.json.decode(event.data)
+        if event.type in _JUDGED:
+            judged.add(event.sample_id)
+            turns = said.pop(event.sample_id, [])
+            yield Transcript(messages=tuple(turns), checks=(_check(event.type, data),))
+        else:
+            said.setdefault(event.sample_id, []).extend(_turns(event.type, data))
+    for sample, turns in said.items():
+        if sample not in judged:
+            yield Transcript(messages=tuple(turns))
+
+
 READER = Reader(
-    name="openai-evals", recognises=recognises, read=read, describes="OpenAI evals event logs"
+    name="openai-evals",
+    recognises=recognises,
+    read=read,
+    transcripts=transcripts,
+    describes="OpenAI evals event logs",
 )
+
+
+def _turns(kind: str, data: Any) -> tuple[Turn, ...]:
+    if kind == "sampling" and isinstance(data, dict):
+        sampled = data.get("sampled")
+        only = sampled[0] if isinstance(sampled, list) and len(sampled) == 1 else sampled
+        return asked_and_answered(data.get("prompt"), only)
+    return (Turn(role=kind or "event", text=as_text(data)),)
+
+
+def _check(kind: str, data: Any) -> Check:
+    correct = data.get("correct") if isinstance(data, dict) else None
+    score = float(correct) if isinstance(correct, bool) else None
+    return Check(target=kind, score=score, message=as_text(data))
 
 
 def _row(document: Document, line: int, event: _Event, scorer: str | None) -> dict[str, Any]:

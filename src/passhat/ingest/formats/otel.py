@@ -16,9 +16,11 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap, listed
 from passhat.ingest.document import Document
+from passhat.ingest.formats.otel_transcripts import spans_transcript
 from passhat.ingest.outcomes import is_missing, number, outcome_of, parse_pass_if
 from passhat.ingest.reader import Reader, Table, first_line, seconds_between
 from passhat.records import Outcome
+from passhat.records.transcript import Transcript
 
 MODEL_CALLS = ("chat", "text_completion", "generate_content")
 TOOL_CALLS = ("execute_tool",)
@@ -116,6 +118,30 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, mapping: ColumnMap) -> Table:
     """One trial a span that carries the task's attribute, with what it and its children did."""
+    judge = _judge(document, mapping)
+    rows = [_row(spans, mapping, judge) for spans in _trials(document, mapping)]
+    return Table.of_rows(rows, entry="trial span", judged=True)
+
+
+def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
+    """What the spans of each trial say in the order of time, where they were let keep it."""
+    for spans in _trials(document, mapping):
+        ordered = sorted(spans, key=lambda span: span.started or "")
+        error = spans[0].error or ""
+        yield spans_transcript([span.attributes for span in ordered], error)
+
+
+READER = Reader(
+    name="otel",
+    recognises=recognises,
+    read=read,
+    transcripts=transcripts,
+    describes="OpenTelemetry GenAI spans",
+)
+
+
+def _trials(document: Document, mapping: ColumnMap) -> list[list[Span]]:
+    """Each trial's span with all that lie below it."""
     spans = list(_spans(document))
     if mapping.task is None:
         raise ReadError(
@@ -130,16 +156,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     if not roots:
         names = listed(_attribute_names(spans), 30)
         raise ReadError(f'{document.name}: no span has "{mapping.task}"; attributes seen: {names}')
-    judge = _judge(document, mapping)
-    rows = [
-        _row([root, *_descendants(root, below)], mapping.task, mapping, judge) for root in roots
-    ]
-    return Table.of_rows(rows, entry="trial span", judged=True)
-
-
-READER = Reader(
-    name="otel", recognises=recognises, read=read, describes="OpenTelemetry GenAI spans"
-)
+    return [[root, *_descendants(root, below)] for root in roots]
 
 
 def _spans(document: Document) -> Iterator[Span]:
@@ -238,7 +255,6 @@ def _descendants(
 
 def _row(
     spans: Sequence[Span],
-    task: str,
     mapping: ColumnMap,
     judge: Callable[[Sequence[Span]], dict[str, Any]],
 ) -> dict[str, Any]:
@@ -247,7 +263,7 @@ def _row(
     tools = [span for span in spans if _operation(span) in TOOL_CALLS]
     names = [str(span.attributes.get("gen_ai.tool.name", span.name)) for span in tools]
     row = {
-        "task": _find(spans, task),
+        "task": _find(spans, mapping.task or ""),
         "tokens_in": _total(calls, "gen_ai.usage.input_tokens"),
         "tokens_out": _total(calls, "gen_ai.usage.output_tokens"),
         "seconds": root.seconds,

@@ -12,10 +12,12 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
+from passhat.ingest.messages import as_text, asked_and_answered
 from passhat.ingest.outcomes import number
 from passhat.ingest.reader import Reader, Table, first_line
 from passhat.ingest.rows import column_names, csv_lines
 from passhat.records import Outcome
+from passhat.records.transcript import Check, Transcript
 
 _ANSWERS = re.compile(r"\[(.+?)\] (.*)", re.DOTALL)
 """How a column of the CSV is headed: the provider and the prompt."""
@@ -74,6 +76,35 @@ class _File(msgspec.Struct):
     results: _Results
 
 
+class _Grade(msgspec.Struct):
+    score: float | None = None
+    reason: str | None = None
+    assertion: dict[str, Any] | None = None
+
+
+class _Grading(msgspec.Struct, rename="camel"):
+    component_results: list[_Grade] | None = None
+
+
+class _SpokenResponse(msgspec.Struct):
+    output: Any = None
+
+
+class _SpokenResult(msgspec.Struct, rename="camel"):
+    prompt: _Prompt = msgspec.field(default_factory=_Prompt)
+    response: _SpokenResponse | None = None
+    grading_result: _Grading | None = None
+    error: str | None = None
+
+
+class _SpokenResults(msgspec.Struct):
+    results: list[_SpokenResult]
+
+
+class _SpokenFile(msgspec.Struct):
+    results: _SpokenResults
+
+
 def recognises(document: Document) -> bool:
     """Whether it is an evaluation with its results, or lines of results."""
     if document.kind == "text":
@@ -101,10 +132,21 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     return Table.of_rows(_rows(results), notes=notes, entry="result")
 
 
+def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
+    """The prompt and the output of each result, and what each assertion said."""
+    if document.kind == "text":
+        yield from _csv_transcripts(document)
+    elif document.kind == "lines":
+        yield from (_transcript(result) for _, result in document.lines(_SpokenResult))
+    else:
+        yield from map(_transcript, document.decode(_SpokenFile).results.results)
+
+
 READER = Reader(
     name="promptfoo",
     recognises=recognises,
     read=read,
+    transcripts=transcripts,
     describes="promptfoo JSON, JSON Lines or CSV",
 )
 
@@ -144,6 +186,34 @@ def _csv_result(case: _TestCase, named: re.Match[str], status: str, score: str) 
         test_case=case,
         failure_reason=ERROR_REASON if status == "ERROR" else 0,
     )
+
+
+def _csv_transcripts(document: Document) -> Iterator[Transcript]:
+    names = column_names(document)
+    blocks = _blocks(names)
+    for _, cells in itertools.islice(csv_lines(document), 1, None):
+        given = zip(names[: blocks[0][0]], cells, strict=False)
+        variables = "".join(f"\n{name}: {cell}" for name, cell in given if cell)
+        for place, named in blocks:
+            # The prompt stands there as a template, before its variables were put in.
+            yield Transcript(messages=asked_and_answered(named[2] + variables, cells[place]))
+
+
+def _transcript(result: _SpokenResult) -> Transcript:
+    output = result.response.output if result.response else None
+    grades = (result.grading_result.component_results if result.grading_result else None) or ()
+    checks = tuple(map(_check, grades))
+    error = result.error or ""  # of a failed assertion it only says again why it failed
+    return Transcript(
+        messages=asked_and_answered(result.prompt.raw, output),
+        error="" if any(check.message == error for check in checks) else error,
+        checks=checks,
+    )
+
+
+def _check(grade: _Grade) -> Check:
+    kind = as_text((grade.assertion or {}).get("type")) or "assertion"
+    return Check(target=kind, score=grade.score, message=grade.reason or "")
 
 
 def _rows(results: Sequence[_Result]) -> Iterator[dict[str, Any]]:

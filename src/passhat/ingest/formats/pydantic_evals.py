@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -11,8 +11,10 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap, listed
 from passhat.ingest.document import Document
+from passhat.ingest.messages import asked_and_answered
 from passhat.ingest.reader import Reader, Table, first_line
 from passhat.records import Outcome
+from passhat.records.transcript import Check, Transcript
 
 _REPEAT = re.compile(r"(.*) \[(\d+)/\d+\]")
 
@@ -48,6 +50,24 @@ class _Report(msgspec.Struct):
     failures: list[_Failure] = msgspec.field(default_factory=list)
 
 
+class _SpokenEvaluation(_Evaluation):
+    reason: str | None = None
+
+
+class _SpokenCase(msgspec.Struct):
+    inputs: Any = None
+    output: Any = None
+    assertions: dict[str, _SpokenEvaluation] = msgspec.field(default_factory=dict)
+    scores: dict[str, _SpokenEvaluation] = msgspec.field(default_factory=dict)
+    error_message: str = ""
+    error_stacktrace: str = ""
+
+
+class _SpokenReport(msgspec.Struct):
+    cases: list[_SpokenCase]
+    failures: list[_SpokenCase] = msgspec.field(default_factory=list)
+
+
 def recognises(document: Document) -> bool:
     """Whether it is a report of cases and failures."""
     return document.kind == "json" and document.has("name", "cases", "failures")
@@ -68,8 +88,24 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     return Table.of_rows(rows, notes=_notes(report, mapping.scorer), entry="case")
 
 
+def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
+    """What went in and came out of each case, and what its evaluators said."""
+    report = document.decode(_SpokenReport)
+    for case in (*report.cases, *report.failures):
+        judged = {**case.assertions, **case.scores}
+        yield Transcript(
+            messages=asked_and_answered(case.inputs, case.output),
+            error=case.error_stacktrace or case.error_message,
+            checks=tuple(_check(name, found) for name, found in judged.items()),
+        )
+
+
 READER = Reader(
-    name="pydantic-evals", recognises=recognises, read=read, describes="pydantic-evals reports"
+    name="pydantic-evals",
+    recognises=recognises,
+    read=read,
+    transcripts=transcripts,
+    describes="pydantic-evals reports",
 )
 
 
@@ -107,6 +143,12 @@ def _ending(file: str, case: _Case, scorer: str | None) -> dict[str, Any]:
     if not isinstance(value, (int, float)):
         return {"outcome": Outcome.ERRORED, "error": f"{name} gave no number"}
     return {"outcome": Outcome(value >= 1), "score": float(value)}
+
+
+def _check(name: str, found: _SpokenEvaluation) -> Check:
+    score = float(found.value) if isinstance(found.value, (bool, int, float)) else None
+    told = found.reason or ("" if score is not None else str(found.value))
+    return Check(target=name, score=score, message=told)
 
 
 def _notes(report: _Report, scorer: str | None) -> list[str]:

@@ -20,8 +20,10 @@ from passhat.ingest.columns import (
     listed,
     milliseconds,
     missing_column,
+    transcript_column,
 )
 from passhat.ingest.document import Document
+from passhat.ingest.messages import transcript_of
 from passhat.ingest.outcomes import (
     Comparison,
     error_text,
@@ -34,6 +36,7 @@ from passhat.ingest.outcomes import (
 from passhat.ingest.reader import Reader, Table
 from passhat.ingest.rows import Sheet, column_names, is_own_file, sheet_of
 from passhat.records import Outcome
+from passhat.records.transcript import Transcript
 
 
 def recognises(document: Document) -> bool:
@@ -70,10 +73,23 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     return replace(table, columns=columns, notes=tuple(notes), judged=True)
 
 
+def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
+    """The cells of the column that holds what was said; nothing where there is none."""
+    sheet = sheet_of(document)
+    column = transcript_column(sheet.columns, mapping)
+    if column is None:
+        return
+    if not sheet.has(column):
+        raise missing_column(document.name, "transcript-column", column, sheet.columns)
+    for cell in sheet.cells(column):
+        yield None if is_missing(cell) else transcript_of(cell)
+
+
 READER = Reader(
     name="table",
     recognises=recognises,
     read=read,
+    transcripts=transcripts,
     describes="CSV, TSV, JSON, JSON Lines or Parquet with one trial a row",
 )
 
@@ -240,6 +256,7 @@ def _unused(
 ) -> list[str]:
     """Name the columns left aside where one of them may tell apart what is pooled."""
     asked = {column for _, column in _asked_for(sheet.columns, mapping)} | set(found.values())
+    asked |= {transcript_column(sheet.columns, mapping) or ""}
     used = asked | {column.partition(".")[0] for column in asked}
     unused = [column for column in sheet.columns if column not in used]
     if not unused or not (mapping.chosen() or mapping.pass_if or _repeats(columns)):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap
-from passhat.ingest.document import Document, decode
+from passhat.ingest.document import Document, Value, decode
+from passhat.ingest.messages import turns_of
 from passhat.ingest.reader import Reader, Table
 from passhat.records import Outcome
+from passhat.records.transcript import Transcript
 
 SUCCESS = 1 - 1e-6
 """The reward from which tau2-bench counts a success."""
@@ -72,6 +74,17 @@ class _Results(msgspec.Struct):
     simulation_index: list[_Simulation] | None = None
 
 
+class _Spoken(msgspec.Struct):
+    id: str | None = None
+    messages: list[Any] | None = None
+    termination_reason: str | None = None
+
+
+class _SpokenResults(msgspec.Struct):
+    simulations: list[_Spoken] | None = None
+    simulation_index: list[_Spoken] | None = None
+
+
 def recognises(document: Document) -> bool:
     """Whether it describes the agent and the environment, and holds or lists simulations."""
     return (
@@ -84,7 +97,9 @@ def recognises(document: Document) -> bool:
 def read(document: Document, mapping: ColumnMap) -> Table:
     """One trial a simulation; the folder's index suffices, so that its files stay unread."""
     results = document.decode(_Results)
-    simulations = results.simulations or results.simulation_index or _from_folder(document)
+    simulations = (
+        results.simulations or results.simulation_index or list(_from_folder(document, _Simulation))
+    )
     agent = results.info.agent_info
     system = agent.llm or agent.implementation or document.stem
     if agent.llm and agent.implementation not in ("", "llm_agent", agent.llm):
@@ -95,28 +110,46 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     return Table.of_rows(rows, notes=notes, entry="simulation")
 
 
+def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
+    """The messages of each simulation; those of a folder are opened one by one."""
+    results = document.decode(_SpokenResults)
+    spoken: Iterable[_Spoken | None]
+    if results.simulations:
+        spoken = results.simulations
+    elif results.simulation_index:
+        spoken = _indexed(document, results.simulation_index)
+    else:
+        spoken = _from_folder(document, _Spoken)
+    for one in spoken:
+        stop = (one.termination_reason or "") if one else ""
+        yield Transcript(messages=turns_of(one.messages), stop_reason=stop) if one else None
+
+
 READER = Reader(
     name="tau2-bench",
     recognises=recognises,
     read=read,
+    transcripts=transcripts,
     covers_subfolders=True,
     describes="tau2-bench result files and folders",
 )
 
 
-def _from_folder(document: Document) -> list[_Simulation]:
+def _from_folder(document: Document, shape: type[Value]) -> Iterator[Value]:
     if document.path is None:
         raise ReadError(f"{document.name}: holds no simulation, and has no folder beside it")
     folder = document.path.parent / "simulations"
     paths = sorted(folder.glob("*.json"))
     document.limits.check_members(str(folder), len(paths))
-    return list(_opened(document, paths))
-
-
-def _opened(document: Document, paths: list[Any]) -> Iterator[_Simulation]:
     for path in paths:
         document.limits.check_size(str(path), path.stat().st_size)
-        yield decode(str(path), path.read_bytes(), _Simulation)
+        yield decode(str(path), path.read_bytes(), shape)
+
+
+def _indexed(document: Document, index: list[_Spoken]) -> Iterator[_Spoken | None]:
+    """What each simulation of the index holds in its own file, if that is there."""
+    kept = {one.id: one for one in _from_folder(document, _Spoken)} if document.path else {}
+    return (kept.get(entry.id) if entry.id else None for entry in index)
 
 
 def _row(system: str, domain: str, simulation: _Simulation) -> dict[str, Any]:

@@ -9,8 +9,10 @@ import msgspec
 
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
+from passhat.ingest.messages import turns_of
 from passhat.ingest.reader import Reader, Table, first_line
 from passhat.records import Outcome
+from passhat.records.transcript import Transcript
 
 SUCCESS = 1 - 1e-6
 """The reward from which tau-bench counts a success."""
@@ -41,6 +43,11 @@ class _Run(msgspec.Struct):
     traj: list[_Message] | None = None
 
 
+class _Spoken(msgspec.Struct):
+    traj: list[Any] | None = None
+    info: _Info | None = None
+
+
 def recognises(document: Document) -> bool:
     """Whether each entry has a reward and the trajectory it was given for."""
     return document.kind == "array" and document.has("task_id", "reward", "traj")
@@ -52,8 +59,19 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     return Table.of_rows(_rows(runs))
 
 
+def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
+    """The trajectory of each entry."""
+    for run in document.decode(list[_Spoken]):
+        error = run.info.error if run.info else None
+        yield Transcript(messages=turns_of(run.traj), error=error or "")
+
+
 READER = Reader(
-    name="tau-bench", recognises=recognises, read=read, describes="tau-bench result files"
+    name="tau-bench",
+    recognises=recognises,
+    read=read,
+    transcripts=transcripts,
+    describes="tau-bench result files",
 )
 
 

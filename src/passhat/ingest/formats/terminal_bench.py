@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from passhat.ingest.beside import path_beside, text_beside
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Table, seconds_between
 from passhat.records import Outcome
+from passhat.records.transcript import Check, Transcript, Turn
 
 _TRIAL = re.compile(r".*\.(\d+)-of-\d+.*")
+_EPISODE = re.compile(r"episode-(\d{1,9})")
 _NO_FAILURE = ("unset", "none", "")
 
 
@@ -31,6 +35,17 @@ class _Trial(msgspec.Struct):
 
 class _Results(msgspec.Struct):
     results: list[_Trial]
+
+
+class _Spoken(msgspec.Struct):
+    task_id: str
+    trial_name: str = ""
+    instruction: str | None = None
+    parser_results: dict[str, str] | None = None
+
+
+class _SpokenResults(msgspec.Struct):
+    results: list[_Spoken]
 
 
 class _Metadata(msgspec.Struct):
@@ -54,10 +69,20 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     return Table.of_rows([_row(system, trial) for trial in trials], entry="result")
 
 
+def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
+    """What the folder of each trial keeps: the agent's episodes, and its terminal at the end."""
+    if not document.has("results"):
+        yield _transcript(document, (), document.decode(_Spoken))
+        return
+    for trial in document.decode(_SpokenResults).results:
+        yield _transcript(document, (trial.task_id, trial.trial_name), trial)
+
+
 READER = Reader(
     name="terminal-bench",
     recognises=recognises,
     read=read,
+    transcripts=transcripts,
     covers_subfolders=True,
     describes="Terminal-Bench results.json",
 )
@@ -79,6 +104,32 @@ def _row(system: str, trial: _Trial) -> dict[str, Any]:
         "started": trial.trial_started_at,
         "error": None if failure in _NO_FAILURE else failure,
     }
+
+
+def _transcript(document: Document, folder: tuple[str, ...], trial: _Spoken) -> Transcript | None:
+    turns = list(_episodes(document, folder))
+    for title, name in (("terminal", "post-agent.txt"), ("tests", "post-test.txt")):
+        if text := text_beside(document, *folder, "panes", name):
+            turns.append(Turn(role=title, text=text.strip()))
+    if not turns:
+        return None
+    tests = (trial.parser_results or {}).items()
+    return Transcript(
+        messages=(Turn(role="user", text=trial.instruction or ""), *turns),
+        checks=tuple(Check(target=name, message=word) for name, word in tests),
+    )
+
+
+def _episodes(document: Document, folder: tuple[str, ...]) -> Iterator[Turn]:
+    logs = path_beside(document, *folder, "agent-logs")
+    if logs is None or not logs.is_dir():
+        return
+    names = [path.name for path in logs.iterdir() if _EPISODE.fullmatch(path.name)]
+    document.limits.check_members(str(logs), len(names))
+    for name in sorted(names, key=lambda name: int(name.partition("-")[2])):
+        for role, file in (("terminal", "prompt.txt"), ("assistant", "response.txt")):
+            if text := text_beside(document, *folder, "agent-logs", name, file):
+                yield Turn(role=role, text=text.strip())
 
 
 def _system(document: Document) -> str:

@@ -1,0 +1,45 @@
+"""Score values of Inspect AI as numbers, by Inspect's own reading of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+
+WORDS = {
+    **dict.fromkeys(("c", "yes", "true"), 1.0),
+    "p": 0.5,
+    **dict.fromkeys(("i", "n", "no", "false"), 0.0),
+}
+"""Inspect's own reading of score values: correct, partial, incorrect, no answer."""
+
+
+class Score(msgspec.Struct):
+    """What a scorer said of a sample."""
+
+    value: Any = None
+
+
+def score_value(score: Score | None, part: str | None = None) -> float | None:
+    """Inspect's value_to_float, of one part of a score of several; None for what was not scored.
+
+    >>> score_value(Score("C")), score_value(Score({"tone": 0.5}), "tone")
+    (1.0, 0.5)
+    """
+    value = score.value if score is not None else None
+    if part is not None:
+        value = value.get(part) if isinstance(value, dict) else None
+    if isinstance(value, str):
+        word = WORDS.get(value.strip().lower())
+        return word if word is not None else _parsed(value)
+    if isinstance(value, (int, float)) and not math.isnan(value):
+        return float(value)
+    return None
+
+
+def _parsed(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

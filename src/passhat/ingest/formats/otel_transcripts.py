@@ -1,0 +1,80 @@
+"""What was said in spans: the messages of model calls, each told once, and what tools gave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from passhat.ingest.messages import as_text, asked_and_answered, transcript_of
+from passhat.records.transcript import Call, Transcript, Turn
+
+WHOLE = ("pydantic_ai.all_messages", "all_messages_events", "gen_ai.conversation.messages")
+"""Attributes in which frameworks keep a whole conversation."""
+
+INPUTS = ("gen_ai.input.messages", "gen_ai.prompt", "input.value")
+OUTPUTS = ("gen_ai.output.messages", "gen_ai.completion", "output.value")
+
+Attributes = Mapping[str, Any]
+
+
+def spans_transcript(spans: Sequence[Attributes], error: str = "") -> Transcript | None:
+    """A conversation out of the attributes of a trial's spans, in the order of time.
+
+    Each call of a model repeats what was said before it: only what is new is told.
+    """
+    turns = tuple(_new_turns(spans)) or _whole(spans) or tuple(_tool_turns(spans))
+    return Transcript(messages=turns, error=error if turns else "") or None
+
+
+def _new_turns(spans: Sequence[Attributes]) -> Iterator[Turn]:
+    said: tuple[Turn, ...] = ()
+    for span in spans:
+        given, gave = _find(span, INPUTS), _find(span, OUTPUTS)
+        if not span.get("gen_ai.operation.name") or (given is None and gave is None):
+            continue
+        if said and span["gen_ai.operation.name"] == "invoke_agent":
+            continue  # an agent's span sums up the calls that were already told
+        asked = asked_and_answered(given, None)
+        yield from asked[len(said) :] if asked[: len(said)] == said else asked
+        answered = asked_and_answered(None, gave)
+        yield from answered
+        said = (*asked, *answered)
+
+
+def _whole(spans: Sequence[Attributes]) -> tuple[Turn, ...]:
+    for span in spans:
+        found = transcript_of(_find(span, WHOLE))
+        if found is not None and found.messages:
+            return found.messages
+    return ()
+
+
+def _tool_turns(spans: Sequence[Attributes]) -> Iterator[Turn]:
+    for span in spans:
+        arguments = _find(span, ("gen_ai.tool.call.arguments",))
+        result = _find(span, ("gen_ai.tool.call.result",))
+        if arguments is not None or result is not None:
+            name = as_text(span.get("gen_ai.tool.name")) or "a tool"
+            call = Call(name=name, arguments=as_text(arguments))
+            yield Turn(role="assistant", calls=(call,))
+            yield Turn(role="tool", name=name, text=as_text(result))
+
+
+def _find(span: Attributes, names: Sequence[str]) -> Any:
+    return next((_plain(span[name]) for name in names if span.get(name) is not None), None)
+
+
+def _plain(value: Any) -> Any:
+    """OTLP wraps each value inside a list or an object in its type, at every depth."""
+    if not isinstance(value, Mapping) or set(value) != {"values"}:
+        return value
+    entries = value["values"] if isinstance(value["values"], list) else []
+    if all(isinstance(entry, Mapping) and "key" in entry for entry in entries) and entries:
+        return {str(entry["key"]): _unwrapped(entry.get("value")) for entry in entries}
+    return [_unwrapped(entry) for entry in entries]
+
+
+def _unwrapped(value: Any) -> Any:
+    if isinstance(value, Mapping) and len(value) == 1:
+        return _plain(next(iter(value.values())))
+    return value

@@ -1,0 +1,183 @@
+"""Messages as tools write them (OpenAI, Anthropic, Responses, OpenTelemetry, ...), into turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from passhat.records.transcript import Call, Transcript, Turn
+
+TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
+THOUGHT_PARTS = ("reasoning", "thinking", "summary_text")
+CALL_PARTS = ("tool_call", "tool_use", "function_call", "tool-call", "server_tool_use")
+RESULT_PARTS = (
+    *("tool_call_response", "tool_result", "tool-result", "tool-return"),
+    *("function_call_output", "server_tool_result"),
+)
+
+_ARGUMENTS = ("arguments", "input", "args", "kwargs", "parameters")
+_RESULTS = ("result", "response", "output", "content")
+_ROLES = {"human": "user", "ai": "assistant", "agent": "assistant", "model": "assistant"}
+
+
+def turns_of(messages: object) -> tuple[Turn, ...]:
+    """The turns of a list of messages, whoever wrote it; what is no message is left out.
+
+    >>> called = {"role": "assistant", "tool_calls": [{"function": {"name": "refund"}}]}
+    >>> turns_of([{"role": "user", "content": "Hi"}, called])[1].calls[0].name
+    'refund'
+    """
+    return tuple(turn for message in mappings(messages) for turn in _turns(message))
+
+
+def transcript_of(said: object) -> Transcript | None:
+    """A transcript out of a cell or field: messages, JSON text of messages, or plain words.
+
+    >>> transcript_of('[{"role": "user", "content": "Hi"}]').messages[0].text
+    'Hi'
+    >>> transcript_of("just words").answer
+    'just words'
+    """
+    said = _parsed(said) if isinstance(said, str) else said
+    if isinstance(said, Mapping):
+        held = next((said[key] for key in ("messages", "turns", "history") if key in said), said)
+        said = held if isinstance(held, list) else [said] if "role" in said else said
+    turns = turns_of(said) if isinstance(said, list) and _are_messages(said) else ()
+    found = Transcript(messages=turns) if turns else Transcript(answer=as_text(said))
+    return found or None
+
+
+def asked_and_answered(asked: object, answered: object) -> tuple[Turn, ...]:
+    """What was put to a system and what it gave back, either as words or as messages."""
+    turns: list[Turn] = []
+    for role, said in (("user", asked), ("assistant", answered)):
+        found = transcript_of(said)
+        if found is not None:
+            turns += found.messages or (Turn(role=role, text=found.answer),)
+    return tuple(turns)
+
+
+def as_text(value: object) -> str:
+    """Words as they are, anything else as JSON; nothing for nothing."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return msgspec.json.encode(value, enc_hook=str).decode()
+
+
+def mappings(value: object) -> list[Mapping[str, Any]]:
+    """The objects among the entries of a list."""
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+@dataclass(slots=True, kw_only=True)
+class _Said:
+    """What one message says, as its parts are gone through."""
+
+    texts: list[str] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    results: list[Turn] = field(default_factory=list)
+
+
+def _turns(message: Mapping[str, Any]) -> Iterator[Turn]:
+    said = _Said()
+    kind = str(message.get("type", ""))
+    if "role" not in message and kind in (*CALL_PARTS, *RESULT_PARTS):
+        _add_part(message, said)  # an item of the Responses API stands for itself
+    else:
+        _add_content(message, said)
+    said.calls += [_call(call) for call in mappings(message.get("tool_calls"))]
+    if isinstance(legacy := message.get("function_call"), Mapping):
+        said.calls.append(_call(legacy))
+    role = as_text(message.get("role")) or ("assistant" if said.calls else kind or "somebody")
+    error = message.get("error")
+    if isinstance(error, Mapping) and error.get("message"):
+        said.texts.append(as_text(error["message"]))
+    if said.texts or said.calls or not said.results:
+        yield Turn(
+            role=_ROLES.get(role, role),
+            text="\n".join(said.texts),
+            calls=tuple(said.calls),
+            name=_tool_name(message) if role == "tool" else "",
+            is_error=bool(error) or message.get("is_error") is True,
+        )
+    yield from said.results
+
+
+def _add_content(message: Mapping[str, Any], said: _Said) -> None:
+    if thought := message.get("reasoning_content"):
+        said.texts.append(_thought(thought))
+    content = message.get("content")
+    if content is None:
+        content = message.get("parts", message.get("text"))
+    if isinstance(content, list):
+        for part in content:
+            _add_part(part, said)
+    elif content is not None and content != "":
+        said.texts.append(as_text(content))
+
+
+def _add_part(part: object, said: _Said) -> None:
+    if not isinstance(part, Mapping):
+        said.texts.append(as_text(part))
+        return
+    kind = str(part.get("type", "text"))
+    if kind in CALL_PARTS:
+        said.calls.append(_call(part))
+    elif kind in RESULT_PARTS:
+        said.results.append(_result(part))
+    elif kind in TEXT_PARTS or kind in THOUGHT_PARTS:
+        text = as_text(_first(part, ("text", "content", "thinking", "reasoning", "summary")))
+        said.texts.append(_thought(text) if kind in THOUGHT_PARTS else text)
+    else:
+        said.texts.append(f"[{kind}]")  # a picture, a sound, a file: named, not carried
+
+
+def _result(part: Mapping[str, Any]) -> Turn:
+    content = _first(part, _RESULTS)
+    inner = _Said()
+    for piece in content if isinstance(content, list) else [content]:
+        if piece is not None:
+            _add_part(piece, inner)
+    failed = bool(part.get("is_error") or part.get("error"))
+    return Turn(role="tool", name=_tool_name(part), text="\n".join(inner.texts), is_error=failed)
+
+
+def _call(call: Mapping[str, Any]) -> Call:
+    """A call by its parts; Inspect has the name where OpenAI has a function with its name."""
+    function = call.get("function")
+    inner = function if isinstance(function, Mapping) else call
+    name = function if isinstance(function, str) else _first(inner, ("name", "function_name"))
+    return Call(name=as_text(name) or "a tool", arguments=as_text(_first(inner, _ARGUMENTS)))
+
+
+def _tool_name(message: Mapping[str, Any]) -> str:
+    name = _first(message, ("name", "function", "tool_name"))
+    return name if isinstance(name, str) else ""
+
+
+def _thought(text: object) -> str:
+    return f"(thinking) {as_text(text)}"
+
+
+def _first(mapping: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next((mapping[name] for name in names if mapping.get(name) is not None), None)
+
+
+def _are_messages(said: Sequence[object]) -> bool:
+    known = (*CALL_PARTS, *RESULT_PARTS)
+    return bool(said) and all(
+        isinstance(one, Mapping) and ("role" in one or one.get("type") in known) for one in said
+    )
+
+
+def _parsed(text: str) -> object:
+    """What a text says as JSON, where it is an object or a list; else the text itself."""
+    if not text.lstrip().startswith(("[", "{")):
+        return text
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return text

@@ -1,0 +1,41 @@
+"""What was said in the trials of one file, as the text that is kept of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from passhat.errors import ReadError
+from passhat.ingest.columns import ColumnMap
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader
+from passhat.records import Trials
+from passhat.records.transcript import Transcripts
+
+NO_TRANSCRIPTS = "this file holds no transcripts"
+
+
+def kept_texts(
+    document: Document, reader: Reader, mapping: ColumnMap, trials: int
+) -> list[str | None]:
+    """The transcript of each trial, cut to the limit; None where nothing was said."""
+    longest = document.limits.max_transcript
+    found = reader.transcripts(document, mapping) if reader.transcripts else ()
+    try:
+        texts = [one.cut(longest).to_json() if one else None for one in found]
+    except RecursionError as error:
+        raise ReadError(f"{document.name}: nested too deeply to be a result file") from error
+    if texts and len(texts) != trials:  # words beside the wrong trial would be worse than none
+        raise ReadError(f"{document.name}: {len(texts)} transcripts do not fit {trials} trials")
+    return texts or [None] * trials
+
+
+def by_trial(trials: Trials, said: Sequence[str | None]) -> Transcripts:
+    """The texts by system, task and trial, where there is one."""
+    if not said:
+        return {}
+    keys = zip(trials.system.texts(), trials.task.texts(), trials.trial.tolist(), strict=True)
+    return {
+        (system or "", task or "", trial): text
+        for (system, task, trial), text in zip(keys, said, strict=True)
+        if text is not None
+    }

@@ -1,0 +1,99 @@
+"""What logs say, on the page, in the history and in the local site."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from passhat.cli.view import _store
+from passhat.history import History, lookups
+
+LOG = Path(__file__).parents[1] / "samples" / "inspect" / "flaky_5x5_two_scorers_1error.eval"
+MODEL, TASK = "mockllm/model", "flaky_task/t4"
+
+
+def embedded(path):
+    text = path.read_text()
+    if 'id="transcripts">' not in text:
+        return None
+    return json.loads(text.split('id="transcripts">')[1].split("</script>")[0])
+
+
+def test_a_log_becomes_a_page_with_what_was_said_in_it(call, here):
+    told = call("report", str(LOG), "--transcripts", "-o", "report.html")
+    assert told.exit_code == 0, told.output
+    said = embedded(here / "report.html")
+    assert len(said) == 25
+    assert said[0].startswith("user\n  say ok 0\nassistant\n")
+    page = (here / "report.html").read_text()
+    # Inspect counts its epochs from 1, and so do we.
+    assert page.count("<summary>run 1</summary>") == 5
+    assert page.count("<summary>run 5</summary>") == 5
+    assert "run 6" not in page
+    assert call("report", str(LOG), "-o", "without.html").exit_code == 0
+    assert embedded(here / "without.html") is None
+
+
+def test_the_transcripts_of_a_page_are_those_of_the_agents_on_it(call, here):
+    rows = "agent,task,passed,answer\na,t,1,of a\nb,t,0,of b\n"
+    (here / "two.csv").write_text(rows)
+    call("report", "two.csv", "--only", "b", "--transcripts", "-o", "report.html")
+    assert embedded(here / "report.html") == ["answer\n  of b"]
+
+
+def test_a_file_without_transcripts_says_so_on_its_page(call, here):
+    (here / "plain.csv").write_text("task,passed\na,1\na,0\n")
+    assert call("report", "plain.csv", "--transcripts", "-o", "report.html").exit_code == 0
+    assert "this file holds no transcripts" in (here / "report.html").read_text()
+
+
+def test_naming_the_column_of_transcripts_asks_for_them(call, here):
+    (here / "said.csv").write_text("task,passed,words\na,1,It went well.\n")
+    asked = ("report", "said.csv", "--transcript-column", "words", "-o", "report.html")
+    assert call(*asked).exit_code == 0
+    assert embedded(here / "report.html") == ["answer\n  It went well."]
+
+
+@pytest.mark.parametrize("command", ["report", "history"])
+def test_transcripts_without_a_page_are_not_asked_for_in_silence(call, here, command):
+    call("history", "add", str(LOG))
+    asked = ("report", str(LOG)) if command == "report" else ("history", "show", "latest")
+    told = call(*asked, "--transcripts")
+    assert told.exit_code == 0
+    assert "transcripts are shown on a page: add -o report.html" in told.stderr
+
+
+def test_history_keeps_what_a_log_says_unless_it_is_told_not_to(call, here):
+    kept = call("history", "add", str(LOG), "--suite", "with")
+    assert "kept 25 trials" in kept.stderr
+    assert "with 25 transcripts" in kept.stderr
+    assert "transcripts" not in call("history", "add", str(LOG), "--no-transcripts").stderr
+    with History.open(here / ".passhat" / "history.db", read_only=True) as history:
+        bare, full = history.runs()
+        assert lookups.all_transcripts(history, bare) == {}
+        assert len(lookups.all_transcripts(history, full)) == 25
+        said = history.transcript(full, MODEL, TASK, 5)
+    assert json.loads(said)["answer"] == "wrong"
+
+
+def test_a_kept_log_gives_the_same_page_as_the_log_itself(call, here):
+    call("history", "add", str(LOG))
+    call("history", "show", "latest", "--transcripts", "-o", "kept.html")
+    call("report", str(LOG), "--transcripts", "-o", "read.html")
+    assert sorted(embedded(here / "kept.html")) == sorted(embedded(here / "read.html"))
+
+
+def test_a_site_over_logs_has_their_transcripts_unless_it_is_told_not_to(here):
+    from contextlib import ExitStack
+
+    from passhat.cli.options import Reading
+
+    reading = Reading(paths=(str(LOG),), format=None, duplicates="error", columns={})
+    for wanted in (True, False):
+        with ExitStack() as stack:
+            store, _ = _store(reading, stack, transcripts=wanted)
+            with History.open(store, read_only=True) as history:
+                (run,) = history.runs()
+                trials = lookups.page_of_trials(history, run, MODEL, TASK)
+                assert [kept.transcript for kept in trials] == [wanted] * 5
+                assert lookups.first_trial(history, run) == 1

@@ -1,0 +1,396 @@
+"""What was said, out of each tool's own files, beside the trial it was said in."""
+
+import json
+import zipfile
+import zlib
+
+import msgspec
+import pytest
+
+from passhat.errors import ReadError
+from passhat.ingest import READERS, ColumnMap, Limits, read_trials, read_with_transcripts
+from passhat.ingest.archive import Archive
+from passhat.ingest.said import NO_TRANSCRIPTS
+
+INSPECT = "inspect/flaky_5x5_two_scorers_1error"
+LM_EVAL = "lm_eval/samples_flaky_demo_2026-11-15T01-57-02.617156.jsonl"
+SPANS = ColumnMap(task="gen_ai.agent.name", passed="status")
+
+
+def conversation(said, key):
+    """Each message of a trial as its role and words."""
+    kept = json.loads(said[key])
+    return [(message["role"], message.get("text", "")) for message in kept.get("messages", ())]
+
+
+@pytest.mark.parametrize("ending", [".eval", ".json"])
+def test_an_inspect_sample_tells_its_messages_its_answer_and_its_scores(samples, ending):
+    trials, said = read_with_transcripts(samples / (INSPECT + ending))
+    assert len(said) == len(trials) == 25
+    kept = json.loads(said["mockllm/model", "flaky_task/t4", 5])
+    assert kept["messages"] == [
+        {"role": "user", "text": "say ok 4"},
+        {"role": "assistant", "text": "Default output from mockllm/model"},
+    ]
+    assert kept["answer"] == "wrong"
+    assert [(check["target"], check["score"]) for check in kept["checks"]] == [
+        ("includes", 0.0),
+        ("partial_credit", 0.25),
+    ]
+    broken = json.loads(said["mockllm/model", "flaky_task/t3", 3])
+    assert broken["error"].endswith("RuntimeError: tool server crashed (synthetic)\n")
+
+
+def test_archives_and_json_logs_of_inspect_tell_the_same(samples):
+    told = [read_with_transcripts(samples / (INSPECT + end))[1] for end in (".eval", ".json")]
+    assert told[0] == told[1]
+
+
+def test_no_sample_of_an_archive_is_opened_unless_transcripts_are_asked_for(samples, monkeypatch):
+    opened = []
+    read = Archive.read
+    monkeypatch.setattr(Archive, "read", lambda self, name: opened.append(name) or read(self, name))
+    read_trials(samples / f"{INSPECT}.eval")
+    assert not any(name.startswith("samples/") for name in opened)
+    read_with_transcripts(samples / f"{INSPECT}.eval")
+    assert sum(name.startswith("samples/") for name in opened) == 25
+
+
+@pytest.mark.parametrize("format_name", READERS)
+def test_asking_for_transcripts_changes_no_trial(samples, shared, format_name):
+    path, mapping = files_of(samples, shared)[format_name]
+    trials = read_trials(path, mapping=mapping)
+    also, said = read_with_transcripts(path, mapping=mapping)
+    assert also.to_columns() == trials.to_columns()
+    keys = {(trial.system, trial.task, trial.trial) for trial in trials}
+    assert said.keys() <= keys
+    assert bool(said) != any(NO_TRANSCRIPTS in source.notes for source in also.sources)
+
+
+def files_of(samples, shared):
+    """A file of each format, most of them written by the tool itself."""
+    return {
+        "inspect": (samples / f"{INSPECT}.eval", None),
+        "tau-bench": (shared / "tau_bench" / "gpt-4o-airline.json", None),
+        "tau2-bench": (shared / "tau2_bench" / "whissle_airline_1trial_v1.0_format.json", None),
+        "promptfoo": (samples / "promptfoo" / "out.json", None),
+        "deepeval": (samples / "deepeval" / "latest_test_run.json", None),
+        "pydantic-evals": (samples / "pydantic_evals" / "report.json", None),
+        "openai-evals": (samples / "openai_evals" / "251115_dummy_flaky.jsonl", None),
+        "lm-eval": (samples / LM_EVAL, None),
+        "humaneval": (shared / "humaneval" / "example_samples.jsonl_results.jsonl", None),
+        "terminal-bench": (
+            shared / "terminal_bench" / "results_1of1_droid_opus_run1.json",
+            None,
+        ),
+        "harbor": (shared / "harbor", None),
+        "swe-bench": (shared / "swebench" / "report_schema2_example.json", None),
+        "mcpmark": (shared / "mcpmark" / "model_results_sample", None),
+        "otel": (samples / "otel_genai" / "pydantic_ai_spans.jsonl", SPANS),
+        "junit": (samples / "junit" / "junit_reruns.xml", None),
+        "table": (b"task,passed,answer\na,1,yes\nb,0,\n", None),
+    }
+
+
+def test_a_tau_bench_trajectory_is_told_with_its_calls(shared):
+    _, said = read_with_transcripts(shared / "tau_bench" / "gpt-4o-airline.json")
+    kept = json.loads(said["gpt-4o-airline", "0", 0])["messages"]
+    assert [message["role"] for message in kept[:4]] == ["system", "user", "assistant", "user"]
+    calls = [call for message in kept for call in message.get("calls", ())]
+    assert calls[0] == {"name": "get_user_details", "arguments": '{"user_id":"mia_li_3668"}'}
+    answers = [message for message in kept if message["role"] == "tool"]
+    assert answers[0]["name"] == "get_user_details"
+    assert len(said) == 200
+
+
+def test_a_tau2_folder_is_opened_simulation_by_simulation(shared, tmp_path):
+    log = shared / "tau2_bench" / "gpt-4.1_telecom_no-user_4trials_5tasks.json"
+    _, whole = read_with_transcripts(log)
+    results = json.loads(log.read_bytes())
+    simulations = results.pop("simulations")
+    (tmp_path / "simulations").mkdir()
+    for number, simulation in enumerate(simulations):
+        # the folder is listed by name, the index by whatever order the run ended in
+        name = f"{len(simulations) - number:03}.json"
+        (tmp_path / "simulations" / name).write_text(json.dumps(simulation))
+    index = [{k: v for k, v in one.items() if k != "messages"} for one in simulations]
+    (tmp_path / "results.json").write_text(json.dumps(results | {"simulation_index": index}))
+    _, indexed = read_with_transcripts(tmp_path)
+    assert indexed == whole
+    (tmp_path / "results.json").write_text(json.dumps(results | {"simulations": []}))
+    assert read_with_transcripts(tmp_path)[1] == whole
+
+
+@pytest.mark.parametrize("name", ["out.json", "out.jsonl"])
+def test_a_promptfoo_result_tells_prompt_output_and_assertions(samples, name):
+    _, said = read_with_transcripts(samples / "promptfoo" / name)
+    kept = json.loads(said["flaky-js", "never", 4])
+    assert [m["text"] for m in kept["messages"]] == ["task t4", "wrong"]
+    assert kept["checks"] == [
+        {"target": "equals", "score": 0, "message": 'Expected output "wrong" to equal "ok"'}
+    ]
+    assert "error" not in kept  # it would only repeat the assertion
+
+
+def test_a_promptfoo_table_tells_the_template_with_its_variables(samples):
+    _, said = read_with_transcripts(samples / "promptfoo" / "out.csv")
+    asked, answered = conversation(said, ("flaky-js", "never", 4))
+    assert asked == ("user", "task {{name}}\nDescription: never\nname: t4\np: 0")
+    assert answered == ("assistant", "wrong")
+
+
+def test_a_deepeval_case_tells_input_output_and_reasons(samples):
+    _, said = read_with_transcripts(samples / "deepeval" / "latest_test_run.json")
+    key = ("system", "never", 2)
+    assert conversation(said, key) == [("user", "task never"), ("assistant", "wrong")]
+    assert json.loads(said[key])["checks"][0]["message"] == "exact"
+
+
+def test_a_deepeval_conversation_is_told_turn_by_turn():
+    turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Bye"}]
+    case = {"name": "talk", "success": True, "metricsData": [], "turns": turns}
+    run = {"testCases": [], "conversationalTestCases": [case], "testPassed": 1}
+    _, said = read_with_transcripts(json.dumps(run).encode())
+    assert conversation(said, ("system", "talk", 0)) == [("user", "Hi"), ("assistant", "Bye")]
+
+
+def test_a_pydantic_evals_case_that_broke_tells_its_stack(samples):
+    _, said = read_with_transcripts(samples / "pydantic_evals" / "report.json")
+    kept = json.loads(said["task", "crash", 3])
+    assert kept["messages"] == [{"role": "user", "text": "crash:1.0"}]
+    assert kept["error"].startswith("Traceback (most recent call last)")
+    assert conversation(said, ("task", "always", 1))[1] == ("assistant", "ok")
+
+
+def test_openai_evals_samples_tell_what_was_sampled_before_they_were_judged(samples):
+    _, said = read_with_transcripts(samples / "openai_evals" / "251115_dummy_flaky.jsonl")
+    key = ("dummy", "flaky.dev.2", 0)
+    assert conversation(said, key) == [("user", "say ok 2"), ("assistant", "wrong")]
+    assert json.loads(said[key])["checks"][0]["score"] == 0.0
+
+
+def test_an_lm_eval_document_tells_every_answer_and_the_one_that_counted(samples):
+    _, said = read_with_transcripts(samples / LM_EVAL)
+    key = next(iter(said))
+    asked, *answers = conversation(said, key)
+    assert asked == ("user", "say ok 0")
+    assert [role for role, _ in answers] == ["assistant"] * 4
+    assert json.loads(said[key])["answer"] == answers[0][1]
+
+
+def test_spans_tell_each_message_once_in_the_order_of_time(samples):
+    _, said = read_with_transcripts(
+        samples / "otel_genai" / "pydantic_ai_spans.jsonl", mapping=SPANS
+    )
+    kept = json.loads(said["weather_agent", "weather_agent", 0])["messages"]
+    assert [message["role"] for message in kept] == [
+        "user", "assistant", "tool", "tool", "assistant",
+    ]  # fmt: skip
+    assert [call["name"] for call in kept[1]["calls"]] == ["get_weather", "broken"]
+    assert kept[2]["text"] == "sunny"
+
+
+def test_messages_that_otlp_wraps_in_their_types_are_unwrapped():
+    text = {"kvlistValue": {"values": [
+        {"key": "type", "value": {"stringValue": "text"}},
+        {"key": "content", "value": {"stringValue": "Hi"}},
+    ]}}  # fmt: skip
+    message = {"kvlistValue": {"values": [
+        {"key": "role", "value": {"stringValue": "user"}},
+        {"key": "parts", "value": {"arrayValue": {"values": [text]}}},
+    ]}}  # fmt: skip
+    attributes = [
+        {"key": "task", "value": {"stringValue": "greet"}},
+        {"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}},
+        {"key": "gen_ai.input.messages", "value": {"arrayValue": {"values": [message]}}},
+    ]
+    span = {"traceId": "a", "spanId": "b", "name": "chat", "attributes": attributes}
+    file = {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
+    mapping = ColumnMap(task="task", passed="status")
+    _, said = read_with_transcripts(json.dumps(file).encode(), mapping=mapping)
+    assert conversation(said, ("input", "greet", 0)) == [("user", "Hi")]
+
+
+def test_junit_attempts_tell_what_they_printed_and_how_each_failed():
+    xml = b"""<testsuite name="s" tests="1"><testcase name="t">
+    <rerunFailure message="first">one<system-out>out 1</system-out></rerunFailure>
+    <failure message="last">two</failure><system-out>out 2</system-out></testcase>
+    <testcase name="quiet"/><system-out>of the suite</system-out></testsuite>"""
+    _, said = read_with_transcripts(xml)
+    assert [json.loads(text) for text in said.values()] == [
+        {"messages": [{"role": "system-out", "text": "out 1"}], "error": "one"},
+        {"messages": [{"role": "system-out", "text": "out 2"}], "error": "two"},
+    ]
+    assert list(said) == [("s", "t", 0), ("s", "t", 1)]
+
+
+def test_every_junit_failure_of_pytest_is_told_in_full(samples):
+    trials, said = read_with_transcripts(samples / "junit" / "junit_repeat.xml")
+    assert len(said) == sum(trial.outcome != 1 for trial in trials) == 20
+    assert "sandbox setup failed" in said["pytest", "test_flaky::test_setup_error", 0]
+
+
+def test_an_mcpmark_run_reads_the_messages_beside_it(tmp_path):
+    for number in (1, 2):
+        folder = tmp_path / "model" / f"run-{number}" / "task"
+        folder.mkdir(parents=True)
+        meta = {"task_name": "t", "model_name": "m", "execution_result": {"success": True}}
+        (folder / "meta.json").write_text(json.dumps(meta))
+        message = {"role": "user", "content": f"run {number}"}
+        (folder / "messages.json").write_text(json.dumps([message]))
+    trials, said = read_with_transcripts(tmp_path)
+    assert conversation(said, ("m", "t", 1)) == [("user", "run 1")]
+    assert conversation(said, ("m", "t", 2)) == [("user", "run 2")]
+    assert trials.sources[0].notes == ()  # messages are no result file that was left out
+
+
+def test_a_harbor_trial_reads_its_trajectory_and_what_its_verifier_printed(tmp_path):
+    agent = {"name": "a"}
+    result = {"task_name": "t", "agent_info": agent, "verifier_result": {"rewards": {"r": 1}}}
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    steps = [
+        {"step_id": 1, "source": "user", "message": "Do it"},
+        {
+            "step_id": 2,
+            "source": "agent",
+            "message": "Running.",
+            "tool_calls": [{"function_name": "bash", "arguments": {"cmd": "ls"}}],
+            "observation": {"results": [{"content": "a.txt"}]},
+        },
+    ]
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "trajectory.json").write_text(json.dumps({"steps": steps}))
+    (tmp_path / "verifier").mkdir()
+    (tmp_path / "verifier" / "test-stdout.txt").write_text("1 passed")
+    _, said = read_with_transcripts(tmp_path)
+    kept = json.loads(said["a", "t", 0])
+    assert conversation(said, ("a", "t", 0)) == [
+        ("user", "Do it"), ("assistant", "Running."), ("tool", "a.txt"),
+    ]  # fmt: skip
+    assert kept["messages"][1]["calls"] == [{"name": "bash", "arguments": '{"cmd":"ls"}'}]
+    assert kept["checks"][0]["message"] == "1 passed"
+
+
+def terminal_bench_run(folder, trial_name):
+    trial = {"task_id": "t", "trial_name": trial_name, "is_resolved": True, "instruction": "Go"}
+    results = {"results": [trial], "pass_at_k": {}, "n_resolved": 1}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "results.json").write_text(json.dumps(results))
+    return folder
+
+
+def test_a_terminal_bench_trial_reads_its_episodes_and_its_terminal(tmp_path):
+    name = "t.1-of-1"
+    logs = terminal_bench_run(tmp_path, name) / "t" / name
+    for number in (10, 9):
+        episode = logs / "agent-logs" / f"episode-{number}"
+        episode.mkdir(parents=True)
+        (episode / "prompt.txt").write_text(f"$ {number}")
+        (episode / "response.txt").write_text(f"ls {number}")
+    (logs / "panes").mkdir()
+    (logs / "panes" / "post-agent.txt").write_text("root@box:~# \n")
+    _, said = read_with_transcripts(tmp_path / "results.json")
+    assert conversation(said, next(iter(said))) == [
+        ("user", "Go"),
+        *[("terminal", "$ 9"), ("assistant", "ls 9"), ("terminal", "$ 10"), ("assistant", "ls 10")],
+        ("terminal", "root@box:~#"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["../../outside", "link", "a\0b", "x" * 5000])
+def test_a_name_in_a_file_leads_nowhere_outside_its_folder(tmp_path, name):
+    secret = tmp_path / "outside" / "panes"
+    secret.mkdir(parents=True)
+    (secret / "post-agent.txt").write_text("a secret")
+    run = terminal_bench_run(tmp_path / "log", name)
+    (run / "t").mkdir()
+    (run / "t" / "link").symlink_to(tmp_path / "outside")
+    trials, said = read_with_transcripts(run / "results.json")
+    assert said == {}
+    assert trials.sources[0].notes == (NO_TRANSCRIPTS,)
+
+
+def test_a_table_has_a_usual_column_of_what_was_said_or_one_that_is_named():
+    rows = (
+        b'task,passed,output,words\na,1,yes,"[{""role"": ""user"", ""content"": ""Hi""}]"\nb,0,,\n'
+    )
+    _, said = read_with_transcripts(rows)
+    assert said == {("input", "a", 0): '{"answer": "yes"}'}
+    _, said = read_with_transcripts(rows, mapping=ColumnMap(transcript="words"))
+    assert conversation(said, ("input", "a", 0)) == [("user", "Hi")]
+    with pytest.raises(ReadError, match='no column "wrods" for --transcript-column'):
+        read_with_transcripts(rows, mapping=ColumnMap(transcript="wrods"))
+
+
+def test_passhats_own_file_may_carry_transcripts():
+    lines = [
+        {"schema": "passhat.trials/1"},
+        {"task": "a", "trial": 0, "outcome": "passed", "transcript": "It went well."},
+    ]
+    own = b"\n".join(map(msgspec.json.encode, lines))
+    assert list(read_with_transcripts(own)[1].values()) == ['{"answer": "It went well."}']
+
+
+def test_files_that_go_on_numbering_keep_each_transcript_with_its_trial(tmp_path):
+    for name, rows in {"1.csv": "a,1,first\n", "2.csv": "a,0,second\n"}.items():
+        (tmp_path / name).write_text("system,task,passed,answer\n" + f"s,{rows}")
+    _, said = read_with_transcripts(tmp_path)
+    assert {key: json.loads(text)["answer"] for key, text in said.items()} == {
+        ("s", "a", 0): "first",
+        ("s", "a", 1): "second",
+    }
+
+
+@pytest.mark.parametrize(
+    ("duplicates", "told"), [("last", {1: "again"}), ("keep", {0: "once", 1: "again"})]
+)
+def test_settled_duplicates_keep_the_words_of_the_trials_that_stay(duplicates, told):
+    rows = b"task,trial,passed,answer\na,1,1,once\na,1,0,again\n"
+    _, said = read_with_transcripts(rows, duplicates=duplicates)
+    assert {key[2]: json.loads(text)["answer"] for key, text in said.items()} == told
+
+
+def test_a_long_transcript_is_cut_at_the_limit_with_a_mark():
+    rows = b"task,passed,answer\na,1," + b"x" * 5_000 + b"\n"
+    _, said = read_with_transcripts(rows, limits=Limits(max_transcript=1_000))
+    answer = json.loads(said["input", "a", 0])["answer"]
+    assert answer == "x" * 1_000 + " [cut here: 4,000 more characters]"
+
+
+def test_references_into_attachments_are_followed_and_bounded():
+    digest = "0" * 32
+    sample = {
+        "id": 1,
+        "epoch": 1,
+        "scores": {"s": {"value": "C"}},
+        "messages": [{"role": "user", "content": f"attachment://{digest}"}],
+        "attachments": {digest: "y" * 9_000},
+    }
+    log = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}
+    data = json.dumps(log | {"samples": [sample]}).encode()
+    assert conversation(read_with_transcripts(data)[1], ("m", "t/1", 1)) == [("user", "y" * 9_000)]
+    _, said = read_with_transcripts(data, limits=Limits(max_transcript=100))
+    assert len(said["m", "t/1", 1]) < 300
+
+
+def test_samples_that_together_expand_too_far_are_refused(tmp_path):
+    path = tmp_path / "bomb.eval"
+    padding = b'{"messages": []}' + b" " * (8 * 2**20)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", '{"eval": {"task": "t", "model": "m"}}')
+        summaries = [{"id": n, "epoch": 1, "scores": {"s": {"value": "C"}}} for n in range(9)]
+        archive.writestr("summaries.json", json.dumps(summaries))
+        for number in range(9):  # each is small enough to be beyond suspicion
+            archive.writestr(f"samples/{number}_epoch_1.json", padding)
+    assert len(read_trials(path)) == 9
+    with pytest.raises(ReadError, match="above max_ratio = 100: it may be a decompression bomb"):
+        read_with_transcripts(path)
+    assert len(zlib.compress(padding)) * 9 * 100 < 9 * len(padding)
+
+
+def test_words_nested_without_end_are_refused_not_followed():
+    depth = 100_000
+    deep = b"[" * depth + b"]" * depth
+    rows = b'[{"task_id": 1, "reward": 1, "traj": [{"role": "user", "content": ' + deep + b"}]}]"
+    with pytest.raises(ReadError, match="nested too deeply"):
+        read_with_transcripts(rows)
