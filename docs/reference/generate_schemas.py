@@ -35,7 +35,7 @@ from passhat.reporters.json_answers import (
     ProfileObject,
     RankingObject,
 )
-from passhat.reporters.run_answer import RunObject
+from passhat.reporters.run_json import RunObject
 from passhat.reporters.run_list import RunsObject
 from passhat.reporters.trend import TrendObject
 from passhat.reporters.verdict_json import VerdictsObject

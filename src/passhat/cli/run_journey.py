@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 DEFAULT_CONFIDENCE = 0.95
 FORMATS = {
     "text": "passhat.reporters.run_answer:render_run",
-    "json": "passhat.reporters.run_answer:render_run_json",
+    "json": "passhat.reporters.run_json:render_run_json",
     "markdown": "passhat.reporters.run_answer:render_run_markdown",
     "html": "passhat.reporters.run_answer:render_run_html",
     "junit": "passhat.reporters.run_junit:render_run_junit",

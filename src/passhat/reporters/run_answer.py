@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from passhat.analysis.report import Report
     from passhat.analysis.tool_selection import SelectionFloor
     from passhat.analysis.verdict import Verdicts
+    from passhat.records.transcript import Transcripts
 
 MOST_FAILURES = 8
 LONGEST_REASON = 200

@@ -1,0 +1,79 @@
+"""The answer of a run as JSON: schema "passhat.run/1"."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+from passhat.analysis.recovery import Recovery
+from passhat.analysis.tool_selection import SelectionFloor
+from passhat.analysis.verdict import Word
+from passhat.reporters.json_report import (
+    IntervalObject,
+    ReportObject,
+    interval_object,
+    plain,
+    report_object,
+    to_json,
+)
+from passhat.reporters.run_answer import Failure, RunAnswer
+from passhat.reporters.verdict_json import VerdictObject, verdict_object
+
+SCHEMA: Literal["passhat.run/1"] = "passhat.run/1"
+
+
+class FloorObject(TypedDict):
+    """Whether an agent's runs keep to the floor under tool selection."""
+
+    verdict: str
+    task: str
+    tool: str
+    selected: int
+    runs: int
+    rate: float
+    interval: IntervalObject | None
+    bound: float
+    max_tokens: int | None
+    line: str
+
+
+class RunObject(TypedDict):
+    """What a run says when it is over: report, verdicts, why trials did not pass."""
+
+    schema: Literal["passhat.run/1"]
+    verdict: Word | None
+    verdicts: list[VerdictObject]
+    floors: list[FloorObject]
+    failures: list[Failure]
+    recovery: list[Recovery]
+    undone: str | None
+    report: ReportObject
+
+
+def render_run_json(answer: RunAnswer) -> str:
+    """The report and the verdicts as JSON: schema "passhat.run/1"."""
+    found: RunObject = {
+        "schema": SCHEMA,
+        "verdict": None if answer.verdicts is None else answer.verdicts.word,
+        "verdicts": [verdict_object(verdict) for verdict in answer.verdicts or ()],
+        "floors": [_floor_object(floor) for floor in answer.floors],
+        "failures": plain(answer.failures),
+        "recovery": plain(answer.recoveries),
+        "undone": answer.undone,
+        "report": report_object(answer.report),
+    }
+    return to_json(found)
+
+
+def _floor_object(floor: SelectionFloor) -> FloorObject:
+    return {
+        "verdict": floor.word,
+        "task": floor.label,
+        "tool": floor.demand.expected_tool,
+        "selected": floor.selected,
+        "runs": floor.runs,
+        "rate": floor.rate,
+        "interval": interval_object(floor.interval),
+        "bound": floor.bound,
+        "max_tokens": floor.max_tokens,
+        "line": floor.line,
+    }
