@@ -20,7 +20,7 @@ from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
 from passhat.ingest.readers import READERS, readers_of
 from passhat.ingest.rows import is_own_file
-from passhat.ingest.said import NO_TRANSCRIPTS, by_trial, kept_texts
+from passhat.ingest.transcripts.kept import NO_TRANSCRIPTS, by_trial, kept_texts
 from passhat.ingest.unknown import unknown_file
 from passhat.records import Source, Trials
 from passhat.records.transcript import TranscriptKey, Transcripts

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.records.labels import Codes, Labels
+from passhat.records.source import Source
 from passhat.records.trial import ErrorPolicy, Outcome
 
 Counts = NDArray[np.int64]
@@ -40,6 +41,7 @@ class Tally:
     score_total: Floats
     score_squares: Floats
     features: Mapping[str, FeatureSums] = field(default_factory=dict)
+    sources: tuple[Source, ...] = ()
 
     @property
     def completed(self) -> Counts:
@@ -68,6 +70,7 @@ def count_trials(
     outcome: NDArray[np.int8],
     score: Floats,
     features: Mapping[str, Floats],
+    sources: tuple[Source, ...] = (),
 ) -> Tally:
     """The tally of one system's trials, given by column."""
     size = len(task.names)
@@ -88,6 +91,7 @@ def count_trials(
             name: _feature_sums(column, outcome, task.codes, size)
             for name, column in features.items()
         },
+        sources=sources,
     )
 
 

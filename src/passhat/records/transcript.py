@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from passhat.errors import plural
+
 TranscriptKey = tuple[str, str, int]
 """System, task and trial."""
 
@@ -106,7 +108,11 @@ def cut_text(text: str, limit: int) -> str:
     'abcd [cut here: 2 more characters]'
     """
     more = len(text) - limit
-    return text if more <= 0 else f"{text[:limit].rstrip()} {CUT}{more:,} more characters]"
+    return text if more <= 0 else f"{text[:limit].rstrip()} {_mark(more, 'character')}"
+
+
+def _mark(more: int, noun: str) -> str:
+    return f"{CUT}{plural(more, f'more {noun}')}]"
 
 
 def _turn_size(turn: Turn) -> int:
@@ -126,7 +132,7 @@ def _fit(turns: tuple[Turn, ...], limit: int) -> Iterator[Turn]:
         calls = tuple(replace(c, arguments=cut_text(c.arguments, left)) for c in turn.calls[:20])
         yield replace(turn, text=cut_text(turn.text, left), calls=calls)
         if more := len(turns) - place - 1:
-            yield Turn(role="passhat", text=f"{CUT}{more:,} more messages]")
+            yield Turn(role="passhat", text=_mark(more, "message"))
         return
 
 

@@ -266,6 +266,7 @@ class Trials:
             outcome=self.outcome[rows],
             score=self.score[rows],
             features={name: column[rows] for name, column in self.features.items()},
+            sources=self.sources,
         )
 
     def to_columns(self) -> dict[str, list[Any]]:

@@ -11,8 +11,8 @@ from passhat.errors import ReadError
 from passhat.ingest.beside import bytes_beside, text_beside
 from passhat.ingest.columns import ColumnMap, listed
 from passhat.ingest.document import Document, decode
-from passhat.ingest.messages import as_text, mappings, turns_of
 from passhat.ingest.reader import Reader, Table, first_line, seconds_between
+from passhat.ingest.transcripts.messages import as_text, mappings, turns_of
 from passhat.records import Outcome
 from passhat.records.transcript import Check, Transcript, Turn
 

@@ -12,13 +12,13 @@ from passhat.errors import ReadError, plural
 from passhat.ingest.archive import Archive
 from passhat.ingest.columns import ColumnMap, listed
 from passhat.ingest.document import Document, decode
-from passhat.ingest.formats.inspect_scores import Score, score_value
-from passhat.ingest.formats.inspect_transcripts import (
+from passhat.ingest.reader import Reader, Table, first_line
+from passhat.ingest.transcripts.inspect_samples import (
     SpokenLog,
     SpokenSample,
     sample_transcript,
 )
-from passhat.ingest.reader import Reader, Table, first_line
+from passhat.ingest.transcripts.inspect_scores import Score, score_value
 from passhat.records import Outcome
 from passhat.records.transcript import Transcript
 

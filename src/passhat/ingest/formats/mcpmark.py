@@ -11,8 +11,8 @@ import msgspec
 from passhat.ingest.beside import bytes_beside
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, decode
-from passhat.ingest.messages import turns_of
 from passhat.ingest.reader import Reader, Table, first_line
+from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
 from passhat.records.transcript import Transcript
 

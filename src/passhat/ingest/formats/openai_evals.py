@@ -10,8 +10,8 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap, listed
 from passhat.ingest.document import Document
-from passhat.ingest.messages import as_text, asked_and_answered
 from passhat.ingest.reader import Reader, Table
+from passhat.ingest.transcripts.messages import as_text, asked_and_answered
 from passhat.records import Outcome
 from passhat.records.transcript import Check, Transcript, Turn
 

@@ -16,9 +16,9 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap, listed
 from passhat.ingest.document import Document
-from passhat.ingest.formats.otel_transcripts import spans_transcript
 from passhat.ingest.outcomes import is_missing, number, outcome_of, parse_pass_if
 from passhat.ingest.reader import Reader, Table, first_line, seconds_between
+from passhat.ingest.transcripts.otel_spans import spans_transcript
 from passhat.records import Outcome
 from passhat.records.transcript import Transcript
 

@@ -12,10 +12,10 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
-from passhat.ingest.messages import as_text, asked_and_answered
 from passhat.ingest.outcomes import number
 from passhat.ingest.reader import Reader, Table, first_line
 from passhat.ingest.rows import column_names, csv_lines
+from passhat.ingest.transcripts.messages import as_text, asked_and_answered
 from passhat.records import Outcome
 from passhat.records.transcript import Check, Transcript
 

@@ -5,7 +5,7 @@ Any tool's export can be read this way once its columns are named; passhat's own
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,6 @@ from passhat.ingest.columns import (
     transcript_column,
 )
 from passhat.ingest.document import Document
-from passhat.ingest.messages import transcript_of
 from passhat.ingest.outcomes import (
     Comparison,
     error_text,
@@ -35,6 +34,7 @@ from passhat.ingest.outcomes import (
 )
 from passhat.ingest.reader import Reader, Table
 from passhat.ingest.rows import Sheet, column_names, is_own_file, sheet_of
+from passhat.ingest.transcripts.messages import transcript_of
 from passhat.records import Outcome
 from passhat.records.transcript import Transcript
 
@@ -66,11 +66,14 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     if None in columns["outcome"]:
         row = columns["outcome"].index(None)
         raise _no_outcome(document.name, table.where(row), row, found, sheet, tests)
-    notes = [] if is_own_file(document) else _unused(columns, found, sheet, mapping)
-    if not tests and "passed" not in found:
-        column = found["score"]
-        notes.append(f'no column says pass or fail: a "{column}" of 1 passes (or use --pass-if)')
-    return replace(table, columns=columns, notes=tuple(notes), judged=True)
+    notes = notes_on(
+        sheet.columns,
+        found,
+        mapping,
+        own=is_own_file(document),
+        repeats=lambda: _repeats(columns),
+    )
+    return replace(table, columns=columns, notes=notes, judged=True)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -120,6 +123,32 @@ def lacking(name: str, columns: Collection[str], mapping: ColumnMap) -> ReadErro
             f"{it_has}"
         )
     return None
+
+
+def notes_on(
+    columns: Collection[str],
+    found: Mapping[str, str],
+    mapping: ColumnMap,
+    *,
+    own: bool,
+    repeats: Callable[[], bool],
+) -> tuple[str, ...]:
+    """What a reader of a table should know: the columns left aside, and what passes.
+
+    `repeats` tells whether trials of a task are told apart by nothing but their order.
+    """
+    notes = []
+    unused = [] if own else _unused(columns, found, mapping)
+    # Named only where one of them may tell apart what is pooled.
+    if unused and (mapping.chosen() or mapping.pass_if or repeats()):
+        options = {"system": "the agent's with --system", "trial": "the trial's with --trial"}
+        open_ones = [option for meaning, option in options.items() if meaning not in found]
+        hint = f" (name {', '.join(open_ones)})" if open_ones else ""
+        notes.append(f"columns not used: {listed(unused)}{hint}")
+    if not mapping.pass_if and "passed" not in found:
+        column = found["score"]
+        notes.append(f'no column says pass or fail: a "{column}" of 1 passes (or use --pass-if)')
+    return tuple(notes)
 
 
 def _asked_for(columns: Collection[str], mapping: ColumnMap) -> Iterator[tuple[str, str]]:
@@ -248,23 +277,11 @@ def _no_outcome(
     )
 
 
-def _unused(
-    columns: Mapping[str, Sequence[Any]],
-    found: Mapping[str, str],
-    sheet: Sheet,
-    mapping: ColumnMap,
-) -> list[str]:
-    """Name the columns left aside where one of them may tell apart what is pooled."""
-    asked = {column for _, column in _asked_for(sheet.columns, mapping)} | set(found.values())
-    asked |= {transcript_column(sheet.columns, mapping) or ""}
+def _unused(columns: Collection[str], found: Mapping[str, str], mapping: ColumnMap) -> list[str]:
+    asked = {column for _, column in _asked_for(columns, mapping)} | set(found.values())
+    asked |= {transcript_column(columns, mapping) or ""}
     used = asked | {column.partition(".")[0] for column in asked}
-    unused = [column for column in sheet.columns if column not in used]
-    if not unused or not (mapping.chosen() or mapping.pass_if or _repeats(columns)):
-        return []
-    options = {"system": "the agent's with --system", "trial": "the trial's with --trial"}
-    open_ones = [option for meaning, option in options.items() if meaning not in found]
-    hint = f" (name {', '.join(open_ones)})" if open_ones else ""
-    return [f"columns not used: {listed(unused)}{hint}"]
+    return [column for column in columns if column not in used]
 
 
 def _repeats(columns: Mapping[str, Sequence[Any]]) -> bool:

@@ -10,8 +10,8 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, Value, decode
-from passhat.ingest.messages import turns_of
 from passhat.ingest.reader import Reader, Table
+from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
 from passhat.records.transcript import Transcript
 

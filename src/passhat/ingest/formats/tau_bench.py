@@ -9,8 +9,8 @@ import msgspec
 
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
-from passhat.ingest.messages import turns_of
 from passhat.ingest.reader import Reader, Table, first_line
+from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
 from passhat.records.transcript import Transcript
 

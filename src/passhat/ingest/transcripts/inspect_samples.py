@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from passhat.ingest.formats.inspect_scores import Score, score_value
-from passhat.ingest.messages import as_text, turns_of
+from passhat.ingest.transcripts.inspect_scores import Score, score_value
+from passhat.ingest.transcripts.messages import as_text, turns_of
 from passhat.records.transcript import Check, Transcript, Turn
 
 # Inspect keeps long texts once, beside the messages, and leaves a reference in their place.

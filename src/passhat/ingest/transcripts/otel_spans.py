@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from passhat.ingest.messages import as_text, asked_and_answered, transcript_of
+from passhat.ingest.transcripts.messages import as_text, asked_and_answered, transcript_of
 from passhat.records.transcript import Call, Transcript, Turn
 
 WHOLE = ("pydantic_ai.all_messages", "all_messages_events", "gen_ai.conversation.messages")
