@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from passhat.analysis.measure import measure
 from passhat.errors import ReadError
 from passhat.ingest import ColumnMap, engines, read_tallies, read_trials, tallies
 
@@ -197,3 +198,54 @@ def test_outcomes_of_zero_and_one_are_counted_alike_whatever_their_type(kind, en
     if kind is not bool:
         with pytest.raises(ReadError, match=r"passed: 2.*, in 1 row, does not say"):
             read_tallies(odd)
+
+
+# What the columns are, and how the user reads them; each says something else about the table.
+NOTED = {
+    "pooled": ({"task": "t", "passed": True, "colour": "red"}, ColumnMap()),
+    "numbered": ({"task": "t", "passed": True, "colour": "red", "trial": 0}, ColumnMap()),
+    "chosen": ({"question": "t", "ok": True, "size": 2}, ColumnMap(task="question", passed="ok")),
+    "scored": ({"task": "t", "score": 1.0, "note": "x"}, ColumnMap()),
+    "judged": ({"task": "t", "score": 7.5}, ColumnMap(pass_if="score>=5")),
+    "plain": ({"system": "a", "task": "t", "trial": 0, "passed": True}, ColumnMap()),
+}
+
+
+@pytest.mark.usefixtures("streamed", "engine")
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("kind", NOTED)
+def test_an_engine_notes_what_the_rows_would_have_noted(kind, ending, tmp_path):
+    row, mapping = NOTED[kind]
+    rows = [row | ({"trial": i} if "trial" in row else {}) for i in range(3)]
+    path = write(rows, tmp_path / f"t{ending}")
+    (small,) = read_trials(path, mapping=mapping).sources
+    (tally,) = read_tallies(path, mapping=mapping)
+    (big,) = tally.sources
+    assert (big.name, big.format, big.notes) == (small.name, small.format, small.notes)
+    assert bool(small.notes) is (kind not in ("plain", "numbered"))
+
+
+@pytest.mark.usefixtures("streamed", "engine")
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+def test_a_report_from_counts_has_the_numbers_and_the_notes_of_one_from_rows(ending, tmp_path):
+    rows = [
+        {"task": f"t{i % 4}", "passed": i % 3 > 0, "colour": "red", "score": (i % 3) / 2}
+        for i in range(24)
+    ]
+    path = write(rows, tmp_path / f"t{ending}")
+    small, big = measure(read_trials(path)), measure(read_tallies(path))
+    assert big.system().metrics == small.system().metrics
+    assert [row.rate for row in big.system().tasks] == [row.rate for row in small.system().tasks]
+    counted, *notes = big.notes
+    assert counted.startswith("read as counts per task")
+    assert tuple(notes) == small.notes
+    assert "columns not used: colour" in notes[0]
+    assert [source.name for source in big.provenance.sources] == [str(path)]
+
+
+@pytest.mark.usefixtures("streamed", "engine")
+def test_passhats_own_file_has_no_columns_left_aside(tmp_path):
+    path = tmp_path / "own.jsonl"
+    path.write_text('{"schema":"passhat.trials/1"}\n' + '{"task":"t","passed":true,"x":1}\n' * 2)
+    assert read_trials(path).sources[0].notes == ()
+    assert read_tallies(path)[0].sources[0].notes == ()

@@ -13,7 +13,7 @@ from passhat.analysis.effort import measure_effort
 from passhat.analysis.errors_apart import split_errors
 from passhat.analysis.evidence import Evidence, gather
 from passhat.analysis.metrics import measure_metrics
-from passhat.analysis.provenance import stamp
+from passhat.analysis.provenance import sources_of, stamp
 from passhat.analysis.report import (
     Design,
     Exclusion,
@@ -231,6 +231,6 @@ def _parts(subject: _Subject, options: Options, column: str) -> dict[str, System
 
 
 def _notes(trials: Trials | Sequence[Tally]) -> tuple[str, ...]:
-    if not isinstance(trials, Trials):
-        return ("read as counts per task: seeds, order, tools, levels and tags were not looked at",)
-    return tuple(f"{source.name}: {note}" for source in trials.sources for note in source.notes)
+    counted = "read as counts per task: seeds, order, tools, levels and tags were not looked at"
+    notes = [] if isinstance(trials, Trials) else [counted]
+    return (*notes, *(f"{one.name}: {note}" for one in sources_of(trials) for note in one.notes))

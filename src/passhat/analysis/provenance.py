@@ -11,17 +11,23 @@ import scipy
 
 from passhat._version import __version__
 from passhat.analysis.report import Options, Provenance
-from passhat.records import Labels, Tally, Trials
+from passhat.records import Labels, Source, Tally, Trials
 
 
 def stamp(trials: Trials | Sequence[Tally], options: Options) -> Provenance:
     """What is needed to know that two reports have the same origin."""
     return Provenance(
         input_sha256=input_hash(trials),
-        sources=trials.sources if isinstance(trials, Trials) else (),
+        sources=sources_of(trials),
         versions=versions(),
         options=options,
     )
+
+
+def sources_of(trials: Trials | Sequence[Tally]) -> tuple[Source, ...]:
+    """The files that were read, each once."""
+    tables = [trials] if isinstance(trials, Trials) else trials
+    return tuple(dict.fromkeys(source for table in tables for source in table.sources))
 
 
 def versions() -> dict[str, str]:

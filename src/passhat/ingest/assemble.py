@@ -54,6 +54,11 @@ def one_name(file: str, systems: Collection[str], name: str) -> str:
     return name
 
 
+def judged_only(pass_if: str) -> str:
+    """The note on scores that can only be judged."""
+    return f"scores reach beyond [0, 1]: only whether {pass_if} holds was kept"
+
+
 def _fault_of(name: str, table: Table) -> Fault:
     def fault(row: int, field: str, what: str) -> ReadError:
         return ReadError(f"{name}, {table.where(row)}, field {field}: {what}")
@@ -134,7 +139,7 @@ def _fit_scores(columns: dict[str, Any], mapping: ColumnMap, fault: Fault) -> li
             "'score>=...' (pass_if), or choose another score",
         )
     columns.pop("score")
-    return [f"scores reach beyond [0, 1]: only whether {mapping.pass_if} holds was kept"]
+    return [judged_only(mapping.pass_if)]
 
 
 def _whole(name: str, value: Any, row: int, fault: Fault) -> int | None:

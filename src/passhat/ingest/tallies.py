@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.errors import ReadError, plural
-from passhat.ingest.assemble import one_name
+from passhat.ingest.assemble import judged_only, one_name
 from passhat.ingest.columns import ColumnMap, listed
 from passhat.ingest.document import Document
 from passhat.ingest.engines import VIEW, Engine, Shape, count_rows, open_engine
@@ -26,7 +27,8 @@ from passhat.ingest.inputs import STDIN, Input, as_inputs
 from passhat.ingest.limits import Limits
 from passhat.ingest.outcomes import outcome_of, seen
 from passhat.ingest.read import Duplicates, read_trials, recognise
-from passhat.records import FeatureSums, Labels, Outcome, Tally
+from passhat.ingest.rows import is_own_file
+from passhat.records import FeatureSums, Labels, Outcome, Source, Tally
 
 BIG_BYTES = 32 * 2**20
 BIG_ROWS = 1_000_000
@@ -109,18 +111,45 @@ def _stream(path: Path, mapping: ColumnMap, duplicates: Duplicates) -> list[Tall
     outcomes = _outcome_codes(plan, groups)
     if duplicates == "error" and "trial" in plan.found:
         _check_duplicates(engine, plan, groups)
-    return _tallies(plan, groups, outcomes, mapping)
+    return _tallies(plan, groups, outcomes, mapping, _source(engine, shape, plan, groups, mapping))
+
+
+def _source(
+    engine: Engine,
+    shape: Shape,
+    plan: GroupQuery,
+    groups: Mapping[str, list[Any]],
+    mapping: ColumnMap,
+) -> Source:
+    """The file, without its hash (that would be reading it twice), and what to know about it."""
+    own = shape == "lines" and is_own_file(_head(plan.path))
+    notes = tables.notes_on(
+        engine.columns, plan.found, mapping, own=own, repeats=lambda: _repeats(plan, groups)
+    )
+    if mapping.pass_if and not _scores_fit(plan, groups, mapping):
+        notes = (*notes, judged_only(mapping.pass_if))
+    return Source(name=str(plan.path), format=tables.READER.name, sha256="", notes=notes)
+
+
+def _repeats(plan: GroupQuery, groups: Mapping[str, list[Any]]) -> bool:
+    if "trial" in plan.found:
+        return False
+    names = zip(groups.get("s", groups["t"]), groups["t"], strict=True)
+    return len(set(names)) < int(sum(groups["n"]))
 
 
 def _is_plain_table(path: Path, mapping: ColumnMap) -> bool:
     """Whether the first lines are those of a table, and not of some tool's own log."""
-    with path.open("rb") as stream:
-        head = b"".join(stream.readlines(2**16))
-    document = Document(path.name, path=None, data=head, limits=Limits())
     try:
-        return recognise(document, mapping) is tables.READER
+        return recognise(_head(path), mapping) is tables.READER
     except ReadError:
         return False
+
+
+def _head(path: Path) -> Document:
+    with path.open("rb") as stream:
+        lines = b"".join(stream.readlines(2**16))
+    return Document(path.name, path=None, data=lines, limits=Limits())
 
 
 def _outcome_codes(plan: GroupQuery, groups: Mapping[str, list[Any]]) -> NDArray[np.int8]:
@@ -194,7 +223,11 @@ def _numbered_on(engine: Engine, groups: Mapping[str, list[Any]]) -> bool:
 
 
 def _tallies(
-    plan: GroupQuery, groups: Mapping[str, list[Any]], outcome: NDArray[np.int8], mapping: ColumnMap
+    plan: GroupQuery,
+    groups: Mapping[str, list[Any]],
+    outcome: NDArray[np.int8],
+    mapping: ColumnMap,
+    source: Source,
 ) -> list[Tally]:
     systems, tasks = _names(plan, groups, mapping)
     scored = "score" in plan.found and _scores_fit(plan, groups, mapping)
@@ -208,7 +241,8 @@ def _tallies(
         rows = np.flatnonzero(systems.codes == code)
         own = {name: column[rows] for name, column in columns.items()}
         labels = tasks.take(rows)
-        tallies.append(_tally(system, labels, outcome[rows], own, plan.features, scored=scored))
+        tally = _tally(system, labels, outcome[rows], own, plan.features, scored=scored)
+        tallies.append(replace(tally, sources=(source,)))
     return tallies
 
 
@@ -229,6 +263,8 @@ def _names(
 
 def _scores_fit(plan: GroupQuery, groups: Mapping[str, list[Any]], mapping: ColumnMap) -> bool:
     """Whether scores lie in [0, 1]; others can only be judged, and then are left out."""
+    if "score" not in plan.found:
+        return True
     lows = [low for low in groups["score_low"] if low is not None]
     highs = [high for high in groups["score_high"] if high is not None]
     if not lows or (min(lows) >= 0 and max(highs) <= 1):
