@@ -1,9 +1,11 @@
-"""Running trials: 200 tasks ten times with a durable log, beside peers; flatness; a storm."""
+"""Running trials: start-up; 200 tasks ten times with a durable log, beside peers; a storm."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -119,6 +121,27 @@ sys.stderr.write(json.dumps({{"answered": server.answered, "troubled": server.tr
                              "tokens": result.tokens}}))
 """
 
+MARKED = """
+import os, time
+from pathlib import Path
+
+def run(prompt):
+    Path(os.environ["MARK"]).write_text(str(time.process_time()))
+    return True
+"""
+SMALL = {
+    "a Python function": 'systems: [{name: s, python: "marked:run"}]',
+    "a command": (
+        "systems: [{name: s, command: ['{python}', -S, -c, 'pass']}]\n"
+        "defaults: {expect: [{python: 'marked:run'}]}"
+    ),
+    "a scripted model": (
+        "systems: [{name: s, model: scripted, script: [{answer: hello}]}]\n"
+        "defaults: {expect: [{python: 'marked:run'}]}"
+    ),
+}
+TRIES = 5
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
@@ -133,9 +156,22 @@ class Cost:
 
 def main() -> None:
     """Print the tables; every figure of a table is measured in this run."""
+    start_up()
     beside_peers()
     flatness()
     storm()
+
+
+def start_up() -> None:
+    """The whole command on one task, once: CPU until the trial is under way, and in all."""
+    print("## `passhat run` on one task, once\n")
+    print("| system | CPU-s until the first trial | CPU-s in all |")
+    print("|---|---|---|")
+    for name, system in SMALL.items():
+        costs = [_command(system) for _ in range(TRIES)]
+        first, whole = (min(values) for values in zip(*costs, strict=True))
+        print(f"| {name} | {first:.2f} | {whole:.2f} |")
+    print()
 
 
 def beside_peers() -> None:
@@ -180,6 +216,25 @@ def storm() -> None:
           f"{told['answered'] - told['distinct']}")  # fmt: skip
     print(f"- tokens: {told['tokens']:,} of {5 * STORM_CALLS:,}")
     print(f"- {cost.cpu / STORM_CALLS * 1e3:.1f} ms CPU per answered call, server included\n")
+
+
+def _command(system: str) -> tuple[float, float]:
+    """CPU of `passhat run` until the agent (or what grades it) is called, and to the end."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "marked.py").write_text(MARKED)
+        Path(folder, "suite.yml").write_text(f"{system}\ntasks: [{{name: t, prompt: hello}}]\n")
+        mark = Path(folder, "mark")
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(
+            [sys.executable, "-m", "passhat", "run", "-q"],
+            cwd=folder,
+            env={**os.environ, "MARK": str(mark)},
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        whole = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return float(mark.read_text()), whole
 
 
 def _row(name: str, setup: str, work: str) -> None:

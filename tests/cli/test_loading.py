@@ -68,6 +68,24 @@ def test_a_report_loads_no_slow_library(tmp_path):
     assert "passhat.drawing" not in modules
 
 
+def test_a_run_loads_no_numbers_before_its_first_trial(tmp_path, monkeypatch):
+    (tmp_path / "agent.py").write_text(
+        "import json, sys\nfrom pathlib import Path\n\n"
+        "def run(prompt):\n"
+        "    Path(__file__).with_name('loaded.json').write_text(json.dumps(sorted(sys.modules)))\n"
+        "    return True\n"
+    )
+    (tmp_path / "suite.yml").write_text(
+        "systems: [{name: s, python: 'agent:run'}]\ntasks: [{name: t, prompt: hello}]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    modules = _loaded(_command("run", "-q"))
+    before = set(json.loads((tmp_path / "loaded.json").read_text()))
+    assert not _heavy(before, ("numpy", "scipy", "rich", "jinja2", "httpx2", "mcp", "genai_prices"))
+    assert not _heavy(modules, ("scipy.stats", "rich", "jinja2", "httpx2", "mcp", "genai_prices"))
+    assert "passhat.drawing" not in modules
+
+
 def test_every_command_of_the_table_is_there_and_has_a_sentence():
     import importlib
 
