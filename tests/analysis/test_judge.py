@@ -79,7 +79,7 @@ def test_tasks_with_too_few_runs_cannot_be_left_out_of_a_pass():
     assert judge(counted(full), ["pass^3 >= 0.9"]).word == "PASS"
     verdict = judge(counted(full | {"short": (2, 0)}), ["pass^3 >= 0.9"])[0]
     assert verdict.word == "UNDECIDED"
-    assert "1 tasks with too few runs" in verdict.notes[-1]
+    assert "1 task with too few runs" in verdict.notes[-1]
 
 
 def test_a_point_says_that_it_has_no_error_rate():

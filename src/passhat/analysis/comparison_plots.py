@@ -113,7 +113,7 @@ def _finding(comparison: Comparison) -> str:
     return (
         f"{comparison.first} passes more often than {comparison.second} on {up} of "
         f"{plural(len(comparison.tasks), 'task')} and less often on {down}; "
-        f"{plural(shown, 'difference is', 'differences are')} more than noise{whole}."
+        f"{shown} of these differences {'is' if shown == 1 else 'are'} more than noise{whole}."
     )
 
 
