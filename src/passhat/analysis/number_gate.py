@@ -43,19 +43,23 @@ def is_decided(gate: Gate, tally: Tally, planned: Planned) -> bool:
 def _judge_finished(gate: Gate, subject: Subject) -> Verdict:
     demand = gate.demand
     assert isinstance(demand, NumberDemand)
-    found = one_sided(gate, subject)
-    verdict = _undecided(gate, subject, found)
+    found = _with_method(gate, one_sided(gate, subject))
+    verdict = replace(open_verdict(gate, subject, found), tasks=task_evidence(gate, subject))
     if isinstance(found, Unavailable):
         return replace(verdict, sentence=verdict.sentence + _way_out(demand.target, subject.tally))
-    value = found.value if isinstance(found, Estimate) else found
-    interval = found.interval if isinstance(found, Estimate) else None
-    if gate.evidence == "point" or interval is None:
-        return _point(verdict, value, why=_POINT if interval else _NO_INTERVAL)
-    assert isinstance(found, Estimate), "only an Estimate has an interval"
-    word = word_of(demand, interval)
+    if gate.evidence == "point" or found.interval is None:
+        return _point(verdict, found.value, why=_POINT if found.interval else _NO_INTERVAL)
+    word = word_of(demand, found.interval)
     more = runs_to_settle(gate, found) if word == "UNDECIDED" else None
     sentence = bound_sentence(gate, verdict.system, word, found, more_runs=more)
     return replace(verdict, word=word, more_runs=more, sentence=sentence)
+
+
+def _with_method(gate: Gate, found: Estimate | Unavailable | float) -> Estimate | Unavailable:
+    """A bare number as an Estimate without an interval."""
+    if not isinstance(found, float):
+        return found
+    return Estimate(value=found, interval=None, method="as described", confidence=gate.confidence)
 
 
 def _way_out(target: str, tally: Tally) -> str:
@@ -64,30 +68,6 @@ def _way_out(target: str, tally: Tally) -> str:
     if asked is None or not 0 < most < asked[1]:
         return ""
     return f" Run every task at least {asked[1]:,} times, or ask for a k of at most {most}."
-
-
-def _undecided(gate: Gate, subject: Subject, found: Estimate | Unavailable | float) -> Verdict:
-    system = subject.tally.system
-    if isinstance(found, float):
-        found = Estimate(
-            value=found, interval=None, method="as described", confidence=gate.confidence
-        )
-    reason = found.reason if isinstance(found, Unavailable) else "nothing is known"
-    return Verdict(
-        gate=gate,
-        system=system,
-        word="UNDECIDED",
-        sentence=f"{opening(gate, system, 'UNDECIDED')}. {reason}.",
-        estimate=found,
-        evidence="bound",
-        method=found.method if isinstance(found, Estimate) else "none",
-        alpha=gate.alpha,
-        beta=gate.beta,
-        runs=subject.runs,
-        errors=error_words(subject),
-        notes=found.notes if isinstance(found, Estimate) else (),
-        tasks=task_evidence(gate, subject),
-    )
 
 
 def _point(verdict: Verdict, value: float, *, why: str) -> Verdict:
@@ -161,6 +141,26 @@ def _completed(tally: Tally, missing: Mapping[str, int], passing: bool) -> Tally
         errored=grown(tally.errored, none),
         score_total=grown(tally.score_total, gained),
         score_squares=grown(tally.score_squares, gained),
+    )
+
+
+def open_verdict(gate: Gate, subject: Subject, found: Estimate | Unavailable) -> Verdict:
+    """UNDECIDED on what was found: what a verdict on a fixed number of runs begins as."""
+    system = subject.tally.system
+    reason = found.reason if isinstance(found, Unavailable) else "nothing is known"
+    return Verdict(
+        gate=gate,
+        system=system,
+        word="UNDECIDED",
+        sentence=f"{opening(gate, system, 'UNDECIDED')}. {reason}.",
+        estimate=found,
+        evidence="bound",
+        method=found.method if isinstance(found, Estimate) else "none",
+        alpha=gate.alpha,
+        beta=gate.beta,
+        runs=subject.runs,
+        errors=error_words(subject),
+        notes=found.notes if isinstance(found, Estimate) else (),
     )
 
 

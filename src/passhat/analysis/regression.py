@@ -10,7 +10,7 @@ from passhat.analysis.bound_evidence import Subject
 from passhat.analysis.comparison import Comparison, compare
 from passhat.analysis.gate_sentences import opening, percentage
 from passhat.analysis.gates import Gate, NoWorseDemand
-from passhat.analysis.number_gate import error_words
+from passhat.analysis.number_gate import open_verdict
 from passhat.analysis.verdict import TaskEvidence, Verdict, Word
 from passhat.errors import plural
 from passhat.records import Tally
@@ -28,7 +28,7 @@ def judge_no_worse(gate: Gate, subject: Subject, baseline: Tally) -> Verdict:
     demand = gate.demand
     assert isinstance(demand, NoWorseDemand)
     found = _difference(gate, demand, subject, baseline)
-    verdict = _open_verdict(gate, subject, found)
+    verdict = open_verdict(gate, subject, found)
     if isinstance(found, Unavailable):
         return verdict
     interval = found.interval
@@ -64,7 +64,7 @@ def judge_no_task_worse(gate: Gate, subject: Subject, baseline: Tally) -> Verdic
     more = max(0, tests.minimum_runs * len(names) - subject.runs) if word == "UNDECIDED" else None
     start = opening(gate, subject.tally.system, word)
     return replace(
-        _open_verdict(gate, subject, found),
+        open_verdict(gate, subject, found),
         word=word,
         alpha=None,
         method=f"{tests.method}, {tests.correction} over {plural(len(names), 'task')}",
@@ -125,25 +125,6 @@ def _runs_to_settle(gate: Gate, demand: NoWorseDemand, found: Estimate) -> int |
     reach = found.value - found.interval.low if gap > 0 else found.interval.high - found.value
     more = int(np.ceil(2 * found.runs * ((reach / abs(gap)) ** 2 - 1)))
     return max(1, more) if more < 10_000_000 else None
-
-
-def _open_verdict(gate: Gate, subject: Subject, found: Estimate | Unavailable) -> Verdict:
-    system = subject.tally.system
-    reason = found.reason if isinstance(found, Unavailable) else "open"
-    return Verdict(
-        gate=gate,
-        system=system,
-        word="UNDECIDED",
-        sentence=f"{opening(gate, system, 'UNDECIDED')}. {reason}.",
-        estimate=found,
-        evidence="bound",
-        method=found.method if isinstance(found, Estimate) else "none",
-        alpha=gate.alpha,
-        beta=gate.beta,
-        runs=subject.runs,
-        errors=error_words(subject),
-        notes=found.notes if isinstance(found, Estimate) else (),
-    )
 
 
 def _sentence(gate: Gate, verdict: Verdict, word: Word, found: Estimate, more: int | None) -> str:

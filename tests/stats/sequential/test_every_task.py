@@ -13,7 +13,7 @@ def test_one_bad_task_passes_with_at_most_alpha_and_good_tasks_fail_with_at_most
     assert one_bad.pass_probability <= 0.05
     all_good = gate.operating_characteristics([0.9] * 10)
     assert all_good.fail_probability <= 0.1
-    assert gate.gate(3).beta == pytest.approx(0.01)
+    assert gate.gates[3].beta == pytest.approx(0.01)
 
 
 def test_the_joint_verdict_agrees_with_every_pair_of_sequences_enumerated():

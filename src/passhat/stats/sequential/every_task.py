@@ -49,14 +49,17 @@ class EveryTaskGate:
     beta: float = 0.05
     design: TaskDesign = "sprt"
     max_runs_per_task: int | None = None
+    gates: tuple[TaskGate, ...] = field(init=False, repr=False, compare=False)
+    """The gate of each task."""
 
     def __post_init__(self) -> None:
         error_rates(self.alpha, self.beta)
         if not 0 < len(self.p0) == len(self.p1):
             lengths = (len(self.p0), len(self.p1))
             raise ArgumentError("(p0, p1)", "must hold a rate per task each", lengths)
-        for task in range(len(self.p0)):
-            self.gate(task)  # a bad bar is an error here, not at its first run
+        # Built once: a bad bar is an error here, not at its first run.
+        gates = (self._gate(p0, p1) for p0, p1 in zip(self.p0, self.p1, strict=True))
+        object.__setattr__(self, "gates", tuple(gates))
 
     @classmethod
     def for_pass_hat_k(
@@ -81,21 +84,6 @@ class EveryTaskGate:
             max_runs_per_task=max_runs_per_task,
         )
 
-    @property
-    def gates(self) -> tuple[TaskGate, ...]:
-        """The gate of each task."""
-        return tuple(self.gate(task) for task in range(len(self.p0)))
-
-    def gate(self, task: int) -> TaskGate:
-        return TaskGate(
-            p0=self.p0[task],
-            p1=self.p1[task],
-            alpha=self.alpha,
-            beta=self.beta / len(self.p0),
-            design=self.design,
-            max_runs=self.max_runs_per_task,
-        )
-
     def start(self) -> EveryTaskState:
         return EveryTaskState(tasks=(TaskState(),) * len(self.p0))
 
@@ -107,7 +95,7 @@ class EveryTaskGate:
         passed_over = 0
         while state.verdict is None and len(tickets) < count and passed_over < len(tasks):
             draws, indexes = (
-                tasks[turn].draws.issue(1, self.gate(turn).boundaries.max_runs)
+                tasks[turn].draws.issue(1, self.gates[turn].boundaries.max_runs)
                 if tasks[turn].verdict is None
                 else (tasks[turn].draws, ())
             )
@@ -120,7 +108,7 @@ class EveryTaskGate:
     def observe(self, state: EveryTaskState, ticket: Ticket, x: float | None) -> EveryTaskState:
         """The state after one run: True / 1, False / 0, or None for a run that errored."""
         before = state.tasks[ticket.task]
-        after = self.gate(ticket.task).observe(before, x, index=ticket.index)
+        after = self.gates[ticket.task].observe(before, x, index=ticket.index)
         tasks = (*state.tasks[: ticket.task], after, *state.tasks[ticket.task + 1 :])
         verdict = state.verdict
         if verdict is None and after.verdict is not before.verdict:
@@ -186,6 +174,16 @@ class EveryTaskGate:
             expected_runs=np.sum([one.expected_runs for one in each], axis=0),
             runs_95=np.sum([one.runs_95 for one in each], axis=0),
             max_runs=sum(one.max_runs for one in each),
+        )
+
+    def _gate(self, p0: float, p1: float) -> TaskGate:
+        return TaskGate(
+            p0=p0,
+            p1=p1,
+            alpha=self.alpha,
+            beta=self.beta / len(self.p0),
+            design=self.design,
+            max_runs=self.max_runs_per_task,
         )
 
 
