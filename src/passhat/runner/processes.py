@@ -1,14 +1,17 @@
-"""Child processes that never outlive their purpose: each leads a group, and the group is killed."""
+"""Child processes that never outlive their purpose: each leads a group, and all of it is killed."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import signal
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from passhat.runner import escapees
 
 INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 """What a child sees of our environment unless the suite gives it more."""
@@ -16,21 +19,22 @@ INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPD
 TERM_GRACE = 0.3
 POLL = 0.005
 
-_living: set[int] = set()
-"""Leaders of groups that were started and not yet ended."""
+_living: dict[asyncio.subprocess.Process, str] = {}
+"""Leaders of groups that were started and not yet ended, and the marks that their kin bear."""
 
 
 async def start_group(
     argv: Sequence[str], *, env: Mapping[str, str], cwd: Path | None, limit: int = 2**16
 ) -> asyncio.subprocess.Process:
     """Start a process at the head of a new group, with all three streams piped."""
+    mark = secrets.token_hex(8)
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *argv,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env=dict(env),
+            env=escapees.marked(env, mark),
             cwd=cwd,
             limit=limit,
             start_new_session=True,
@@ -41,9 +45,11 @@ async def start_group(
     except asyncio.CancelledError:
         # Between the fork and our hearing of it the child would belong to nobody.
         with suppress(OSError, ValueError):
-            await end_group(await starting, grace=0.0)
+            process = await starting
+            _living[process] = mark
+            await end_group(process, grace=0.0)
         raise
-    _living.add(process.pid)
+    _living[process] = mark
     return process
 
 
@@ -78,6 +84,8 @@ async def end_group(process: asyncio.subprocess.Process, *, grace: float = TERM_
 
 
 async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
+    mark = _living.get(process, "")
+    kin = _descendants(process, mark)
     for sign, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, TERM_GRACE)):
         if not signal_group(process.pid, sign):
             break
@@ -86,17 +94,41 @@ async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
         async with asyncio.timeout(TERM_GRACE):
             while process.returncode is None:
                 await asyncio.sleep(POLL)
-    _living.discard(process.pid)
+    await _end_escapees(process, mark, kin)
+    _living.pop(process, None)
     # A descendant that left the group may hold a pipe open; the transport must not wait for it.
     transport = getattr(process, "_transport", None)
     if transport is not None:
         transport.close()
 
 
+def _descendants(process: asyncio.subprocess.Process, mark: str) -> list[escapees.Descendant]:
+    return escapees.descendants(process.pid, mark, leads=process.returncode is None)
+
+
+async def _end_escapees(
+    process: asyncio.subprocess.Process, mark: str, kin: list[escapees.Descendant]
+) -> None:
+    """Kill those that left the group, and whomever they forked meanwhile: until none is left."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + TERM_GRACE
+    while loop.time() < until:
+        kin += _descendants(process, mark)
+        if not kin:
+            return
+        for one in kin:
+            escapees.kill(one)
+        kin = []
+        await asyncio.sleep(POLL)
+
+
 def kill_groups() -> None:
     """Kill everything that was started, now: for the last moment of a process."""
-    for pid in list(_living):
-        signal_group(pid, signal.SIGKILL)
+    for process, mark in list(_living.items()):
+        kin = _descendants(process, mark)
+        signal_group(process.pid, signal.SIGKILL)
+        for one in kin:
+            escapees.kill(one)
 
 
 def signal_group(pid: int, sign: int) -> bool:

@@ -1,0 +1,101 @@
+"""Descendants that left their group or session: found on Linux by a mark that they all inherit.
+
+A daemon forks twice and calls setsid: it is in no group of ours and has no parent of ours. What it
+still has is its environment. Where there is no /proc, nobody is found.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+MARK = "PASSHAT_GROUPS"
+"""The variable that holds the marks of all the groups a process descends from, split by colons."""
+
+_PROC = Path("/proc")
+_DEAD = ("Z", "X")
+
+
+@dataclass(frozen=True, slots=True)
+class Descendant:
+    """A line of /proc/PID/stat; pid and start together name a process for good."""
+
+    pid: int
+    parent: int
+    started: int
+
+
+def marked(env: Mapping[str, str], mark: str) -> dict[str, str]:
+    """An environment that carries one more mark.
+
+    >>> marked({"PASSHAT_GROUPS": "outer"}, "inner")
+    {'PASSHAT_GROUPS': 'outer:inner'}
+    """
+    before = env.get(MARK)
+    return {**env, MARK: f"{before}:{mark}" if before else mark}
+
+
+def descendants(leader: int, mark: str, *, leads: bool) -> list[Descendant]:
+    """All that descend from a leader, or did before it died.
+
+    One that has cleaned its environment is known by its parent, as long as that one lives: `leads`
+    says that the leader does, for its number may be another's once it is gone.
+    """
+    alive = {one.pid: one for one in _younger_than(leader)}
+    found = [one for one in alive.values() if _bears(one.pid, mark)]
+    kin = {one.pid for one in found} | ({leader} if leads else set())
+    while more := [one for one in alive.values() if one.parent in kin and one.pid not in kin]:
+        kin |= {one.pid for one in more}
+        found += more
+    return [one for one in found if one.pid not in (leader, os.getpid())]
+
+
+def kill(one: Descendant) -> None:
+    """Kill this very process, not another one that has got its number since."""
+    with suppress(OSError):
+        handle = os.pidfd_open(one.pid)
+        try:
+            now = _look(one.pid)
+            if now is not None and now.started == one.started:
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+        finally:
+            os.close(handle)
+
+
+def _younger_than(leader: int) -> Iterator[Descendant]:
+    """Living processes with a higher number: those that were started later.
+
+    Numbers begin anew when they are used up; then anybody may be younger.
+    """
+    try:
+        newest = int((_PROC / "loadavg").read_text().split()[-1])
+        pids = [int(path.name) for path in _PROC.iterdir() if path.name.isdigit()]
+    except (OSError, ValueError):
+        return
+    for pid in pids:
+        if (pid > leader or newest < leader) and (one := _look(pid)) is not None:
+            yield one
+
+
+def _look(pid: int) -> Descendant | None:
+    try:
+        text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # The name in brackets may hold anything, brackets and blanks too.
+    state, parent, *rest = text.rpartition(")")[2].split()
+    return None if state in _DEAD else Descendant(pid, int(parent), int(rest[17]))
+
+
+def _bears(pid: int, mark: str) -> bool:
+    try:
+        variables = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    name = f"{MARK}=".encode()
+    mine = next((v for v in variables if v.startswith(name)), b"").removeprefix(name)
+    return mark.encode() in mine.split(b":")

@@ -1,0 +1,140 @@
+"""Processes that try to outlive their trial: daemons, those that hide, those that multiply."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from passhat.records import CommandSystem, Expectation, Outcome, Task
+from passhat.runner import run_trials
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/environ").exists(),
+    reason="those that leave their group are found by /proc, which is not here",
+)
+
+DAEMON = """
+import os, sys, time
+def daemon(clean):
+    if os.fork():
+        return
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(null, stream)
+    argv = [sys.executable, "-c", "import os, sys, time\\n"
+            "open(sys.argv[1], 'a').write(f'{os.getpid()}\\\\n')\\ntime.sleep(60)", sys.argv[1]]
+    os.execve(sys.executable, argv, {} if clean else os.environ)
+"""
+WAIT = """
+def until_it_lives():
+    while not os.path.exists(sys.argv[1]) or not open(sys.argv[1]).read().endswith("\\n"):
+        time.sleep(0.01)
+"""
+
+
+def command(code, *arguments, **options):
+    return CommandSystem(name="agent", argv=(sys.executable, "-c", code, *arguments), **options)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def pids(path: Path) -> list[int]:
+    return [int(line) for line in path.read_text().split()]
+
+
+@pytest.mark.parametrize("ending", ["", "time.sleep(60)", "os.kill(os.getpid(), 9)"])
+def test_a_daemon_that_left_its_session_ends_with_its_trial(suite_of, tmp_path, ending):
+    code = f"{DAEMON}{WAIT}daemon(clean=False)\nuntil_it_lives()\n{ending}"
+    result = run_trials(suite_of(command(code, str(tmp_path / "pids"), timeout=2.0), runs=3))
+    assert len(result.trials) == 3
+    assert not any(map(is_alive, pids(tmp_path / "pids")))
+
+
+def test_one_that_cleans_its_environment_ends_with_its_parent(suite_of, tmp_path):
+    code = """
+import os, subprocess, sys, time
+hidden = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(60)"
+subprocess.Popen([sys.executable, "-c", hidden, sys.argv[1]], env={}, start_new_session=True)
+time.sleep(60)
+"""
+    run_trials(suite_of(command(code, str(tmp_path / "pids"), timeout=2.0)))
+    (hidden,) = pids(tmp_path / "pids")
+    assert not is_alive(hidden)
+
+
+def test_one_that_forks_itself_anew_all_the_time_is_caught(suite_of, tmp_path):
+    code = """
+import os, sys, time
+if os.fork():
+    os._exit(0)
+for stream in range(3):
+    os.close(stream)
+until = time.monotonic() + 20
+while time.monotonic() < until:
+    os.setsid() if os.getsid(0) != os.getpid() else None
+    open(sys.argv[1], "w").write(str(os.getpid()))
+    time.sleep(0.02)
+    if os.fork():
+        os._exit(0)
+"""
+    path = tmp_path / "last"
+    run_trials(suite_of(command(code, str(path))))
+    before = path.read_text()
+    time.sleep(0.2)
+    assert path.read_text() == before
+
+
+def test_trials_side_by_side_leave_each_others_daemons_alone(suite_of, tmp_path):
+    # The long trial looks after its daemon when all the short ones have ended.
+    long = f"""{DAEMON}{WAIT}
+daemon(clean=False)
+until_it_lives()
+while len(os.listdir(sys.argv[2])) < 5:
+    time.sleep(0.02)
+time.sleep(0.3)
+os.kill(int(open(sys.argv[1]).read()), 0)
+print("it lives")
+"""
+    short = "import os, sys; open(os.path.join(sys.argv[2], os.environ['PASSHAT_TRIAL']), 'w')"
+    code = f"import os\nif os.environ['PASSHAT_TRIAL'] == '0':\n  exec({long!r})\nelse:\n  {short}"
+    (tmp_path / "ended").mkdir()
+    system = command(code, str(tmp_path / "pids"), str(tmp_path / "ended"), timeout=20.0)
+    result = run_trials(suite_of(system, runs=6), concurrency=3)
+    assert [trial.outcome for trial in result.trials] == [Outcome.PASSED] * 6
+    assert not any(map(is_alive, pids(tmp_path / "pids")))
+
+
+def test_nobody_else_is_touched_and_no_zombie_is_left(suite_of, tmp_path):
+    stranger = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        code = f"{DAEMON}{WAIT}daemon(clean=False)\nuntil_it_lives()"
+        run_trials(suite_of(command(code, str(tmp_path / "pids")), runs=4))
+        assert is_alive(stranger.pid)
+        children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+        states = [
+            Path(f"/proc/{c}/stat").read_text().rpartition(")")[2].split()[0] for c in children
+        ]
+        assert "Z" not in states
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+def test_a_run_within_a_run_keeps_both_marks(suite_of, monkeypatch):
+    monkeypatch.setenv("PASSHAT_GROUPS", "outer")
+    task = Task(name="t", expect=(Expectation(matcher="regex", value=r"^outer:\w{16}$"),))
+    code = "import os; print(os.environ['PASSHAT_GROUPS'])"
+    (trial,) = run_trials(suite_of(command(code), task=task)).trials
+    assert trial.outcome is Outcome.PASSED
