@@ -29,6 +29,22 @@ _TILT_TOLERANCE = 1e-5
 _MEAN_TOLERANCE = 1e-6
 
 
+def hypotheses(mu0: float, mu1: float, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """Null and alternative of both sides: the FAIL side bets on 1 - x, from 1 - mu1 to 1 - mu0."""
+    null, alternative = np.empty((2, *shape)), np.empty((2, *shape))
+    null[PASS_SIDE], null[FAIL_SIDE] = mu0, 1 - mu1
+    alternative[PASS_SIDE], alternative[FAIL_SIDE] = mu1, 1 - mu0
+    return null, alternative
+
+
+def tallied(runs: Floats, sums: Floats, drawn: Drawn, scores: Floats) -> tuple[Floats, Floats]:
+    """Runs and sums of both sides after the tasks drawn were scored, the old ones left alone."""
+    runs, sums = runs.copy(), sums.copy()
+    runs[drawn] += 1
+    sums[(slice(None), *drawn)] += scores
+    return runs, sums
+
+
 def predicted(runs: Floats, sums: Floats, icc_log_weights: Floats, mean: Floats) -> Floats:
     """Each task's chance of passing: its own record, shrunk to `mean` as far as tasks are alike.
 

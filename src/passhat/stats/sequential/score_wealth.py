@@ -9,12 +9,12 @@ import numpy as np
 
 from passhat.stats.arguments import Floats
 from passhat.stats.sequential.projection import (
-    FAIL_SIDE,
     ICC_LOG_WEIGHTS,
-    PASS_SIDE,
     Drawn,
+    hypotheses,
     predicted,
     shrunk,
+    tallied,
 )
 
 # At most this share of the wealth is lost on one draw.
@@ -46,9 +46,7 @@ class ScoreWealth:
     def start(cls, mu0: float, mu1: float, shape: tuple[int, ...]) -> Self:
         """Wealth 1 on both sides, and the first bets; `shape` ends with the number of tasks."""
         sides = np.zeros((2, *shape[:-1]))
-        null, alternative = sides.copy(), sides.copy()
-        null[PASS_SIDE], null[FAIL_SIDE] = mu0, 1 - mu1
-        alternative[PASS_SIDE], alternative[FAIL_SIDE] = mu1, 1 - mu0
+        null, alternative = hypotheses(mu0, mu1, shape[:-1])
         wealth = cls(
             null=null,
             alternative=alternative,
@@ -99,9 +97,7 @@ class ScoreWealth:
             self.runs[drawn][..., None], self.sums[both][..., None], self.grand_mean[..., None]
         )
         misses = (scores[..., None] - rates) ** 2 / (2 * self.variance[..., None])
-        runs, sums = self.runs.copy(), self.sums.copy()
-        runs[drawn] += 1
-        sums[both] += scores
+        runs, sums = tallied(self.runs, self.sums, drawn, scores)
         return replace(
             self,
             log=self.log + np.log(factor),

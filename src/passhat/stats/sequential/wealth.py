@@ -9,13 +9,13 @@ import numpy as np
 
 from passhat.stats.arguments import Floats
 from passhat.stats.sequential.projection import (
-    FAIL_SIDE,
     ICC_LOG_WEIGHTS,
-    PASS_SIDE,
     Drawn,
+    hypotheses,
     predicted,
     projected,
     shrunk,
+    tallied,
     tilted,
 )
 
@@ -43,9 +43,7 @@ class Wealth:
     def start(cls, mu0: float, mu1: float, shape: tuple[int, ...]) -> Self:
         """Wealth 1 on both sides, and the first bets; `shape` ends with the number of tasks."""
         sides = np.zeros((2, *shape[:-1]))
-        null, alternative = sides.copy(), sides.copy()
-        null[PASS_SIDE], null[FAIL_SIDE] = mu0, 1 - mu1
-        alternative[PASS_SIDE], alternative[FAIL_SIDE] = mu1, 1 - mu0
+        null, alternative = hypotheses(mu0, mu1, shape[:-1])
         stake = (alternative - null) / (null * (1 - null))
         wealth = cls(
             null=null,
@@ -76,9 +74,7 @@ class Wealth:
         )
         passed = scores[..., None]
         likelihood = passed * np.log(rates) + (1 - passed) * np.log1p(-rates)
-        runs, sums = self.runs.copy(), self.sums.copy()
-        runs[drawn] += 1
-        sums[both] += scores
+        runs, sums = tallied(self.runs, self.sums, drawn, scores)
         return replace(
             self,
             log=self.log + np.log(factor),
