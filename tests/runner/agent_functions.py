@@ -1,6 +1,7 @@
 """Functions that stand for agents."""
 
 import asyncio
+import functools
 import os
 import time
 
@@ -69,3 +70,67 @@ def talks(prompt):
 
 def wants_too_much(prompt, database):
     return True
+
+
+def by_place(prompt, /):
+    return {"answer": prompt}
+
+
+def by_place_and_name(question, seed, /, tone="calm", *, trial):
+    return {"answer": f"{question} {tone} {trial} {type(seed).__name__}"}
+
+
+def behind_a_gap(prompt, depth=3, trial=None, /):
+    return {"answer": f"{prompt} {depth} {trial}"}
+
+
+def anything(*args):
+    return {"answer": f"{args[0]} of {len(args)}"}
+
+
+def anything_named(**kwargs):
+    return {"answer": f"{kwargs['prompt']} {kwargs['trial']} of {len(kwargs)}"}
+
+
+def wrapped(*args, **kwargs):
+    return by_place(*args, **kwargs)
+
+
+def with_options(prompt, **options):
+    return {"answer": f"{prompt} {len(options)}"}
+
+
+def greets(greeting, prompt, seed):
+    return {"answer": f"{greeting} {prompt} {seed}"}
+
+
+class Agent:
+    """An agent that is an object."""
+
+    def __init__(self, manner):
+        self.manner = manner
+
+    def __call__(self, prompt):
+        return {"answer": f"{prompt} {self.manner}"}
+
+    def asked(self, prompt, /):
+        return {"answer": f"{prompt} {self.manner}, asked"}
+
+
+class AsyncAgent(Agent):
+    """An agent that is an object, and waits."""
+
+    async def __call__(self, prompt):
+        await asyncio.sleep(0)
+        return {"answer": f"{prompt} {self.manner}"}
+
+
+async def slowly(manner, prompt):
+    await asyncio.sleep(0)
+    return {"answer": f"{prompt} {manner}"}
+
+
+bound = functools.partial(greets, "hi", seed=7)
+bound_async = functools.partial(slowly, "slowly")
+polite = Agent("politely")
+patient = AsyncAgent("patiently")

@@ -188,6 +188,36 @@ def test_a_function_gets_what_it_asks_for_by_name(trial_of, workers):
 
 @pytest.mark.parametrize("workers", [0, 1], ids=["here", "in a worker"])
 @pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("by_place", "ask"),
+        ("by_place_and_name", "ask calm 0 int"),
+        ("behind_a_gap", "ask 3 None"),
+        ("anything", "ask of 1"),
+        ("anything_named", "ask 0 of 6"),
+        ("wrapped", "ask"),
+        ("with_options", "ask 0"),
+        ("bound", "hi ask 7"),
+        ("bound_async", "ask slowly"),
+        ("polite", "ask politely"),
+        ("polite.asked", "ask politely, asked"),
+        ("patient", "ask patiently"),
+    ],
+)
+def test_whatever_can_be_called_is_called_as_it_wants(trial_of, name, answer, workers):
+    task = Task(name="t", prompt="ask", expect=(Expectation(matcher="exact", value=answer),))
+    trial = trial_of(function(name, workers=workers), task)
+    assert trial.outcome is Outcome.PASSED, (trial.error, trial.score)
+
+
+def test_a_function_written_in_c_gets_the_prompt(trial_of):
+    task = Task(name="t", prompt="7", expect=(Expectation(matcher="exact", value="7"),))
+    system = PythonSystem(name="agent", function="builtins:str")
+    assert trial_of(system, task).outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize("workers", [0, 1], ids=["here", "in a worker"])
+@pytest.mark.parametrize(
     ("name", "message"),
     [
         ("breaks", "raised ValueError: no key"),

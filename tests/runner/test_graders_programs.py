@@ -26,6 +26,13 @@ async def slowly(value):
     await asyncio.sleep(0)
     return True, "took its time"
 
+class Patient:
+    async def __call__(self, value, /):
+        await asyncio.sleep(0)
+        return 0.75
+
+patient = Patient()
+
 def asserts(value):
     assert "thanks" in value, "no thanks"
     return True
@@ -53,6 +60,7 @@ def graded(directory: Path, expectation: Expectation, seen: Observation, **more)
         ("polite", 1.0, "graders:polite: score 1"),
         ("halfway", 0.5, "graders:halfway: score 0.5"),
         ("slowly", 1.0, "graders:slowly: took its time"),
+        ("patient", 0.75, "graders:patient: score 0.75"),
         ("asserts", 0.0, "graders:asserts: no thanks"),
         ("reports", 0.25, "graders:reports: a quarter"),
     ],

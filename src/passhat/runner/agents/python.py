@@ -15,10 +15,8 @@ from typing import Any
 from passhat.errors import RunError, SuiteError
 from passhat.records import Observation, PythonSystem
 from passhat.runner.agents.errand import Errand
+from passhat.runner.agents.parameters import wanted_by
 from passhat.runner.agents.reported import observe_value
-
-OFFERED = ("prompt", "task", "trial", "seed", "workdir", "values")
-"""What a function may ask for, by the names of its parameters."""
 
 
 class PythonAgent:
@@ -27,16 +25,16 @@ class PythonAgent:
     def __init__(self, system: PythonSystem) -> None:
         self._system = system
         self._function = load_function(system.function, search=system.search)
-        self._wanted = wanted_arguments(self._function, about=system.function)
+        self._wanted = wanted_by(self._function, about=system.function)
 
     async def attempt(self, errand: Errand, /) -> Observation:
         about = self._system.function
         offered = offer(errand)
-        if "workdir" in self._wanted.values():
+        if "workdir" in self._wanted.keys:
             errand.make_workdir()
-        arguments = {name: offered[key] for name, key in self._wanted.items()}
+        call = self._wanted.call(self._function, offered)
         async with asyncio.timeout(errand.timeout):
-            value = await call_function(self._function, arguments, about=about)
+            value = await made(call, about=about)
         return observe_value(value, about=about)
 
 
@@ -64,33 +62,6 @@ def load_function(reference: str, *, search: Path | None = None) -> Callable[...
     return found  # type: ignore[no-any-return]  # just checked to be callable
 
 
-def wanted_arguments(function: Callable[..., Any], *, about: str) -> dict[str, str]:
-    """The parameters of a function, and what is handed in for each.
-
-    Parameters called prompt, task, trial, seed, workdir or values get that; a lone one of any
-    other name gets the prompt.
-    """
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return {}
-    wanted: dict[str, str] = {}
-    for parameter in parameters:
-        if parameter.name in OFFERED:
-            wanted[parameter.name] = parameter.name
-        elif parameter.default is parameter.empty and parameter.kind in (
-            parameter.POSITIONAL_ONLY,
-            parameter.POSITIONAL_OR_KEYWORD,
-            parameter.KEYWORD_ONLY,
-        ):
-            if wanted:
-                raise SuiteError(
-                    f'"{about}" wants a "{parameter.name}"; there are: {", ".join(OFFERED)}'
-                )
-            wanted[parameter.name] = "prompt"
-    return wanted
-
-
 def offer(errand: Errand) -> dict[str, Any]:
     """All that a function may ask for."""
     return {
@@ -103,17 +74,15 @@ def offer(errand: Errand) -> dict[str, Any]:
     }
 
 
-async def call_function(
-    function: Callable[..., Any], arguments: dict[str, Any], *, about: str
-) -> Any:
-    """Call a function, in a thread unless it is async; its own exceptions become ours.
+async def made(call: Callable[[], Any], *, about: str) -> Any:
+    """Make a call, in a thread unless it is async; its own exceptions become ours.
 
     A failed assertion is a failed attempt; anything else that it raises is an error.
     """
     try:
-        if inspect.iscoroutinefunction(function):
-            return await function(**arguments)
-        value = await in_thread(function, arguments)
+        if inspect.iscoroutinefunction(call):
+            return await call()
+        value = await in_thread(call)
         return await value if inspect.isawaitable(value) else value
     except AssertionError as error:
         return {"passed": False, "answer": str(error)}
@@ -121,8 +90,8 @@ async def call_function(
         raise RunError(f"{about} raised {type(error).__name__}: {error}") from error
 
 
-async def in_thread(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    """Call a function in a thread of its own.
+async def in_thread(call: Callable[[], Any]) -> Any:
+    """Make a call in a thread of its own.
 
     Not in a pool: its threads are waited for at exit, and a function that hangs would hold up
     the whole run.
@@ -142,7 +111,7 @@ async def in_thread(function: Callable[..., Any], arguments: dict[str, Any]) -> 
         value: Any = None
         error: BaseException | None = None
         try:
-            value = function(**arguments)
+            value = call()
         except (StopIteration, SystemExit, KeyboardInterrupt) as caught:
             # A future cannot hold the first; the others would end the run, not the attempt.
             error = RuntimeError(f"{type(caught).__name__}: {caught}")

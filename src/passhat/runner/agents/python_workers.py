@@ -14,7 +14,8 @@ import msgspec
 from passhat.errors import PasshatError, RunError
 from passhat.records import Observation, PythonSystem
 from passhat.runner.agents.errand import Errand
-from passhat.runner.agents.python import call_function, load_function, offer, wanted_arguments
+from passhat.runner.agents.parameters import wanted_by
+from passhat.runner.agents.python import load_function, made, offer
 from passhat.runner.agents.reported import observe_value
 from passhat.runner.processes import Tail, end_group, start_group
 
@@ -60,13 +61,12 @@ def serve() -> None:
     os.dup2(2, 1)
     function, search = sys.argv[1], sys.argv[2]
     loaded = load_function(function, search=Path(search) if search else None)
-    wanted = wanted_arguments(loaded, about=function)
+    wanted = wanted_by(loaded, about=function)
     for line in sys.stdin.buffer:
         offered = msgspec.json.decode(line)
         offered["workdir"] = Path(offered["workdir"])
-        arguments = {name: offered[key] for name, key in wanted.items()}
         try:
-            value = asyncio.run(call_function(loaded, arguments, about=function))
+            value = asyncio.run(made(wanted.call(loaded, offered), about=function))
             answer = msgspec.json.encode({"value": value}, enc_hook=str)
         except PasshatError as error:
             answer = msgspec.json.encode({"error": str(error)})

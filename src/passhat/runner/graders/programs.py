@@ -35,6 +35,8 @@ async def match_function(
             returned = await function(*arguments)
         else:
             returned = await asyncio.to_thread(function, *arguments)
+        if inspect.isawaitable(returned):  # an object whose call is async does not look it
+            returned = await returned
     except AssertionError as error:
         return Match(0.0, f"{name}: {str(error) or 'an assertion did not hold'}")
     except Exception as error:

@@ -1,0 +1,84 @@
+"""What a function asks for by the names of its parameters, and how it is handed in."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from passhat.errors import SuiteError
+
+OFFERED = ("prompt", "task", "trial", "seed", "workdir", "values")
+"""What a function may ask for, by the names of its parameters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is handed in: some of what is offered by place, some by name."""
+
+    by_place: tuple[str, ...] = ()
+    by_name: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> set[str]:
+        """All that is asked for."""
+        return {*self.by_place, *self.by_name.values()}
+
+    def call(self, function: Callable[..., Any], offered: Mapping[str, Any]) -> Callable[[], Any]:
+        """The function with its arguments, ready to be called."""
+        named = {name: offered[key] for name, key in self.by_name.items()}
+        return functools.partial(function, *(offered[key] for key in self.by_place), **named)
+
+
+def wanted_by(function: Callable[..., Any], *, about: str) -> Wanted:
+    """The parameters of a function, and what is handed in for each.
+
+    Parameters called prompt, task, trial, seed, workdir or values get that; a lone one of any
+    other name, and `*args` alone, gets the prompt; `**kwargs` alone gets all by name. What a
+    partial has bound stays as it is.
+
+    >>> wanted_by(lambda question, /: True, about="mine").by_place
+    ('prompt',)
+    >>> sorted(wanted_by(lambda seed, *, prompt: True, about="mine").by_name)
+    ['prompt', 'seed']
+    """
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return Wanted(by_place=("prompt",))  # written in C, and keeps its parameters to itself
+    bound = function.keywords if isinstance(function, functools.partial) else {}
+    parameters = [parameter for parameter in parameters if parameter.name not in bound]
+    asked = _asked(parameters, about)
+    kinds = {parameter.kind for parameter in parameters}
+    if not asked and inspect.Parameter.VAR_POSITIONAL in kinds:
+        return Wanted(by_place=("prompt",))
+    if not asked and inspect.Parameter.VAR_KEYWORD in kinds:
+        return Wanted(by_name={name: name for name in OFFERED})
+    return Wanted(
+        by_place=tuple(key for p, key in asked if p.kind is p.POSITIONAL_ONLY),
+        by_name={p.name: key for p, key in asked if p.kind is not p.POSITIONAL_ONLY},
+    )
+
+
+def _asked(parameters: list[inspect.Parameter], about: str) -> list[tuple[inspect.Parameter, str]]:
+    """The parameters that get something, and what."""
+    asked: list[tuple[inspect.Parameter, str]] = []
+    skipped = False
+    for parameter in parameters:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if skipped and parameter.kind is parameter.POSITIONAL_ONLY:
+            continue  # nothing can be handed in by place behind a gap
+        if parameter.name in OFFERED:
+            asked.append((parameter, parameter.name))
+        elif parameter.default is not parameter.empty:
+            skipped = True
+        elif asked:
+            raise SuiteError(
+                f'"{about}" wants a "{parameter.name}"; there are: {", ".join(OFFERED)}'
+            )
+        else:
+            asked.append((parameter, "prompt"))
+    return asked
