@@ -26,6 +26,10 @@ from typing import (
 
 import passhat.reporters
 from passhat.analysis.planning import Plan
+from passhat.cli.cassette import CassetteObject
+from passhat.cli.dry_run import RunPlan
+from passhat.cli.list_rows import Listed
+from passhat.cli.validate import Validated
 from passhat.ingest.rows import SCHEMA as TRIALS
 from passhat.records import Trial
 from passhat.reporters.gate_plan_blocks import GatePlansObject
@@ -44,6 +48,7 @@ from passhat.stats.estimate import Estimate, Interval, Unavailable
 FOLDER = Path(passhat.reporters.__file__).with_name("schemas")
 ANSWERS: dict[str, tuple[type, ...]] = {
     "comparison": (ComparisonObject,),
+    "dry-run": (RunPlan,),
     "gate-plan": (GatePlansObject,),
     "plan": (PlanHead, Plan),
     "profile": (ProfileObject,),
@@ -54,6 +59,8 @@ ANSWERS: dict[str, tuple[type, ...]] = {
     "verdicts": (VerdictsObject,),
 }
 """Each answer, and the types whose fields it has."""
+LISTS = {"cassettes": CassetteObject, "list": Listed, "validation": Validated}
+"""Answers that are a list, and what it holds."""
 
 Schema = dict[str, Any]
 
@@ -71,6 +78,8 @@ def schema_texts() -> Iterator[tuple[str, str]]:
     """Name and text of every schema that is generated."""
     for name, parts in ANSWERS.items():
         yield name, _text(name, _Definitions().root(parts))
+    for name, entry in LISTS.items():
+        yield name, _text(name, _Definitions().listing(entry))
     yield "trials", _text("trials", _trial_lines())
 
 
@@ -85,6 +94,11 @@ class _Definitions:
         """A closed object with the fields of all parts."""
         whole = self._closed(parts)
         return whole | ({"$defs": dict(sorted(self.found.items()))} if self.found else {})
+
+    def listing(self, entry: type) -> Schema:
+        """A list of such entries."""
+        whole = self.of(list[entry])  # type: ignore[valid-type] # a type of the table above
+        return whole | {"$defs": dict(sorted(self.found.items()))}
 
     def of(self, kind: Any) -> Schema:
         """The schema of a type."""

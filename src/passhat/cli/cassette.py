@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
@@ -30,6 +30,16 @@ class Found:
     path: Path
     cassette: Cassette | None
     problem: str = ""
+
+
+class CassetteObject(TypedDict):
+    """A cassette on disk: how many runs of each task it holds, or why it cannot be read."""
+
+    path: str
+    system: str | None
+    runs: dict[str, int]
+    bytes: int
+    problem: str | None
 
 
 @click.group()
@@ -195,7 +205,7 @@ def _summary(one: Found) -> str:
     return f"{read.system}: {runs or 'nothing'}"
 
 
-def _plain(one: Found) -> dict[str, Any]:
+def _plain(one: Found) -> CassetteObject:
     read = one.cassette
     return {
         "path": str(one.path),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
@@ -24,6 +24,32 @@ TOKENS_OF_A_SHORT_ANSWER = 20
 """Rules of thumb, for a suite that has never been run."""
 
 
+class CostRange(TypedDict):
+    """The range of the bill in dollars, and what it rests on; `high` is null where unknown."""
+
+    low: float
+    high: float | None
+    how: str
+
+
+class RunPlan(TypedDict):
+    """What would be run, with what, and what it may cost."""
+
+    suite: str
+    size: str
+    mode: str
+    tasks: int
+    systems: list[str]
+    trials: int
+    sequential: bool
+    concurrency: int
+    models: list[str]
+    servers: dict[str, str]
+    gates: list[str]
+    budget: dict[str, float]
+    cost: CostRange
+
+
 def tell_plan(job: Job, *, as_json: bool) -> None:
     """Print the plan of a run, and start nothing."""
     plan = plan_of(job)
@@ -38,7 +64,7 @@ def tell_plan(job: Job, *, as_json: bool) -> None:
             click.echo(safe_text(f"  {'' if i else label:<9}{text}"))
 
 
-def plan_of(job: Job) -> dict[str, Any]:
+def plan_of(job: Job) -> RunPlan:
     """The plan in plain values."""
     suite = job.suite
     source = choose_source(suite, job.options, resumed=job.resumed is not None)
@@ -68,7 +94,7 @@ def plan_of(job: Job) -> dict[str, Any]:
     }
 
 
-def _lines(plan: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+def _lines(plan: RunPlan) -> Iterator[tuple[str, list[str]]]:
     yield "mode", [plan["mode"]]
     yield "systems", plan["systems"]
     yield "models", plan["models"] or ["none"]

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
 if TYPE_CHECKING:
     from passhat.records import Pairing
+
+
+class Listed(TypedDict):
+    """One system at one task, and how often."""
+
+    label: str
+    task: str
+    system: str
+    runs: int
+    tags: list[str]
+    level: str | None
+    bar: float | None
 
 
 @click.command("list")
@@ -40,7 +52,7 @@ def _details(pairing: Pairing) -> str:
     return f"  ({', '.join(words)})"
 
 
-def _plain(pairing: Pairing) -> dict[str, Any]:
+def _plain(pairing: Pairing) -> Listed:
     return {
         "label": pairing.label,
         "task": pairing.task.name,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-# name: what is written so; `passhat.NAME/1` is the value of "schema" in it.
+# name: what is written so. Answers have the key "schema" with the value `passhat.NAME/1`; what only
+# looks at a suite or a folder (list to cassettes) has none.
 SCHEMAS = {
     "report": "report, history show, demo: --json",
     "comparison": "compare --json",
@@ -16,6 +17,10 @@ SCHEMAS = {
     "run": "run, resume, repeat: --json",
     "runs": "history list --json",
     "trend": "trend --json",
+    "list": "list --json",
+    "validation": "validate --json",
+    "dry-run": "run --dry-run --json",
+    "cassettes": "cassette list --json",
     "trials": "each line that simulate and convert write as .jsonl",
     "suite": "a suite file, such as passhat.yml",
 }
@@ -30,6 +35,8 @@ OF_COMMANDS = {
     "history": "runs",
     "simulate": "trials",
     "convert": "trials",
+    "validate": "validation",
+    "cassette": "cassettes",
 }
 """Commands whose answer goes by another name."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
@@ -13,6 +13,23 @@ from passhat.cli.exit_codes import ExitCode
 if TYPE_CHECKING:
     from passhat.records import Suite
     from passhat.suite import Problem
+
+
+class Fault(TypedDict):
+    """What is wrong, and where."""
+
+    line: int | None
+    column: int | None
+    path: str
+    message: str
+
+
+class Validated(TypedDict):
+    """One suite file, and everything that is wrong with it."""
+
+    suite: str
+    valid: bool
+    problems: list[Fault]
 
 
 @click.command()
@@ -76,7 +93,7 @@ def _unlisted(suite: Suite) -> list[str]:
     return list(filter(None, map(unlisted_model, names)))
 
 
-def _plain(path: Path, suite: Suite | None, problems: tuple[Problem, ...]) -> dict[str, Any]:
+def _plain(path: Path, suite: Suite | None, problems: tuple[Problem, ...]) -> Validated:
     from passhat.suite.problems import dotted
 
     return {
