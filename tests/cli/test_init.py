@@ -55,6 +55,13 @@ def test_init_writes_a_test_that_compiles(here: Path) -> None:
     compile(test.read_text(), str(test), "exec")
 
 
+def test_init_can_be_quiet(here: Path) -> None:
+    done = call(init, "-q")
+    assert done.exit_code == 0
+    assert done.output == ""
+    assert (here / "passhat.yml").is_file()
+
+
 def test_init_overwrites_nothing_unless_told_to(here: Path) -> None:
     (here / "passhat.yml").write_text("name: mine\n")
     refused = call(init)

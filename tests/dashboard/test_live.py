@@ -135,6 +135,7 @@ def test_events_follow_a_run_that_another_process_writes_until_it_ends(tmp_path,
     assert len(told) >= 3
     last = told[-2][1]
     assert (last["status"], last["done"], last["systems"]) == ("finished", 6, [["agent", 2, 2, 2]])
+    assert last["intervals"] == {"agent": "[2, 84]"}  # time-uniform, as on the terminal
     marks = {}
     for _, news in told[:-1]:
         marks |= {task: runs for _, task, runs in news["tasks"]}

@@ -103,6 +103,10 @@ AGENT = "agents: [{name: a, model: o3, prompt: hi}]\n"
             '"r" is not the name of a system',
         ),
         (
+            "agents: [{name: a, command: ./agent.sh, prompt: hi}]",
+            "write `command:` under systems: (with a name), and what it is asked under tasks:",
+        ),
+        (
             "agents: [{name: a, model: o3, prompt: hi, timeout: soon}]",
             "must be seconds, or a text such as 500ms, 30s, 2m, got 'soon'",
         ),

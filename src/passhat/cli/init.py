@@ -17,7 +17,10 @@ from passhat.errors import SuiteError
 @click.option("--pytest", "with_pytest", is_flag=True, help="Also write a test that runs it.")
 @click.option("--scripted", is_flag=True, help="With a model that acts out a script.")
 @click.option("--force", is_flag=True, help="Overwrite what is there.")
-def init(directory: Path, ci: str | None, with_pytest: bool, scripted: bool, force: bool) -> None:
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error.")
+def init(
+    directory: Path, ci: str | None, with_pytest: bool, scripted: bool, force: bool, quiet: bool
+) -> None:
     """Write a suite that runs at once, with no key: a small MCP server, a real model's runs.
 
     The recorded runs of a small language model come with it; with --scripted, its model acts out
@@ -35,6 +38,8 @@ def init(directory: Path, ci: str | None, with_pytest: bool, scripted: bool, for
         file = directory / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-        click.echo(f"wrote {file}", err=True)
-    where = "" if directory == Path() else f"cd {directory} && "
-    click.echo(f"now: {where}passhat run", err=True)
+        if not quiet:
+            click.echo(f"wrote {file}", err=True)
+    if not quiet:
+        where = "" if directory == Path() else f"cd {directory} && "
+        click.echo(f"now: {where}passhat run", err=True)

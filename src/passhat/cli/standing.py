@@ -65,7 +65,7 @@ class Standing:
         return f"{self.done:,}/{self.planned:,} trials, {self.running} running, {left}"
 
     def details(self) -> list[str]:
-        """The pass rate with its interval, the errors, the cost, and the time still to go."""
+        """The pass rate with its moving interval, the errors, the cost, and the time to go."""
         told = [self._rate()]
         if self.errored:
             told.append(f"{self.errored:,} errored")
@@ -84,10 +84,11 @@ class Standing:
         if not self.done:
             return ""
         from passhat.reporters.numbers import percent, span
-        from passhat.stats.proportions import proportion_interval
+        from passhat.stats.sequential import confidence_sequence
 
-        # By Wilson, over all trials: a picture of how it goes, not the estimate of the report.
-        interval = proportion_interval(self.passed, self.done)
+        # Somebody watches it, and may stop when they like it: it holds at every look at once. In
+        # full rounds over unequal tasks the passes vary less than the binomial that it is made for.
+        interval = confidence_sequence(self.done, self.passed)
         return f"passed {percent(self.passed / self.done)} {span(interval, digits=0)}"
 
     def _remaining(self, elapsed: float) -> str:

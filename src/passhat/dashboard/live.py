@@ -15,6 +15,8 @@ from passhat.dashboard.shelf import Shelf
 from passhat.history import History, Run
 from passhat.history.lookups import Progress, TaskProgress, change_mark, read_progress
 from passhat.records import Outcome
+from passhat.reporters.numbers import span
+from passhat.stats.sequential import confidence_sequence
 
 POLL_SECONDS = 0.5
 # A connection that says nothing for long is closed by whatever stands between.
@@ -51,6 +53,7 @@ class Watch:
             "launched": progress.launched,
             "done": sum(sum(counts) for counts in systems.values()),
             "systems": [[name, *counts] for name, counts in systems.items()],
+            "intervals": {name: _interval(*counts) for name, counts in systems.items()},
             "tasks": [[t.system, t.task, _marks(t.runs)] for t in changed[:MOST_TASKS]],
             "recent": fresh[-MOST_RECENT:],
         }
@@ -108,6 +111,11 @@ def _counts(progress: Progress) -> dict[str, list[int]]:
         for i, number in enumerate((task.passed, task.failed, task.errored)):
             counts[i] += number
     return found
+
+
+def _interval(passed: int, failed: int, errored: int) -> str:
+    """The pass rate's interval in percent; it holds at every look at once, for it is watched."""
+    return span(confidence_sequence(passed + failed + errored, passed), digits=0)
 
 
 def _marks(runs: str) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -47,6 +45,7 @@ from passhat.runner.models.exchange import ChatModel, Message, Place, Request
 from passhat.runner.models.rate_limits import Throttle
 from passhat.runner.models.retrying import RetryBudget, Retrying, RetryPolicy
 from passhat.runner.models.supply import ModelSupply
+from passhat.runner.scratch import Scratch
 from passhat.runner.spending import Metered, Spending, spent_in
 from passhat.runner.tools import NoTools, Tools
 
@@ -99,7 +98,7 @@ class Workshop:
         self._jitter = random.Random(suite.seed)  # noqa: S311 - spreads retries, no secret
 
     async def __aenter__(self) -> Self:
-        self.scratch = Path(tempfile.mkdtemp(prefix="passhat-"))
+        self._scratch = Scratch()
         return self
 
     async def __aexit__(
@@ -108,12 +107,19 @@ class Workshop:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self._pool.close()
-        await self._supply.close()
-        for agent in self._agents.values():
-            if (close := getattr(agent, "close", None)) is not None:
-                await close()
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        try:
+            await self._pool.close()
+            await self._supply.close()
+            for agent in self._agents.values():
+                if (close := getattr(agent, "close", None)) is not None:
+                    await close()
+        finally:
+            self._scratch.close()
+
+    @property
+    def scratch(self) -> Path:
+        """Where the trials of this run work."""
+        return self._scratch.path
 
     @property
     def cassettes(self) -> Cassettes:

@@ -16,6 +16,8 @@ from passhat.suite.tree_parts import as_list, entries, expectations, is_map, is_
 from passhat.suite.yaml_tree import Tree
 
 EVERY_TASK = "every task"
+SYSTEM_WORDS = {"command", "python", "http"}
+"""What an agent that is not a model is written with, under `systems:`."""
 JUDGES = ("judge", "llm-judge", "llm_judge", "rubric")
 
 
@@ -110,7 +112,7 @@ def _models(tree: Tree) -> Iterator[Problem]:
     defaults = next((entry for _, entry in section(tree, "defaults")), {})
     for path, entry in entries(tree, "agents"):
         models = texts(entry.get("models")) or texts(entry.get("model", defaults.get("model")))
-        if not models:
+        if not models and not SYSTEM_WORDS & entry.keys():
             yield tree.problem(path, "needs a model: write model, models or defaults.model")
         yield from _script(tree, path, entry, defaults, models)
     for path, entry in entries(tree, "systems"):

@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from passhat.suite.problems import Path, Problem, did_you_mean, dotted, nearest, shown
 from passhat.suite.schema import SuiteModel
+from passhat.suite.system_schema import SYSTEM_KINDS
 from passhat.suite.yaml_tree import Tree
 
 # What people coming from other tools write, and what it is called here.
@@ -118,6 +119,11 @@ def _message(kind: str, said: str, value: Any, path: Path, rest: str) -> str:
 
 def _unknown_key(path: Path) -> str:
     *parent, key = path
+    if parent[:1] == ["agents"] and len(parent) == 2 and key in SYSTEM_KINDS:
+        return (
+            f'"{key}" is not a key of {dotted(tuple(parent))}, which is a model with a task: write '
+            f"`{key}:` under systems: (with a name), and what it is asked under tasks:"
+        )
     known = known_keys(tuple(parent))
     near = nearest(str(key), [*known, *(w for w, ours in OTHER_WORDS.items() if ours in known)])
     hint = did_you_mean(OTHER_WORDS.get(near, near) if near else key, known)

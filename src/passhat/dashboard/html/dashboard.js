@@ -43,10 +43,11 @@ if (live) {
     at("flying").textContent = Math.max(0, news.launched - news.done).toLocaleString("en");
     for (const [name, passed, failed, errored] of news.systems) {
       const row = rowOf(at("systems"), name, (made) => {
-        for (let i = 0; i < 5; i++) cell(made, i ? "" : name, i ? "n" : "name");
+        for (let i = 0; i < 6; i++) cell(made, i ? "" : name, i ? "n" : "name");
       });
       const all = passed + failed + errored;
-      [passed, failed, errored, (100 * passed / all).toFixed(1)].forEach((number, i) => {
+      const rate = (100 * passed / all).toFixed(1);
+      [passed, failed, errored, rate, news.intervals[name]].forEach((number, i) => {
         row.cells[i + 1].textContent = number;
       });
     }

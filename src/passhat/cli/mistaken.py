@@ -1,0 +1,59 @@
+"""What was probably meant by a word that is not a command: another word, or a file."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+# What people do with a file of each kind, where they name no command.
+_FOR_ENDING = {
+    ".yml": "run",
+    ".yaml": "run",
+    ".db": "history --store",
+}
+_ENDINGS = (*_FOR_ENDING, ".csv", ".eval", ".json", ".jsonl", ".parquet", ".tsv", ".xml", ".gz")
+_OTHER_WORDS = {
+    "test": "run",
+    "eval": "run",
+    "start": "run",
+    "check": "validate",
+    "lint": "validate",
+    "show": "report",
+    "analyze": "report",
+    "analyse": "report",
+    "diff": "compare",
+    "leaderboard": "rank",
+    "power": "plan",
+    "dashboard": "view",
+    "ui": "view",
+    "serve": "view",
+    "new": "init",
+    "ls": "list",
+    "record": "run --record",
+    "replay": "run --replay",
+}
+
+
+def what_was_meant(words: Sequence[str], commands: Iterable[str]) -> str:
+    """The sentence for a first word that is no command.
+
+    >>> what_was_meant(["reprot", "x.csv"], ["report", "run"])
+    'there is no command "reprot". Did you mean "passhat report"?'
+    >>> what_was_meant(["results.jsonl"], ["report", "run"])
+    '"results.jsonl" is not a command but a file: passhat report results.jsonl'
+    """
+    word, known = words[0], list(commands)
+    if _is_file(word):
+        command = _FOR_ENDING.get(Path(word).suffix.lower(), "report")
+        return f'"{word}" is not a command but a file: passhat {command} {shlex.join(words)}'
+    near = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6)
+    if meant := _OTHER_WORDS.get(word.lower()) or next(iter(near), None):
+        return f'there is no command "{word}". Did you mean "passhat {meant}"?'
+    return f'there is no command "{word}"; there are: {", ".join(known)}'
+
+
+def _is_file(word: str) -> bool:
+    """Whether it is one, or would be if it were there."""
+    return "/" in word or Path(word).exists() or Path(word).suffix.lower() in _ENDINGS

@@ -1,0 +1,58 @@
+"""A directory for the length of one run; those of runs that were killed are swept by later ones."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+PREFIX = "passhat-run-"
+OWNED = ".owned"
+"""A file that the owner holds locked: the kernel lets go of it however the owner ends."""
+
+UNDISTURBED = 60.0
+"""Seconds in which a new directory is nobody's business: its owner may not hold the lock yet."""
+
+
+class Scratch:
+    """A fresh directory, removed by `close`."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
+        self._lock = _lock(self.path)
+        sweep(self.path.parent)
+
+    def close(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what runs left behind that could not do it themselves (SIGKILL, power)."""
+    for path in folder.glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            found = path.lstat()
+            if found.st_uid != os.getuid() or time.time() - found.st_mtime < UNDISTURBED:
+                continue
+            # Only a directory has a file in it: a link that somebody laid out is not followed.
+            if path.is_symlink() or not (path / OWNED).exists():
+                continue
+            if (lock := _lock(path)) is not None:
+                shutil.rmtree(path, ignore_errors=True)
+                os.close(lock)
+
+
+def _lock(path: Path) -> int | None:
+    """The lock of a directory; None where somebody holds it."""
+    handle = os.open(path / OWNED, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
