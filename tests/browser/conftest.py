@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,30 @@ with History.open(path) as history:
     history.finish_run(run)
 """
 
+CONTROLS = "input,select,button.plain,nav,.tools,header.site,form.choose,details:not([open])"
+VISIBLE = """selector => [...document.querySelectorAll(selector)]
+  .filter(e => e.getClientRects().length).map(e => e.outerHTML.slice(0, 80))"""
+
 AXE = Path(__file__).parents[1] / "node_modules" / "axe-core" / "axe.min.js"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Printed:
+    """A printed page: the controls it still shows, its ground, and how far it runs over."""
+
+    controls: list[str]
+    ground: str
+    beyond: int
+    paper: bytes
+
+    def pages(self) -> list[str]:
+        """The words of each page."""
+        if shutil.which("pdftotext") is None:
+            pytest.skip("no pdftotext on this machine (Debian: apt-get install poppler-utils)")
+        found = subprocess.run(
+            ["pdftotext", "-layout", "-", "-"], input=self.paper, capture_output=True, check=True
+        )
+        return found.stdout.decode().split("\f")[:-1]
 
 
 # Not for the session: playwright's loop would run on under the tests of other files.
@@ -93,6 +117,22 @@ def axe_violations():
         return [f"{v['id']}: {v['nodes'][0]['html'][:200]}" for v in found]
 
     return check
+
+
+@pytest.fixture
+def printed():
+    """How a page looks on paper: what is visible, and its pages as a PDF."""
+
+    def look(page) -> Printed:
+        page.emulate_media(media="print")
+        seen = page.evaluate(VISIBLE, CONTROLS)
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        paper = page.pdf(format="A4", print_background=True)
+        page.emulate_media(media="screen")
+        return Printed(controls=seen, ground=ground, beyond=wide, paper=paper)
+
+    return look
 
 
 @pytest.fixture(scope="session")

@@ -1,3 +1,4 @@
+import json
 import re
 import threading
 from urllib.parse import urlencode
@@ -5,7 +6,9 @@ from urllib.parse import urlencode
 import pytest
 
 from passhat.analysis.simulate import simulate
+from passhat.dashboard.logs import Log, keep_logs
 from passhat.history import Checkout, History
+from passhat.ingest import read_with_transcripts
 from passhat.records import Outcome, Source, Trial
 
 SYSTEMS = {"careful": 0.9, "hasty": 0.6}
@@ -155,6 +158,37 @@ def test_no_page_scrolls_sideways_on_a_telephone(serve_site, store, visit):
     for path in pages_of(store).values():
         page.goto(site.origin + path)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+
+
+def test_every_page_prints_on_white_paper_without_controls(serve_site, store, visit, printed):
+    site = serve_site(store)
+    page = visit(site, "/", color_scheme="dark")
+    page.get_by_label("Theme").select_option("dark")
+    for name, path in pages_of(store).items():
+        page.goto(site.origin + path)
+        paper = printed(page)
+        assert (paper.controls, paper.ground) == ([], "rgb(255, 255, 255)"), name
+        assert paper.beyond <= 0, name
+        assert paper.paper.startswith(b"%PDF"), name
+
+
+def test_a_log_is_seen_with_its_transcripts_and_no_payload_in_them_runs(
+    tmp_path, serve_site, visit, corpus
+):
+    rows = [{"task": str(n), "trial": 1, "passed": True, "output": t} for n, t in enumerate(corpus)]
+    trials, said = read_with_transcripts(json.dumps(rows).encode())
+    path = tmp_path / "logs.db"
+    keep_logs([Log(name="log", written=None, trials=trials, transcripts=said)], path)
+    site = serve_site(path)
+    page = visit(site, "/runs")
+    for number in range(0, len(corpus), 10):
+        query = urlencode({"system": "input", "task": str(number)})
+        page.goto(f"{site.origin}/run/latest/task?{query}")
+        page.get_by_role("link", name="transcript").click()
+        # The log counts from 1, and so does the page.
+        assert page.locator("h1").inner_text() == "Run 1 passed"
+        assert corpus[number] in page.locator("pre").inner_text()
+        harmless(page)
 
 
 def test_a_live_page_grows_while_another_process_runs_trials(

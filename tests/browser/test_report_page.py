@@ -1,9 +1,11 @@
 import json
+import re
 
 import pytest
 
 from passhat.analysis.measure import measure
 from passhat.analysis.simulate import simulate
+from passhat.ingest import read_with_transcripts
 from passhat.records import Source, Trials
 from passhat.reporters.html_page import render_html
 
@@ -77,6 +79,105 @@ def test_a_transcript_is_rendered_as_text_when_it_is_opened(tmp_path, open_page)
     page.get_by_text("run 2").click()
     assert page.locator("pre").inner_text() == said
     assert page.evaluate("window.hit") is None
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_paper_is_white_and_has_no_controls(tmp_path, open_page, printed, scheme):
+    said = {("agent", "task-01", 0): "user: hello", ("agent", "task-02", 0): "user: bye"}
+    path = page_of(simulate(tasks=60, runs=8, seed=4), tmp_path, transcripts=said)
+    page = open_page(path.as_uri(), color_scheme=scheme)
+    page.locator("tr[data-row=task-02] summary").click()
+    paper = printed(page)
+    assert paper.controls == []
+    assert paper.ground == "rgb(255, 255, 255)"
+    assert paper.beyond <= 0
+    text = "".join(paper.pages())
+    assert "user: bye" in text  # what was opened is printed
+    assert "user: hello" not in text
+
+
+def test_a_long_table_prints_its_header_on_every_page(tmp_path, open_page, printed):
+    path = page_of(simulate(tasks=90, runs=8, seed=4), tmp_path)
+    pages = printed(open_page(path.as_uri())).pages()
+    assert 4 <= len(pages) <= 9
+    row, header = r"^ *task-\d\d +(flaky|solid|broken|too few)", r"^ *task +label +passed +rate"
+    listing = [page for page in pages if re.search(row, page, re.MULTILINE)]
+    assert len(listing) >= 2
+    assert all(re.search(header, page, re.MULTILINE) for page in listing)
+
+
+def test_no_heading_is_left_alone_at_the_end_of_a_printed_page(tmp_path, open_page, printed):
+    headings = ("Tasks", "What to do next", "What a trial takes", "Notes")
+    for tasks in (5, 14, 20):
+        trials = simulate(tasks=tasks, runs=8, rate={"careful": 0.9, "hasty": 0.6}, seed=3)
+        pages = printed(open_page(page_of(trials, tmp_path).as_uri())).pages()
+        ends = [page.strip().splitlines()[-1].strip() for page in pages]
+        assert not [end for end in ends if end in headings], tasks
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_an_opened_transcript_can_be_read_at_any_width(tmp_path, open_page, width):
+    trials = Trials.from_columns(task=["a", "a"], passed=[True, False])
+    said = json.dumps({"messages": [{"role": "user", "text": "one two three four " * 40}]})
+    path = page_of(trials, tmp_path, transcripts={("system", "a", 1): said})
+    page = open_page(path.as_uri(), viewport={"width": width, "height": 800})
+    page.get_by_text("run 2").click()
+    assert page.locator("pre").bounding_box()["width"] > 300
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_long_transcript_is_cut_on_the_page_and_the_page_says_where(tmp_path, open_page):
+    trials = Trials.from_columns(task=["a"], passed=[True])
+    path = page_of(trials, tmp_path, transcripts={("system", "a", 0): "x" * 150_000})
+    page = open_page(path.as_uri())
+    page.get_by_text("run 1").click()
+    assert page.locator("pre").inner_text().endswith("x [cut here: 50,000 more characters]")
+    assert "cut after 100,000 characters" in page.locator("main").inner_text()
+
+
+def test_no_payload_that_a_log_says_runs_on_its_page(tmp_path, open_page, corpus):
+    """Every payload as role, words, name and arguments of a call, answer, error, check."""
+    for number, log in enumerate(hostile_logs(corpus)):
+        trials, said = read_with_transcripts(log)
+        assert len(said) == len(corpus), number
+        page = open_page(page_of(trials, tmp_path, transcripts=said).as_uri())
+        for summary in page.locator("details[data-transcript] summary").all():
+            summary.evaluate("e => e.click()")
+        shown = "\n".join(page.locator("pre").all_inner_texts())
+        assert all(text in shown for text in corpus), number
+        assert page.evaluate("window.hit") is None
+        assert page.locator("img,iframe,object,embed,[onload],[onerror],[ontoggle]").count() == 0
+        assert page.locator("script").count() == 2
+
+
+def hostile_logs(corpus):
+    """Logs of several tools that say nothing but payloads."""
+    called = [[{"function": {"name": text, "arguments": text}}] for text in corpus]
+    yield json.dumps(
+        [
+            {
+                "task_id": n,
+                "reward": 1,
+                "traj": [{"role": text, "content": text, "tool_calls": called[n]}],
+            }
+            for n, text in enumerate(corpus)
+        ]
+    ).encode()
+    samples = [
+        {
+            "id": n,
+            "epoch": 1,
+            "scores": {text: {"value": text, "explanation": text}},
+            "messages": [{"role": "tool", "function": text, "content": [{"type": text}]}],
+            "output": {"completion": text},
+            "error": {"message": text, "traceback": text},
+        }
+        for n, text in enumerate(corpus)
+    ]
+    log = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}
+    yield json.dumps(log | {"samples": samples}).encode()
+    rows = [{"task": str(n), "passed": True, "output": text} for n, text in enumerate(corpus)]
+    yield json.dumps(rows).encode()
 
 
 def test_no_payload_in_any_text_runs_or_adds_an_element(tmp_path, open_page, corpus):

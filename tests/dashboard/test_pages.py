@@ -92,7 +92,7 @@ def test_more_than_two_are_ranked_and_a_choice_narrows_them(site, runs):
     assert f"careful ({runs[1].key})" in ranked
     narrowed = words(site.get(f"/compare?side={runs[1].key}.0&side={runs[2].key}.0")[2])
     assert "task by task" in narrowed
-    assert "choose at least two" in words(site.get(f"/compare?side={runs[1].key}.0")[2])
+    assert "Choose at least two" in words(site.get(f"/compare?side={runs[1].key}.0")[2])
 
 
 def test_systems_without_a_shared_task_are_told_so(site, tmp_path, serve_site):

@@ -57,7 +57,7 @@ def judge_sides(sides: Sequence[Side], *, metric: str) -> Comparison | RankRepor
     """The answer about the chosen sides."""
     tallies = [replace(side.tally, system=side.label) for side in sides if side.chosen]
     if len(tallies) < 2:
-        return Unavailable("choose at least two systems or runs to compare")
+        return Unavailable("Choose at least two systems or runs to compare")
     if len(tallies) > MOST_SIDES:
         return Unavailable(f"{len(tallies)} are too many to read at once: choose {MOST_SIDES}")
     try:

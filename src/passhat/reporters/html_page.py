@@ -119,7 +119,10 @@ def page_style() -> str:
         f":root[data-theme={name}] .ph{{{colours}}}"
         for name, colours in (("light", LIGHT), ("dark", DARK))
     )
-    return STYLE + themes + _asset("style.css")
+    # Paper is white, whatever the reader prefers on a screen.
+    paper = "color-scheme:light;--ground:#fff;--raised:#f6f8fa"
+    printed = f":root,:root[data-theme]{{{paper}}}.ph,:root[data-theme] .ph{{{LIGHT}}}"
+    return STYLE + themes + _asset("style.css") + f"@media print{{{printed}}}"
 
 
 @cache
