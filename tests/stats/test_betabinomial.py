@@ -5,7 +5,15 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 
 from passhat.errors import ArgumentError
-from passhat.stats.betabinomial import BetaPrior, fit_beta_binomial, fit_cells
+from passhat.stats.betabinomial import (
+    BetaPrior,
+    _gamma_sum,
+    _gamma_sums,
+    _trigamma,
+    chance_above,
+    fit_beta_binomial,
+    fit_cells,
+)
 from passhat.stats.cells import Cells, count_cells
 
 suites = st.lists(
@@ -29,9 +37,34 @@ def test_nothing_found_by_a_slow_search_is_more_likely(pairs):
     prior = fit_beta_binomial(n, c)
     ours = penalised([np.log(prior.a / prior.b), np.log(prior.a + prior.b)], n, c)
     for start in ([0, 0], [2, 3], [-2, -1]):
-        found = optimize.minimize(lambda x: -penalised(x, n, c), start, method="Nelder-Mead")
+        # Beyond some precision ln Gamma is all rounding, and the search would follow it.
+        found = optimize.minimize(
+            lambda x: -penalised(x, n, c),
+            start,
+            method="Nelder-Mead",
+            bounds=[(-30, 30), (-30, np.log(1e6))],
+        )
         # The cap on a + b costs up to 2e-4 where identical tasks are likeliest.
         assert ours >= -found.fun - 2e-4
+
+
+@pytest.mark.parametrize("stretch", [0.1, 3.0, 18.0, 38.0])
+def test_a_likelihood_at_many_priors_is_interpolated_to_rounding(stretch):
+    rng = np.random.default_rng(6)
+    counts = np.unique(rng.integers(0, 5000, 1000)).astype(float)
+    weights, x = rng.random(counts.size), np.exp(rng.uniform(-stretch / 2, stretch / 2, 576))
+    exact = _gamma_sums(x, counts, weights)
+    assert _gamma_sum(x, counts, weights) == pytest.approx(exact, rel=1e-9, abs=1e-4)
+
+
+def test_the_curvature_is_that_of_ln_gamma():
+    x = np.exp(np.linspace(-8, 12, 400))
+    assert _trigamma(x) == pytest.approx(special.polygamma(1, x), rel=1e-11)
+
+
+@given(st.floats(0.1, 500), st.floats(0.1, 500), st.floats(0.01, 0.99))
+def test_the_chance_above_is_the_complement_of_the_chance_below(a, b, p):
+    assert chance_above(a, b, p) == pytest.approx(1 - special.betainc(a, b, p), abs=1e-12)
 
 
 def test_a_large_suite_recovers_its_prior():

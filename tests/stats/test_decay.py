@@ -13,7 +13,6 @@ from passhat.stats.betabinomial import fit_cells
 from passhat.stats.cells import count_cells
 from passhat.stats.decay import (
     DecayCurve,
-    _largest_t,
     _run_covariance,
     _task_covariance,
     decay_curve,
@@ -83,6 +82,12 @@ def test_descriptions_are_percentages_and_perfect_runs_get_full_marks(outcomes):
     assert (answer.curve[-1] == 100) == all(outcomes)
 
 
+@given(st.lists(runs_of_a_task, min_size=1, max_size=8))
+def test_tasks_described_together_are_described_as_alone(tasks):
+    together = decay_summary(tasks, k=1).sequences
+    assert together == tuple(described(*outcomes) for outcomes in tasks)
+
+
 def test_the_unbiased_curve_is_pass_hat_k_of_every_task_averaged():
     n, c = [6, 6, 6], [6, 4, 1]
     curve = decay_curve(n, c)
@@ -131,30 +136,19 @@ def test_the_joint_confidence_lies_between_one_point_and_bonferroni():
     assert {point.confidence for point in curve.points} == {0.95}  # what the band promises
 
 
-def test_the_quantile_of_the_largest_t_is_exact_where_it_is_known():
-    rng = np.random.default_rng(0)
-    for correlation in (np.eye(1), np.ones((4, 4))):
-        expected = stats.t.ppf(0.975, 10)
-        error = np.sqrt(0.05 * 0.95 / 20_000) / (2 * stats.t.pdf(expected, 10))
-        assert _largest_t(correlation, 10, 0.95, rng) == pytest.approx(expected, abs=4 * error)
-    expected = stats.norm.ppf((1 + 0.95 ** (1 / 5)) / 2)
-    error = np.sqrt(0.05 * 0.95 / 20_000) / (10 * stats.norm.pdf(expected) * 0.95 ** (4 / 5))
-    apart = _largest_t(np.eye(5), 10**6, 0.95, rng)
-    assert apart == pytest.approx(expected, abs=4 * error)
-
-
 def test_the_covariance_over_tasks_is_numpys():
     n, c = np.full(20, 6), np.arange(20) % 7
-    values = np.stack([pass_hat_k(n, c, k) for k in range(1, 5)])
-    expected = np.cov(values, bias=True)
-    assert _task_covariance(count_cells(n, c), 4) == pytest.approx(expected, abs=1e-12)
+    expected = np.cov(np.stack([pass_hat_k(n, c, k) for k in range(1, 5)]), bias=True)
+    variance, neighbours = _task_covariance(count_cells(n, c), 4)
+    assert variance == pytest.approx(np.diag(expected), abs=1e-12)
+    assert neighbours == pytest.approx(np.diag(expected, 1), abs=1e-12)
 
 
 def test_the_covariance_over_runs_is_that_of_runs_drawn_again():
     n, c = np.array([6, 6, 9]), np.array([5, 2, 9])
     cells = count_cells(n, c)
-    found = _run_covariance(cells, 4)
-    a, b = (float(x) for x in fit_cells(cells))
+    a, b = fit_cells(cells)
+    variance, neighbours = _run_covariance(cells, 4, (a, b))
     expected = np.zeros((4, 4))
     for runs, passes in zip(n, c, strict=True):
         p, weight = special.roots_jacobi(60, b + runs - passes - 1, a + passes - 1)
@@ -166,7 +160,19 @@ def test_the_covariance_over_runs_is_that_of_runs_drawn_again():
             law = stats.binom(runs, rate).pmf(np.arange(runs + 1))
             mean = f @ law
             expected += share * ((f * law) @ f.T - np.outer(mean, mean))
-    assert found == pytest.approx(expected, rel=1e-8)
+    assert variance == pytest.approx(np.diag(expected), rel=1e-8)
+    assert neighbours == pytest.approx(np.diag(expected, 1), rel=1e-8)
+
+
+@settings(max_examples=40, deadline=None)
+@given(suites, st.sampled_from([THIS_SUITE, TASKS_LIKE_THESE]))
+def test_the_curve_of_pass_at_k_is_the_failures_curve_upside_down(tasks, scope):
+    n, c = (np.array(column) for column in zip(*tasks, strict=True))
+    rising = decay_curve(n, c, metric="pass@k", scope=scope)
+    falling = decay_curve(n, n - c, scope=scope)
+    assert [1 - v for v in rising.values] == pytest.approx(falling.values, abs=1e-12)
+    for mine, other in zip(rising.band, falling.band, strict=True):
+        assert (1 - mine.high, 1 - mine.low) == pytest.approx((other.low, other.high), abs=1e-6)
 
 
 @pytest.mark.parametrize("scope", [TASKS_LIKE_THESE, THIS_SUITE])
@@ -214,12 +220,6 @@ def test_suites_that_all_pass_or_all_fail_stay_uncertain(c):
         curve = decay_curve([5] * 10, [c] * 10, scope=scope)
         assert set(curve.values) == {c / 5}
         assert all(bounds.width > 0 for bounds in curve.band)
-
-
-def test_the_same_seed_gives_the_same_bits():
-    n, c = [6] * 10, [6, 6, 5, 5, 4, 3, 3, 2, 1, 0]
-    assert decay_curve(n, c, rng=4) == decay_curve(n, c, rng=4)
-    assert decay_curve(n, c).seed == 0
 
 
 def test_a_million_tasks_cost_no_more_than_their_cells():

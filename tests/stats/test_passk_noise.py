@@ -8,12 +8,17 @@ from passhat.stats.cells import count_cells
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.passk_noise import (
     beta_moments,
-    expected_mean,
-    expected_noise,
+    cell_moments,
+    expected_noise_and_mean,
     observed_noise,
-    run_variance,
+    overlaps,
+    run_covariances,
     value_variance,
 )
+
+
+def noise_seen(cells, k):
+    return float(observed_noise(cells, (k,), cell_moments(cells, 2 * k))[0])
 
 
 def variance_given(p, n, k):
@@ -32,7 +37,8 @@ def test_run_variance_is_the_mean_over_the_beta_of_the_variance_over_outcomes(a,
     grid, weight = np.polynomial.legendre.leggauss(400)
     p = stats.beta.ppf((grid + 1) / 2, a, b)
     expected = (weight / 2) @ variance_given(p, n, k)
-    found = float(run_variance(np.array(float(n)), k, np.array(a), np.array(b)))
+    moments = beta_moments(np.array([a]), np.array([b]), 2 * k)
+    found = float(run_covariances(np.array([float(n)]), [(k, k)], moments)[0][0])
     assert found == pytest.approx(expected, rel=2e-3, abs=1e-6)
 
 
@@ -41,7 +47,7 @@ def test_value_variance_is_the_variance_over_the_beta_binomial():
     c = np.arange(n + 1)
     chance, values = stats.betabinom.pmf(c, n, a, b), pass_hat_k(n, c, k)
     cells = count_cells([n], [0])
-    found = float(value_variance(cells, k, np.array(a), np.array(b)))
+    found = float(value_variance(cells, (k,), np.array(a), np.array(b))[0])
     assert found == pytest.approx(chance @ values**2 - (chance @ values) ** 2, rel=1e-10)
 
 
@@ -52,7 +58,7 @@ def test_observed_noise_is_unbiased_with_twice_k_runs(n, k):
     chances = [stats.binom.pmf(c, n, p) for p in rates]
     truth = sum(variance_given(p, n, k) for p in rates) / 4
     mean = sum(
-        chances[0][i] * chances[1][j] * float(observed_noise(count_cells([n, n], [i, j]), k))
+        chances[0][i] * chances[1][j] * noise_seen(count_cells([n, n], [i, j]), k)
         for i in c
         for j in c
     )
@@ -63,7 +69,7 @@ def test_observed_noise_with_fewer_runs_errs_upward():
     rng = np.random.default_rng(7)
     p = rng.beta(1, 1, 4000)
     truth = variance_given(p, 5, 5).sum() / p.size**2
-    found = float(observed_noise(count_cells(np.full(p.size, 5), rng.binomial(5, p)), 5))
+    found = noise_seen(count_cells(np.full(p.size, 5), rng.binomial(5, p)), 5)
     assert truth < found < 1.6 * truth
 
 
@@ -73,8 +79,28 @@ def test_expected_noise_and_mean_of_a_known_prior_are_right():
     cells = count_cells(np.full(p.size, 8), rng.binomial(8, p))
     a, b = np.array(3.0), np.array(2.0)
     truth = variance_given(p, 8, 3).mean() / p.size
-    assert float(expected_noise(cells, 3, a, b)) == pytest.approx(truth, rel=0.03)
-    assert float(expected_mean(cells, 3, a, b)) == pytest.approx((p**3).mean(), rel=0.02)
+    noise, mean = expected_noise_and_mean(cells, (3,), a, b)
+    assert float(noise[0]) == pytest.approx(truth, rel=0.03)
+    assert float(mean[0]) == pytest.approx((p**3).mean(), rel=0.02)
+
+
+@given(st.integers(1, 6), st.integers(0, 4), st.lists(st.integers(0, 15), min_size=1, max_size=3))
+def test_overlaps_are_hypergeometric(k, wider, more):
+    j = k + wider
+    n = np.array([j + extra for extra in sorted(more)], dtype=float)
+    shared, chance = overlaps(n, k, j)
+    for column, runs in zip(chance.T, n, strict=True):
+        assert column == pytest.approx(stats.hypergeom.pmf(shared, int(runs), j, k), abs=1e-12)
+        assert column.sum() == pytest.approx(1)
+
+
+def test_moments_of_a_cell_are_the_shares_of_its_passing_subsets_and_none_beyond_its_runs():
+    cells = count_cells([3, 5, 5], [3, 4, 0])
+    values = cell_moments(cells, 6)
+    for column, n, c in zip(values.T, cells.n.astype(int), cells.c.astype(int), strict=True):
+        known = [1.0, *(pass_hat_k(int(n), int(c), k) for k in range(1, n + 1))]
+        assert column[: n + 1] == pytest.approx(known)
+        assert not column[n + 1 :].any()
 
 
 def test_beta_moments_are_those_of_scipy():

@@ -13,7 +13,7 @@ from passhat.stats.cells import Cells
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.passk import pass_hat_k, plug_in_pass_hat_k, pooled_pass_hat_k
 from passhat.stats.suite_intervals import default_bounds
-from passhat.stats.suite_mean import BIAS_WARNING, SUITE_METHODS, suite_estimate
+from passhat.stats.suite_mean import BIAS_WARNING, SUITE_METHODS, suite_estimate, suite_estimates
 
 SAMPLES = Path(__file__).parents[3] / "shared" / "samples"
 AIRLINE = SAMPLES / "tau_bench" / "gpt-4o-airline.outcomes.csv"
@@ -40,6 +40,33 @@ def test_the_value_is_the_mean_of_the_tasks_and_lies_inside(pairs, k, scope):
     assert found.value - 1e-12 <= found.interval.high <= 1
     assert (found.tasks, found.runs, found.excluded_tasks) == (n.size, n.sum(), 0)
     assert found.scope == scope
+
+
+uneven = st.lists(
+    st.integers(0, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))), max_size=12
+)
+
+
+@settings(deadline=None)
+@given(
+    uneven,
+    st.lists(st.integers(1, 11), min_size=1, max_size=4, unique=True),
+    st.sampled_from(["pass^k", "pass@k"]),
+)
+def test_numbers_asked_for_together_are_those_asked_for_alone(pairs, ks, metric):
+    n, c = columns(pairs) if pairs else ([], [])
+    for k, together in zip(ks, suite_estimates(n, c, ks=ks, metric=metric), strict=True):
+        for scope, found in zip(BOTH, together, strict=True):
+            alone = suite_estimate(n, c, k=k, metric=metric, scope=scope)
+            if isinstance(alone, Unavailable):
+                assert found == alone
+                continue
+            ends = (found.value, found.interval.low, found.interval.high)
+            assert ends == pytest.approx((alone.value, alone.interval.low, alone.interval.high))
+            said = (found.method, found.scope, found.tasks, found.excluded_tasks, found.notes)
+            assert said == (
+                alone.method, alone.scope, alone.tasks, alone.excluded_tasks, alone.notes,
+            )  # fmt: skip
 
 
 @given(suites, st.integers(1, 5), st.sampled_from(BOTH), st.randoms())

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from passhat.analysis.evidence import Counts, Evidence
-from passhat.analysis.report import CurvePoint, Decay, Number, Options
+from passhat.analysis.evidence import Evidence
+from passhat.analysis.report import CurvePoint, Decay, Options
 from passhat.analysis.run_order import describe_run_order
 from passhat.stats.decay import LONGEST_DEFAULT, decay_curve
-from passhat.stats.estimate import THIS_SUITE, Interval, Unavailable
+from passhat.stats.estimate import THIS_SUITE, Unavailable
 from passhat.stats.extrapolation import extrapolate_pass_hat_k
 
 # Beyond the longest curve, at round numbers of attempts.
@@ -27,35 +26,29 @@ def measure_decay(
     order = describe_run_order(sequences, errors=options.errors)
     if not curves:
         return Decay(pass_hat=(), pass_at=(), beyond=(), run_order=order)
-    hat = _curve(evidence.runs, evidence.passes, options)
-    at = _curve(evidence.runs, evidence.runs - evidence.passes, options)
     return Decay(
-        pass_hat=hat,
-        # At least one pass is anything but all failures.
-        pass_at=tuple(CurvePoint(k=p.k, estimate=_complement(p.estimate)) for p in at),
+        pass_hat=_curve(evidence, "pass^k", options),
+        pass_at=_curve(evidence, "pass@k", options),
         beyond=_beyond(evidence),
         run_order=order,
     )
 
 
-def _curve(runs: Counts, passes: Counts, options: Options) -> tuple[CurvePoint, ...]:
-    if not runs.size:
+def _curve(evidence: Evidence, metric: str, options: Options) -> tuple[CurvePoint, ...]:
+    if not evidence.tasks:
         return ()
-    longest = int(runs.min(initial=LONGEST_DEFAULT))
-    level = options.confidence
+    longest = int(evidence.runs.min(initial=LONGEST_DEFAULT))
     curve = decay_curve(
-        runs, passes, k=longest, scope=THIS_SUITE, confidence=level, rng=options.seed
+        evidence.runs,
+        evidence.passes,
+        metric=metric,
+        k=longest,
+        scope=THIS_SUITE,
+        confidence=options.confidence,
     )
     if isinstance(curve, Unavailable):
         return tuple(CurvePoint(k=k, estimate=curve) for k in range(1, longest + 1))
     return tuple(CurvePoint(k=k, estimate=point) for k, point in enumerate(curve.points, 1))
-
-
-def _complement(point: Number) -> Number:
-    if isinstance(point, Unavailable):
-        return point
-    bounds = point.interval and Interval(1 - point.interval.high, 1 - point.interval.low)
-    return replace(point, value=1 - point.value, interval=bounds)
 
 
 def _beyond(evidence: Evidence) -> tuple[CurvePoint, ...]:

@@ -9,20 +9,19 @@ from passhat.analysis.evidence import Evidence
 from passhat.analysis.report import Metric
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.score_mean import score_estimate
-from passhat.stats.suite_mean import suite_estimate
+from passhat.stats.suite_mean import suite_estimates
 
 
 def measure_metrics(
     evidence: Evidence, ks: Sequence[int], *, confidence: float
 ) -> dict[str, Metric]:
     """mean_score, then pass^k and pass@k for each k."""
-    hats = [_pass_metric(evidence, "^", k, confidence) for k in ks]
+    hats = _pass_metrics(evidence, "^", ks, confidence)
+    ats = _pass_metrics(evidence, "@", [k for k in ks if k > 1], confidence)
     # Of one attempt, all is any.
-    ats = [
-        replace(hat, name="pass@1") if k == 1 else _pass_metric(evidence, "@", k, confidence)
-        for k, hat in zip(ks, hats, strict=True)
-    ]
-    return {metric.name: metric for metric in (_mean_score(evidence, confidence), *hats, *ats)}
+    both = [replace(hats[0], name="pass@1")] if 1 in ks else []
+    found = (_mean_score(evidence, confidence), *hats, *both, *ats)
+    return {metric.name: metric for metric in found}
 
 
 def _mean_score(evidence: Evidence, confidence: float) -> Metric:
@@ -44,21 +43,19 @@ def _mean_score(evidence: Evidence, confidence: float) -> Metric:
     )
 
 
-def _pass_metric(evidence: Evidence, sign: str, k: int, confidence: float) -> Metric:
-    name = f"pass{sign}{k}"
-
-    def within(scope: Scope) -> Estimate | Unavailable:
-        if not evidence.tasks:
-            return Unavailable(f"{name} needs a run; no task has one")
-        return suite_estimate(
-            evidence.runs,
-            evidence.passes,
-            metric=f"pass{sign}k",
-            k=k,
-            scope=scope,
-            confidence=confidence,
-        )
-
-    return Metric(
-        name=name, this_suite=within(THIS_SUITE), tasks_like_these=within(TASKS_LIKE_THESE)
-    )
+def _pass_metrics(
+    evidence: Evidence, sign: str, ks: Sequence[int], confidence: float
+) -> list[Metric]:
+    names = [f"pass{sign}{k}" for k in ks]
+    if not evidence.tasks:
+        none = [Unavailable(f"{name} needs a run; no task has one") for name in names]
+        return [
+            Metric(name=name, this_suite=reason, tasks_like_these=reason)
+            for name, reason in zip(names, none, strict=True)
+        ]
+    counts = evidence.runs, evidence.passes
+    found = suite_estimates(*counts, metric=f"pass{sign}k", ks=ks, confidence=confidence)
+    return [
+        Metric(name=name, this_suite=this_suite, tasks_like_these=tasks_like_these)
+        for name, (this_suite, tasks_like_these) in zip(names, found, strict=True)
+    ]

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passhat.analysis.report import Rounds, RunOrder
 from passhat.records import ErrorPolicy, Trials
-from passhat.stats.decay import SequenceDecay, decay_summary
 from passhat.stats.estimate import Unavailable
+from passhat.stats.run_sequences import (
+    NOTHING_TO_AMPLIFY,
+    TOO_SHORT_TO_FLIP,
+    TOO_SHORT_TO_HALVE,
+    SequenceColumns,
+    by_length,
+    describe_columns,
+)
 
 MOST_TRIALS = 200_000
 """Beyond this many trials, sequences are neither kept nor described: nobody reads them."""
@@ -38,16 +47,21 @@ def describe_run_order(
     if sequences is None:
         return Unavailable("the order of runs was not read, only their counts")
     kept = [text.replace("E", "F" if errors == "fail" else "") for text in sequences]
-    outcomes = [[letter == "P" for letter in text] for text in kept if text]
-    if not outcomes:
+    kept = [text for text in kept if text]
+    if not kept:
         return Unavailable("no task has a run")
-    found = decay_summary(outcomes, k=1).sequences
+    groups = [
+        describe_columns(_passed([kept[i] for i in places]))
+        for places in by_length([len(text) for text in kept])
+    ]
+    decay = _mean_curve(groups)
+    still = NOTHING_TO_AMPLIFY if len(decay) > 1 else TOO_SHORT_TO_HALVE
     return RunOrder(
-        decay=_mean_curve([one.curve for one in found]),
-        variance_amplification=_mean_known(found, "variance_amplification"),
-        graceful_degradation=float(np.mean([one.graceful_degradation for one in found])),
-        flips=_mean_known(found, "flips"),
-        tasks=len(found),
+        decay=decay,
+        variance_amplification=_mean_known([g.variance_amplification for g in groups], still),
+        graceful_degradation=_mean([g.graceful_degradation for g in groups]),
+        flips=_mean_known([g.flips for g in groups], TOO_SHORT_TO_FLIP),
+        tasks=len(kept),
     )
 
 
@@ -75,16 +89,27 @@ def measure_rounds(sequences: Sequence[str] | None, *, errors: ErrorPolicy) -> R
     )
 
 
-def _mean_curve(curves: Sequence[Sequence[int]]) -> tuple[float, ...]:
-    longest = max(map(len, curves))
-    reaching = ([curve[k] for curve in curves if len(curve) > k] for k in range(longest))
-    return tuple(float(np.mean(values)) for values in reaching)
+def _passed(texts: Sequence[str]) -> NDArray[np.bool_]:
+    """A row a task, a column a run."""
+    letters = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8)
+    return np.asarray(letters.reshape(len(texts), -1) == ord("P"))
 
 
-def _mean_known(found: Sequence[SequenceDecay], name: str) -> float | Unavailable:
-    values: list[int | Unavailable] = [getattr(one, name) for one in found]
-    known = [value for value in values if not isinstance(value, Unavailable)]
-    if known:
-        return float(np.mean(known))
-    reasons = [value for value in values if isinstance(value, Unavailable)]
-    return reasons[0]
+def _mean_curve(groups: Sequence[SequenceColumns]) -> tuple[float, ...]:
+    """At each run, the mean over the tasks that have so many."""
+    longest = max(group.curve.shape[1] for group in groups)
+    total, count = np.zeros(longest), np.zeros(longest)
+    for group in groups:
+        tasks, runs = group.curve.shape
+        total[:runs] += group.curve.sum(axis=0)
+        count[:runs] += tasks
+    return tuple((total / count).tolist())
+
+
+def _mean(columns: Sequence[NDArray[Any]]) -> float:
+    return float(np.concatenate(columns).mean())
+
+
+def _mean_known(columns: Sequence[NDArray[Any]], none: Unavailable) -> float | Unavailable:
+    known = [column[~np.isnan(column)] for column in columns]
+    return _mean(known) if any(column.size for column in known) else none

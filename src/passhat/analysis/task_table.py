@@ -9,7 +9,7 @@ from scipy import special
 from passhat.analysis.evidence import Counts, Evidence, Floats
 from passhat.analysis.report import LABELS, TaskTable
 from passhat.records import Tally
-from passhat.stats.betabinomial import fit_beta_binomial
+from passhat.stats.betabinomial import BetaPrior, chance_above, fit_beta_binomial
 from passhat.stats.labels import label_tasks
 from passhat.stats.proportions import proportion_bounds
 
@@ -64,31 +64,29 @@ def _more_runs(runs: Counts, passes: Counts, open_: NDArray[np.bool_]) -> Counts
         return needed
     width = int(runs.max()) + 1
     keys, cell = np.unique(runs[open_] * width + passes[open_], return_inverse=True)
-    prior = fit_beta_binomial(runs, passes)
-    counts = (divmod(key, width) for key in keys.tolist())
-    needed[open_] = np.array([_runs_to_label(n, c, prior.a, prior.b) for n, c in counts])[cell]
+    needed[open_] = _runs_to_label(*np.divmod(keys, width), fit_beta_binomial(runs, passes))[cell]
     return needed
 
 
-def _runs_to_label(n: int, c: int, a: float, b: float) -> int:
-    """The number of further runs at the expected rate that settles it; 0 if none does.
+def _runs_to_label(n: Counts, c: Counts, prior: BetaPrior) -> Counts:
+    """The number of further runs at the expected rate that settles each; 0 if none does.
 
     Doubling, then halving: the posterior closes in on one rate, so what is settled stays so.
     """
-    rate = (a + c) / (a + b + n)
+    rate = (prior.a + c) / (prior.a + prior.b + n)
 
-    def settled(more: int) -> bool:
-        above, below = a + c + rate * more, b + n - c + (1 - rate) * more
-        broken = float(special.betainc(above, below, BROKEN_BELOW))
-        solid = float(special.betaincc(above, below, SOLID_ABOVE))
-        return max(broken, solid, 1 - broken - solid) >= CERTAINTY
+    def settled(more: Counts) -> NDArray[np.bool_]:
+        above, below = prior.a + c + rate * more, prior.b + n - c + (1 - rate) * more
+        broken = special.betainc(above, below, BROKEN_BELOW)
+        solid = chance_above(above, below, SOLID_ABOVE)
+        return np.maximum(np.maximum(broken, solid), 1 - broken - solid) >= CERTAINTY
 
-    low, high = 0, 1
-    while not settled(high):
-        low, high = high, 2 * high
-        if low >= MOST_RUNS:
-            return 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if settled(middle) else (middle, high)
-    return high
+    low, high = np.zeros_like(n), np.ones_like(n)
+    while (searching := ~settled(high) & (low < MOST_RUNS)).any():
+        low, high = np.where(searching, high, low), np.where(searching, 2 * high, high)
+    never = low >= MOST_RUNS
+    while (high - low > 1).any():
+        middle = (low + high + 1) // 2  # of neighbours, the settled one: nothing moves
+        enough = settled(middle)
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.where(never, 0, high)

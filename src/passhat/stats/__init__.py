@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from passhat.stats.decay import (
         DecayCurve,
         DecaySummary,
-        SequenceDecay,
         decay_curve,
         decay_summary,
     )
@@ -92,6 +91,9 @@ if TYPE_CHECKING:
         Ranking,
         rank_systems,
     )
+    from passhat.stats.run_sequences import (
+        SequenceDecay,
+    )
     from passhat.stats.score_mean import (
         score_estimate,
     )
@@ -114,6 +116,7 @@ if TYPE_CHECKING:
     )
     from passhat.stats.suite_mean import (
         suite_estimate,
+        suite_estimates,
     )
     from passhat.stats.task_sums import (
         TaskSums,
@@ -196,6 +199,7 @@ __all__ = [
     "seed_variance",
     "spearman_brown",
     "suite_estimate",
+    "suite_estimates",
     "task_tests",
     "tasks_for_difference",
     "upper_bound",
@@ -208,7 +212,7 @@ _HOMES = {
     "passhat.stats.bars": "BarsCleared bars_cleared",
     "passhat.stats.betabinomial": "BetaPrior fit_beta_binomial",
     "passhat.stats.chains": "Cascade cascade containment_rate",
-    "passhat.stats.decay": "DecayCurve DecaySummary SequenceDecay decay_curve decay_summary",
+    "passhat.stats.decay": "DecayCurve DecaySummary decay_curve decay_summary",
     "passhat.stats.diverging": "Divergence divergence",
     "passhat.stats.estimate": "Estimate Interval Scope Unavailable",
     "passhat.stats.extrapolation": "extrapolate_pass_hat_k",
@@ -232,7 +236,8 @@ _HOMES = {
         "EveryTaskGate GateResult ScoreGate SuiteGate TaskGate confidence_sequence fixed_design"
     ),
     "passhat.stats.series": "MeanSeries PassSeries",
-    "passhat.stats.suite_mean": "suite_estimate",
+    "passhat.stats.run_sequences": "SequenceDecay",
+    "passhat.stats.suite_mean": "suite_estimate suite_estimates",
     "passhat.stats.per_task": "TaskTests minimum_runs task_tests",
     "passhat.stats.task_sums": "TaskSums",
     "passhat.stats.trend": "ChangePoint Changes change_points",

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, Floats, confidence_level, score_array, whole_number
-from passhat.stats.betabinomial import fit_cells
+from passhat.stats.betabinomial import chance_above, fit_cells
 from passhat.stats.cells import count_cells, task_counts
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.extrapolation import MODEL_WARNING
@@ -94,9 +93,9 @@ def _model_share(runs: Counts, passes: Counts, bar: Floats, level: float) -> Est
     share = tallies / tallies.sum()
     a, b = fit_cells(cells)
     priors = prior_weights(cells)
-    value = float(special.betaincc(a, b, heights) @ share)
+    value = float(chance_above(a, b, heights) @ share)
     shares = sum(
-        part * special.betaincc(priors.a, priors.b, height)
+        part * chance_above(priors.a, priors.b, height)
         for height, part in zip(heights, share, strict=True)
     )
     interval = priors.interval(np.asarray(shares), level)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +10,7 @@ from scipy import special
 
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Floats
-from passhat.stats.cells import Cells, count_cells
+from passhat.stats.cells import Cells, count_cells, remembered
 
 _STEPS = 200
 _TOLERANCE = 1e-7
@@ -20,8 +19,11 @@ _LONGEST_STEP = 3.0
 _LARGEST_PRECISION_PER_RUN = 1e4
 _SMALLEST_PRECISION = 1e-4
 _LARGEST_LOGIT = 30.0
-_REMEMBERED_CELLS = 10_000
 _BLOCK = 1 << 20
+# Natural logarithm of how small the interpolation's error shall be.
+_DIGITS = 34.0
+# Values of ln Gamma saved, below which interpolating saves no time.
+_WORTH_INTERPOLATING = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,16 @@ class BetaPrior:
 
     def share_above(self, p: float) -> float:
         """The share of tasks whose pass rate exceeds p."""
-        return float(special.betaincc(self.a, self.b, p))
+        return float(chance_above(self.a, self.b, p))
+
+
+def chance_above(a: Floats | float, b: Floats | float, p: Floats | float) -> Floats:
+    """P(more than p) under Beta(a, b): by symmetry, as scipy's own complement is 50 times slower.
+
+    >>> float(chance_above(1.0, 1.0, 0.75))
+    0.25
+    """
+    return np.asarray(special.betainc(b, a, 1 - np.asarray(p)))
 
 
 def fit_beta_binomial(n: ArrayLike, c: ArrayLike) -> BetaPrior:
@@ -69,20 +80,9 @@ def fit_beta_binomial(n: ArrayLike, c: ArrayLike) -> BetaPrior:
     return BetaPrior(a=float(a), b=float(b))
 
 
+@remembered
 def fit_cells(cells: Cells) -> tuple[Floats, Floats]:
     """(a, b) of every suite in `cells`, by damped Newton steps on logit(mean) and log(a + b)."""
-    if cells.tasks.ndim == 1 and cells.n.size <= _REMEMBERED_CELLS:
-        return _remembered_fit(cells.n.tobytes(), cells.c.tobytes(), cells.tasks.tobytes())
-    return _fit(cells)
-
-
-# A report asks for the prior of the same suite dozens of times, once a number and scope.
-@lru_cache(maxsize=32)
-def _remembered_fit(n: bytes, c: bytes, tasks: bytes) -> tuple[Floats, Floats]:
-    return _fit(Cells(n=np.frombuffer(n), c=np.frombuffer(c), tasks=np.frombuffer(tasks)))
-
-
-def _fit(cells: Cells) -> tuple[Floats, Floats]:
     likelihood = Likelihood(cells)
     point = likelihood.clipped(_start(cells))
     active = np.ones(point.shape[0], dtype=bool)
@@ -154,10 +154,15 @@ def _marginal(values: Floats, tasks: Floats) -> tuple[Floats, Floats]:
 
 
 def _start(cells: Cells) -> Floats:
-    """Half a pass and half a failure added, and a middling spread."""
+    """By moments: the mean, and the precision that spreads shares as far as they are."""
     tasks = cells.tasks.reshape(-1, cells.n.size)
     passes, failures = tasks @ cells.c + 0.5, tasks @ (cells.n - cells.c) + 0.5
-    return np.stack((np.log(passes / failures), np.full(len(tasks), np.log(2.0))), axis=-1)
+    share, count = cells.c / cells.n, tasks.sum(axis=-1)
+    mean = tasks @ share / count
+    coin = mean * (1 - mean)
+    spread = tasks @ share**2 / count - mean**2 - coin * (tasks @ (1 / cells.n)) / count
+    precision = coin / np.maximum(spread, 1e-3 * coin + 1e-9)
+    return np.stack((np.log(passes / failures), np.log(np.clip(precision, 0.5, 500))), axis=-1)
 
 
 def _shapes(point: Floats) -> tuple[Floats, Floats]:
@@ -171,14 +176,47 @@ def _gamma_terms(x: Floats, counts: Floats, weights: Floats) -> tuple[Floats, Fl
     terms = (
         special.gammaln(shifted) - special.gammaln(start),
         special.digamma(shifted) - special.digamma(start),
-        special.zeta(2, start) - special.zeta(2, shifted),
+        _trigamma(start) - _trigamma(shifted),
     )
     value, slope, bend = ((weights * term).sum(axis=-1) for term in terms)
     return value, slope, -bend
 
 
+def _trigamma(x: Floats) -> Floats:
+    """The second derivative of ln Gamma (Abramowitz and Stegun 6.4.12, shifted to x >= 8).
+
+    Scipy's zeta(2, x) is several times slower, and Newton's steps need no more digits.
+    """
+    near = sum(1 / (x + j) ** 2 for j in range(8))
+    far = 1 / (x + 8)
+    square = far * far
+    tail = 1 + far / 2 + square * (1 / 6 - square * (1 / 30 - square * (1 / 42 - square / 30)))
+    return np.asarray(near + far * tail)
+
+
 def _gamma_sum(x: Floats, counts: Floats, weights: Floats) -> Floats:
-    """Sum of weight * ln(Gamma(x + count) / Gamma(x)) for each x, in blocks of bounded memory."""
+    """Sum of weight * ln(Gamma(x + count) / Gamma(x)) for each x.
+
+    Of many counts at many x the sum is a smooth function of ln x, whose nearest singularities
+    lie at a distance pi from the real line: some Chebyshev points pin it down to rounding.
+    """
+    logs = np.log(x)
+    middle, half = (logs.max() + logs.min()) / 2, max((logs.max() - logs.min()) / 2, 1e-9)
+    reach = np.pi / half
+    points = int(_DIGITS / np.log(reach + np.sqrt(reach**2 + 1))) + 4
+    if counts.size * (x.size - points) < _WORTH_INTERPOLATING:
+        return _gamma_sums(x, counts, weights)
+    angle = np.pi * (np.arange(points) + 0.5) / points
+    values = _gamma_sums(np.exp(middle + half * np.cos(angle)), counts, weights)
+    order = np.arange(points)
+    series = 2 / points * np.cos(np.outer(order, angle)) @ values
+    series[0] /= 2
+    where = np.arccos(np.clip((logs - middle) / half, -1, 1))
+    return np.asarray(np.cos(np.outer(where, order)) @ series)
+
+
+def _gamma_sums(x: Floats, counts: Floats, weights: Floats) -> Floats:
+    """The sums one by one, in blocks of bounded memory."""
     block = max(1, _BLOCK // counts.size)
     parts = [x[start : start + block, None] for start in range(0, x.size, block)]
     return np.concatenate(

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import special
 
 from passhat.stats.arguments import Floats
-from passhat.stats.betabinomial import Likelihood
-from passhat.stats.cells import Cells
+from passhat.stats.betabinomial import Likelihood, fit_cells
+from passhat.stats.cells import Cells, remembered
 from passhat.stats.estimate import Interval
 
 _POINTS = 24
@@ -18,6 +18,9 @@ _FILLED = 0.6
 _NEGLIGIBLE = 1e-6
 _WIDEST_LOGIT = 14.0
 _LOOSEST_LOG_PRECISION = -7.0
+_FIRST_REACH = 3.0
+
+Range = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,30 +51,56 @@ class PriorWeights:
         return self.heaviest(int(np.searchsorted(np.cumsum(heaviest), share)) + 1)
 
 
+@remembered
 def prior_weights(cells: Cells) -> PriorWeights:
     """The posterior over priors: mean uniform, correlation of runs leaning to small.
 
     A uniform correlation would take a few tasks that all pass for certain: 5 of 5 runs, three
     times, would be called solid.
 
-    The grid zooms in until the weight fills it: a suite of two tasks and one of a million both
-    get about as many points where it matters.
+    The grid starts around the fitted prior and zooms in until the weight fills it: a suite of two
+    tasks and one of a million both get about as many points where it matters.
     """
     likelihood = Likelihood(cells)
-    logit_range = (-_WIDEST_LOGIT, _WIDEST_LOGIT)
-    log_range = (_LOOSEST_LOG_PRECISION, float(likelihood.log_most))
-    for _ in range(_PASSES):
-        logits, logs = np.linspace(*logit_range, _POINTS), np.linspace(*log_range, _POINTS)
+    limits = (-_WIDEST_LOGIT, _WIDEST_LOGIT), (_LOOSEST_LOG_PRECISION, float(likelihood.log_most))
+    ranges = _around(fit_cells(cells), limits)
+    for step in range(_PASSES):
+        logits, logs = (np.linspace(*axis, _POINTS) for axis in ranges)
         weight = _weights(likelihood, logits, logs)
+        if step == 0 and _spills(weight, ranges, limits):
+            ranges = limits
+            continue
         narrower = _busy(logits, weight.sum(axis=1)), _busy(logs, weight.sum(axis=0))
         shrink = min(_width(narrower[0]) / _width(logits), _width(narrower[1]) / _width(logs))
         if shrink > _FILLED:
             break
-        logit_range, log_range = narrower
+        ranges = narrower
     a, b = _shapes(logits, logs)
     kept = weight.ravel() > _NEGLIGIBLE * weight.max()
     flat = weight.ravel()[kept]
     return PriorWeights(a=a[kept], b=b[kept], weight=flat / flat.sum())
+
+
+def _around(fitted: tuple[Floats, Floats], limits: tuple[Range, Range]) -> tuple[Range, Range]:
+    """Some way to either side of the fitted prior, in logit of the mean and log precision."""
+    a, b = fitted
+    centres = float(np.log(a / b)), float(np.log(a + b))
+
+    def stretch(centre: float, limit: Range) -> Range:
+        inside = min(max(centre, limit[0]), limit[1])
+        return max(inside - _FIRST_REACH, limit[0]), min(inside + _FIRST_REACH, limit[1])
+
+    return stretch(centres[0], limits[0]), stretch(centres[1], limits[1])
+
+
+def _spills(weight: Floats, ranges: tuple[Range, Range], limits: tuple[Range, Range]) -> bool:
+    """Whether weight lies at an edge of the grid beyond which there is more."""
+    sides = (weight[0], weight[-1]), (weight[:, 0], weight[:, -1])
+    return any(
+        end != limit and side.sum() > _NEGLIGIBLE
+        for axis, reached, limit_ in zip(sides, ranges, limits, strict=True)
+        for side, end, limit in zip(axis, reached, limit_, strict=True)
+    )
 
 
 def _weights(likelihood: Likelihood, logits: Floats, logs: Floats) -> Floats:
@@ -89,12 +118,12 @@ def _shapes(logits: Floats, logs: Floats) -> tuple[Floats, Floats]:
     return np.exp(log) * special.expit(logit), np.exp(log) * special.expit(-logit)
 
 
-def _busy(axis: Floats, weight: Floats) -> tuple[float, float]:
+def _busy(axis: Floats, weight: Floats) -> Range:
     """The stretch of the axis that carries weight, and two steps more on either side."""
     where = np.flatnonzero(weight > _NEGLIGIBLE)
     first, last = max(int(where[0]) - 2, 0), min(int(where[-1]) + 2, axis.size - 1)
     return float(axis[first]), float(axis[last])
 
 
-def _width(axis: Floats | tuple[float, float]) -> float:
+def _width(axis: Floats | Range) -> float:
     return float(axis[-1] - axis[0])

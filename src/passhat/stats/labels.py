@@ -10,6 +10,7 @@ from scipy import special
 
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Floats, probability
+from passhat.stats.betabinomial import chance_above
 from passhat.stats.cells import Cells, count_cells, task_counts
 from passhat.stats.hyperposterior import PriorWeights, prior_weights
 
@@ -75,7 +76,7 @@ def _chances(cells: Cells, low: float, high: float) -> tuple[Floats, Floats]:
     priors = prior_weights(cells.having(1)).covering(_COVERED)
     priors = priors.heaviest(max(1, _EFFORT // cells.n.size))
     a, b = _posterior(priors, cells)
-    return priors.weight @ special.betainc(a, b, low), priors.weight @ special.betaincc(a, b, high)
+    return priors.weight @ special.betainc(a, b, low), priors.weight @ chance_above(a, b, high)
 
 
 def _posterior(priors: PriorWeights, cells: Cells) -> tuple[Floats, Floats]:

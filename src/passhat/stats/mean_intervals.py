@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from passhat.stats.arguments import Floats
@@ -57,7 +58,13 @@ def population_bounds(
 
 
 def suite_bounds(
-    mean: Floats, noise: Floats, *, size: SuiteSize, model: Floats, k: int, confidence: float
+    mean: Floats,
+    noise: Floats,
+    *,
+    size: SuiteSize,
+    model: Floats,
+    k: int | NDArray[np.int_],
+    confidence: float,
 ) -> Bounds:
     """For "this suite": Wilson on the number of coin flips whose mean would be as noisy.
 

@@ -1,8 +1,15 @@
-"""How far a suite's mean pass^k strays when its runs, or its tasks, are drawn again."""
+"""How far a suite's mean pass^k strays when its runs, or its tasks, are drawn again.
+
+Every function answers for several k at once: the last axis of what it returns runs over them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from passhat.stats.arguments import Floats
@@ -12,97 +19,149 @@ from passhat.stats.cells import Cells
 _ENOUGH_TASKS = 0.5
 
 
-def expected_noise(cells: Cells, k: int, a: Floats, b: Floats) -> Floats:
-    """The variance of the suite's mean over new runs, expected under a Beta(a, b) prior."""
-    posterior = a[..., None] + cells.c, b[..., None] + cells.n - cells.c
-    per_task = run_variance(cells.n, k, *posterior)
-    return np.asarray((cells.tasks * per_task).sum(axis=-1) / cells.task_count**2)
+def expected_noise_and_mean(
+    cells: Cells, ks: Sequence[int], a: Floats, b: Floats
+) -> tuple[Floats, Floats]:
+    """What a Beta(a, b) prior expects after the suite's runs.
 
-
-def observed_noise(cells: Cells, k: int) -> Floats:
-    """The same variance from the suite's own moments, without a prior.
-
-    The mean of C(c, m) / C(n, m) is unbiased for the mean of p^m while m <= n. Beyond, moments
-    are log-convex, so going on with the last ratio bounds p^(2k) from below and the variance
-    from above.
+    That is the variance of the suite's mean pass^k over new runs, and the suite's mean p^k.
     """
-    moments = _observed_moments(cells, 2 * k)
-    per_task = sum(
-        overlap(cells.n, k, m) * (moments[2 * k - m] - moments[2 * k])[..., None]
-        for m in _likely_overlaps(cells.n, k, 1)
-    )
-    return np.asarray((cells.tasks * per_task).sum(axis=-1) / cells.task_count**2)
+    moments = beta_moments(a[..., None] + cells.c, b[..., None] + cells.n - cells.c, 2 * max(ks))
+    per_task = run_covariances(cells.n, [(k, k) for k in ks], moments)
+    noise = np.stack([cells.mean(one) for one in per_task], axis=-1) / cells.task_count[..., None]
+    return noise, np.stack([cells.mean(moments[k]) for k in ks], axis=-1)
 
 
-def run_variance(n: Floats, k: int, a: Floats, b: Floats) -> Floats:
-    """E[Var(pass^k of n runs | p)] for p ~ Beta(a, b).
+def observed_noise(cells: Cells, ks: Sequence[int], values: Floats) -> Floats:
+    """The same variance from the suite's own moments (`cell_moments`), without a prior."""
+    moments = _observed_moments(cells, values)
+    per_task = [_mean_over_overlaps(cells, k, moments - moments[2 * k]) for k in ks]
+    return np.stack(per_task, axis=-1) / cells.task_count[..., None]
 
-    Two k-subsets of n runs that share m of them all pass with chance p^(2k - m), and m is
-    hypergeometric: so Var = sum over m of P(m) (p^(2k - m) - p^(2k)), every term positive.
 
-    >>> float(run_variance(np.array(10.0), 1, np.array(1.0), np.array(1.0)))
-    0.01666...
+def run_covariances(n: Floats, pairs: Sequence[tuple[int, int]], moments: Floats) -> list[Floats]:
+    """E[Cov(pass^k, pass^j of the same n runs | p)], where moments[m] = E[p^m], for k <= j.
+
+    A k-subset and a j-subset of n runs that share m of them all pass with chance p^(k + j - m),
+    and m is hypergeometric: so Cov = sum over m of P(m) (p^(k + j - m) - p^(k + j)), every term
+    positive.
+
+    >>> moments = beta_moments(np.array([1.0]), np.array([1.0]), 2)
+    >>> [float(found[0]) for found in run_covariances(np.array([10.0]), [(1, 1)], moments)]
+    [0.01666...]
     """
-    moments = beta_moments(a, b, 2 * k)
-    likely = _likely_overlaps(n, k, 1)
-    terms = (overlap(n, k, m) * (moments[2 * k - m] - moments[2 * k]) for m in likely)
-    return np.asarray(sum(terms))
+
+    def covariance(k: int, j: int) -> Floats:
+        shared, chance = overlaps(n, k, j)
+        gain = moments[k + j - shared] - moments[k + j]
+        return np.asarray(np.einsum("mj,m...j->...j", chance, gain))
+
+    return [covariance(*pair) for pair in pairs]
 
 
-def value_variance(cells: Cells, k: int, a: Floats, b: Floats) -> Floats:
+def value_variance(cells: Cells, ks: Sequence[int], a: Floats, b: Floats) -> Floats:
     """The variance of a task's pass^k, over tasks drawn from Beta(a, b) and over their runs."""
-    moments = beta_moments(a, b, 2 * k)
-    per_task = sum(
-        overlap(cells.n, k, m) * moments[2 * k - m][..., None]
-        for m in _likely_overlaps(cells.n, k, 0)
-    )
-    return np.maximum(cells.mean(np.asarray(per_task)) - moments[k] ** 2, 0.0)
+    moments = beta_moments(a, b, 2 * max(ks))
+    variance = [_mean_over_overlaps(cells, k, moments) - moments[k] ** 2 for k in ks]
+    return np.asarray(np.maximum(np.stack(variance, axis=-1), 0.0))
 
 
-def expected_mean(cells: Cells, k: int, a: Floats, b: Floats) -> Floats:
-    """The suite's mean p^k that the posteriors under a Beta(a, b) prior expect."""
-    posterior = a[..., None] + cells.c, b[..., None] + cells.n - cells.c
-    return cells.mean(beta_moments(*posterior, k)[k])
+def beta_moments(a: Floats, b: Floats, most: int) -> Floats:
+    """E[p^m] under Beta(a, b), along the first axis for m = 0 .. most."""
+    a, whole = np.broadcast_arrays(a, a + b)
+    j = np.arange(float(most)).reshape(-1, *(1 for _ in a.shape))
+    return _running_product((a + j) / (whole + j))
 
 
-def beta_moments(a: Floats, b: Floats, most: int) -> list[Floats]:
-    """E[p^m] for m = 0 .. most under Beta(a, b)."""
-    moments = [np.ones(np.broadcast_shapes(np.shape(a), np.shape(b)))]
-    for j in range(most):
-        moments.append(moments[-1] * ((a + j) / (a + b + j)))
+def cell_moments(cells: Cells, most: int) -> Floats:
+    """C(c, m) / C(n, m), unbiased for p^m: a row for each m = 0 .. most, a column a cell.
+
+    Beyond a cell's runs it is 0: nothing is known there.
+    """
+    j = np.arange(float(most))[:, None]
+    n = cells.n[:1] if (cells.n == cells.n[0]).all() else cells.n
+    ratios = cells.c - j
+    np.maximum(ratios, 0, out=ratios)
+    # Where runs have run out so have passes: 0 of 1 is as good as 0 of none.
+    ratios /= np.maximum(n - j, 1)
+    return _running_product(ratios)
+
+
+def overlaps(n: Floats, k: int, j: int) -> tuple[NDArray[np.intp], Floats]:
+    """The likely numbers m of runs that a k-subset and a j-subset of n share, with their chances.
+
+    Hypergeometric: C(j, m) C(n - j, k - m) / C(n, k), for k <= j <= n. A row an m, a column an n.
+    """
+    if (n == n[0]).all():
+        shared, chance = _remembered_overlaps(float(n[0]), k, j)
+        return shared, np.broadcast_to(chance, (shared.size, n.size))
+    distinct, place = np.unique(n, return_inverse=True)
+    shared, chance = _overlaps(distinct, k, j)
+    return shared, chance[:, place]
+
+
+def _observed_moments(cells: Cells, values: Floats) -> Floats:
+    """The suite's mean p^m, along the first axis, by its cells' moments.
+
+    Where too few tasks have m runs, moments are log-convex: going on with the last ratio bounds
+    p^(2k) from below and the variance from above.
+    """
+    most, fewest = len(values) - 1, int(cells.n.min())
+    moments = _over_tasks(cells, values) / cells.task_count
+    for m in range(min(most, fewest) + 1, most + 1):
+        able = cells.tasks * (cells.n >= m)
+        count, last = able.sum(axis=-1), moments[m - 1]
+        fresh = _ratio(moments[m] * cells.task_count / np.maximum(count, 1.0), last)
+        enough = count >= _ENOUGH_TASKS * cells.task_count
+        going_on = _ratio(last, moments[m - 2])
+        moments[m] = last * np.where(enough, np.minimum(fresh, 1.0), going_on)
     return moments
 
 
-def overlap(n: Floats, k: int, m: int) -> Floats:
-    """P(two k-subsets of n runs share m of them): hypergeometric."""
-    possible = n - 2 * k + m >= 0
-    rest = np.where(possible, n - k, float(k))
-    log = _log_choose(float(k), m) + _log_choose(rest, k - m) - _log_choose(n, k)
-    return np.where(possible, np.exp(log), 0.0)
+def _running_product(ratios: Floats) -> Floats:
+    """1, and the products of the first 1, 2, ... rows."""
+    products = np.ones((len(ratios) + 1, *ratios.shape[1:]))
+    np.cumprod(ratios, axis=0, out=products[1:])
+    return products
 
 
-def _observed_moments(cells: Cells, most: int) -> list[Floats]:
-    shape = cells.tasks.shape[:-1]
-    moments, ratio = [np.ones(shape)], np.ones(shape)
-    values = np.ones(cells.n.size)
-    for m in range(1, most + 1):
-        able = cells.n >= m
-        tasks = cells.tasks[..., able]
-        values[able] *= np.maximum(cells.c[able] - m + 1, 0) / (cells.n[able] - m + 1)
-        count, last = tasks.sum(axis=-1), moments[-1]
-        seen = (tasks @ values[able]) / np.maximum(count, 1.0)
-        fresh = np.divide(seen, last, out=np.zeros(shape), where=last > 0)
-        ratio = np.where(count >= _ENOUGH_TASKS * cells.task_count, np.minimum(fresh, 1.0), ratio)
-        moments.append(last * ratio)
-    return moments
+def _over_tasks(cells: Cells, values: Floats) -> Floats:
+    """The sum over tasks of each row of values per cell, along the first axis."""
+    return np.moveaxis(cells.tasks @ values.T, -1, 0)
 
 
-def _likely_overlaps(n: Floats, k: int, least: int) -> range:
+def _mean_over_overlaps(cells: Cells, k: int, moments: Floats) -> Floats:
+    """The mean over tasks of `moments[2k - m]`, m the runs that two k-subsets share."""
+    shared, chance = overlaps(cells.n, k, k)
+    total = (_over_tasks(cells, chance) * moments[2 * k - shared]).sum(axis=0)
+    return np.asarray(total / cells.task_count)
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    return np.divide(above, below, out=np.zeros(np.shape(below)), where=below > 0)
+
+
+# A report asks for the same chances once a number, scope and curve.
+@lru_cache(maxsize=512)
+def _remembered_overlaps(n: float, k: int, j: int) -> tuple[NDArray[np.intp], Floats]:
+    return _overlaps(np.array([n]), k, j)
+
+
+def _overlaps(n: Floats, k: int, j: int) -> tuple[NDArray[np.intp], Floats]:
+    shared = _likely_overlaps(n, k, j)
+    m = shared[:, None]
+    possible = n - j >= k - m
+    rest = np.where(possible, n - j, float(k))
+    log = _log_choose(float(j), m) + _log_choose(rest, k - m) - _log_choose(n, k)
+    return shared, np.where(possible, np.exp(log), 0.0)
+
+
+def _likely_overlaps(n: Floats, k: int, j: int) -> NDArray[np.intp]:
     """The numbers of shared runs that can happen: within ten standard deviations of the mean."""
-    mean = k * k / n
+    mean = k * j / n
     reach = 10 * np.sqrt(mean) * (1 - k / n) + 20
-    return range(max(least, int(np.min(mean - reach))), min(k, int(np.max(mean + reach))) + 1)
+    return np.arange(max(0, int(np.min(mean - reach))), min(k, int(np.max(mean + reach))) + 1)
 
 
-def _log_choose(n: Floats | float, k: int) -> Floats:
+def _log_choose(n: Floats | float, k: NDArray[np.intp] | int) -> Floats:
     return np.asarray(-special.betaln(1 + n - k, 1 + k) - np.log1p(n))

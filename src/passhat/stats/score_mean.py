@@ -49,12 +49,16 @@ class _Scores:
     """Runs, mean score and dispersion: within-task variance as a share of a coin flip's."""
 
     runs: Floats
-    means: Floats
+    totals: Floats
     dispersion: float
     confidence: float
     scope: Scope
     resamples: int
     rng: RandomSource
+
+    @property
+    def means(self) -> Floats:
+        return self.totals / self.runs
 
     @property
     def mean(self) -> float:
@@ -97,7 +101,7 @@ def score_estimate(
         )
     scores = _Scores(
         runs=runs[present],
-        means=sums[present] / runs[present],
+        totals=sums[present],
         dispersion=_dispersion(runs[present], sums[present], powers[present]),
         confidence=confidence_level(confidence),
         scope=where,
@@ -168,7 +172,8 @@ def _dispersion(runs: Floats, sums: Floats, powers: Floats) -> float:
     n, total = runs[twice], sums[twice]
     within = np.maximum(powers[twice] - total**2 / n, 0) / (n - 1)
     room = total / n * (1 - total / n) + within / n
-    return float(min(within.sum() / room.sum(), 1.0)) if room.sum() > 0 else 1.0
+    # Rounded, so that 0/1 scores are the very coin flips whose prior was fitted before.
+    return float(min(round(within.sum() / room.sum(), 12), 1.0)) if room.sum() > 0 else 1.0
 
 
 def _default(scores: _Scores) -> tuple[Interval, str, int | None]:
@@ -202,10 +207,11 @@ def _under_fitted_prior(scores: _Scores) -> tuple[Floats, Floats, Floats]:
 
 
 def _flips(scores: _Scores) -> Cells:
-    flips, shares = scores.runs / scores.dispersion, scores.means
-    if flips.size > _MOST_DISTINCT:
-        flips, shares = _three_digits(flips), np.round(shares, 3)
-    return tally(flips, flips * shares)
+    flips = scores.runs / scores.dispersion
+    if flips.size <= _MOST_DISTINCT:
+        return tally(flips, scores.totals / scores.dispersion)
+    flips = _three_digits(flips)
+    return tally(flips, flips * np.round(scores.means, 3))
 
 
 def _three_digits(values: Floats) -> Floats:

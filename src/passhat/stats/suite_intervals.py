@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
+
 import numpy as np
 from scipy import special
 
@@ -16,28 +19,89 @@ from passhat.stats.mean_intervals import (
     suite_bounds,
 )
 from passhat.stats.passk import share_of_passing_subsets
-from passhat.stats.passk_noise import expected_mean, expected_noise, observed_noise, value_variance
+from passhat.stats.passk_noise import (
+    cell_moments,
+    expected_noise_and_mean,
+    observed_noise,
+    value_variance,
+)
 from passhat.stats.proportions import Bounds, wilson_bounds
+
+Prior = tuple[Floats, Floats]
+
+
+class SuiteCurve:
+    """A suite's mean pass^k for several k, and what its default intervals are made of.
+
+    Each part is computed when first asked for, for all k at once (along the last axis), and
+    serves every scope and confidence. `prior` saves the fit where it was made before.
+    """
+
+    def __init__(self, cells: Cells, ks: Sequence[int], prior: Prior | None = None) -> None:
+        self.cells, self.ks = cells, tuple(ks)
+        self.prior = prior or fit_cells(cells)
+        self._size = SuiteSize(tasks=cells.task_count[..., None], runs=cells.run_count[..., None])
+        self._found: dict[tuple[Scope, float], Bounds] = {}
+
+    def bounds(self, scope: Scope, confidence: float) -> Bounds:
+        """The default intervals for the scope."""
+        asked = scope, confidence
+        if asked not in self._found:
+            self._found[asked] = self._bounds(scope, confidence)
+        return self._found[asked]
+
+    def _bounds(self, scope: Scope, confidence: float) -> Bounds:
+        if scope == THIS_SUITE:
+            noise, model = self._noise_and_model
+            k = np.array(self.ks)
+            return suite_bounds(
+                self.mean, noise, size=self._size, model=model, k=k, confidence=confidence
+            )
+        return population_bounds(
+            self.mean,
+            self.variance,
+            size=self._size,
+            model=value_variance(self.cells, self.ks, *self.prior),
+            confidence=confidence,
+        )
+
+    @cached_property
+    def mean(self) -> Floats:
+        """The mean over tasks."""
+        return np.asarray(self.cells.tasks @ self._values.T / self._size.tasks)
+
+    @cached_property
+    def variance(self) -> Floats:
+        """The sample variance of a task's value (0 for one task)."""
+        apart = (self._values - self.mean[..., None]) ** 2
+        square = (self.cells.tasks[..., None, :] * apart).sum(axis=-1)
+        return np.asarray(square / np.maximum(self._size.tasks - 1, 1))
+
+    @cached_property
+    def observed_noise(self) -> Floats:
+        """The variance of the mean over new runs, by the suite's own moments."""
+        return observed_noise(self.cells, self.ks, self._moments)
+
+    @cached_property
+    def _noise_and_model(self) -> tuple[Floats, Floats]:
+        expected, model = expected_noise_and_mean(self.cells, self.ks, *self.prior)
+        return np.maximum(expected, self.observed_noise), model
+
+    @cached_property
+    def _moments(self) -> Floats:
+        return cell_moments(self.cells, 2 * max(self.ks))
+
+    @property
+    def _values(self) -> Floats:
+        return self._moments[list(self.ks)]
 
 
 def default_bounds(
-    cells: Cells,
-    k: int,
-    scope: Scope,
-    confidence: float,
-    prior: tuple[Floats, Floats] | None = None,
+    cells: Cells, k: int, scope: Scope, confidence: float, prior: Prior | None = None
 ) -> Bounds:
-    """The default interval for the scope; `prior` saves the fit where it was made before."""
-    a, b = prior or fit_cells(cells)
-    mean, variance = mean_and_variance(cells, k)
-    size = SuiteSize(tasks=cells.task_count, runs=cells.run_count)
-    if scope == THIS_SUITE:
-        noise = np.maximum(expected_noise(cells, k, a, b), observed_noise(cells, k))
-        return suite_bounds(
-            mean, noise, size=size, model=expected_mean(cells, k, a, b), k=k, confidence=confidence
-        )
-    model = value_variance(cells, k, a, b)
-    return population_bounds(mean, variance, size=size, model=model, confidence=confidence)
+    """The default interval for one k."""
+    low, high = SuiteCurve(cells, (k,), prior).bounds(scope, confidence)
+    return low[..., 0], high[..., 0]
 
 
 def student_bounds(cells: Cells, k: int, scope: Scope, confidence: float) -> Bounds:
@@ -66,6 +130,8 @@ def mean_and_variance(cells: Cells, k: int) -> tuple[Floats, Floats]:
 
 def _around(cells: Cells, k: int, scope: Scope, quantile: Floats | float) -> Bounds:
     mean, variance = mean_and_variance(cells, k)
-    square = observed_noise(cells, k) if scope == THIS_SUITE else variance / cells.task_count
+    square = variance / cells.task_count
+    if scope == THIS_SUITE:
+        square = observed_noise(cells, (k,), cell_moments(cells, 2 * k))[..., 0]
     reach = quantile * np.sqrt(square)
     return np.maximum(mean - reach, 0.0), np.minimum(mean + reach, 1.0)

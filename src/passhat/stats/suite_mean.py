@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from math import comb
 
 import numpy as np
@@ -18,6 +19,7 @@ from passhat.stats.arguments import (
     random_generator,
     whole_number,
 )
+from passhat.stats.betabinomial import fit_cells
 from passhat.stats.bootstrap import (
     EXACT_BOOTSTRAP_TASKS,
     bca_interval,
@@ -38,7 +40,7 @@ from passhat.stats.estimate import (
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.proportions import Bounds, proportion_interval
 from passhat.stats.suite_intervals import (
-    default_bounds,
+    SuiteCurve,
     normal_bounds,
     pooled_wilson_bounds,
     student_bounds,
@@ -53,6 +55,10 @@ BIAS_WARNING = (
     "use it only to reproduce another tool"
 )
 _RESAMPLES_TASKS = 'resamples tasks, so its interval answers "tasks like these"'
+_DEFAULT_METHODS = {
+    THIS_SUITE: "run noise within tasks, Wilson-t on effective runs",
+    TASKS_LIKE_THESE: "task mean, Wilson-t on effective tasks",
+}
 _IGNORES_TASKS = 'takes all runs for flips of one coin: far too narrow for "tasks like these"'
 
 
@@ -62,8 +68,8 @@ class _Question:
     k: int
     scope: Scope
     confidence: float
-    resamples: int
-    rng: RandomSource
+    resamples: int = 10_000
+    rng: RandomSource = None
 
     def __str__(self) -> str:
         return self.metric.replace("k", str(self.k))
@@ -112,7 +118,47 @@ def suite_estimate(
     missing = _why_not(every, cells, asked)
     if missing is not None:
         return missing
-    return _estimate(every, cells, asked, answer_by)
+    counted = _counted(cells, asked)
+    value = counted.mean(_value(counted, asked))
+    return _estimate(every, cells, asked, answer_by(counted, asked), value)
+
+
+def suite_estimates(
+    n: ArrayLike,
+    c: ArrayLike,
+    *,
+    ks: Sequence[int],
+    metric: str = "pass^k",
+    scopes: Sequence[Scope] = (THIS_SUITE, TASKS_LIKE_THESE),
+    confidence: float = 0.95,
+) -> list[tuple[Estimate | Unavailable, ...]]:
+    """`suite_estimate` by its default method for each k and scope, sharing most of the work.
+
+    >>> for this_suite, tasks_like_these in suite_estimates([5] * 4, [5, 4, 3, 5], ks=(1, 2)):
+    ...     print(round(this_suite.value, 2), round(tasks_like_these.interval.low, 2))
+    0.85 0.23
+    0.73 0.1
+    """
+    asked = [
+        _Question(
+            metric=one_of("metric", metric, METRICS),
+            k=whole_number("ks", k),
+            scope=SCOPES[one_of("scopes", scope, tuple(SCOPES))],
+            confidence=confidence_level(confidence),
+        )
+        for scope in scopes
+        for k in ks
+    ]
+    every = count_cells(n, c)
+    found: dict[tuple[Scope, int], Estimate | Unavailable] = {}
+    # What is shared is shared by the k that the same tasks have the runs for.
+    short = sorted({one.k: int((every.n < one.k).sum()) for one in asked}.items())
+    for _, alike in groupby(short, key=lambda pair: pair[1]):
+        group = {k for k, _ in alike}
+        questions = [one for one in asked if one.k in group]
+        for one, answer in zip(questions, _answers(every, questions), strict=True):
+            found[one.scope, one.k] = answer
+    return [tuple(found[scope, k] for scope in scopes) for k in ks]
 
 
 def few_tasks_note(tasks: int, scope: Scope) -> tuple[str, ...]:
@@ -133,17 +179,37 @@ def _why_not(every: Cells, cells: Cells, asked: _Question) -> Unavailable | None
     return None
 
 
-def _estimate(
-    every: Cells, cells: Cells, asked: _Question, answer_by: Callable[[Cells, _Question], _Answer]
-) -> Estimate:
+def _answers(every: Cells, asked: Sequence[_Question]) -> Iterator[Estimate | Unavailable]:
+    """The default answers to questions that the same tasks have the runs for."""
+    cells = every.having(asked[0].k)
+    curve: SuiteCurve | None = None
+    for one in asked:
+        missing = _why_not(every, cells, one)
+        if missing is not None:
+            yield missing
+            continue
+        curve = curve or _curve(_counted(cells, one), one.metric, sorted({q.k for q in asked}))
+        value = curve.mean[curve.ks.index(one.k)]
+        yield _estimate(every, cells, one, _from_curve(curve, one), value)
+
+
+def _curve(cells: Cells, metric: str, ks: Sequence[int]) -> SuiteCurve:
+    # The failures' prior is that of the passes, turned round: one fit serves both.
+    prior = fit_cells(cells.mirrored())[::-1] if metric == "pass@k" else fit_cells(cells)
+    return SuiteCurve(cells, ks, prior)
+
+
+def _counted(cells: Cells, asked: _Question) -> Cells:
     """pass@k of the passes is 1 - pass^k of the failures: only pass^k is ever computed."""
-    mirrored = asked.metric == "pass@k"
-    counted = cells.mirrored() if mirrored else cells
-    value = float(counted.mean(_values(counted, asked)))
-    answer = answer_by(counted, asked)
-    interval = answer.interval
+    return cells.mirrored() if asked.metric == "pass@k" else cells
+
+
+def _estimate(
+    every: Cells, cells: Cells, asked: _Question, answer: _Answer, value: Floats
+) -> Estimate:
+    mirrored, interval = asked.metric == "pass@k", answer.interval
     return Estimate(
-        value=1 - value if mirrored else value,
+        value=float(1 - value if mirrored else value),
         interval=Interval(1 - interval.high, 1 - interval.low) if mirrored else interval,
         method=answer.method,
         confidence=asked.confidence,
@@ -157,19 +223,22 @@ def _estimate(
 
 
 def _default(cells: Cells, asked: _Question) -> _Answer:
-    if asked.scope == TASKS_LIKE_THESE:
-        interval = _single(default_bounds(cells, asked.k, asked.scope, asked.confidence))
-        return _Answer(interval=interval, method="task mean, Wilson-t on effective tasks")
-    if cells.task_count == 1:
-        return _one_task(cells, asked)
-    interval = _single(default_bounds(cells, asked.k, asked.scope, asked.confidence))
-    return _Answer(interval=interval, method="run noise within tasks, Wilson-t on effective runs")
+    return _from_curve(_curve(cells, asked.metric, (asked.k,)), asked)
+
+
+def _from_curve(curve: SuiteCurve, asked: _Question) -> _Answer:
+    if asked.scope == THIS_SUITE and curve.cells.task_count == 1:
+        return _one_task(curve.cells, asked)
+    low, high = curve.bounds(asked.scope, asked.confidence)
+    place = curve.ks.index(asked.k)
+    interval = Interval(float(low[place]), float(high[place]))
+    return _Answer(interval=interval, method=_DEFAULT_METHODS[asked.scope])
 
 
 def _one_task(cells: Cells, asked: _Question) -> _Answer:
     """The ends of the interval for p to the power k, opened to hold the unbiased value."""
     p = proportion_interval(int(cells.c[0]), int(cells.n[0]), confidence=asked.confidence)
-    value = float(_values(cells, asked)[0])
+    value = float(_value(cells, asked)[0])
     interval = Interval(min(value, p.low**asked.k), max(value, p.high**asked.k))
     return _Answer(interval=interval, method="one task: Wilson, ends to the power k")
 
@@ -192,7 +261,7 @@ def _pooled_wilson(cells: Cells, asked: _Question) -> _Answer:
 
 def _task_bootstrap(cells: Cells, asked: _Question) -> _Answer:
     generator, seed = random_generator(asked.rng)
-    values = _values(cells, asked)
+    values = _value(cells, asked)
     means = task_means(values, cells.tasks, resamples=asked.resamples, rng=generator)
     interval = percentile_interval(means, asked.confidence)
     return _resampled(asked, interval, f"task bootstrap, {asked.resamples} resamples", seed)
@@ -200,7 +269,7 @@ def _task_bootstrap(cells: Cells, asked: _Question) -> _Answer:
 
 def _bca(cells: Cells, asked: _Question) -> _Answer:
     generator, seed = random_generator(asked.rng)
-    values = _values(cells, asked)
+    values = _value(cells, asked)
     means = task_means(values, cells.tasks, resamples=asked.resamples, rng=generator)
     interval = bca_interval(means, values, cells.tasks, asked.confidence)
     return _resampled(asked, interval, f"BCa task bootstrap, {asked.resamples} resamples", seed)
@@ -213,7 +282,7 @@ def _exact_bootstrap(cells: Cells, asked: _Question) -> _Answer:
         raise ArgumentError("method", f"{rule}; use 'task-bootstrap'", f"{tasks} tasks")
     # With one n for all, every value is a multiple of 1 / C(n, k).
     lattice = comb(int(cells.n[0]), asked.k) if np.ptp(cells.n) == 0 else 1
-    values = _values(cells, asked)
+    values = _value(cells, asked)
     interval = exact_task_interval(values, cells.tasks, asked.confidence, lattice=lattice)
     return _resampled(asked, interval, "task bootstrap, exact law", None)
 
@@ -232,7 +301,7 @@ def _resampled(asked: _Question, interval: Interval, method: str, seed: int | No
     return _Answer(interval=interval, method=method, seed=seed, notes=notes)
 
 
-def _values(cells: Cells, asked: _Question) -> Floats:
+def _value(cells: Cells, asked: _Question) -> Floats:
     return share_of_passing_subsets(cells.n, cells.c, asked.k)
 
 
