@@ -1,14 +1,11 @@
-"""A storm: a provider that keeps refusing, failing and hanging up.
-
-Two thousand calls here, for speed; `bench/running.py` makes ten thousand.
-"""
+"""A storm: ten thousand calls to a provider that keeps refusing, failing and hanging up."""
 
 from passhat.records import Model, ModelSystem, Outcome, Pairing, Prices, Suite, Task, TokenUsage
 from passhat.runner import run_trials
 from passhat.runner.models.exchange import Reply
 from passhat.testing import WireServer
 
-TASKS, RUNS = 100, 20
+TASKS, RUNS = 100, 100
 STORM = {"429": 0.20, "500": 0.03, "529": 0.02, "cut": 0.02}
 
 
