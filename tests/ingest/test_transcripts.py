@@ -1,6 +1,8 @@
 """What was said, out of each tool's own files, beside the trial it was said in."""
 
 import json
+import subprocess
+import sys
 import zipfile
 import zlib
 
@@ -64,7 +66,8 @@ def test_asking_for_transcripts_changes_no_trial(samples, shared, format_name):
     assert also.to_columns() == trials.to_columns()
     keys = {(trial.system, trial.task, trial.trial) for trial in trials}
     assert said.keys() <= keys
-    assert bool(said) != any(NO_TRANSCRIPTS in source.notes for source in also.sources)
+    silent = any(note.endswith("no transcripts") for note in also.sources[0].notes)
+    assert bool(said) != silent
 
 
 def files_of(samples, shared):
@@ -242,6 +245,28 @@ def test_an_mcpmark_run_reads_the_messages_beside_it(tmp_path):
     assert conversation(said, ("m", "t", 1)) == [("user", "run 1")]
     assert conversation(said, ("m", "t", 2)) == [("user", "run 2")]
     assert trials.sources[0].notes == ()  # messages are no result file that was left out
+
+
+def test_a_folder_says_how_many_of_its_files_hold_no_transcripts(tmp_path):
+    for number, words in enumerate(("Yes.", "", "")):
+        rows = f"system,task,trial,passed,answer\ns,a,{number},1,{words}\n"
+        (tmp_path / f"{number}.csv").write_text(rows)
+    trials, said = read_with_transcripts(tmp_path)
+    assert list(said) == [("s", "a", 0)]
+    assert trials.sources[0].notes == ("2 of 3 files hold no transcripts",)
+
+
+def test_pytest_itself_writes_what_a_test_printed(tmp_path):
+    (tmp_path / "test_talk.py").write_text(
+        "def test_talk():\n    print('hello from the agent')\n    assert 1 == 2, 'no refund'\n"
+    )
+    options = ["-q", "--junitxml=log.xml", "-o", "junit_logging=all", "-p", "no:cacheprovider"]
+    run = [sys.executable, "-m", "pytest", *options, "test_talk.py"]
+    subprocess.run(run, cwd=tmp_path, capture_output=True, check=False)
+    _, said = read_with_transcripts(tmp_path / "log.xml")
+    kept = json.loads(said["pytest", "test_talk::test_talk", 0])
+    assert "hello from the agent" in kept["messages"][0]["text"]
+    assert "AssertionError: no refund" in kept["error"]
 
 
 def test_a_harbor_trial_reads_its_trajectory_and_what_its_verifier_printed(tmp_path):

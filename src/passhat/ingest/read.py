@@ -20,7 +20,7 @@ from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
 from passhat.ingest.readers import READERS, readers_of
 from passhat.ingest.rows import is_own_file
-from passhat.ingest.transcripts.kept import NO_TRANSCRIPTS, by_trial, kept_texts
+from passhat.ingest.transcripts.kept import by_trial, kept_texts, silent_note
 from passhat.ingest.unknown import unknown_file
 from passhat.records import Source, Trials
 from passhat.records.transcript import TranscriptKey, Transcripts
@@ -114,7 +114,10 @@ def _read(
     for given, one in enumerate(as_inputs(source)):
         for document, reader in open_input(one, chosen, limits, unknown.setdefault(given, {})):
             if part := _part(document, reader, mapping, given):
-                parts.append(_with_said(part, document, reader, mapping) if transcripts else part)
+                if transcripts:
+                    said = kept_texts(document, reader, mapping, len(part.trials))
+                    part = replace(part, said=said)
+                parts.append(part)
     if not parts:
         shown = ("input" if isinstance(one, bytes) else str(one) for one in as_inputs(source))
         raise ReadError(f"{listed(shown)}: holds no trial")
@@ -133,15 +136,6 @@ def _part(document: Document, reader: Reader, mapping: ColumnMap, given: int) ->
         return None
     trials = assemble(document, reader.name, table, mapping)
     return _Part(trials=trials, given=given, numbered="trial" in table.columns)
-
-
-def _with_said(part: _Part, document: Document, reader: Reader, mapping: ColumnMap) -> _Part:
-    said = kept_texts(document, reader, mapping, len(part.trials))
-    if any(said):
-        return replace(part, said=said)
-    source = part.trials.sources[0]
-    noted = replace(source, notes=(*source.notes, NO_TRANSCRIPTS))
-    return replace(part, said=said, trials=replace(part.trials, sources=(noted,)))
 
 
 def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
@@ -226,11 +220,13 @@ def _sources(
     parts: Sequence[_Part], unknown: Mapping[int, Collection[str]], mapping: ColumnMap
 ) -> tuple[Source, ...]:
     """One source for each input and format: the files of a folder count as one."""
-    groups: dict[tuple[int, str], list[Source]] = {}
+    groups: dict[tuple[int, str], list[_Part]] = {}
     for part in parts:
-        for source in part.trials.sources:
-            groups.setdefault((part.given, source.format), []).append(source)
-    merged = {key: _merged(group) for key, group in groups.items()}
+        groups.setdefault((part.given, part.trials.sources[0].format), []).append(part)
+    merged = {key: _merged([part.trials.sources[0] for part in g]) for key, g in groups.items()}
+    for key, group in groups.items():
+        if silent := silent_note([part.said for part in group if part.said]):
+            merged[key] = replace(merged[key], notes=(*merged[key].notes, silent))
     what = "that no reader knows" + (" or without the columns" if mapping.chosen() else "")
     for given, skipped in unknown.items():
         first = next((key for key in merged if key[0] == given), None)

@@ -29,6 +29,19 @@ def kept_texts(
     return texts or [None] * trials
 
 
+def silent_note(files: Sequence[Sequence[str | None]]) -> str | None:
+    """What to say of files that hold no transcripts, where they were asked for.
+
+    >>> silent_note([["hello"], [None], [None, None]])
+    '2 of 3 files hold no transcripts'
+    """
+    silent = sum(not any(said) for said in files)
+    if not silent:
+        return None
+    several = len(files) > 1
+    return f"{silent} of {len(files)} files hold no transcripts" if several else NO_TRANSCRIPTS
+
+
 def by_trial(trials: Trials, said: Sequence[str | None]) -> Transcripts:
     """The texts by system, task and trial, where there is one."""
     if not said:
