@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 NODE_SERVERS := tests/node_modules/.package-lock.json
+OLD_SERVERS := .venv-servers/.installed
 
 .PHONY: help demo test check fix bench calibrate docs lock clean
 
@@ -21,7 +22,7 @@ demo: $(INSTALLED) ## the main job, with no key: a real model and a real MCP ser
 	  $(BIN)/passhat demo; \
 	fi
 
-test: $(INSTALLED) $(NODE_SERVERS) .venv/.weights ## every test, doctests included
+test: $(INSTALLED) $(NODE_SERVERS) $(OLD_SERVERS) .venv/.weights ## every test, doctests included
 	$(BIN)/python -m pytest --doctest-modules src -q
 	$(BIN)/python -m pytest tests -q -n 2 --dist loadfile --cov --cov-report=term:skip-covered
 
@@ -50,9 +51,11 @@ lock: $(INSTALLED) ## pin and hash the development environment anew
 	  $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
 	    --python-version 3.11 --extra $$name pyproject.toml --output-file requirements/$$name.lock; \
 	done
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
+	  --python-version 3.11 requirements/servers.in --output-file requirements/servers.lock
 
 clean: ## remove the environment and everything made
-	rm -rf .venv .venv-bench .venv-docs build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-docs .venv-servers build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
 
 $(INSTALLED): requirements/dev.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -76,6 +79,12 @@ $(INSTALLED): requirements/dev.lock pyproject.toml
 	.venv-docs/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.lock
 	.venv-docs/bin/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	touch $@
+
+# MCP servers on the first generation of the SDK; where they cannot be had, their tests skip.
+$(OLD_SERVERS): requirements/servers.lock
+	@test -x .venv-servers/bin/python || $(PYTHON) -m venv .venv-servers
+	@.venv-servers/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
+	  -r requirements/servers.lock && touch $@ || echo "tests against mcp-server-sqlite will be skipped"
 
 # MCP servers that others wrote; tests that need them skip with a reason where npm is absent.
 $(NODE_SERVERS): tests/package.json tests/package-lock.json

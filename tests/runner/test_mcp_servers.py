@@ -94,6 +94,27 @@ def test_the_git_server_reads_a_repository(tmp_path):
     assert "First words" in result.text
 
 
+def test_the_sqlite_server_of_the_first_sdk_keeps_what_it_is_told(suite_of, scripted, tmp_path):
+    program = Path(__file__).parents[2] / ".venv-servers" / "bin" / "mcp-server-sqlite"
+    if not program.exists():
+        pytest.skip("mcp-server-sqlite is not installed: make .venv-servers/.installed")
+    server = StdioServer(name="sqlite", argv=(str(program), "--db-path", "{workdir}/shop.db"))
+    calls = [
+        ("create_table", "CREATE TABLE orders (id INTEGER, city TEXT)"),
+        ("write_query", "INSERT INTO orders VALUES (7, 'Sacramento')"),
+        ("read_query", "SELECT city FROM orders WHERE id = 7"),
+    ]
+    script = tuple(ScriptedCall(tool=name, arguments={"query": text}) for name, text in calls)
+    agent = scripted(Behaviour(calls=script, answer="{result}"), servers=("sqlite",))
+    expect = (
+        Expectation(matcher="contains", value="Sacramento"),
+        Expectation(matcher="called_in_order", value=[name for name, _ in calls]),
+    )
+    task = Task(name="t", prompt="Where did order 7 go?", expect=expect)
+    result = run_trials(suite_of(agent, task=task, servers={"sqlite": server}, runs=2))
+    assert [(t.outcome, t.error) for t in result.trials] == [(Outcome.PASSED, None)] * 2
+
+
 def test_the_everything_server_echoes_and_adds():
     server = npm_server("server-everything")
     assert call([server], "echo", message="hi").text == "Echo: hi"
