@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -53,6 +54,25 @@ def test_a_log_is_looked_at_and_left_as_it_was(shell):
     assert process.returncode == 0, told
     assert "Traceback" not in told
     assert [path.name for path in shell.directory.iterdir()] == ["airline.csv"]
+
+
+def test_what_a_log_of_another_tool_says_is_read_in_the_browser(shell):
+    log = Path(__file__).parents[1] / "samples" / "inspect" / "flaky_5x5_two_scorers_1error.eval"
+    process = shell.start("view", str(log), "--no-browser")
+    try:
+        address = start_address(process)
+        token = address.query.removeprefix("token=")
+        _, _, cookie = ask(address, "/enter", token=token)
+        trial = {"system": "mockllm/model", "task": "flaky_task/t4", "trial": 5}
+        status, text, _ = ask(address, "/run/latest/trial?" + urlencode(trial), cookie=cookie)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert status == 200
+    assert "<h1>Run 5 failed</h1>" in text
+    assert "say ok 4" in text
+    assert "broke: includes: wrong" in text
 
 
 @pytest.mark.parametrize(

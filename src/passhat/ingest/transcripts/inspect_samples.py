@@ -62,7 +62,9 @@ class SpokenLog(msgspec.Struct):
 def sample_transcript(sample: SpokenSample, longest: int) -> Transcript | None:
     """The conversation of a sample; a completion that no message holds is its answer."""
     find = _finder(sample.attachments, longest)
-    turns = tuple(_with_attachments(turn, find) for turn in turns_of(sample.messages))
+    turns = turns_of(sample.messages)
+    if sample.attachments:
+        turns = tuple(_with_attachments(turn, find) for turn in turns)
     answer = _REFERENCE.sub(find, sample.output.completion, count=1)
     spoken = {turn.text.strip() for turn in turns[-3:]}
     stops = [choice.stop_reason for choice in sample.output.choices]

@@ -42,7 +42,7 @@ def transcript_of(said: object) -> Transcript | None:
     'just words'
     """
     said = _parsed(said) if isinstance(said, str) else said
-    if isinstance(said, Mapping):
+    if isinstance(said, dict):
         held = next((said[key] for key in ("messages", "turns", "history") if key in said), said)
         said = held if isinstance(held, list) else [said] if "role" in said else said
     turns = turns_of(said) if isinstance(said, list) and _are_messages(said) else ()
@@ -69,7 +69,7 @@ def as_text(value: object) -> str:
 
 def mappings(value: object) -> list[Mapping[str, Any]]:
     """The objects among the entries of a list."""
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,11 +89,11 @@ def _turns(message: Mapping[str, Any]) -> Iterator[Turn]:
     else:
         _add_content(message, said)
     said.calls += [_call(call) for call in mappings(message.get("tool_calls"))]
-    if isinstance(legacy := message.get("function_call"), Mapping):
+    if isinstance(legacy := message.get("function_call"), dict):
         said.calls.append(_call(legacy))
     role = as_text(message.get("role")) or ("assistant" if said.calls else kind or "somebody")
     error = message.get("error")
-    if isinstance(error, Mapping) and error.get("message"):
+    if isinstance(error, dict) and error.get("message"):
         said.texts.append(as_text(error["message"]))
     if said.texts or said.calls or not said.results:
         yield Turn(
@@ -120,7 +120,7 @@ def _add_content(message: Mapping[str, Any], said: _Said) -> None:
 
 
 def _add_part(part: object, said: _Said) -> None:
-    if not isinstance(part, Mapping):
+    if not isinstance(part, dict):
         said.texts.append(as_text(part))
         return
     kind = str(part.get("type", "text"))
@@ -148,7 +148,7 @@ def _result(part: Mapping[str, Any]) -> Turn:
 def _call(call: Mapping[str, Any]) -> Call:
     """A call by its parts; Inspect has the name where OpenAI has a function with its name."""
     function = call.get("function")
-    inner = function if isinstance(function, Mapping) else call
+    inner = function if isinstance(function, dict) else call
     name = function if isinstance(function, str) else _first(inner, ("name", "function_name"))
     return Call(name=as_text(name) or "a tool", arguments=as_text(_first(inner, _ARGUMENTS)))
 
@@ -169,7 +169,7 @@ def _first(mapping: Mapping[str, Any], names: Sequence[str]) -> Any:
 def _are_messages(said: Sequence[object]) -> bool:
     known = (*CALL_PARTS, *RESULT_PARTS)
     return bool(said) and all(
-        isinstance(one, Mapping) and ("role" in one or one.get("type") in known) for one in said
+        isinstance(one, dict) and ("role" in one or one.get("type") in known) for one in said
     )
 
 
