@@ -85,7 +85,10 @@ def _chat_usage(reply: Reply) -> Body:
         "prompt_tokens": usage.tokens_in,
         "completion_tokens": usage.tokens_out,
         "total_tokens": usage.total,
-        "prompt_tokens_details": {"cached_tokens": usage.cached_in},
+        "prompt_tokens_details": {
+            "cached_tokens": usage.cached_in,
+            "cache_write_tokens": usage.cache_written,
+        },
     }
 
 
@@ -194,7 +197,10 @@ def _responses(reply: Reply, model: str) -> Body:
             "input_tokens": reply.usage.tokens_in,
             "output_tokens": reply.usage.tokens_out,
             "total_tokens": reply.usage.total,
-            "input_tokens_details": {"cached_tokens": reply.usage.cached_in},
+            "input_tokens_details": {
+                "cached_tokens": reply.usage.cached_in,
+                "cache_write_tokens": reply.usage.cache_written,
+            },
             "output_tokens_details": {"reasoning_tokens": 0},
         },
     }
@@ -202,10 +208,41 @@ def _responses(reply: Reply, model: str) -> Body:
 
 def _responses_events(reply: Reply, model: str) -> Iterator[tuple[str, Body]]:
     whole = _responses(reply, model)
-    yield "response.created", {"response": {**whole, "status": "in_progress", "output": []}}
-    for piece in _pieces(reply.text):
-        yield "response.output_text.delta", {"delta": piece, "output_index": 0}
-    yield f"response.{whole['status']}", {"response": whole}
+    begun = {**whole, "status": "in_progress", "output": [], "usage": None}
+    told: list[tuple[str, Body]] = [
+        ("response.created", {"response": begun}),
+        ("response.in_progress", {"response": begun}),
+    ]
+    for index, item in enumerate(whole["output"]):
+        told += _item_events(item, index)
+    told.append((f"response.{whole['status']}", {"response": whole}))
+    for number, (kind, body) in enumerate(told):
+        yield kind, {**body, "sequence_number": number}
+
+
+def _item_events(item: Body, index: int) -> Iterator[tuple[str, Body]]:
+    """An item of the output as it grows: it is added, filled piece by piece, and done."""
+    at = {"output_index": index, "item_id": item["id"]}
+    is_call = item["type"] == "function_call"
+    empty = {"arguments": ""} if is_call else {"content": []}
+    added = {**item, **empty, "status": "in_progress"}
+    yield "response.output_item.added", {"output_index": index, "item": added}
+    if is_call:
+        kind = "response.function_call_arguments"
+        for piece in _pieces(item["arguments"]):
+            yield f"{kind}.delta", {**at, "delta": piece}
+        yield f"{kind}.done", {**at, "arguments": item["arguments"], "name": item["name"]}
+    else:
+        yield from _part_events(item["content"][0], {**at, "content_index": 0})
+    yield "response.output_item.done", {"output_index": index, "item": item}
+
+
+def _part_events(part: Body, at: Body) -> Iterator[tuple[str, Body]]:
+    yield "response.content_part.added", {**at, "part": {**part, "text": ""}}
+    for piece in _pieces(part["text"]):
+        yield "response.output_text.delta", {**at, "delta": piece, "logprobs": []}
+    yield "response.output_text.done", {**at, "text": part["text"], "logprobs": []}
+    yield "response.content_part.done", {**at, "part": part}
 
 
 def _pieces(text: str, size: int = 7) -> Iterator[str]:

@@ -127,6 +127,7 @@ def _usage(usage: Mapping[str, Any]) -> TokenUsage:
         tokens_in=usage.get("input_tokens") or 0,
         tokens_out=usage.get("output_tokens") or 0,
         cached_in=details.get("cached_tokens") or 0,
+        cache_written=details.get("cache_write_tokens") or 0,
     )
 
 
