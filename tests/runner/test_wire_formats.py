@@ -22,7 +22,7 @@ QUESTION = Request(
     tools=(WEATHER,),
     parameters=ModelParameters(temperature=0.5, seed=7, max_tokens=99, parallel_tool_calls=False),
 )
-USAGE = TokenUsage(tokens_in=120, tokens_out=30, cached_in=40)
+USAGE = TokenUsage(tokens_in=120, tokens_out=30, cached_in=40, cache_written=20)
 CALL = CallRequest(id="c1", name="get_weather", arguments={"city": "Paris"})
 
 every_format = pytest.mark.parametrize("name", sorted(DIALECTS))
