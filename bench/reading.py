@@ -116,8 +116,8 @@ def table_jobs(ending: str) -> dict[str, tuple[str, str]]:
     jobs: dict[str, tuple[str, str]] = {}
     if _installed("duckdb"):
         query = GROUP_BY.format("'{path}'")
-        quiet = "import duckdb\nduckdb.sql('SET enable_progress_bar = false')"
-        jobs["DuckDB group-by"] = (quiet, f'duckdb.sql(f"{query}").fetchall()')
+        quiet = "duckdb.sql('SET enable_progress_bar = false')"  # which starts the database
+        jobs["DuckDB group-by"] = ("import duckdb", f'{quiet}\nduckdb.sql(f"{query}").fetchall()')
     if _installed("polars"):
         frame = f"polars.SQLContext(t=polars.{SCANS[ending]}(path))"
         query = GROUP_BY.format("t")

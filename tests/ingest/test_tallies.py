@@ -200,6 +200,28 @@ def test_outcomes_of_zero_and_one_are_counted_alike_whatever_their_type(kind, en
             read_tallies(odd)
 
 
+@pytest.mark.usefixtures("streamed", "engine")
+def test_what_is_not_zero_or_one_is_not_added_up(tmp_path):
+    def read(*values, kind=None):
+        path = tmp_path / "t.parquet"
+        frame = polars.DataFrame({"task": ["t"] * len(values), "passed": list(values)})
+        (frame if kind is None else frame.cast({"passed": kind})).write_parquet(path)
+        return [tally.passed.tolist() for tally in read_tallies(path)]
+
+    assert read(1, 0, 1) == [[2]]
+    assert read(1, 0, 1, kind=polars.Int8) == read(1, 0, 1, kind=polars.UInt64) == [[2]]
+    assert read(1.0, 0.0) == [[1]]
+    assert read(True, True) == [[2]]
+    with pytest.raises(ReadError, match=r"passed: 0.5, in 1 row"):
+        read(0.0, 0.5, 1.0)
+    with pytest.raises(ReadError, match=r"passed: Decimal.*does not say whether"):
+        read(0.0, 0.5, 1.0, kind=polars.Decimal(5, 2))
+    with pytest.raises(ReadError, match=r"passed: some rows say nothing"):
+        read(1, None)
+    with pytest.raises(ReadError, match=r"passed: some rows say nothing"):
+        read(True, None)
+
+
 # What the columns are, and how the user reads them; each says something else about the table.
 NOTED = {
     "pooled": ({"task": "t", "passed": True, "colour": "red"}, ColumnMap()),

@@ -46,6 +46,9 @@ class Engine(Protocol):
 
     def query(self, sql: str) -> dict[str, list[Any]]: ...
 
+    def zero_or_one(self, column: str) -> bool:
+        """Whether the file's own statistics tell that a column holds 0 and 1 and nothing else."""
+
     def fingerprint(self, column: str) -> str: ...
 
     def fingerprints(self, most: int) -> NDArray[np.uint64]: ...
@@ -88,6 +91,10 @@ class _Polars:
             raise _unreadable(self._name, error) from error
         return dict(found.to_dict(as_series=False))
 
+    def zero_or_one(self, column: str) -> bool:
+        del column
+        return False  # polars does not show a file's statistics
+
     # The sum of a cubic, modulo 2**64: it equals that of 0..n-1 only if the first three power sums
     # do, which takes far more than a number that is there twice and one that is missing.
 
@@ -125,7 +132,7 @@ class _DuckDb:
     def __init__(self, path: Path, shape: Shape) -> None:
         import duckdb  # type: ignore[import-not-found,unused-ignore] # an extra
 
-        self._name, self._error = str(path), duckdb.Error
+        self._name, self._error, self._shape = str(path), duckdb.Error, shape
         self._connection = _duckdb_database().cursor()
         read = (
             "read_parquet({})"
@@ -149,6 +156,21 @@ class _DuckDb:
             raise _unreadable(self._name, error) from error
         values = zip(*rows, strict=True) if rows else [() for _ in names]
         return {name: list(column) for name, column in zip(names, values, strict=True)}
+
+    def zero_or_one(self, column: str) -> bool:
+        if self._shape != "parquet":
+            return False
+        known = self._connection.execute(
+            "SELECT type, stats_min_value, stats_max_value, stats_null_count "
+            "FROM parquet_metadata(?) WHERE path_in_schema = ?",
+            [self._name, column],
+        ).fetchall()
+        # Between 0 and 1 there is nothing else only where numbers are whole.
+        whole, words = {"BOOLEAN", "INT32", "INT64"}, {"0", "1", "false", "true"}
+        return bool(known) and all(
+            kind in whole and {low, high} <= words and missing == 0
+            for kind, low, high, missing in known
+        )
 
     def fingerprint(self, column: str) -> str:
         return f"BIT_XOR(HASH(CAST({column} AS BIGINT)))"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap, find_columns, milliseconds
@@ -21,6 +22,7 @@ class GroupQuery:
     found: Mapping[str, str]
     outcome: str
     by_word: bool
+    summed: bool
     features: tuple[str, ...]
 
 
@@ -36,7 +38,30 @@ def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | N
     for name in (*features, "score"):
         if name in found and columns[found[name]] not in ("number", "boolean"):
             raise ReadError(f'{path}, column "{found[name]}": must hold numbers for {name}')
-    return GroupQuery(path=path, found=found, outcome=outcome, by_word=by_word, features=features)
+    # Where nothing else is summed by outcome, adding up 0 and 1 is faster than grouping by them.
+    alone = by_word and not features and not {"score", "error"} & set(found)
+    return GroupQuery(
+        path=path,
+        found=found,
+        outcome=outcome,
+        by_word=by_word,
+        summed=alone and engine.zero_or_one(found["passed"]),
+        features=features,
+    )
+
+
+def count_groups(engine: Engine, plan: GroupQuery) -> dict[str, list[Any]]:
+    """The answer to the query, by column; a row for each outcome, however it was asked for."""
+    groups = engine.query(render_query(engine, plan))
+    if not plan.summed:
+        return groups
+    passes = [int(count) for count in groups.pop("passes")]
+    failures = [n - count for n, count in zip(groups["n"], passes, strict=True)]
+    twice = {name: values * 2 for name, values in groups.items()}
+    # Passes and failures were fingerprinted together: what the one has, the other lacks.
+    if "fingerprint" in twice:
+        twice["fingerprint"] = groups["fingerprint"] + [0] * len(passes)
+    return twice | {"o": [1] * len(passes) + [0] * len(passes), "n": passes + failures}
 
 
 def render_query(engine: Engine, plan: GroupQuery) -> str:
@@ -51,10 +76,10 @@ def render_query(engine: Engine, plan: GroupQuery) -> str:
         for name, short in names.items()
         if name in plan.found
     ]
-    picks.append(f"{plan.outcome} AS o")
+    picks.append(f"{plan.outcome} AS {'passed' if plan.summed else 'o'}")
     if "error" in plan.found:
         picks.append(f"{_error_sql(engine, plan)} AS e")
-    sums = ["COUNT(*) AS n"]
+    sums = ["COUNT(*) AS n", *(["SUM(CAST(passed AS INT)) AS passes"] if plan.summed else [])]
     if whole_trials(engine, plan):
         picks.append(f"{quoted(plan.found['trial'])} AS i")
         sums.append(f"{engine.fingerprint('i')} AS fingerprint")

@@ -18,9 +18,9 @@ from passhat.ingest.engines import VIEW, Engine, Shape, count_rows, open_engine
 from passhat.ingest.formats import tables
 from passhat.ingest.group_query import (
     GroupQuery,
+    count_groups,
     plan_query,
     quoted,
-    render_query,
     whole_trials,
 )
 from passhat.ingest.inputs import STDIN, Input, as_inputs
@@ -107,7 +107,7 @@ def _stream(path: Path, mapping: ColumnMap, duplicates: Duplicates) -> list[Tall
     plan = plan_query(path, engine, mapping)
     if plan is None:
         return None
-    groups = engine.query(render_query(engine, plan))
+    groups = count_groups(engine, plan)
     outcomes = _outcome_codes(plan, groups)
     if duplicates == "error" and "trial" in plan.found:
         _check_duplicates(engine, plan, groups)
