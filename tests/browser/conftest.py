@@ -46,6 +46,14 @@ CONTROLS = "input,select,button.plain,nav,.tools,header.site,form.choose,details
 VISIBLE = """selector => [...document.querySelectorAll(selector)]
   .filter(e => e.getClientRects().length).map(e => e.outerHTML.slice(0, 80))"""
 
+OUTSIDE = """() => [...document.querySelectorAll("svg")].flatMap(svg => {
+  const box = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll("text")].filter(text => {
+    const at = text.getBoundingClientRect();
+    return at.left < box.left - 1 || at.right > box.right + 1 || at.bottom > box.bottom + 1;
+  }).map(text => text.textContent);
+})"""
+
 AXE = Path(__file__).parents[1] / "node_modules" / "axe-core" / "axe.min.js"
 
 
@@ -117,6 +125,12 @@ def axe_violations():
         return [f"{v['id']}: {v['nodes'][0]['html'][:200]}" for v in found]
 
     return check
+
+
+@pytest.fixture
+def words_outside():
+    """The words of pictures that reach beyond their picture, where nobody sees them."""
+    return lambda page: page.evaluate(OUTSIDE)
 
 
 @pytest.fixture

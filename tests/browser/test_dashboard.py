@@ -160,6 +160,14 @@ def test_no_page_scrolls_sideways_on_a_telephone(serve_site, store, visit):
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
 
 
+def test_no_word_of_any_picture_is_cut_off(serve_site, store, visit, words_outside):
+    site = serve_site(store)
+    page = visit(site, "/", viewport={"width": 1280, "height": 800})
+    for name, path in pages_of(store).items():
+        page.goto(site.origin + path)
+        assert words_outside(page) == [], name
+
+
 def test_every_page_prints_on_white_paper_without_controls(serve_site, store, visit, printed):
     site = serve_site(store)
     page = visit(site, "/", color_scheme="dark")

@@ -3,10 +3,12 @@ import re
 
 import pytest
 
+from passhat import compare, rank
 from passhat.analysis.measure import measure
 from passhat.analysis.simulate import simulate
 from passhat.ingest import read_with_transcripts
 from passhat.records import Source, Trials
+from passhat.reporters.answer_page import render_comparison_html, render_ranking_html
 from passhat.reporters.html_page import render_html
 
 
@@ -63,6 +65,23 @@ def test_everything_can_be_read_without_javascript(report, open_page):
     assert page.locator("tbody tr[data-row]").count() == 12
     assert page.locator("svg").count() >= 4
     assert not page.get_by_role("searchbox").is_visible()
+
+
+def test_no_word_of_a_picture_is_cut_off(tmp_path, open_page, words_outside):
+    rate = {"careful-with-a-long-name": 0.95, "hasty": 0.45}
+    trials = simulate(tasks=14, runs=8, rate=rate, seed=3)
+    comparison = compare(*(trials.where(system=name) for name in rate))
+    pages = {
+        "report": render_html(measure(trials)),
+        "compare": render_comparison_html(comparison),
+        "rank": render_ranking_html(rank(trials)),
+    }
+    for name, text in pages.items():
+        path = tmp_path / f"{name}.html"
+        path.write_text(text, encoding="utf-8")
+        page = open_page(path.as_uri(), viewport={"width": 1280, "height": 800})
+        assert page.locator("svg text").count() > 0, name
+        assert words_outside(page) == [], name
 
 
 def test_the_page_does_not_scroll_sideways_on_a_telephone(report, open_page):

@@ -10,7 +10,7 @@ from passhat.drawing.figure import Figure, element, escape, label, number, short
 from passhat.drawing.scale import Kind, Scale
 
 WIDTH = 640
-LEFT, RIGHT, TOP, ROW = 190, 96, 42, 18
+LEFT, RIGHT, TOP, ROW = 190, 124, 42, 18
 TEXT_WIDTH = 30
 
 
