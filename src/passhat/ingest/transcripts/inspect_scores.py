@@ -15,7 +15,7 @@ WORDS = {
 """Inspect's own reading of score values: correct, partial, incorrect, no answer."""
 
 
-class Score(msgspec.Struct):
+class Score(msgspec.Struct, gc=False):
     """What a scorer said of a sample."""
 
     value: Any = None
