@@ -139,7 +139,8 @@ class Pages:
         here = next((moment for moment in moments if moment.key == run.key), None)
         return page(
             "task.html", store=self.shelf.title, run=run, system=system, task=task,
-            trials=trials[:TRIALS_A_PAGE], first=first, here=here, figure=plot_task(moments), page=number,
+            trials=trials[:TRIALS_A_PAGE], first=first, here=here,
+            figure=plot_task(moments), page=number,
             interval=proportion_interval(here.passed, here.trials) if here else None,
             pages=number + (len(trials) > TRIALS_A_PAGE),
             link=lambda n: url(f"/run/{run.key}/task", system=system, task=task, page=n),
