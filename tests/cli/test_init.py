@@ -110,6 +110,25 @@ def test_validate_notes_quarantines_that_have_ended(here: Path) -> None:
     assert 'the quarantine of "a" ended on 2020-01-31: it is gated again' in done.stderr
 
 
+def test_validate_notes_models_that_no_list_has_and_programs_that_are_not_here(here: Path) -> None:
+    (here / "suite.yml").write_text(
+        "systems:\n"
+        "  - {name: typo, model: claude-opuss-5}\n"
+        "  - {name: own, model: claude-opuss-5, base_url: 'http://localhost:1'}\n"
+        "  - {name: mine, command: no-such-agent}\n"
+        "tasks: [{name: t, prompt: hi}]\n"
+    )
+    done = call(validate)
+    assert done.exit_code == 0
+    assert done.stderr.splitlines() == [
+        (
+            'suite.yml: no price list has a model "claude-opuss-5" (did you mean claude-opus-5?): '
+            "it is asked as it is"
+        ),
+        'suite.yml: system mine: there is no program "no-such-agent": install it, or give its path',
+    ]
+
+
 def test_validate_prints_the_schema(here: Path) -> None:
     assert json.loads(call(validate, "--schema").stdout)["title"] == "passhat suite"
 

@@ -1,5 +1,6 @@
 """Processes that try to outlive their trial: daemons, those that hide, those that multiply."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from passhat.records import CommandSystem, Expectation, Outcome, Task
 from passhat.runner import run_trials
+from passhat.runner.processes import end_group, start_group
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/environ").exists(),
@@ -130,6 +132,21 @@ def test_nobody_else_is_touched_and_no_zombie_is_left(suite_of, tmp_path):
     finally:
         stranger.kill()
         stranger.wait()
+
+
+def test_ending_a_group_twice_touches_nobody():
+    async def main():
+        process = await start_group([sys.executable, "-c", ""], env=os.environ, cwd=None)
+        await end_group(process, grace=0.0)
+        stranger = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        try:
+            await end_group(process, grace=0.0)
+            assert is_alive(stranger.pid)
+        finally:
+            stranger.kill()
+            stranger.wait()
+
+    asyncio.run(main())
 
 
 def test_a_run_within_a_run_keeps_both_marks(suite_of, monkeypatch):

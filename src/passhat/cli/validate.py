@@ -72,13 +72,15 @@ def _notes(suite: Suite) -> list[str]:
     """What is not wrong, but worth knowing before a run."""
     from datetime import UTC, datetime
 
+    from passhat.runner.programs import absent_programs
+
     today = datetime.now(tz=UTC).date()
     ended = [
         f'the quarantine of "{entry.task}" ended on {entry.until}: it is gated again'
         for entry in suite.quarantine
         if not entry.in_force(today)
     ]
-    return [*ended, *_unlisted(suite)]
+    return [*ended, *_unlisted(suite), *absent_programs(suite)]
 
 
 def _unlisted(suite: Suite) -> list[str]:

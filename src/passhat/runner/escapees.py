@@ -16,6 +16,9 @@ from pathlib import Path
 MARK = "PASSHAT_GROUPS"
 """The variable that holds the marks of all the groups a process descends from, split by colons."""
 
+LONG = 20.0
+"""Seconds in which the numbers of processes may have been once around."""
+
 _PROC = Path("/proc")
 _DEAD = ("Z", "X")
 
@@ -30,22 +33,22 @@ class Descendant:
 
 
 def marked(env: Mapping[str, str], mark: str) -> dict[str, str]:
-    """An environment that carries one more mark.
+    """An environment that carries one more mark, besides those that we bear ourselves.
 
     >>> marked({"PASSHAT_GROUPS": "outer"}, "inner")
     {'PASSHAT_GROUPS': 'outer:inner'}
     """
-    before = env.get(MARK)
+    before = env.get(MARK) or os.environ.get(MARK)
     return {**env, MARK: f"{before}:{mark}" if before else mark}
 
 
-def descendants(leader: int, mark: str, *, leads: bool) -> list[Descendant]:
-    """All that descend from a leader, or did before it died.
+def descendants(leader: int, mark: str, *, leads: bool, age: float = 0.0) -> list[Descendant]:
+    """All that descend from a leader which was started `age` seconds ago, or did before it died.
 
     One that has cleaned its environment is known by its parent, as long as that one lives: `leads`
     says that the leader does, for its number may be another's once it is gone.
     """
-    alive = {one.pid: one for one in _younger_than(leader)}
+    alive = {one.pid: one for one in _younger_than(leader, age)}
     found = [one for one in alive.values() if _bears(one.pid, mark)]
     kin = {one.pid for one in found} | ({leader} if leads else set())
     while more := [one for one in alive.values() if one.parent in kin and one.pid not in kin]:
@@ -59,17 +62,23 @@ def kill(one: Descendant) -> None:
     with suppress(OSError):
         handle = os.pidfd_open(one.pid)
         try:
-            now = _look(one.pid)
-            if now is not None and now.started == one.started:
+            if lives(one):
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
         finally:
             os.close(handle)
 
 
-def _younger_than(leader: int) -> Iterator[Descendant]:
+def lives(one: Descendant) -> bool:
+    """Whether it is still there, and is no zombie."""
+    now = _look(one.pid)
+    return now is not None and now.started == one.started
+
+
+def _younger_than(leader: int, age: float) -> Iterator[Descendant]:
     """Living processes with a higher number: those that were started later.
 
-    Numbers begin anew when they are used up; then anybody may be younger.
+    Numbers begin anew when they are used up; then, and where that may have been, anybody may be
+    younger.
     """
     try:
         newest = int((_PROC / "loadavg").read_text().split()[-1])
@@ -77,7 +86,8 @@ def _younger_than(leader: int) -> Iterator[Descendant]:
     except (OSError, ValueError):
         return
     for pid in pids:
-        if (pid > leader or newest < leader) and (one := _look(pid)) is not None:
+        younger = pid > leader or newest < leader or age > LONG
+        if younger and (one := _look(pid)) is not None:
             yield one
 
 
@@ -92,6 +102,7 @@ def _look(pid: int) -> Descendant | None:
 
 
 def _bears(pid: int, mark: str) -> bool:
+    assert mark, "without a mark everybody would be kin"
     try:
         variables = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import secrets
 import signal
+import time
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,8 +20,8 @@ INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPD
 TERM_GRACE = 0.3
 POLL = 0.005
 
-_living: dict[asyncio.subprocess.Process, str] = {}
-"""Leaders of groups that were started and not yet ended, and the marks that their kin bear."""
+_living: dict[asyncio.subprocess.Process, tuple[str, float]] = {}
+"""Leaders of groups that were started and not yet ended: the mark of their kin, and since when."""
 
 
 async def start_group(
@@ -46,10 +47,10 @@ async def start_group(
         # Between the fork and our hearing of it the child would belong to nobody.
         with suppress(OSError, ValueError):
             process = await starting
-            _living[process] = mark
+            _living[process] = mark, time.monotonic()
             await end_group(process, grace=0.0)
         raise
-    _living[process] = mark
+    _living[process] = mark, time.monotonic()
     return process
 
 
@@ -84,8 +85,7 @@ async def end_group(process: asyncio.subprocess.Process, *, grace: float = TERM_
 
 
 async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
-    mark = _living.get(process, "")
-    kin = _descendants(process, mark)
+    kin = _descendants(process)
     for sign, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, TERM_GRACE)):
         if not signal_group(process.pid, sign):
             break
@@ -94,7 +94,7 @@ async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
         async with asyncio.timeout(TERM_GRACE):
             while process.returncode is None:
                 await asyncio.sleep(POLL)
-    await _end_escapees(process, mark, kin)
+    await _end_escapees(process, kin)
     _living.pop(process, None)
     # A descendant that left the group may hold a pipe open; the transport must not wait for it.
     transport = getattr(process, "_transport", None)
@@ -102,30 +102,35 @@ async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
         transport.close()
 
 
-def _descendants(process: asyncio.subprocess.Process, mark: str) -> list[escapees.Descendant]:
-    return escapees.descendants(process.pid, mark, leads=process.returncode is None)
+def _descendants(process: asyncio.subprocess.Process) -> list[escapees.Descendant]:
+    if process not in _living:
+        return []  # ended before
+    mark, since = _living[process]
+    return escapees.descendants(
+        process.pid, mark, leads=process.returncode is None, age=time.monotonic() - since
+    )
 
 
 async def _end_escapees(
-    process: asyncio.subprocess.Process, mark: str, kin: list[escapees.Descendant]
+    process: asyncio.subprocess.Process, kin: list[escapees.Descendant]
 ) -> None:
     """Kill those that left the group, and whomever they forked meanwhile: until none is left."""
     loop = asyncio.get_running_loop()
     until = loop.time() + TERM_GRACE
     while loop.time() < until:
-        kin += _descendants(process, mark)
+        # Those that were killed are waited for too: dying takes a moment on a busy machine.
+        kin = list({*filter(escapees.lives, kin), *_descendants(process)})
         if not kin:
             return
         for one in kin:
             escapees.kill(one)
-        kin = []
         await asyncio.sleep(POLL)
 
 
 def kill_groups() -> None:
     """Kill everything that was started, now: for the last moment of a process."""
-    for process, mark in list(_living.items()):
-        kin = _descendants(process, mark)
+    for process in list(_living):
+        kin = _descendants(process)
         signal_group(process.pid, signal.SIGKILL)
         for one in kin:
             escapees.kill(one)

@@ -224,7 +224,7 @@ def _item_events(item: Body, index: int) -> Iterator[tuple[str, Body]]:
     """An item of the output as it grows: it is added, filled piece by piece, and done."""
     at = {"output_index": index, "item_id": item["id"]}
     is_call = item["type"] == "function_call"
-    empty = {"arguments": ""} if is_call else {"content": []}
+    empty: Body = {"arguments": ""} if is_call else {"content": []}
     added = {**item, **empty, "status": "in_progress"}
     yield "response.output_item.added", {"output_index": index, "item": added}
     if is_call:
