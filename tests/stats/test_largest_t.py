@@ -10,7 +10,7 @@ from scipy import stats
 
 from passhat.stats.largest_t import largest_t
 
-levels = st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99])
+levels = st.sampled_from([0.01, 0.3, 0.5, 0.8, 0.9, 0.95, 0.99])
 rows = st.lists(st.floats(-1, 1), max_size=9).map(np.array)
 
 
@@ -57,3 +57,16 @@ def test_along_a_row_whose_correlation_falls_off_it_holds_and_is_close(decay):
     bound = largest_t(np.full(points - 1, decay), freedom, 0.95)
     held = (largest <= bound).mean()
     assert 0.95 - 3 * np.sqrt(0.95 * 0.05 / 400_000) <= held < 0.962
+
+
+@pytest.mark.parametrize("level", [0.05, 0.3, 0.5, 0.6])
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9])
+def test_it_holds_at_low_levels_too_where_the_chance_is_not_convex(level, correlation):
+    points, freedom, draws = 10, 9, 100_000
+    apart = np.abs(np.subtract.outer(np.arange(points), np.arange(points)))
+    rng = np.random.default_rng(6)
+    shape = correlation**apart
+    normal = rng.multivariate_normal(np.zeros(points), shape, draws, method="cholesky")
+    largest = np.abs(normal).max(axis=1) / np.sqrt(rng.chisquare(freedom, draws) / freedom)
+    held = (largest <= largest_t(np.full(points - 1, correlation), freedom, level)).mean()
+    assert held >= level - 3 * np.sqrt(level * (1 - level) / draws)

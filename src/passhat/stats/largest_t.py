@@ -9,7 +9,7 @@ from scipy import special
 
 from passhat.stats.arguments import Floats
 
-_STEPS = 50
+_STEPS = 100
 _TOLERANCE = 1e-10
 _NODES = 24
 
@@ -29,13 +29,16 @@ def largest_t(neighbours: Floats, freedom: float, confidence: float) -> float:
     single = float(special.stdtrit(freedom, 1 - tail / 2))
     apart = float(special.stdtrit(freedom, 1 - tail / 2 / (len(neighbours) + 1)))
     angles = np.arccos(np.clip(neighbours, -1.0, 1.0))[:, None]
-    # Newton from the left: the chance falls and flattens, so no step goes too far.
-    c = single
+    # Newton, or halving where its step is no shorter: at low levels the chance is not convex.
+    low, high, c, step = single, apart, single, apart - single
     for _ in range(_STEPS):
         chance, slope = _chance_of_any(c, freedom, angles)
-        step = (chance - tail) / -slope
-        c = min(c + step, apart)
-        if step < _TOLERANCE * c:
+        low, high = (c, high) if chance > tail else (low, c)
+        newton = (chance - tail) / -slope if slope < 0 else step
+        short = abs(newton) <= abs(step) / 2 and low <= c + newton <= high
+        step = newton if short else (low + high) / 2 - c
+        c += step
+        if abs(step) < _TOLERANCE * c:
             break
     return max(c, single)
 
