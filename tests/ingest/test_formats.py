@@ -553,3 +553,21 @@ def test_tau_bench_runs_that_broke_are_errored():
     broken, passed = read_trials(msgspec.json.encode(runs))
     assert (broken.outcome.name, broken.error) == ("ERRORED", "boom")
     assert passed.outcome.name == "PASSED"
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        (b'{"doc_id": 1, "resps": 3, "filtered_resps": []}\n' * 2, "line 1.*got `int`.*resps"),
+        (b'{"doc_id": 1, "resps": [], "filtered_resps": [], "metrics": 1}\n' * 2, "metrics"),
+        (
+            b'{"spec": {"completion_fns": ["m"]}}\n{"sample_id": "a", "type": "match", "data": 4}',
+            "line 2, field data: Expected `object`, got `int`",
+        ),
+        (b'{"agent": "m", "runs": [{"task": "t", "passed": true}, 7]}', '"runs" must hold objects'),
+    ],
+    ids=["lm-eval", "lm-eval metrics", "openai-evals", "inner list"],
+)
+def test_a_field_of_the_wrong_shape_is_refused_by_its_name(data, fault):
+    with pytest.raises(ReadError, match=fault):
+        read_trials(data)

@@ -12,6 +12,7 @@ import pytest
 from passhat.errors import ReadError
 from passhat.ingest import READERS, ColumnMap, Limits, read_trials, read_with_transcripts
 from passhat.ingest.archive import Archive
+from passhat.ingest.transcripts.inspect_samples import SpokenSample, sample_transcript
 from passhat.ingest.transcripts.kept import NO_TRANSCRIPTS
 
 INSPECT = "inspect/flaky_5x5_two_scorers_1error"
@@ -398,6 +399,17 @@ def test_references_into_attachments_are_followed_and_bounded():
     assert len(said["m", "t/1", 1]) < 300
 
 
+def test_an_attachment_that_is_named_again_and_again_is_brought_in_no_further_than_it_fits():
+    digest = "0" * 32
+    named = " ".join([f"attachment://{digest}"] * 20)
+    sample = SpokenSample(
+        messages=[{"role": "user", "content": named}] * 20, attachments={digest: "y" * 1_000}
+    )
+    found = sample_transcript(sample, 2_500)
+    assert sum(turn.text.count("y") for turn in found.messages) == 2_500
+    assert found.messages[-1].text == named
+
+
 def test_samples_that_together_expand_too_far_are_refused(tmp_path):
     path = tmp_path / "bomb.eval"
     padding = b'{"messages": []}' + b" " * (8 * 2**20)
@@ -419,3 +431,61 @@ def test_words_nested_without_end_are_refused_not_followed():
     rows = b'[{"task_id": 1, "reward": 1, "traj": [{"role": "user", "content": ' + deep + b"}]}]"
     with pytest.raises(ReadError, match="nested too deeply"):
         read_with_transcripts(rows)
+
+
+@pytest.mark.parametrize(
+    ("trial", "words"),
+    [
+        ({"task_id": "a", "completion": 7, "passed": True, "result": None}, "7"),
+        (
+            {
+                "doc_id": 1,
+                "doc": "Hi",
+                "arguments": 5,
+                "resps": ["no"],
+                "filtered_resps": 3,
+                "metrics": ["acc"],
+                "acc": 1,
+            },
+            "no",
+        ),
+        (
+            {
+                "success": True,
+                "provider": "p",
+                "prompt": {"raw": "Hi"},
+                "vars": {},
+                "testIdx": 0,
+                "promptIdx": 0,
+                "response": {"output": "yes"},
+                "gradingResult": {"componentResults": [None, {"score": "x", "reason": 4}]},
+            },
+            "yes",
+        ),
+    ],
+    ids=["humaneval", "lm-eval", "promptfoo"],
+)
+def test_words_of_an_odd_shape_never_keep_a_trial_from_being_read(trial, words):
+    data = (json.dumps(trial) + "\n").encode() * 2
+    assert len(read_trials(data)) == 2
+    trials, said = read_with_transcripts(data)
+    assert len(trials) == len(said) == 2
+    assert all(words in text for text in said.values())
+
+
+def test_a_trajectory_that_was_left_half_written_is_told_and_the_others_are_read(tmp_path):
+    for name, steps in (("a", '{"steps": [{"source": "user", "message": "Hi"}]}'), ("b", '{"st')):
+        folder = tmp_path / f"{name}__1"
+        (folder / "agent").mkdir(parents=True)
+        (folder / "agent" / "trajectory.json").write_text(steps)
+        result = {
+            "task_name": name,
+            "trial_name": f"{name}__1",
+            "agent_info": {"name": "claude"},
+            "verifier_result": {"rewards": {"reward": 1.0}},
+        }
+        (folder / "result.json").write_text(json.dumps(result))
+    _, said = read_with_transcripts(tmp_path)
+    kept = {task: json.loads(text) for (_, task, _), text in said.items()}
+    assert kept["a"]["messages"] == [{"role": "user", "text": "Hi"}]
+    assert "agent/trajectory.json" in kept["b"]["error"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from passhat.ingest.document import Document
+from passhat.errors import ReadError
+from passhat.ingest.document import Document, Value, decode
 
 
 def bytes_beside(document: Document, *names: str) -> bytes | None:
@@ -19,6 +20,20 @@ def bytes_beside(document: Document, *names: str) -> bytes | None:
         return None
     document.limits.check_size(str(path), path.stat().st_size)
     return path.read_bytes()
+
+
+def decoded_beside(document: Document, shape: type[Value], *names: str) -> tuple[Value | None, str]:
+    """The same as JSON, and what is wrong with it: whoever was killed left it half written.
+
+    The results do not depend on it, so that a fault in it is told in its place.
+    """
+    found = bytes_beside(document, *names)
+    if found is None:
+        return None, ""
+    try:
+        return decode(f"{document.name}, {'/'.join(names)}", found, shape), ""
+    except ReadError as error:
+        return None, str(error)
 
 
 def text_beside(document: Document, *names: str) -> str:

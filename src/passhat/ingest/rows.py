@@ -142,7 +142,10 @@ def _json_rows(document: Document) -> list[Row]:
         return [document.decode(dict[str, Any])]
     whole = document.decode(dict[str, Any])
     shared = {key: value for key, value in whole.items() if not isinstance(value, (list, dict))}
-    return [{**shared, **row} for row in whole[found[0]]]
+    rows = whole[found[0]]
+    for odd in (row for row in rows if not isinstance(row, dict)):
+        raise ReadError(f'{document.name}: "{found[0]}" must hold objects only, but has {odd!r}')
+    return [{**shared, **row} for row in rows]
 
 
 def _inner_list(document: Document) -> tuple[str, Mapping[str, Any]] | None:

@@ -10,7 +10,7 @@ import msgspec
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Table, first_line
-from passhat.ingest.transcripts.messages import asked_and_answered, turns_of
+from passhat.ingest.transcripts.messages import as_text, asked_and_answered, turns_of
 from passhat.records import Outcome
 from passhat.records.transcript import Check, Transcript
 
@@ -39,13 +39,13 @@ class _Run(msgspec.Struct, rename="camel"):
 
 
 class _SpokenMetric(_Metric):
-    reason: str | None = None
+    reason: Any = None
 
 
 class _SpokenCase(msgspec.Struct, rename="camel"):
     input: Any = None
     actual_output: Any = None
-    turns: list[Any] | None = None
+    turns: Any = None
     metrics_data: list[_SpokenMetric] | None = None
 
 
@@ -103,7 +103,7 @@ def _system(run: _Run) -> str:
 
 def _check(metric: _SpokenMetric) -> Check:
     return Check(
-        target=metric.name, score=metric.score, message=metric.error or metric.reason or ""
+        target=metric.name, score=metric.score, message=metric.error or as_text(metric.reason)
     )
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.beside import bytes_beside, text_beside
+from passhat.ingest.beside import decoded_beside, text_beside
 from passhat.ingest.columns import ColumnMap, listed
-from passhat.ingest.document import Document, decode
+from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Table, first_line, seconds_between
 from passhat.ingest.transcripts.messages import as_text, mappings, turns_of
 from passhat.records import Outcome
@@ -92,12 +92,12 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     """The trajectory and what the verifier printed, from the folders beside a trial's result."""
     if _is_job(document):
         return
-    kept = bytes_beside(document, "agent", "trajectory.json")
-    where = f"{document.name}, agent/trajectory.json"
-    steps = [] if kept is None else decode(where, kept, _Trajectory).steps
+    kept, broken = decoded_beside(document, _Trajectory, "agent", "trajectory.json")
+    steps = kept.steps if kept else ()
     printed = text_beside(document, "verifier", "test-stdout.txt")
     yield Transcript(
         messages=tuple(turn for step in steps for turn in _turns(step)),
+        error=broken,
         checks=(Check(target="verifier", message=printed),) if printed else (),
     )
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Table
+from passhat.ingest.transcripts.messages import as_text
 from passhat.records import Outcome
 from passhat.records.transcript import Check, Transcript
 
@@ -19,9 +21,9 @@ class _Sample(msgspec.Struct):
 
 
 class _Spoken(msgspec.Struct):
-    completion: str
     passed: bool
-    result: str = ""
+    completion: Any = None
+    result: Any = None
 
 
 def recognises(document: Document) -> bool:
@@ -45,8 +47,9 @@ def read(document: Document, mapping: ColumnMap) -> Table:
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     """The completion of each sample, and what came of running it."""
     for _, sample in document.lines(_Spoken):
-        check = Check(target="tests", score=float(sample.passed), message=sample.result)
-        yield Transcript(answer=sample.completion, checks=(check,))
+        told = as_text(sample.result)
+        check = Check(target="tests", score=float(sample.passed), message=told)
+        yield Transcript(answer=as_text(sample.completion), checks=(check,))
 
 
 READER = Reader(

@@ -6,6 +6,7 @@ Repeats sit in `resps`, but only what the filter kept was scored: one trial a do
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -22,6 +23,16 @@ from passhat.records.transcript import Check, Transcript, Turn
 _FILE = re.compile(r"samples_(.+?)_(\d{4}-\d\d-\d\dT.+)")
 
 
+class _Line(msgspec.Struct):
+    """What a line must have; the value of each metric stands beside it, under its name."""
+
+    doc_id: int | str
+    resps: list[list[Any] | str]
+    filtered_resps: Any
+    metrics: list[str] = msgspec.field(default_factory=list)
+    filter: str = "none"
+
+
 class _Model(msgspec.Struct):
     model_name: str | None = None
     model_source: str | None = None
@@ -35,6 +46,7 @@ def recognises(document: Document) -> bool:
 def read(document: Document, mapping: ColumnMap) -> Table:
     """One trial a document, by the first filter and metric unless another is chosen."""
     lines = list(document.lines(dict[str, Any]))
+    deque(document.lines(_Line), maxlen=0)  # a fault is told with its line and its field
     kept, notes = _chosen_filter(lines)
     metric, more = _metric(document, kept, mapping.scorer)
     named = _FILE.fullmatch(document.stem)
@@ -56,13 +68,17 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     """The prompt of each document, all answers to it, and the one that the filter kept."""
     kept, _ = _chosen_filter(list(document.lines(dict[str, Any])))
     for _, line in kept:
-        metrics = [name for name in line.get("metrics", ()) if isinstance(line.get(name), float)]
+        scores = {name: line.get(name) for name in line.get("metrics", ())}
         turns = _asked(line)
-        answer = "\n".join(as_text(answer) for answer in line["filtered_resps"])
+        answer = "\n".join(map(as_text, _listed(line.get("filtered_resps"))))
         yield Transcript(
             messages=turns,
             answer="" if [turn.text for turn in turns[1:]] == [answer] else answer,
-            checks=tuple(Check(target=name, score=line[name]) for name in metrics),
+            checks=tuple(
+                Check(target=name, score=float(score))
+                for name, score in scores.items()
+                if isinstance(score, (int, float))
+            ),
         )
 
 
@@ -88,14 +104,20 @@ def _chosen_filter(lines: Lines) -> tuple[Lines, list[str]]:
 def _asked(line: Mapping[str, Any]) -> tuple[Turn, ...]:
     """Each request for a document with what was answered, once for each repeat."""
     given = line.get("arguments")
-    requests = list(given.values()) if isinstance(given, dict) else given or [line.get("doc")]
+    requests = list(given.values()) if isinstance(given, dict) else _listed(given)
     turns: list[Turn] = []
-    for request, answers in zip(requests, line["resps"], strict=False):
+    for request, answers in zip(
+        requests or [line.get("doc")], _listed(line.get("resps")), strict=False
+    ):
         asked = request.get("arg_0") if isinstance(request, dict) else request
         turns += asked_and_answered(asked, None)
-        said = answers if isinstance(answers, list) else [answers]
-        turns += [Turn(role="assistant", text=as_text(answer)) for answer in said]
+        turns += [Turn(role="assistant", text=as_text(answer)) for answer in _listed(answers)]
     return tuple(turns)
+
+
+def _listed(value: Any) -> list[Any]:
+    """A list as it is, anything else as the only entry of one."""
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _metric(document: Document, lines: Lines, chosen: str | None) -> tuple[str, list[str]]:
@@ -135,7 +157,8 @@ def _ending(
 
 
 def _repeats(lines: Lines) -> list[str]:
-    most = max((len(answers) for _, line in lines for answers in line["resps"][:1]), default=1)
-    if most <= 1 or not isinstance(lines[0][1]["resps"][0], list):
+    first = [answers for _, line in lines for answers in line["resps"][:1]]
+    most = max((len(answers) for answers in first if isinstance(answers, list)), default=1)
+    if most <= 1:
         return []
     return [f"each document was answered {most} times, but the log scores only one of them"]

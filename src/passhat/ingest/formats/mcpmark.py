@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from passhat.ingest.beside import bytes_beside
+from passhat.ingest.beside import decoded_beside
 from passhat.ingest.columns import ColumnMap
-from passhat.ingest.document import Document, decode
+from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Table, first_line
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
@@ -96,9 +96,8 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
     if document.has("runs"):
         yield from [None] * len(document.decode(_Task).runs)
         return
-    said = bytes_beside(document, "messages.json")
-    messages = None if said is None else decode(f"{document.name}, messages.json", said, list[Any])
-    yield Transcript(messages=turns_of(messages))
+    messages, broken = decoded_beside(document, list[Any], "messages.json")
+    yield Transcript(messages=turns_of(messages), error=broken)
 
 
 READER = Reader(

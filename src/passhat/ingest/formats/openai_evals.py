@@ -9,7 +9,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap, listed
-from passhat.ingest.document import Document
+from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Table
 from passhat.ingest.transcripts.messages import as_text, asked_and_answered
 from passhat.records import Outcome
@@ -115,8 +115,8 @@ def _check(kind: str, data: Any) -> Check:
 
 
 def _row(document: Document, line: int, event: _Event, scorer: str | None) -> dict[str, Any]:
-    data = msgspec.json.decode(event.data, type=dict[str, Any])
     where = f"{document.name}, line {line}"
+    data = decode(f"{where}, field data", bytes(event.data), dict[str, Any])
     row = {"task": event.sample_id, "started": event.created_at}
     if event.type == "match" and scorer is None:
         if not isinstance(data.get("correct"), bool):

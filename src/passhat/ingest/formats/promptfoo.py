@@ -15,7 +15,7 @@ from passhat.ingest.document import Document
 from passhat.ingest.outcomes import number
 from passhat.ingest.reader import Reader, Table, first_line
 from passhat.ingest.rows import column_names, csv_lines
-from passhat.ingest.transcripts.messages import as_text, asked_and_answered
+from passhat.ingest.transcripts.messages import as_text, asked_and_answered, mappings
 from passhat.records import Outcome
 from passhat.records.transcript import Check, Transcript
 
@@ -76,16 +76,6 @@ class _File(msgspec.Struct):
     results: _Results
 
 
-class _Grade(msgspec.Struct):
-    score: float | None = None
-    reason: str | None = None
-    assertion: dict[str, Any] | None = None
-
-
-class _Grading(msgspec.Struct, rename="camel"):
-    component_results: list[_Grade] | None = None
-
-
 class _SpokenResponse(msgspec.Struct):
     output: Any = None
 
@@ -93,7 +83,7 @@ class _SpokenResponse(msgspec.Struct):
 class _SpokenResult(msgspec.Struct, rename="camel"):
     prompt: _Prompt = msgspec.field(default_factory=_Prompt)
     response: _SpokenResponse | None = None
-    grading_result: _Grading | None = None
+    grading_result: Any = None
     error: str | None = None
 
 
@@ -201,8 +191,8 @@ def _csv_transcripts(document: Document) -> Iterator[Transcript]:
 
 def _transcript(result: _SpokenResult) -> Transcript:
     output = result.response.output if result.response else None
-    grades = (result.grading_result.component_results if result.grading_result else None) or ()
-    checks = tuple(map(_check, grades))
+    grading = result.grading_result if isinstance(result.grading_result, dict) else {}
+    checks = tuple(map(_check, mappings(grading.get("componentResults"))))
     error = result.error or ""  # of a failed assertion it only says again why it failed
     return Transcript(
         messages=asked_and_answered(result.prompt.raw, output),
@@ -211,9 +201,14 @@ def _transcript(result: _SpokenResult) -> Transcript:
     )
 
 
-def _check(grade: _Grade) -> Check:
-    kind = as_text((grade.assertion or {}).get("type")) or "assertion"
-    return Check(target=kind, score=grade.score, message=grade.reason or "")
+def _check(grade: Mapping[str, Any]) -> Check:
+    asserted, score = grade.get("assertion"), grade.get("score")
+    kind = as_text(asserted.get("type")) if isinstance(asserted, dict) else ""
+    return Check(
+        target=kind or "assertion",
+        score=float(score) if isinstance(score, (int, float)) else None,
+        message=as_text(grade.get("reason")),
+    )
 
 
 def _rows(results: Sequence[_Result]) -> Iterator[dict[str, Any]]:

@@ -12,7 +12,7 @@ from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap, listed
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Table, first_line
-from passhat.ingest.transcripts.messages import asked_and_answered
+from passhat.ingest.transcripts.messages import as_text, asked_and_answered
 from passhat.records import Outcome
 from passhat.records.transcript import Check, Transcript
 
@@ -51,7 +51,7 @@ class _Report(msgspec.Struct):
 
 
 class _SpokenEvaluation(_Evaluation):
-    reason: str | None = None
+    reason: Any = None
 
 
 class _SpokenCase(msgspec.Struct):
@@ -59,8 +59,8 @@ class _SpokenCase(msgspec.Struct):
     output: Any = None
     assertions: dict[str, _SpokenEvaluation] = msgspec.field(default_factory=dict)
     scores: dict[str, _SpokenEvaluation] = msgspec.field(default_factory=dict)
-    error_message: str = ""
-    error_stacktrace: str = ""
+    error_message: Any = None
+    error_stacktrace: Any = None
 
 
 class _SpokenReport(msgspec.Struct):
@@ -95,7 +95,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
         judged = {**case.assertions, **case.scores}
         yield Transcript(
             messages=asked_and_answered(case.inputs, case.output),
-            error=case.error_stacktrace or case.error_message,
+            error=as_text(case.error_stacktrace or case.error_message),
             checks=tuple(_check(name, found) for name, found in judged.items()),
         )
 
@@ -147,7 +147,7 @@ def _ending(file: str, case: _Case, scorer: str | None) -> dict[str, Any]:
 
 def _check(name: str, found: _SpokenEvaluation) -> Check:
     score = float(found.value) if isinstance(found.value, (bool, int, float)) else None
-    told = found.reason or ("" if score is not None else str(found.value))
+    told = as_text(found.reason) or ("" if score is not None else str(found.value))
     return Check(target=name, score=score, message=told)
 
 

@@ -75,7 +75,7 @@ class _Results(msgspec.Struct):
 
 
 class _Spoken(msgspec.Struct):
-    id: str | None = None
+    id: str | int | None = None
     messages: list[Any] | None = None
     termination_reason: str | None = None
 

@@ -13,6 +13,7 @@ from passhat.ingest.beside import path_beside, text_beside
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Table, seconds_between
+from passhat.ingest.transcripts.messages import as_text
 from passhat.records import Outcome
 from passhat.records.transcript import Check, Transcript, Turn
 
@@ -40,8 +41,8 @@ class _Results(msgspec.Struct):
 class _Spoken(msgspec.Struct):
     task_id: str
     trial_name: str = ""
-    instruction: str | None = None
-    parser_results: dict[str, str] | None = None
+    instruction: Any = None
+    parser_results: Any = None
 
 
 class _SpokenResults(msgspec.Struct):
@@ -113,10 +114,10 @@ def _transcript(document: Document, folder: tuple[str, ...], trial: _Spoken) -> 
             turns.append(Turn(role=title, text=text.strip()))
     if not turns:
         return None
-    tests = (trial.parser_results or {}).items()
+    tests = trial.parser_results if isinstance(trial.parser_results, dict) else {}
     return Transcript(
-        messages=(Turn(role="user", text=trial.instruction or ""), *turns),
-        checks=tuple(Check(target=name, message=word) for name, word in tests),
+        messages=(Turn(role="user", text=as_text(trial.instruction)), *turns),
+        checks=tuple(Check(target=name, message=as_text(word)) for name, word in tests.items()),
     )
 
 

@@ -15,7 +15,6 @@ from passhat.records.transcript import Check, Transcript, Turn
 
 # Inspect keeps long texts once, beside the messages, and leaves a reference in their place.
 _REFERENCE = re.compile(r"attachment://([0-9a-f]{32})")
-_MOST_REFERENCES = 20  # in the arguments of one call; each is cut to a whole transcript's length
 
 Find = Callable[[re.Match[str]], str]
 
@@ -61,11 +60,11 @@ class SpokenLog(msgspec.Struct):
 
 def sample_transcript(sample: SpokenSample, longest: int) -> Transcript | None:
     """The conversation of a sample; a completion that no message holds is its answer."""
-    find = _finder(sample.attachments, longest)
     turns = turns_of(sample.messages)
     if sample.attachments:
+        find = _finder(sample.attachments, longest)
         turns = tuple(_with_attachments(turn, find) for turn in turns)
-    answer = _REFERENCE.sub(find, sample.output.completion, count=1)
+    answer = _REFERENCE.sub(_finder(sample.attachments, longest), sample.output.completion)
     spoken = {turn.text.strip() for turn in turns[-3:]}
     stops = [choice.stop_reason for choice in sample.output.choices]
     failure = sample.error
@@ -81,15 +80,23 @@ def sample_transcript(sample: SpokenSample, longest: int) -> Transcript | None:
 
 
 def _finder(attachments: Mapping[str, str], longest: int) -> Find:
-    return lambda found: attachments.get(found[1], found[0])[:longest]
+    """What references stand for: of one text that is named a thousand times, no more than fits."""
+    room = longest
+
+    def find(found: re.Match[str]) -> str:
+        nonlocal room
+        text = attachments.get(found[1], found[0])[:room] or found[0]
+        room = max(0, room - len(text))
+        return text
+
+    return find
 
 
 def _with_attachments(turn: Turn, find: Find) -> Turn:
     calls = tuple(
-        replace(call, arguments=_REFERENCE.sub(find, call.arguments, count=_MOST_REFERENCES))
-        for call in turn.calls
+        replace(call, arguments=_REFERENCE.sub(find, call.arguments)) for call in turn.calls
     )
-    return replace(turn, text=_REFERENCE.sub(find, turn.text, count=_MOST_REFERENCES), calls=calls)
+    return replace(turn, text=_REFERENCE.sub(find, turn.text), calls=calls)
 
 
 def _check(name: str, score: _Explained) -> Check:
