@@ -52,3 +52,15 @@ def test_two_letters_swapped_in_a_long_command_still_mean_it(name, data):
 
 def test_a_word_cannot_steer_the_terminal(call):
     assert "\x1b" not in call("\x1b[31mred").output
+
+
+def test_a_word_for_a_command_stays_one_beside_a_folder_of_that_name(call, here):
+    (here / "test").mkdir()
+    assert 'Did you mean "passhat run"?' in call("test").output
+
+
+@pytest.mark.parametrize("word", ["", "a" * 5_000], ids=["no letter", "too long for a file"])
+def test_what_can_be_no_file_gets_the_list_too(call, word):
+    done = call(word)
+    assert done.exit_code == 2
+    assert all(name in done.output for name in COMMANDS)

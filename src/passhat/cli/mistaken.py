@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -45,15 +46,17 @@ def what_was_meant(words: Sequence[str], commands: Iterable[str]) -> str:
     '"results.jsonl" is not a command but a file: passhat report results.jsonl'
     """
     word, known = words[0], list(commands)
-    if _is_file(word):
+    other = _OTHER_WORDS.get(word.lower())  # "test" is a word before it is a folder
+    if other is None and _is_file(word):
         command = _FOR_ENDING.get(Path(word).suffix.lower(), "report")
         return f'"{word}" is not a command but a file: passhat {command} {shlex.join(words)}'
     near = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6)
-    if meant := _OTHER_WORDS.get(word.lower()) or next(iter(near), None):
+    if meant := other or next(iter(near), None):
         return f'there is no command "{word}". Did you mean "passhat {meant}"?'
     return f'there is no command "{word}"; there are: {", ".join(known)}'
 
 
 def _is_file(word: str) -> bool:
     """Whether it is one, or would be if it were there."""
-    return "/" in word or Path(word).exists() or Path(word).suffix.lower() in _ENDINGS
+    named = "/" in word or Path(word).suffix.lower() in _ENDINGS
+    return named or (bool(word) and os.path.exists(word))  # noqa: PTH110 # of a long word, Path raises
