@@ -23,6 +23,7 @@ from passhat.stats.paired import PairedDifference, paired_difference
 from passhat.stats.per_task import minimum_runs, task_tests
 from passhat.stats.ranking import Ranking, rank_systems
 from passhat.stats.series import MeanSeries, PassSeries
+from passhat.stats.task_series import TaskSeries
 from passhat.stats.task_sums import TaskSums
 from passhat.stats.trend import change_points
 
@@ -330,15 +331,56 @@ def _false_alarms(repetitions: int, *, quick: bool) -> Table:
             series = MeanSeries(rng.normal(0.6, error), error)
             alarms.append(bool(change_points(series).points))
         rows.append((name, _share(np.mean(alarms))))
+    rows += [_calm_tasks(rng, repetitions // 5, points, *design) for design in _histories(quick)]
     return Table(
         title="Change points: false alarms",
         header=("history", "chance of any alarm"),
         rows=tuple(rows),
         finding="Chance of any alarm in 100 points at which nothing changes, stated as 0.05. Exact "
-        f"tests of few runs are rarer still. Repetitions of means: {5 * repetitions}.",
+        f"tests of few runs are rarer still. Repetitions of means: {5 * repetitions}, of tasks: "
+        f"{repetitions // 5}. Left out: each point runs a sixth of the tasks, every tenth point all "
+        "of them. Added: half of the tasks are new half-way.",
         repetitions=repetitions,
         seed=SEED + 7,
     )
+
+
+def _histories(quick: bool) -> list[tuple[str, tuple[float, float], int, int, int]]:
+    sizes = ((20, 5, 3),) if quick else ((20, 5, 3), (50, 3, 1), (5, 10, 5))
+    shapes = ((8.0, 1.0),) if quick else ((2.0, 1.0), (8.0, 1.0), (0.3, 0.3))
+    return [
+        (kind, shape, *size)
+        for size in sizes
+        for shape in shapes
+        for kind in ("all run", "left out", "added")
+    ]
+
+
+def _calm_tasks(
+    rng: np.random.Generator,
+    repetitions: int,
+    points: int,
+    kind: str,
+    shape: tuple[float, float],
+    tasks: int,
+    runs: int,
+    k: int,
+) -> tuple[str, str]:
+    """A history of tasks whose rates stay; who is run changes."""
+    alarms = []
+    for _ in range(repetitions):
+        n = np.full((points, tasks), runs)
+        if kind == "left out":
+            n[(np.arange(points) % 10 > 0)[:, None] & (rng.random(n.shape) > 1 / 6)] = 0
+        if kind == "added":
+            n[: points // 2, tasks // 2 :] = 0
+        passes = rng.binomial(n, rng.beta(*shape, tasks))
+        alarms += [
+            bool(change_points(TaskSeries(n, passes, k, metric)).points)
+            for metric in (("pass^k", "pass@k") if k > 1 else ("pass^k",))
+        ]
+    name = f"{tasks} tasks x {runs}, k = {k}, Beta({shape[0]:g}, {shape[1]:g}), {kind}"
+    return name, _share(np.mean(alarms))
 
 
 def _delays(repetitions: int) -> Table:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from passhat.analysis.evidence import gather
 from passhat.drawing import Figure, Marker, Series, line_chart
@@ -17,8 +17,8 @@ from passhat.records import ErrorPolicy, Tally
 from passhat.stats.diverging import Divergence, divergence
 from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
 from passhat.stats.labels import TOO_FEW_RUNS, label_tasks
-from passhat.stats.series import MeanSeries
 from passhat.stats.suite_mean import suite_estimate
+from passhat.stats.task_series import TaskSeries
 from passhat.stats.trend import DEFAULT_HORIZON, Changes, change_points
 
 LARGEST_K = 5
@@ -82,7 +82,7 @@ class SystemTrend:
     name: str
     k: int
     points: tuple[TrendPoint, ...]
-    changes: Mapping[str, Changes | Unavailable]
+    changes: Mapping[str, Changes]
     divergence: Divergence | Unavailable
     turns: tuple[TaskTurn, ...]
 
@@ -96,7 +96,6 @@ class SystemTrend:
         markers = {
             change.position: Marker(name=f"{name} {change.direction}", x=change.position)
             for name, changes in self.changes.items()
-            if isinstance(changes, Changes)
             for change in changes.points
         }
         return line_chart(
@@ -153,13 +152,17 @@ def trends(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Standing:
     """What is known of each task at one moment, fresh or carried forward."""
 
     moment: Moment
     counts: Mapping[str, tuple[int, int]]
     carried: tuple[str, ...]
+
+    @cached_property
+    def stale(self) -> frozenset[str]:
+        return frozenset(self.carried)
 
     def arrays(self) -> tuple[Counts, Counts]:
         pairs = np.array(list(self.counts.values()), dtype=np.int64).reshape(-1, 2)
@@ -180,15 +183,15 @@ def _system_trend(
     chosen = min(fewest, LARGEST_K) if k is None else k
     names = ("pass^1",) if chosen == 1 else (f"pass^{chosen}", f"pass@{chosen}")
     points = [_point(standing, names, chosen, confidence) for standing in standings]
-    series = {metric: _mean_series(points, metric, confidence) for metric in names}
+    series = {metric: _task_series(standings, metric, chosen) for metric in names}
     return SystemTrend(
         name=name,
         k=chosen,
         points=tuple(points),
         changes={
-            metric: one
-            if isinstance(one, Unavailable)
-            else change_points(one, false_alarm=false_alarm, horizon=horizon, confidence=confidence)
+            metric: change_points(
+                one, false_alarm=false_alarm, horizon=horizon, confidence=confidence
+            )
             for metric, one in series.items()
         },
         divergence=_divergence(list(series.values()), confidence),
@@ -233,33 +236,27 @@ def _point(standing: _Standing, names: Sequence[str], k: int, confidence: float)
         started=moment.started,
         metrics=metrics,
         tasks=len(standing.counts) - len(standing.carried),
-        runs=sum(n for task, (n, _) in standing.counts.items() if task not in standing.carried),
+        runs=sum(n for task, (n, _) in standing.counts.items() if task not in standing.stale),
         carried=standing.carried,
     )
 
 
-def _mean_series(
-    points: Sequence[TrendPoint], metric: str, confidence: float
-) -> MeanSeries | Unavailable:
-    """Values with the standard errors that their intervals imply."""
-    quantile = float(ndtri(0.5 + confidence / 2))
-    estimates = [point.metrics[metric] for point in points]
-    widths = [e.interval.width if e.interval else 0.0 for e in estimates]
-    if min(widths) <= 0:
-        return Unavailable(f"{metric} has no interval at every run")
-    values = np.array([e.value for e in estimates])
-    return MeanSeries(values, np.array(widths) / (2 * quantile))
+def _task_series(standings: Sequence[_Standing], metric: str, k: int) -> TaskSeries:
+    """What was run at each moment, and only that: counts carried forward are no new evidence."""
+    place = {task: i for i, task in enumerate(standings[-1].counts)}
+    counts = np.zeros((2, len(standings), len(place)), dtype=np.int64)
+    for row, standing in enumerate(standings):
+        for task, pair in standing.counts.items():
+            if task not in standing.stale:
+                counts[:, row, place[task]] = pair
+    return TaskSeries(counts[0], counts[1], k=k, metric="pass^k" if "^" in metric else "pass@k")
 
 
-def _divergence(
-    series: Sequence[MeanSeries | Unavailable], confidence: float
-) -> Divergence | Unavailable:
+def _divergence(series: Sequence[TaskSeries], confidence: float) -> Divergence | Unavailable:
     if len(series) < 2:
         return Unavailable("pass@k and pass^k are the same number with one run of a task")
     hat, at = series
-    if isinstance(hat, Unavailable):
-        return hat
-    return at if isinstance(at, Unavailable) else divergence(at, hat, confidence=confidence)
+    return divergence(at, hat, confidence=confidence)
 
 
 def _turns(standings: Sequence[_Standing]) -> tuple[TaskTurn, ...]:
@@ -269,7 +266,7 @@ def _turns(standings: Sequence[_Standing]) -> tuple[TaskTurn, ...]:
     for standing in standings:
         n, c = standing.arrays()
         for task, label in zip(standing.counts, label_tasks(n, c).labels.tolist(), strict=True):
-            if label == TOO_FEW_RUNS or task in standing.carried:
+            if label == TOO_FEW_RUNS or task in standing.stale:
                 continue
             before = last.get(task, label)
             last[task] = label

@@ -11,7 +11,6 @@ from passhat.reporters.json_report import to_json
 from passhat.reporters.numbers import percent, points, span
 from passhat.reporters.safe_text import pad, safe_text, wrap
 from passhat.stats.diverging import Divergence
-from passhat.stats.estimate import Unavailable
 from passhat.stats.trend import ChangePoint, Changes, Direction
 
 SCHEMA: Literal["passhat.trend/1"] = "passhat.trend/1"
@@ -57,12 +56,6 @@ class ChangesObject(TypedDict):
     points: list[ChangeObject]
 
 
-class NoChangesObject(TypedDict):
-    """Why changes could not be looked for."""
-
-    unavailable: str
-
-
 class TurnObject(TypedDict):
     """A task whose label changed, at the first run that showed the new one."""
 
@@ -80,7 +73,7 @@ class SystemObject(TypedDict):
     k: int
     sentences: list[str]
     points: list[PointObject]
-    changes: dict[str, ChangesObject | NoChangesObject]
+    changes: dict[str, ChangesObject]
     diverging: bool
     turns: list[TurnObject]
 
@@ -146,13 +139,14 @@ def sentences(trend: SystemTrend) -> list[str]:
             f"pass^{trend.k} {_signed(trend.divergence.fall.value)} points)."
         )
     for name, changes in trend.changes.items():
-        if isinstance(changes, Changes):
-            told += [_change(name, change, trend.points) for change in changes.points]
+        told += [_change(name, change, trend.points) for change in changes.points]
     told += [_turn(turn) for turn in trend.turns]
     if not told:
-        rate = next((c.false_alarm for c in trend.changes.values() if isinstance(c, Changes)), None)
-        known = "" if rate is None else f" (a false alarm has a chance of {percent(rate)})"
-        told.append(f"{safe_text(trend.name)}: no change over {len(trend.points)} runs{known}.")
+        rate = percent(next(iter(trend.changes.values())).false_alarm)
+        told.append(
+            f"{safe_text(trend.name)}: no change over {len(trend.points)} runs "
+            f"(a false alarm has a chance of {rate})."
+        )
     return told
 
 
@@ -221,9 +215,7 @@ def _point_object(point: TrendPoint) -> PointObject:
     }
 
 
-def _changes_object(changes: Changes | Unavailable) -> ChangesObject | NoChangesObject:
-    if isinstance(changes, Unavailable):
-        return {"unavailable": changes.reason}
+def _changes_object(changes: Changes) -> ChangesObject:
     return {
         "false_alarm": changes.false_alarm,
         "horizon": changes.horizon,

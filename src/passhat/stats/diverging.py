@@ -11,6 +11,9 @@ from passhat.errors import ArgumentError
 from passhat.stats.arguments import confidence_level
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.series import MeanSeries
+from passhat.stats.task_series import TaskSeries
+
+Series = MeanSeries | TaskSeries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +35,12 @@ class Divergence:
 
 
 def divergence(
-    pass_at: MeanSeries, pass_hat: MeanSeries, *, confidence: float = 0.95
+    pass_at: Series, pass_hat: Series, *, confidence: float = 0.95
 ) -> Divergence | Unavailable:
     """Whether a history shows pass@k going up while pass^k goes down.
 
-    Two points compare two versions; more are fitted by a weighted line.
+    Two points compare two versions; more are fitted by a weighted line, which a series of tasks
+    has for each task around its own level.
 
     >>> at = MeanSeries([0.80, 0.84, 0.90], [0.01, 0.01, 0.01])
     >>> hat = MeanSeries([0.50, 0.46, 0.38], [0.02, 0.02, 0.02])
@@ -51,6 +55,8 @@ def divergence(
     if len(pass_at) < 2:
         return Unavailable(f"a trend needs 2 points; there are {len(pass_at)}")
     (rise, rise_error), (fall, fall_error) = _change(pass_at), _change(pass_hat)
+    if not (rise_error > 0 and fall_error > 0):
+        return Unavailable("a trend needs tasks that were run at more than one point")
     p = float(max(ndtr(-rise / rise_error), ndtr(fall / fall_error)))
     return Divergence(
         diverging=p <= 1 - confidence,
@@ -63,8 +69,10 @@ def divergence(
     )
 
 
-def _change(series: MeanSeries) -> tuple[float, float]:
+def _change(series: Series) -> tuple[float, float]:
     """How much the weighted line moves from the first point to the last, and its error."""
+    if isinstance(series, TaskSeries):
+        return series.change()
     weight = 1 / series.error**2
     place = np.linspace(0, 1, len(series))
     off = place - weight @ place / weight.sum()

@@ -51,8 +51,15 @@ class PassSeries:
         )
         return np.asarray(np.minimum(1.0, 2 * rarer))
 
-    def level(self, start: int, end: int) -> float:
-        return float(self.c[start:end].sum() / self.n[start:end].sum())
+    def clarity(self, start: Counts, split: Counts, end: Counts) -> Floats:
+        """How clearly old and new differ: more where it is larger."""
+        return -self.p_values(start, split, end)
+
+    def levels(self, start: int, split: int, end: int) -> tuple[float, float]:
+        """The rate of [start, split) and that of [split, end)."""
+        sides = slice(start, split), slice(split, end)
+        old, new = (float(self.c[side].sum() / self.n[side].sum()) for side in sides)
+        return old, new
 
     def difference(self, start: int, split: int, end: int, confidence: float) -> Interval:
         """Newcombe's (1998) interval for the new rate minus the old one."""
@@ -89,22 +96,29 @@ class MeanSeries:
 
     def p_values(self, start: Counts, split: Counts, end: Counts) -> Floats:
         """Two-sided normal p of [start, split) against [split, end), weighted by precision."""
+        return np.asarray(2 * ndtr(-self.clarity(start, split, end)))
+
+    def clarity(self, start: Counts, split: Counts, end: Counts) -> Floats:
+        """How many standard errors apart old and new are."""
         weight = 1 / self.error**2
         weights, sums = _running(weight), _running(weight * self.value)
         w_old, w_new = weights[split] - weights[start], weights[end] - weights[split]
         old = (sums[split] - sums[start]) / w_old
         new = (sums[end] - sums[split]) / w_new
-        return np.asarray(2 * ndtr(-np.abs(new - old) / np.sqrt(1 / w_old + 1 / w_new)))
+        return np.asarray(np.abs(new - old) / np.sqrt(1 / w_old + 1 / w_new))
 
-    def level(self, start: int, end: int) -> float:
-        weight = 1 / self.error[start:end] ** 2
-        return float(weight @ self.value[start:end] / weight.sum())
+    def levels(self, start: int, split: int, end: int) -> tuple[float, float]:
+        """The mean of [start, split) and that of [split, end), weighted by precision."""
+        sides, weight = (slice(start, split), slice(split, end)), 1 / self.error**2
+        old, new = (float(weight[s] @ self.value[s] / weight[s].sum()) for s in sides)
+        return old, new
 
     def difference(self, start: int, split: int, end: int, confidence: float) -> Interval:
         weight = 1 / self.error**2
         variance = 1 / weight[start:split].sum() + 1 / weight[split:end].sum()
         half = ndtri(0.5 + confidence / 2) * np.sqrt(variance)
-        middle = self.level(split, end) - self.level(start, split)
+        old, new = self.levels(start, split, end)
+        middle = new - old
         return Interval(float(middle - half), float(middle + half))
 
 

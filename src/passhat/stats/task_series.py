@@ -1,0 +1,161 @@
+"""The tasks of a suite along a history: old set against new task by task, by what was run then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from passhat.errors import ArgumentError
+from passhat.stats.arguments import Counts, Floats, one_of, trial_counts, whole_number
+from passhat.stats.betabinomial import fit_cells
+from passhat.stats.cells import count_cells
+from passhat.stats.estimate import Interval
+from passhat.stats.passk import share_of_passing_subsets
+from passhat.stats.passk_noise import beta_moments, run_covariances
+from passhat.stats.permutation import permutation_p
+from passhat.stats.suite_mean import METRICS
+
+# Windows times tasks looked at together: bounds the memory, whatever the history.
+_BLOCK = 1 << 16
+# Above this p of the normal law nothing is an alarm, and the exact one need not be known.
+_WORTH_A_LOOK = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class TaskSeries:
+    """Runs and passes of every task (columns) at each point of a history (rows), oldest first.
+
+    A task that was not run at a point has 0 runs there. Two stretches are compared over the tasks
+    that both ran, each by its own runs: a task that was left out, or is new, moves nothing.
+    """
+
+    n: Counts
+    c: Counts
+    k: int = 1
+    metric: str = "pass^k"
+    test: ClassVar[str] = "permutation, task by task"
+
+    def __post_init__(self) -> None:
+        runs, passes = trial_counts(self.n, self.c)
+        if runs.ndim != 2:
+            rule = "must have a row for each point and a column for each task"
+            raise ArgumentError("n", rule, runs.shape)
+        # At least one pass is anything but all failures.
+        if one_of("metric", self.metric, METRICS) == "pass@k":
+            passes = runs - passes
+        object.__setattr__(self, "n", runs)
+        object.__setattr__(self, "c", passes)
+        object.__setattr__(self, "k", whole_number("k", self.k))
+
+    def __len__(self) -> int:
+        return len(self.n)
+
+    def p_values(self, start: Counts, split: Counts, end: Counts) -> Floats:
+        """Two-sided p of [start, split) against [split, end); 1 where no task ran in both.
+
+        If no task changed, which of its runs are the new ones is chance alone, whatever its rate:
+        a permutation test, exact where a normal law (with the noise that the tasks' posteriors
+        expect) does not already call the difference small.
+        """
+        p = 2 * ndtr(-self.clarity(start, split, end))
+        for i in np.flatnonzero(p < _WORTH_A_LOOK):
+            p[i] = self._exact_p(int(start[i]), int(split[i]), int(end[i]))
+        return np.asarray(p)
+
+    def clarity(self, start: Counts, split: Counts, end: Counts) -> Floats:
+        """How many standard errors apart old and new are, by the noise that posteriors expect."""
+        block = max(1, _BLOCK // max(1, self.n.shape[1]))
+        parts = [slice(i, i + block) for i in range(0, start.size, block)]
+        found = [self._ratio(start[part], split[part], end[part]) for part in parts]
+        return np.concatenate(found) if found else np.zeros(0)
+
+    def levels(self, start: int, split: int, end: int) -> tuple[float, float]:
+        """The mean over the tasks that both stretches ran, in the old one and in the new."""
+        old, new = self._counts(start, split), self._counts(split, end)
+        both = self._both(old, new)
+        if not both.any():
+            return float("nan"), float("nan")
+        means = [float(self._values(n, c)[both].mean()) for n, c in (old, new)]
+        if self.metric == "pass@k":
+            means = [1 - mean for mean in means]
+        return means[0], means[1]
+
+    def difference(self, start: int, split: int, end: int, confidence: float) -> Interval:
+        """The normal interval for the new mean minus the old one, each side with its own noise."""
+        old, new = self._counts(start, split), self._counts(split, end)
+        both = self._both(old, new)
+        before, after = self.levels(start, split, end)
+        variance = sum(self._noise(n, (n, c))[both].sum() for n, c in (old, new))
+        half = float(ndtri(0.5 + confidence / 2) * np.sqrt(variance) / max(1, both.sum()))
+        return Interval(after - before - half, after - before + half)
+
+    def change(self) -> tuple[float, float]:
+        """How much a line through every task moves from the first point to the last; its error.
+
+        One slope for all tasks, each around its own level, a point weighted by its runs; NaN where
+        no task was run twice.
+        """
+        runs = np.where(self.n >= self.k, self.n, 0)
+        place = np.linspace(0, 1, len(self.n))[:, None]
+        centre = (runs * place).sum(axis=0) / np.maximum(runs.sum(axis=0), 1)
+        lever = runs * (place - centre)
+        total = self.n.sum(axis=0), self.c.sum(axis=0)
+        noise = self._noise(self.n, total)
+        leverage = float((lever * (place - centre)).sum())
+        if leverage <= 0:
+            return float("nan"), float("nan")
+        slope = float((lever * self._values(self.n, self.c)).sum()) / leverage
+        error = float(np.sqrt((lever**2 * noise).sum())) / leverage
+        return (-slope if self.metric == "pass@k" else slope), error
+
+    @cached_property
+    def _prior(self) -> tuple[Floats, Floats]:
+        cells = count_cells(self.n.sum(axis=0), self.c.sum(axis=0)).having(1)
+        return fit_cells(cells) if cells.n.size else (np.array(1.0), np.array(1.0))
+
+    @cached_property
+    def _running(self) -> tuple[Counts, Counts]:
+        """Sums of the first 0, 1, 2, ... points."""
+        empty = np.zeros((1, self.n.shape[1]), dtype=np.int64)
+        sums = [np.concatenate((empty, np.cumsum(x, axis=0))) for x in (self.n, self.c)]
+        return sums[0], sums[1]
+
+    def _counts(self, start: Counts | int, end: Counts | int) -> tuple[Counts, Counts]:
+        runs, passes = self._running
+        return runs[end] - runs[start], passes[end] - passes[start]
+
+    def _ratio(self, start: Counts, split: Counts, end: Counts) -> Floats:
+        old, new = self._counts(start, split), self._counts(split, end)
+        both, pooled = self._both(old, new), self._counts(start, end)
+        moved = (np.where(both, self._values(*new) - self._values(*old), 0)).sum(axis=1)
+        noise = self._noise(old[0], pooled) + self._noise(new[0], pooled)
+        variance = np.where(both, noise, 0).sum(axis=1)
+        error = np.sqrt(variance)
+        ratio = np.divide(moved, error, out=np.zeros(moved.shape), where=error > 0)
+        return np.asarray(np.abs(ratio))
+
+    def _exact_p(self, start: int, split: int, end: int) -> float:
+        old, new = self._counts(start, split), self._counts(split, end)
+        both = self._both(old, new)
+        counts = (part[both] for part in (*old, *new))
+        return permutation_p(*counts, k=self.k)
+
+    def _both(self, old: tuple[Counts, Counts], new: tuple[Counts, Counts]) -> NDArray[np.bool_]:
+        return np.asarray((old[0] >= self.k) & (new[0] >= self.k))
+
+    def _values(self, n: Counts, c: Counts) -> Floats:
+        """pass^k of each; what has too few runs is left to be masked out."""
+        return share_of_passing_subsets(np.maximum(n, self.k), c, self.k)
+
+    def _noise(self, n: Counts, known: tuple[Counts, Counts]) -> Floats:
+        """The variance of pass^k of n runs, its task's rate known by other counts."""
+        a, b = self._prior
+        runs, passes = (np.broadcast_to(part, n.shape).ravel() for part in known)
+        moments = beta_moments(a + passes, b + runs - passes, 2 * self.k)
+        able = np.maximum(n, self.k).astype(np.float64).ravel()
+        return run_covariances(able, [(self.k, self.k)], moments)[0].reshape(n.shape)

@@ -1,0 +1,115 @@
+"""Histories of tasks: who was not run, or is new, moves nothing."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from passhat.errors import ArgumentError
+from passhat.stats.passk import pass_hat_k
+from passhat.stats.permutation import permutation_p
+from passhat.stats.task_series import TaskSeries
+from passhat.stats.trend import change_points
+
+sides = st.tuples(st.integers(2, 5), st.integers(2, 5)).flatmap(
+    lambda n: st.tuples(st.just(n[0]), st.integers(0, n[0]), st.just(n[1]), st.integers(0, n[1]))
+)
+
+
+def columns(tasks):
+    return tuple(np.array(column) for column in zip(*tasks, strict=True))
+
+
+def brute_force(tasks, k):
+    """Over every way in which chance may divide the passes of each task."""
+    laws = []
+    for n_old, c_old, n_new, c_new in tasks:
+        passes = c_old + c_new
+        laws.append(
+            [
+                (
+                    stats.hypergeom.pmf(x, n_old + n_new, passes, n_new),
+                    pass_hat_k(n_new, x, k) - pass_hat_k(n_old, passes - x, k),
+                )
+                for x in range(max(0, passes - n_old), min(n_new, passes) + 1)
+            ]
+        )
+    seen = sum(pass_hat_k(nn, cn, k) - pass_hat_k(no, co, k) for no, co, nn, cn in tasks)
+    return sum(
+        np.prod([chance for chance, _ in way])
+        for way in product(*laws)
+        if abs(sum(moved for _, moved in way)) >= abs(seen) - 1e-9
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(sides, min_size=1, max_size=3), st.integers(1, 2))
+def test_the_permutation_test_is_that_over_every_way_to_divide_the_runs(tasks, k):
+    assert permutation_p(*columns(tasks), k=k) == pytest.approx(brute_force(tasks, k), abs=1e-9)
+
+
+def test_of_one_task_it_is_fishers_by_distance():
+    table = [[9, 1], [3, 7]]
+    fisher = stats.fisher_exact(table).pvalue
+    assert permutation_p(*columns([(10, 9, 10, 3)])) == pytest.approx(fisher)
+
+
+def test_a_law_with_a_far_tail_does_not_wrap_round():
+    # A failure that five of ten runs share is rare and far out: nothing may come back as near.
+    tasks = [(500, 3, 10, 5)] + [(500, 2, 10, 0)] * 4
+    found = permutation_p(*columns(tasks), k=5)
+    chance = stats.hypergeom.pmf(range(5, 9), 510, 8, 10).sum()
+    assert found == pytest.approx(chance, rel=1e-3)
+
+
+def test_what_was_not_run_and_what_is_new_raise_no_alarm():
+    """The means of moments would: new tasks are harder, and old counts are carried forward."""
+    rng = np.random.default_rng(3)
+    rates = np.r_[np.full(10, 0.95), np.full(10, 0.3)]
+    alarms = 0
+    for _ in range(20):
+        n = np.full((40, 20), 5)
+        n[:20, 10:] = 0
+        n[np.arange(40) % 10 > 0, :8] = 0
+        alarms += bool(change_points(TaskSeries(n, rng.binomial(n, rates), k=2)).points)
+    assert alarms <= 3
+
+
+@pytest.mark.parametrize("metric", ["pass^k", "pass@k"])
+def test_a_fall_is_found_at_its_place_among_tasks_that_come_and_go(metric):
+    rng = np.random.default_rng(4)
+    n = np.where(rng.random((40, 20)) < 0.4, 5, 0)
+    rate = np.where(np.arange(40) < 25, 0.85, 0.4)[:, None] * np.ones(20)
+    (found,) = change_points(TaskSeries(n, rng.binomial(n, rate), k=2, metric=metric)).points
+    assert abs(found.position - 25) <= 1
+    assert found.direction == "down"
+    assert found.size in found.interval
+    assert found.interval.high < 0
+
+
+def test_a_line_through_every_task_is_blind_to_who_was_run():
+    rng = np.random.default_rng(6)
+    rates = rng.beta(2, 1, 30)
+    n = np.full((12, 30), 6)
+    n[:6, :15] = 0  # the second half of history has other tasks besides
+    errors, moves = [], []
+    for _ in range(300):
+        moved, error = TaskSeries(n, rng.binomial(n, rates), k=2).change()
+        moves.append(moved)
+        errors.append(error)
+    assert abs(np.mean(moves)) < 4 * np.std(moves) / np.sqrt(300)
+    assert np.mean(errors) == pytest.approx(np.std(moves), rel=0.15)
+
+
+def test_no_common_task_is_no_difference():
+    series = TaskSeries(np.array([[5, 0], [0, 5]]), np.array([[5, 0], [0, 0]]))
+    assert series.p_values(np.array([0]), np.array([1]), np.array([2])).tolist() == [1.0]
+    assert np.isnan(series.change()).all()
+
+
+def test_a_series_needs_a_row_for_each_point():
+    with pytest.raises(ArgumentError, match="n must have a row for each point"):
+        TaskSeries([5, 5], [1, 2])
