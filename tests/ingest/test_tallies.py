@@ -65,6 +65,16 @@ def assert_same(found, expected):
 
 @pytest.mark.usefixtures("streamed", "engine")
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("name", ["t[1]", "t?", "t*", "t'1"])
+def test_a_name_is_a_name_and_no_pattern(name, ending, tmp_path):
+    write([{"task": "a", "passed": 1}] * 3, tmp_path / f"t1{ending}")
+    path = write([{"task": "a", "passed": 0}] * 2, tmp_path / f"{name}{ending}")
+    (found,) = read_tallies(path)
+    assert (found.passed.tolist(), found.failed.tolist()) == ([0], [2])
+
+
+@pytest.mark.usefixtures("streamed", "engine")
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
 def test_an_engine_counts_as_the_rows_do(ending, tmp_path):
     @given(ROWS)
     @settings(max_examples=15)

@@ -7,6 +7,7 @@ own formats by a third to a half; where DuckDB is not installed, polars stands i
 from __future__ import annotations
 
 import functools
+import glob
 import importlib.util
 import operator
 from collections.abc import Callable, Mapping
@@ -73,7 +74,7 @@ class _Polars:
         polars = self._polars = _import_polars()
         scans = {
             "csv": lambda: polars.scan_csv(path, separator=separator, glob=False),
-            "lines": lambda: polars.scan_ndjson(path),
+            "lines": lambda: polars.scan_ndjson(glob.escape(str(path))),
             "parquet": lambda: polars.scan_parquet(path, glob=False),
         }
         try:
@@ -133,13 +134,15 @@ class _DuckDb:
         import duckdb  # type: ignore[import-not-found,unused-ignore] # an extra
 
         self._name, self._error, self._shape = str(path), duckdb.Error, shape
+        # DuckDB takes a name for a pattern: results[1].parquet would be results1.parquet.
+        self._file = glob.escape(self._name)
         self._connection = _duckdb_database().cursor()
         read = (
             "read_parquet({})"
             if shape == "parquet"
             else "read_json({}, format = 'newline_delimited')"
         )
-        quoted = "'" + self._name.replace("'", "''") + "'"
+        quoted = "'" + self._file.replace("'", "''") + "'"
         try:
             self._connection.execute(f"CREATE TEMP VIEW {VIEW} AS FROM {read.format(quoted)}")
             described = self._connection.execute(f"DESCRIBE {VIEW}").fetchall()
@@ -163,7 +166,7 @@ class _DuckDb:
         known = self._connection.execute(
             "SELECT type, stats_min_value, stats_max_value, stats_null_count "
             "FROM parquet_metadata(?) WHERE path_in_schema = ?",
-            [self._name, column],
+            [self._file, column],
         ).fetchall()
         # Between 0 and 1 there is nothing else only where numbers are whole.
         whole, words = {"BOOLEAN", "INT32", "INT64"}, {"0", "1", "false", "true"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from xml.parsers import expat
@@ -311,17 +311,22 @@ def _attempts(case: _Case, task: str) -> Iterator[dict[str, Any]]:
 
 def _attempt_transcripts(case: _Case) -> Iterator[Transcript]:
     """One transcript an attempt, in the order of `_attempts`."""
-    extra = [place for place, (tag, _) in enumerate(case.verdicts) if tag in _EXTRA_ATTEMPTS]
-    for place in extra:
-        yield _told(case, [place])
-    last = [place for place in range(len(case.verdicts)) if place not in extra]
-    yield _told(case, [None, *last])
+    said: dict[int | None, list[_Words]] = {}
+    for words in case.words:
+        said.setdefault(words.verdict, []).append(words)
+    last: list[int | None] = [None]
+    for place, (tag, _) in enumerate(case.verdicts):
+        if tag in _EXTRA_ATTEMPTS:
+            yield _told(case, [place], said)
+        else:
+            last.append(place)
+    yield _told(case, last, said)
 
 
-def _told(case: _Case, places: Sequence[int | None]) -> Transcript:
-    words = [
-        (one.tag, "".join(one.pieces).strip("\n")) for one in case.words if one.verdict in places
-    ]
+def _told(
+    case: _Case, places: Sequence[int | None], said: Mapping[int | None, list[_Words]]
+) -> Transcript:
+    words = [(one.tag, "".join(one.pieces).strip("\n")) for p in places for one in said.get(p, ())]
     failures = [text for tag, text in words if tag in _VERDICTS and text]
     messages = [case.verdicts[place][1] for place in places if place is not None]
     printed = [Turn(role=tag, text=text) for tag, text in words if tag in _PRINTED and text]
