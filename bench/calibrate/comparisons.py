@@ -338,7 +338,7 @@ def _false_alarms(repetitions: int, *, quick: bool) -> Table:
         rows=tuple(rows),
         finding="Chance of any alarm in 100 points at which nothing changes, stated as 0.05. Exact "
         f"tests of few runs are rarer still. Repetitions of means: {5 * repetitions}, of tasks: "
-        f"{repetitions // 5}. Left out: each point runs a sixth of the tasks, every tenth point all "
+        f"{repetitions // 5}. Left out: each point runs a sixth of the tasks, every tenth all "
         "of them. Added: half of the tasks are new half-way.",
         repetitions=repetitions,
         seed=SEED + 7,
