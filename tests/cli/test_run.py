@@ -165,3 +165,36 @@ def test_a_program_that_may_not_be_executed_says_so(here, suite, call):
     (here / "agent.sh").write_text("#!/bin/sh\n")
     suite("systems: [{name: s, command: ./agent.sh}]\ntasks: [{name: t, prompt: hi}]")
     assert "may not be executed: chmod +x" in call("run").output
+
+
+CRASHING = """\
+systems:
+  - name: agent
+    command: [sh, -c, "echo refunded; printf 'boot\\\\n\\\\033[31mkaboom\\\\n' >&2; exit 7"]
+tasks: [{name: refund, prompt: hi, runs: 3, expect: [{contains: refunded}]}]
+"""
+
+
+def test_a_crash_is_a_failure_and_its_reason_has_code_and_last_word(here, suite, call):
+    suite(CRASHING)
+    done = call("run")
+    assert done.exit_code == 1
+    assert "refund, 3 trials: exit code 7: \\x1b[31mkaboom" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_a_crash_is_named_beside_the_expectation_that_it_broke(here, suite, call):
+    suite(
+        CRASHING.replace("echo refunded; ", "").replace(
+            "- name: agent", "- name: agent\n    outcome: expect"
+        )
+    )
+    done = call("run")
+    assert done.exit_code == 1
+    assert "exit code 7:" in done.stdout
+    assert "expected to contain 'refunded', got ''" in done.stdout
+
+
+def test_exit_codes_that_are_fine_are_named_in_the_suite(here, suite, call):
+    suite(CRASHING.replace("- name: agent", "- name: agent\n    exit_codes: [0, 7]"))
+    assert call("run").exit_code == 0

@@ -337,3 +337,43 @@ def _dead(pid):
             return True
         time.sleep(0.02)
     return False
+
+
+REFUNDED = Task(name="t", expect=(Expectation(matcher="contains", value="refunded"),))
+CRASH = "import sys; print('refunded'); print('kaboom', file=sys.stderr); exit(7)"
+
+
+def test_a_program_that_crashes_has_failed_whatever_it_said_before(suite_of):
+    journal = MemoryJournal()
+    (trial,) = run_trials(suite_of(command(CRASH), task=REFUNDED), journal=journal).trials
+    assert (trial.outcome, trial.score) == (Outcome.FAILED, 0.0)
+    (check, expected) = json.loads(journal.finished()[0].transcript)["checks"]
+    assert (check["target"], check["message"]) == ("exit_code", "exit code 7: kaboom")
+    assert expected["score"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "target", "outcome"),
+    [
+        ({"exit_codes": (0, 7)}, None, Outcome.PASSED),
+        ({"exit_codes": (0, 8)}, None, Outcome.FAILED),
+        ({"outcome": "expect"}, None, Outcome.PASSED),
+        ({}, ("exit_code", 7), Outcome.PASSED),
+        ({}, ("conversation.exit_code", 7), Outcome.PASSED),
+        ({}, ("exit_code", 0), Outcome.FAILED),
+        ({}, ("stderr", "kaboom\n"), Outcome.FAILED),
+    ],
+)
+def test_an_exit_code_is_fine_where_the_suite_says_so(trial_of, options, target, outcome):
+    expect = REFUNDED.expect
+    if target is not None:
+        expect += (Expectation(matcher="exact", target=target[0], value=target[1]),)
+    trial = trial_of(command(CRASH, **options), Task(name="t", expect=expect))
+    assert trial.outcome is outcome
+
+
+def test_exit_codes_decide_where_nothing_is_expected_too(trial_of):
+    assert trial_of(command("exit(7)", exit_codes=(7,))).outcome is Outcome.PASSED
+    assert trial_of(command("exit(0)", exit_codes=(7,))).outcome is Outcome.FAILED
+    told = command("print('{\"score\": 1}'); exit(7)", exit_codes=(0, 7))
+    assert trial_of(told).outcome is Outcome.PASSED

@@ -47,6 +47,8 @@ def _reasons(trial: Trial, transcript: str | None, tool: str | None) -> Iterator
         return
     kept: dict[str, Any] = json.loads(transcript)
     failed = [check for check in kept.get("checks", ()) if check["score"] < 1]
+    if failed and kept.get("exit_code"):
+        yield _ending(kept)  # a crash explains what was not said
     for check in failed:
         yield check["message"]
     if failed:
@@ -60,7 +62,8 @@ def _reasons(trial: Trial, transcript: str | None, tool: str | None) -> Iterator
 def _ending(kept: dict[str, Any]) -> str:
     """How an attempt ended that no expectation speaks about."""
     if kept.get("exit_code"):
-        said = kept.get("stderr", "").strip().rpartition("\n")[2]
-        return f"exit code {kept['exit_code']}" + (f": {said}" if said else "")
+        from passhat.runner.agents.command import exit_sentence
+
+        return exit_sentence(kept["exit_code"], kept.get("stderr", ""))
     reason = kept.get("stop_reason")
     return f"stopped by its {reason}" if reason in ("timeout", "budget") else "did not pass"

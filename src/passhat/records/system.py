@@ -156,9 +156,11 @@ class CommandSystem:
 
     It runs in `cwd`, or (None) in a fresh directory for each trial, and sees only `env`.
 
-    `outcome` says what decides: `exit` (code 0 passes), `json` (the last JSON line on stdout
-    carries `score` or `passed`), `expect` (the expectations on its output), or `auto`: expectations
-    where the task has any, else the JSON line where there is one, else the exit code.
+    `outcome` says what decides: `exit` (its exit code), `json` (the last JSON line on stdout
+    carries `score` or `passed`), `expect` (the expectations alone), or `auto`: expectations where
+    the task has any, else the JSON line where there is one, else the exit code. Unless expectations
+    alone decide, or one of them speaks of the exit code, an exit with a code that is not in
+    `exit_codes` is a failure whatever was said before.
     """
 
     name: str
@@ -166,6 +168,7 @@ class CommandSystem:
     cwd: Path | None = None
     env: Mapping[str, Secret] = field(default_factory=dict)
     outcome: Literal["auto", "exit", "json", "expect"] = "auto"
+    exit_codes: tuple[int, ...] = (0,)
     timeout: float = DEFAULT_TIMEOUT
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from passhat.records import (
+    CheckResult,
     CommandSystem,
     Grade,
     Observation,
@@ -19,6 +20,7 @@ from passhat.records import (
     Ticket,
     Trial,
 )
+from passhat.runner.agents.command import exit_sentence
 from passhat.runner.agents.conversation import Conversation, transcript
 from passhat.runner.faults import reaction
 
@@ -107,7 +109,7 @@ async def judge(
     steps: Sequence[tuple[str, Grade]] = (),
 ) -> Grade:
     """How an attempt did: by its steps, its expectations, its own score, or its choice of tool."""
-    grade = await _grade(pairing, seen, grader, steps)
+    grade = _after_crash(await _grade(pairing, seen, grader, steps), pairing, seen)
     return replace(grade, passed=False) if seen.stop_reason in CUT_SHORT else grade
 
 
@@ -138,6 +140,27 @@ async def _grade(
         chosen = any(call.name == task.tool_selection.expected_tool for call in seen.tool_calls)
         return Grade(score=float(chosen), passed=chosen)
     return Grade(score=1.0, passed=True)
+
+
+def _after_crash(grade: Grade, pairing: Pairing, seen: Observation) -> Grade:
+    """The grade of a program that ended badly: whatever it said before, it did not get through."""
+    task, system, code = pairing.task, pairing.system, seen.exit_code
+    if not isinstance(system, CommandSystem) or code is None or code in system.exit_codes:
+        return grade
+    if system.outcome == "expect" or any(_speaks_of_exit(one.target) for one in task.expect):
+        return grade
+    check = CheckResult(
+        target="exit_code",
+        matcher="one_of",
+        score=0.0,
+        weight=0.0,
+        message=exit_sentence(code, seen.stderr),
+    )
+    return Grade(score=0.0, passed=False, details=(check, *grade.details))
+
+
+def _speaks_of_exit(target: str) -> bool:
+    return target.removeprefix("conversation.") == "exit_code"
 
 
 def _word(grade: Grade) -> str:

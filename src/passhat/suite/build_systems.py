@@ -78,6 +78,7 @@ def build_system(entry: SystemModel, around: Surroundings) -> System:
             cwd=around.directory / entry.cwd if entry.cwd else None,
             env=_environment(entry.env, around),
             outcome=entry.outcome or "auto",
+            exit_codes=tuple(entry.exit_codes or (0,)),
             timeout=timeout,
         )
     if entry.python is not None:

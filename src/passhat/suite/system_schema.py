@@ -35,6 +35,10 @@ Environment = Annotated[
 """Names of variables that are passed on where they are set, or names and values."""
 
 
+ExitStatus = Annotated[int, Field(ge=-64, le=2**32 - 1)]
+"""What a program may end with: a number, or minus the signal that ended it."""
+
+
 class FaultModel(Strict):
     """Something that goes wrong on purpose."""
 
@@ -206,7 +210,9 @@ class SystemModel(ModelFields):
     env: Environment = Field(default_factory=dict)
     """The variables a command sees besides PATH and HOME."""
     outcome: Literal["auto", "exit", "json", "expect"] | None = None
-    """What decides about a command: its exit code, its JSON line, or the expectations."""
+    """What decides about a command: its exit code, its JSON line, or the expectations alone."""
+    exit_codes: list[ExitStatus] | None = Field(default=None, min_length=1)
+    """The exit codes of a command that are no failure: `[0]` where it is left out."""
     workers: int | None = Field(default=None, ge=0)
     """Worker processes for a function; 0 runs it in this one."""
 
@@ -222,7 +228,7 @@ class SystemModel(ModelFields):
 
 SYSTEM_KINDS: dict[str, tuple[str, ...]] = {
     "model": (*ModelFields.model_fields, "servers", "system", "max_turns"),
-    "command": ("cwd", "env", "outcome"),
+    "command": ("cwd", "env", "outcome", "exit_codes"),
     "python": ("workers",),
     "http": ("headers",),
 }

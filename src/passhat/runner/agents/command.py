@@ -19,6 +19,9 @@ from passhat.runner.processes import Tail, end_group, start_group
 MOST_OUTPUT = 2**20
 """Bytes of output that are kept: the last ones, for the result is at the end."""
 
+LONGEST_WORD = 160
+"""Characters of the last line on stderr that a reason quotes."""
+
 
 class CommandAgent:
     """Runs the command of a system and reads its outcome."""
@@ -54,20 +57,33 @@ class CommandAgent:
         return errand.prompt.encode()
 
     def _observe(self, code: int, stdout: str, stderr: str, cwd: Path) -> Observation:
+        well = code in self._system.exit_codes
         report = None if self._system.outcome in ("exit", "expect") else last_report(stdout)
         if report is not None:
             seen = observe_report(report, about=self._system.name)
             seen = replace(seen, answer=seen.answer or stdout)
-        elif self._system.outcome == "json" and code == 0:
+        elif self._system.outcome == "json" and well:
             raise RunError(
                 f"{self._system.name} printed no JSON line with a score; it ended with: "
                 f"{stdout[-200:]!r}"
             )
         else:
-            seen = Observation(answer=stdout, score=float(code == 0))
-        if code != 0 and self._system.outcome != "expect":
+            seen = Observation(answer=stdout, score=float(well))
+        if not well and self._system.outcome != "expect":
             seen = replace(seen, score=0.0)
         return replace(seen, exit_code=code, stderr=stderr, files=cwd, stop_reason="exit")
+
+
+def exit_sentence(code: int, stderr: str) -> str:
+    r"""How a program ended, with its last word on stderr.
+
+    >>> exit_sentence(7, "loading\nkaboom\n")
+    'exit code 7: kaboom'
+    """
+    said = stderr.strip().rpartition("\n")[2].strip()
+    if len(said) > LONGEST_WORD:
+        said = f"{said[:LONGEST_WORD]}…"
+    return f"exit code {code}" + (f": {said}" if said else "")
 
 
 def last_report(stdout: str) -> dict[str, object] | None:
