@@ -55,6 +55,16 @@ def test_the_exit_code_is_the_verdict(gate, middling, demand, word, code):
     assert result.stdout.startswith(word)
 
 
+def test_the_verdict_is_told_when_it_goes_to_a_file_too(gate, middling):
+    told = gate(middling, "-r", "pass^3 >= 0.8", "-r", "pass^3 >= 0.2", "-o", "g.xml")
+    assert (told.exit_code, told.stdout) == (1, "")
+    first, failed, passed = told.stderr.splitlines()
+    assert first == "wrote g.xml"
+    assert failed.startswith("agent: pass^3 >= 0.8: FAIL.")
+    assert passed.startswith("agent: pass^3 >= 0.2: PASS.")
+    assert gate(middling, "-r", "pass^3 >= 0.8", "-o", "g.xml", "--quiet").output == ""
+
+
 def test_terms_on_the_command_line_hold_for_every_demand(gate, middling):
     result = gate(middling, "-r", "pass^1 >= 0.73", "--on-undecided", "fail")
     assert result.exit_code == 1

@@ -120,6 +120,9 @@ def gate(
             seed=seed,
         )
     output.write(found, FORMATS, explain=explain)
+    if output.paths_out:  # what is in a file is not in the log of a CI job
+        for verdict in found:
+            output.say(verdict.sentence)
     context.exit(found.exit_code)
 
 
