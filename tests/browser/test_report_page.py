@@ -28,6 +28,67 @@ def test_the_page_begins_with_the_answer(report, open_page):
     assert "depend on agent" in page.locator("h1").inner_text()
 
 
+@pytest.fixture
+def several(tmp_path):
+    rate = {"hasty": 0.45, "careful": 0.95, "middling": 0.7}
+    return page_of(simulate(tasks=24, runs=6, rate=rate, seed=3), tmp_path)
+
+
+def test_several_systems_begin_with_a_table_of_all_that_leads_to_each(several, open_page):
+    page = open_page(several.as_uri(), viewport={"width": 1280, "height": 800})
+    table = page.locator("table").first
+    heads = table.locator("thead th").all_inner_texts()
+    assert heads == ["in %", "pass^1", "pass^5", "this suite", "tasks like these"]
+    assert table.locator("tbody th").all_inner_texts() == ["careful", "middling", "hasty"]
+    values = [float(text) for text in table.locator("tbody td:nth-child(3)").all_inner_texts()]
+    assert values == sorted(values, reverse=True)
+    for name in ("hasty", "middling"):
+        table.get_by_role("link", name=name).click()
+        box = page.locator(f"section[data-system={name}] h2").bounding_box()
+        assert abs(box["y"]) < 100, name
+    page.get_by_role("link", name="All systems").last.click()
+    assert abs(page.locator("h2#systems").bounding_box()["y"]) < 100
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_tasks_of_all_but_the_first_system_open_when_asked_for(several, open_page, scripts):
+    page = open_page(several.as_uri(), java_script_enabled=scripts)
+    seen = {
+        name: page.locator(f"section[data-system={name}] tr[data-row]")
+        for name in ("careful", "middling", "hasty")
+    }
+    assert {name: rows.count() for name, rows in seen.items()} == dict.fromkeys(seen, 24)
+    assert [name for name, rows in seen.items() if rows.first.is_visible()] == ["careful"]
+    page.locator("section[data-system=hasty] summary").click()
+    assert seen["hasty"].first.is_visible()
+    assert not seen["middling"].first.is_visible()
+
+
+def test_paper_shows_the_tasks_of_every_system(several, open_page, printed):
+    text = "".join(printed(open_page(several.as_uri())).pages())
+    assert (
+        len(re.findall(r"^ *task-\d\d +(?:flaky|solid|broken|too few)", text, re.MULTILINE)) == 72
+    )
+    assert "All systems" not in text
+
+
+def test_a_few_tasks_of_a_second_system_stay_in_the_open(tmp_path, open_page):
+    trials = simulate(tasks=5, runs=6, rate={"a": 0.9, "b": 0.5}, seed=3)
+    page = open_page(page_of(trials, tmp_path).as_uri())
+    assert page.locator("tr[data-row]:visible").count() == 10
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_accessibility_rule_is_broken_by_several_systems(
+    several, open_page, axe_violations, scheme
+):
+    page = open_page(several.as_uri(), color_scheme=scheme, viewport={"width": 400, "height": 800})
+    assert axe_violations(page) == []
+    for summary in page.locator("summary").all():
+        summary.click()
+    assert axe_violations(page) == []
+
+
 def test_the_table_sorts_both_ways_and_filters_by_text_and_label(report, open_page):
     page = open_page(report.as_uri())
     names = page.locator("tbody tr:visible td.name")
@@ -223,6 +284,8 @@ def test_no_payload_in_any_text_runs_or_adds_an_element(tmp_path, open_page, cor
 def test_a_page_stays_small(tmp_path):
     trials = simulate(tasks=200, runs=20, seed=1)
     assert len(page_of(trials, tmp_path).read_bytes()) <= 150_000 + 200 * 1_000
+    trials = simulate(tasks=100, runs=10, rate={"a": 0.9, "b": 0.7, "c": 0.5}, seed=1)
+    assert len(page_of(trials, tmp_path).read_bytes()) <= 150_000 + 3 * 100 * 1_000
 
 
 def test_embedded_transcripts_survive_the_journey(tmp_path):

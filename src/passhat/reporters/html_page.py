@@ -18,6 +18,7 @@ from passhat.reporters import wording
 from passhat.reporters.blocks import Bar, Table
 from passhat.reporters.numbers import amount, points, span
 from passhat.reporters.safe_text import safe_text
+from passhat.reporters.systems_table import most_reliable_first, systems_table
 from passhat.reporters.transcript_text import readable
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 5_000
 """Tasks in the table of a page; the lowest ones, where there are more."""
+
+MOST_UNFOLDED = 20
+"""Tasks of a second system and further ones that are shown without being asked for."""
 
 LONGEST_TRANSCRIPT = 100_000
 """Characters of one transcript on a page; fewer where a page has very many."""
@@ -90,20 +94,30 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"labels": LABELS, "most_rows": MOST_ROWS}
+    environment.globals |= {
+        "labels": LABELS,
+        "most_rows": MOST_ROWS,
+        "most_unfolded": MOST_UNFOLDED,
+    }
     environment.filters |= {
         "amount": amount,
         "design": wording.design,
+        "errors_note": wording.errors_note,
         "headline_k": wording.headline_k,
         "marks": lambda sequence: (sequence or "").translate(_MARKS),
         "meaning": _meaning,
         "metric_name": wording.metric_name,
+        "most_reliable_first": most_reliable_first,
         "next_steps": wording.next_steps,
         "partial_note": wording.partial_note,
         "points": lambda value: points(value, digits=1),
         "safe_text": safe_text,
+        "section_links": _section_links,
         "sentences": _sentences,
         "span": span,
+        "systems_table": lambda systems: systems_table(
+            {system.name: system for system in systems}, "in %", both_scopes=True
+        ),
         "table_rows": _table_rows,
         "text_columns": _text_columns,
         "told_metrics": _told_metrics,
@@ -150,6 +164,10 @@ def source_hash(text: str) -> str:
 
 def _table_rows(tasks: Sequence[TaskRow]) -> list[TaskRow]:
     return sorted(tasks, key=lambda row: (row.rate.value, row.name))[:MOST_ROWS]
+
+
+def _section_links(systems: Sequence[SystemReport]) -> list[str]:
+    return [f"#system-{place}" for place in range(1, len(systems) + 1)]
 
 
 def _text_columns(table: Table) -> list[int]:

@@ -2,36 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from passhat.analysis.report import Metric, SystemReport
 from passhat.reporters.blocks import Bar, Cell, Table
 from passhat.reporters.numbers import interval_of, percent, points, span
 from passhat.reporters.wording import common_design, common_k
-from passhat.stats.estimate import Estimate
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate
 
 
-def systems_table(systems: Mapping[str, SystemReport], title: str) -> Table:
+def most_reliable_first(systems: Iterable[SystemReport]) -> list[SystemReport]:
+    """The systems by the number their table leads with; those without one last."""
+    found = list(systems)
+    name = f"pass^{common_k(found)}"
+
+    def place(system: SystemReport) -> tuple[bool, float]:
+        value = system.metrics[name].value if name in system.metrics else None
+        return value is None, -(value or 0.0)
+
+    return sorted(found, key=place)
+
+
+def systems_table(
+    systems: Mapping[str, SystemReport], title: str, *, both_scopes: bool = False
+) -> Table:
     """pass^1 and the headline pass^k of each; what errors do to it, where there are any.
 
-    Tasks and runs have columns only where they differ.
+    Tasks and runs have columns only where they differ; `both_scopes` is for where there is room.
     """
     k = common_k(systems.values())
     errors = any(system.errors.count for system in systems.values())
     differ = common_design(list(systems.values())) is None
-    header = [title, *dict.fromkeys(("pass^1", f"pass^{k}")), "this suite"]
+    header = [title, *dict.fromkeys(("pass^1", f"pass^{k}")), THIS_SUITE]
+    header += [TASKS_LIKE_THESE] if both_scopes else []
     header[1:1] = ["tasks", "runs"] if differ else []
     if errors:
         header += ["errors", "without" if _policy(systems) == "fail" else "with"]
-    rows = tuple(_row(name, system, k, differ, errors) for name, system in systems.items())
-    return Table(header=(*header, ""), rows=rows, left=(0, header.index("this suite")))
+    rows = tuple(
+        _row(name, system, k, differ=differ, both_scopes=both_scopes, errors=errors)
+        for name, system in systems.items()
+    )
+    left = [i for i, head in enumerate(header) if i == 0 or head in (THIS_SUITE, TASKS_LIKE_THESE)]
+    return Table(header=(*header, ""), rows=rows, left=tuple(left))
 
 
 def _policy(systems: Mapping[str, SystemReport]) -> str:
     return next(iter(systems.values())).errors.policy
 
 
-def _row(name: str, system: SystemReport, k: int, differ: bool, errors: bool) -> tuple[Cell, ...]:
+def _row(
+    name: str, system: SystemReport, k: int, *, differ: bool, both_scopes: bool, errors: bool
+) -> tuple[Cell, ...]:
     streak = system.metrics.get(f"pass^{k}")
     inner = interval_of(streak.this_suite) if streak else None
     outer = interval_of(streak.tasks_like_these) if streak else None
@@ -40,7 +61,7 @@ def _row(name: str, system: SystemReport, k: int, differ: bool, errors: bool) ->
         cells += [f"{system.design.tasks:,}", _runs(system)]
     if k > 1:
         cells.append(_points(system.metrics.get("pass^1")))
-    cells += [_points(streak), span(inner)]
+    cells += [_points(streak), span(inner), *([span(outer)] if both_scopes else [])]
     if errors:
         rate = system.errors.rate
         share = percent(rate.value) if isinstance(rate, Estimate) else "-"
