@@ -30,3 +30,57 @@ def test_the_table_of_commands_says_what_each_is_for():
     for name, (_, purpose) in COMMANDS.items():
         assert name in listed
         assert purpose.endswith((".", "?"))
+
+
+ENDINGS = [".txt", ".json", ".md", ".html", ".xml", ".svg"]
+
+
+@pytest.mark.parametrize(
+    ("path", "endings"),
+    [
+        (("report",), ".txt .json .md .html"),
+        (("history", "show"), ".txt .json .md .html"),
+        (("trend",), ".txt .json .md .svg"),
+        (("compare",), ".txt .json .md .html .svg"),
+        (("rank",), ".txt .json .md .html .svg"),
+        (("run",), ".txt .json .md .html .xml"),
+        (("resume",), ".txt .json .md .html .xml"),
+        (("repeat",), ".txt .json .md .html .xml"),
+        (("gate",), ".txt .json .md .xml"),
+        (("plan",), ".txt .json .md; with --gate .svg"),
+    ],
+)
+def test_help_names_the_endings_that_the_command_can_write(path, endings):
+    said = " ".join(CliRunner().invoke(main, [*path, "--help"]).output.split())
+    assert f"its ending says how: {endings}. May be repeated." in said
+
+
+@pytest.mark.parametrize("command", ["trend", "compare", "rank", "gate", "report", "plan"])
+def test_an_ending_that_help_does_not_name_is_refused_with_those_it_does(command, tmp_path):
+    said = " ".join(CliRunner().invoke(main, [command, "--help"]).output.split())
+    named = said.partition("its ending says how: ")[2].partition(". May")[0].partition(";")[0]
+    rows = "".join(
+        f"{agent},{task},{i},{i % 2}\n" for agent in "ab" for task in "xy" for i in range(4)
+    )
+    (tmp_path / "log.csv").write_text("system,task,trial,passed\n" + rows)
+    subject = {"trend": ["--store", str(tmp_path / "h.db")], "plan": ["--only", "a"]}
+    arguments = [
+        command,
+        *subject.get(command, []),
+        *(["-r", "pass^1 >= 0.5"] * (command == "gate")),
+    ]
+    if command == "trend":
+        added = ["history", "--store", str(tmp_path / "h.db"), "add", str(tmp_path / "log.csv")]
+        assert CliRunner().invoke(main, added).exit_code == 0
+    else:
+        arguments.append(str(tmp_path / "log.csv"))
+    for ending in ENDINGS:
+        done = CliRunner().invoke(main, [*arguments, "-o", str(tmp_path / f"out{ending}")])
+        refused = done.exit_code == 2 and f"cannot write {ending}" in done.output
+        assert refused is (ending not in named.split()), done.output
+
+
+@pytest.mark.parametrize(("command", "usage"), [("plan", "[RESULTS...]"), ("report", "RESULTS...")])
+def test_usage_shows_whether_results_must_be_given(command, usage):
+    first = CliRunner().invoke(main, [command, "--help"]).output.splitlines()[0]
+    assert first.endswith(f"[OPTIONS] {usage}")

@@ -37,7 +37,7 @@ FORMATS = {
 @click.option("--only", metavar="AGENT", multiple=True, help="Compare these two agents.")
 @click.option("--margin", type=Share(), help="A difference below which they count as equivalent.")
 @analysis_options
-@output_options
+@output_options(FORMATS)
 def compare(
     reading: Reading,
     only: tuple[str, ...],

@@ -17,7 +17,7 @@ FORMATS = {
 @click.command()
 @confidence_option()
 @click.option("--seed", type=click.IntRange(min=0), help="Of the made-up agents.")
-@output_options
+@output_options(FORMATS)
 def demo(confidence: float, seed: int | None, output: Output) -> None:
     """See what passhat says about two made-up agents: no key, no network, no file."""
     from passhat.analysis.demonstration import SEED, demonstrate

@@ -77,7 +77,7 @@ DEFAULT_STORE = ".passhat/history.db"
 @click.option("--store", type=click.Path(path_type=Path), help="The store; .passhat/history.db.")
 @click.option("--explain", is_flag=True, help="Print the evidence, step by step, and a picture.")
 @seed_option()
-@output_options
+@output_options(FORMATS)
 @click.pass_context
 def gate(
     context: click.Context,

@@ -11,6 +11,7 @@ import click
 
 from passhat.cli.options import Reading, output_options, reading_options
 from passhat.cli.output import Output, ink_for
+from passhat.cli.report import FORMATS
 from passhat.errors import plural
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def list_runs(path: Path, suite: str | None, branch: str | None, limit: int, as_
 @history.command()
 @click.argument("run")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
-@output_options
+@output_options(FORMATS)
 @click.pass_obj
 def show(path: Path, run: str, transcripts: bool, output: Output) -> None:
     """Report on one run.
@@ -73,7 +74,6 @@ def show(path: Path, run: str, transcripts: bool, output: Output) -> None:
       passhat history show baseline -o report.html --transcripts
     """
     from passhat.analysis.measure import measure
-    from passhat.cli.report import FORMATS
     from passhat.cli.stored_run import page_format, read_run, wants_page
 
     trials, said = read_run(path, run, transcripts=wants_page(transcripts, output))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.output import Output
+from passhat.cli.output import Formats, Output, endings_of
 from passhat.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -214,20 +214,12 @@ def seed_option() -> Callable[[Command], Command]:
     )
 
 
-def output_options(command: Command) -> Command:
-    """--json, --markdown, -o FILE and --quiet, handed over as `output`."""
+def output_options(formats: Formats, *, besides: str = "") -> Callable[[Command], Command]:
+    """--json, --markdown, -o FILE and --quiet, handed over as `output`.
 
-    @functools.wraps(command)
-    def with_output(**values: Any) -> Any:
-        chosen = {
-            name: values.pop(name) for name in ("as_json", "as_markdown", "paths_out", "quiet")
-        }
-        if chosen["as_json"] and chosen["as_markdown"]:
-            raise click.UsageError(
-                "--json and --markdown exclude each other; -o may name both files"
-            )
-        return command(output=Output(**chosen), **values)
-
+    The help names the endings of `formats`, and `besides`: what holds under some option only.
+    """
+    endings = f"{' '.join(endings_of(formats))}{besides}"
     options: list[Callable[[Command], Command]] = [
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
         click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown."),
@@ -237,11 +229,25 @@ def output_options(command: Command) -> Command:
             "paths_out",
             metavar="FILE",
             multiple=True,
-            help="Write to a file; its ending says how: .json .md .html .txt. May be repeated.",
+            help=f"Write to a file; its ending says how: {endings}. May be repeated.",
         ),
         click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error."),
     ]
-    return _apply(options, with_output)
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def with_output(**values: Any) -> Any:
+            names = ("as_json", "as_markdown", "paths_out", "quiet")
+            chosen = {name: values.pop(name) for name in names}
+            if chosen["as_json"] and chosen["as_markdown"]:
+                raise click.UsageError(
+                    "--json and --markdown exclude each other; -o may name both files"
+                )
+            return command(output=Output(**chosen), **values)
+
+        return _apply(options, with_output)
+
+    return decorate
 
 
 def choose_systems(trials: Trials, only: Sequence[str]) -> Trials:
@@ -290,8 +296,9 @@ def parse_bars(texts: Sequence[str], tasks: Sequence[str]) -> dict[str, float] |
 
 def _reading_parameters(required: bool) -> list[Callable[[Command], Command]]:
     duplicates = click.Choice(["error", "last", "keep"])
+    metavar = "RESULTS..." if required else "[RESULTS...]"
     found: list[Callable[[Command], Command]] = [
-        click.argument("paths", metavar="RESULTS...", nargs=-1, required=required),
+        click.argument("paths", metavar=metavar, nargs=-1, required=required),
         click.option("--format", "format_name", metavar="NAME", help="The tool that wrote them."),
         click.option(
             "--duplicates",

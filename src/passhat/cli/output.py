@@ -70,6 +70,18 @@ class Output:
             click.echo(safe_lines(text), err=True)
 
 
+def endings_of(formats: Formats) -> list[str]:
+    """The ending to write for each of these formats.
+
+    >>> endings_of({"text": "a:b", "markdown": "a:c"})
+    ['.txt', '.md']
+    """
+    usual: dict[str, str] = {}
+    for ending, name in ENDINGS.items():
+        usual.setdefault(name, ending)
+    return [ending for name, ending in usual.items() if name in formats]
+
+
 def ink_for(stream: TextIO) -> Ink:
     """Width, colour and characters that suit a stream.
 

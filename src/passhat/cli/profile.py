@@ -31,7 +31,7 @@ FORMATS = {
 )
 @click.option("--only", metavar="AGENT", help="Profile this agent.")
 @analysis_options
-@output_options
+@output_options(FORMATS)
 def profile(
     reading: Reading,
     against: tuple[str, ...],

@@ -34,7 +34,7 @@ FORMATS = {
 @click.option("--only", metavar="AGENT", multiple=True, help="Rank these agents only.")
 @click.option("--by", "metric", help="mean_score, pass^k or pass@k.  [default: pass^k of --k]")
 @analysis_options
-@output_options
+@output_options(FORMATS)
 def rank(
     reading: Reading,
     only: tuple[str, ...],

@@ -11,7 +11,7 @@ import click
 
 from passhat.cli.options import Share, output_options
 from passhat.cli.output import Output
-from passhat.cli.run_options import RunOptions
+from passhat.cli.run_options import FORMATS, RunOptions
 from passhat.errors import RunError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ LONGEST_NAME = 40
 @click.option(
     "--store", type=click.Path(dir_okay=False, path_type=Path), help="Keep the runs in this store."
 )
-@output_options
+@output_options(FORMATS)
 @click.pass_context
 def repeat(
     context: click.Context,

@@ -10,7 +10,7 @@ import click
 from passhat.cli.options import output_options
 from passhat.cli.output import Output
 from passhat.cli.run import STORE
-from passhat.cli.run_options import Command, RunOptions, limits
+from passhat.cli.run_options import FORMATS, Command, RunOptions, limits
 from passhat.errors import HistoryError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _limit_options(command: Command) -> Command:
 @click.option(
     "--store", type=click.Path(dir_okay=False, path_type=Path), default=STORE, show_default=True
 )
-@output_options
+@output_options(FORMATS)
 @click.pass_context
 def resume(
     context: click.Context,

@@ -11,7 +11,7 @@ import click
 
 from passhat.cli.options import output_options
 from passhat.cli.output import Output
-from passhat.cli.run_options import OptionalValues, RunOptions, run_options
+from passhat.cli.run_options import FORMATS, OptionalValues, RunOptions, run_options
 
 if TYPE_CHECKING:
     from passhat.records import Suite
@@ -34,7 +34,7 @@ STORE = Path(".passhat/history.db")
 @click.option("--no-store", is_flag=True, help="Keep nothing; what breaks off is lost.")
 @click.option("--html", metavar="FILE", help="Also write the report as a page.")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
-@output_options
+@output_options(FORMATS)
 @click.pass_context
 def run(
     context: click.Context,

@@ -21,6 +21,7 @@ from passhat.cli.run_demands import (
 from passhat.cli.run_exit import exit_code, settled
 from passhat.cli.run_failures import gather_failures
 from passhat.cli.run_ledger import Ledger, open_ledger
+from passhat.cli.run_options import FORMATS
 from passhat.cli.standing import Standing
 from passhat.errors import SuiteError, plural
 from passhat.suite.fault_variants import plain_pairings, variants
@@ -38,13 +39,6 @@ if TYPE_CHECKING:
     from passhat.runner.cassettes import Deck
 
 DEFAULT_CONFIDENCE = 0.95
-FORMATS = {
-    "text": "passhat.reporters.run_answer:render_run",
-    "json": "passhat.reporters.run_json:render_run_json",
-    "markdown": "passhat.reporters.run_answer:render_run_markdown",
-    "html": "passhat.reporters.run_answer:render_run_html",
-    "junit": "passhat.reporters.run_junit:render_run_junit",
-}
 PAGE = {"html": FORMATS["html"]}
 
 

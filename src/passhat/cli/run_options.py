@@ -11,6 +11,15 @@ import click
 
 Command = Callable[..., Any]
 
+FORMATS = {
+    "text": "passhat.reporters.run_answer:render_run",
+    "json": "passhat.reporters.run_json:render_run_json",
+    "markdown": "passhat.reporters.run_answer:render_run_markdown",
+    "html": "passhat.reporters.run_answer:render_run_html",
+    "junit": "passhat.reporters.run_junit:render_run_junit",
+}
+"""What the answer of a run can be written as."""
+
 BARE_VALUES = {"--record": "new", "--faults": "both"}
 """What these options mean without `=VALUE`."""
 

@@ -25,7 +25,7 @@ FORMATS = {
 @click.option("--k", type=click.IntRange(min=1), help="The k of pass^k and pass@k.")
 @click.option("--last", type=click.IntRange(min=2), default=50, show_default=True, help="Runs.")
 @confidence_option()
-@output_options
+@output_options(FORMATS)
 def trend(
     suite: str | None,
     store: Path | None,
