@@ -2,7 +2,6 @@ import pytest
 
 from passhat.analysis.measure import measure
 from passhat.analysis.simulate import World, simulate
-from passhat.analysis.task_table import CERTAINTY
 from passhat.analysis.unsettled import WORTH_RUNNING, runs_until
 from passhat.records import Trials
 from passhat.stats.power import zero_failure_runs
@@ -28,15 +27,44 @@ def test_a_rate_at_the_bar_is_never_settled():
     assert runs_until((10, 9), 1, 0.9, 0.95) is None
 
 
-def test_a_task_without_a_label_gets_one_after_the_runs_promised():
-    by_task = {f"t{i}": [1] * 10 for i in range(6)} | {"odd": [1] * 9 + [0]}
-    trials = Trials.from_columns(
-        task=[name for name, runs in by_task.items() for _ in runs],
-        passed=[run for runs in by_task.values() for run in runs],
+def advice_on(passes, runs):
+    """What is said of the labels of tasks that passed so many of their runs."""
+    columns = [(f"t{i}", r < c) for i, c in enumerate(passes) for r in range(runs)]
+    names, passed = zip(*columns, strict=True)
+    found = measure(Trials.from_columns(task=names, passed=passed)).system().unsettled
+    return next((one for one in found if one.what == "labels"), None)
+
+
+@pytest.mark.parametrize("passes", [[3], [6], [10], [5] * 3])
+def test_after_the_runs_advised_no_more_are_advised(passes):
+    runs = passes[0]
+    first = advice_on(passes, runs)
+    assert first.advice.endswith("as it did." if len(passes) == 1 else "as they did.")
+    assert "failures" not in first.advice
+    after = runs + first.more_runs
+    assert advice_on([after] * len(passes), after) is None
+
+
+def test_a_task_on_a_border_is_promised_nothing_and_the_sentence_is_of_one_task():
+    found = advice_on([19], 20)
+    assert found.more_runs is None
+    assert found.advice == (
+        "1 task has too few runs to be called solid, flaky or broken; it lies too close to a "
+        "border between them for more runs to tell."
     )
-    rows = measure(trials).system().tasks.labelled("too few runs")
-    assert rows
-    assert all(row.chance < CERTAINTY and row.more_runs > 0 for row in rows if row.more_runs)
+
+
+def test_half_of_the_tasks_means_half_of_all_that_are_open():
+    found = advice_on([19, 19, 19, 18], 20)
+    if found.more_runs is not None:
+        assert found.more_runs > WORTH_RUNNING
+
+
+def test_without_a_failure_nobody_is_sent_to_look_at_the_failures():
+    trials = Trials.from_columns(task=["a"] * 10, passed=[1] * 10)
+    found = measure(trials, ks=[1], bars=0.9999).system().unsettled
+    (bar,) = [one for one in found if one.what == "bars, pass^1"]
+    assert "look at the failures" not in bar.advice
 
 
 def test_a_well_known_suite_leaves_nothing_about_its_own_mean_open():

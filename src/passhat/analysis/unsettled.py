@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from passhat.analysis.evidence import Evidence
-from passhat.analysis.report import BarCount, TaskTable, Unsettled, VarianceSplit
+from passhat.analysis.report import LABELS, BarCount, TaskTable, Unsettled, VarianceSplit
 from passhat.stats.estimate import Unavailable
 from passhat.stats.power import SuitePlan, plan_suite
 from passhat.stats.proportions import lower_bound, upper_bound
@@ -81,35 +81,42 @@ def _labels(table: TaskTable) -> Unsettled | None:
     tasks = table.names_labelled("too few runs")
     if not tasks:
         return None
-    more = _middle([need for need in table.more_runs.tolist() if need])
-    advice = _label_advice(len(tasks), more)
+    open_ = table.labels == LABELS.index("too few runs")
+    more = _middle([need or None for need in table.more_runs[open_].tolist()])
+    failed = bool((table.passed[open_] < table.runs[open_]).any())
+    advice = _label_advice(len(tasks), more, failed)
     return Unsettled(what="labels", tasks=tasks, more_runs=more, advice=advice)
 
 
-def _label_advice(count: int, more: int | None) -> str:
+def _label_advice(count: int, more: int | None, failed: bool) -> str:
     what = "1 task has" if count == 1 else f"{count:,} tasks have"
     start = f"{what} too few runs to be called solid, flaky or broken"
     if more is None:
-        return f"{start}, and lie too close to a border for more to tell."
+        each = "it lies" if count == 1 else "most lie"
+        return f"{start}; {each} too close to a border between them for more runs to tell."
     if more > WORTH_RUNNING:
-        return f"{start}; {_hopeless(count, more, 'a border between labels')}."
+        return f"{start}; {_hopeless(count, more, 'a border between labels', failed)}."
     return f"{start}: {more:,} more {_enough(count)}."
 
 
 def _middle(needs: Sequence[int | None]) -> int | None:
-    """What settles half of them: the last ones lie on a border, and no number is worth it."""
+    """What settles half of them; None where no number settles so many."""
     known = sorted(need for need in needs if need is not None)
-    return known[(len(known) - 1) // 2] if known else None
+    half = (len(needs) - 1) // 2
+    return known[half] if half < len(known) else None
 
 
 def _enough(count: int) -> str:
-    return "would settle it" if count == 1 else "each would settle half of them"
+    if count == 1:
+        return "would settle it, if it goes on as it did"
+    return "each would settle half of them, if they go on as they did"
 
 
-def _hopeless(count: int, more: int, border: str) -> str:
+def _hopeless(count: int, more: int, border: str, failed: bool) -> str:
     each = "it lies" if count == 1 else "most lie"
     times = f"{more:,} more runs" + ("" if count == 1 else " each")
-    return f"{each} so close to {border} that it would take {times}: look at the failures instead"
+    told = f"{each} so close to {border} that it would take {times}"
+    return f"{told}: look at the failures instead" if failed else told
 
 
 def _bar(evidence: Evidence, bar: BarCount, confidence: float) -> Unsettled | None:
@@ -132,7 +139,9 @@ def _bar(evidence: Evidence, bar: BarCount, confidence: float) -> Unsettled | No
     if more is None:
         advice += "."
     elif more > WORTH_RUNNING:
-        advice += f"; {_hopeless(count, more, 'its bar')}."
+        rows = [index[name] for name in bar.undetermined]
+        failed = bool((evidence.passes[rows] < evidence.runs[rows]).any())
+        advice += f"; {_hopeless(count, more, 'its bar', failed)}."
     else:
         advice += f": {more:,} more runs {_enough(count)}."
     return Unsettled(
