@@ -12,7 +12,7 @@ from passhat.analysis.decay_curves import measure_decay
 from passhat.analysis.effort import measure_effort
 from passhat.analysis.errors_apart import split_errors
 from passhat.analysis.evidence import Evidence, gather
-from passhat.analysis.metrics import measure_metrics
+from passhat.analysis.metrics import measure_metrics, usual_ks
 from passhat.analysis.provenance import sources_of, stamp
 from passhat.analysis.report import (
     Design,
@@ -34,9 +34,6 @@ from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.seeds import seed_variance
 from passhat.stats.variance import icc, spearman_brown, variance_components
-
-# Every k up to five runs, then the round ones: what people quote.
-_USUAL_KS = (1, 2, 3, 4, 5, 10, 20, 50, 100)
 
 
 def measure(
@@ -97,7 +94,7 @@ def _subjects(trials: Trials | Sequence[Tally]) -> list[_Subject]:
 def _measure_system(subject: _Subject, options: Options, *, parts: bool) -> SystemReport:
     tally, trials = subject.tally, subject.trials
     evidence = gather(tally, options.errors)
-    ks = options.ks or _usual_ks(evidence)
+    ks = options.ks or usual_ks(evidence)
     sequences = None if trials is None else run_sequences(trials)
     level, policy = options.confidence, options.errors
     variance = _variance(evidence, level)
@@ -124,10 +121,6 @@ def _measure_system(subject: _Subject, options: Options, *, parts: bool) -> Syst
         levels=_parts(subject, options, "level") if parts else {},
         tags=_parts(subject, options, "tags") if parts else {},
     )
-
-
-def _usual_ks(evidence: Evidence) -> tuple[int, ...]:
-    return tuple(k for k in _USUAL_KS if k <= max(1, evidence.typical_runs))
 
 
 def _design(tally: Tally, evidence: Evidence) -> Design:

@@ -8,20 +8,42 @@ from dataclasses import replace
 from passhat.analysis.evidence import Evidence
 from passhat.analysis.report import Metric
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
+from passhat.stats.monotone import rising
 from passhat.stats.score_mean import score_estimate
 from passhat.stats.suite_mean import suite_estimates
+
+# Every k up to five runs, then the round ones: what people quote.
+_USUAL_KS = (1, 2, 3, 4, 5, 10, 20, 50, 100)
+
+
+def usual_ks(evidence: Evidence) -> tuple[int, ...]:
+    """Those of the k that people quote which the runs allow."""
+    return tuple(k for k in _USUAL_KS if k <= max(1, evidence.typical_runs))
 
 
 def measure_metrics(
     evidence: Evidence, ks: Sequence[int], *, confidence: float
 ) -> dict[str, Metric]:
     """mean_score, then pass^k and pass@k for each k."""
-    hats = _pass_metrics(evidence, "^", ks, confidence)
-    ats = _pass_metrics(evidence, "@", [k for k in ks if k > 1], confidence)
+    # The usual k take part whether asked for or not: no number depends on which others are shown.
+    every = sorted({*ks, *usual_ks(evidence)})
+    hats = _pass_metrics(evidence, "^", every, confidence)
+    ats = _pass_metrics(evidence, "@", [k for k in every if k > 1], confidence)
+    # pass^3 <= pass^2 <= pass^1 = pass@1 <= pass@2 <= pass@3: one chain, and so are the intervals.
+    chain = {metric.name: metric for metric in _in_order([*reversed(hats), *ats])}
     # Of one attempt, all is any.
-    both = [replace(hats[0], name="pass@1")] if 1 in ks else []
-    found = (_mean_score(evidence, confidence), *hats, *both, *ats)
-    return {metric.name: metric for metric in found}
+    chain["pass@1"] = replace(chain["pass^1"], name="pass@1")
+    asked = [chain[f"pass{sign}{k}"] for sign in "^@" for k in ks]
+    return {metric.name: metric for metric in (_mean_score(evidence, confidence), *asked)}
+
+
+def _in_order(metrics: Sequence[Metric]) -> list[Metric]:
+    suite = rising([metric.this_suite for metric in metrics])
+    alike = rising([metric.tasks_like_these for metric in metrics])
+    return [
+        replace(metric, this_suite=this_suite, tasks_like_these=tasks_like_these)
+        for metric, this_suite, tasks_like_these in zip(metrics, suite, alike, strict=True)
+    ]
 
 
 def _mean_score(evidence: Evidence, confidence: float) -> Metric:
