@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -101,6 +102,18 @@ def test_the_verdict_of_a_comparison_says_who_is_better(rates, margin, phrase):
     world = World(shared=1.0)
     trials = simulate(tasks=40, runs=20, rate=rates, world=world, seed=1)
     assert phrase in comparison_blocks.verdict(compare(trials, margin=margin))
+
+
+@pytest.mark.parametrize("rates", [(0.9, 0.4), (0.7, 0.7), (0.75, 0.7), (0.4, 0.9)])
+def test_the_interval_of_a_headline_is_of_the_lead_that_it_states(rates):
+    first, second = rates
+    trials = simulate(tasks=30, runs=8, rate={"new": first, "old": second}, seed=2)
+    turned = compare(trials.where(system="old"), trials.where(system="new"))
+    found = [comparison_blocks.verdict(one) for one in (compare(trials), turned)]
+    for text in found:
+        size, low, high = (float(number) for number in re.findall(r"[-+]?\d+\.\d", text))
+        assert low <= size <= high
+    assert found[0].partition(" by ")[2] == found[1].partition(" by ")[2]
 
 
 def test_a_lone_leader_is_named_and_a_shared_lead_too():

@@ -73,7 +73,8 @@ def verdict(comparison: Comparison) -> str:
     if isinstance(number, Unavailable):
         return f"Nothing can be said about {first} against {second}: {number.reason}."
     size = f"{points(abs(number.value), digits=1)} points"
-    bounds = signed_span(number.interval)
+    # The interval is of the lead that the sentence states, whichever of the two has it.
+    bounds = signed_span(number.interval if number.value >= 0 else _turned(number.interval))
     if answer == "undecided":
         ahead = first if number.value > 0 else second
         lead = (
@@ -82,11 +83,17 @@ def verdict(comparison: Comparison) -> str:
         return f"{first} and {second} cannot be told apart yet: {lead} {bounds}."
     if answer == "equivalent":
         margin = points(comparison.margin or 0.0)
-        return f"{first} and {second} are equivalent to within {margin} points {bounds}."
+        within = signed_span(number.interval)
+        return f"{first} and {second} are equivalent to within {margin} points {within}."
     winner, loser = (first, second) if answer == "better" else (second, first)
     other = comparison.headline.answer(TASKS_LIKE_THESE)
     limit = "" if other == answer else ", though not shown for other tasks like these"
     return f"{winner} is better than {loser} on this suite by {size} {bounds}{limit}."
+
+
+def _turned(interval: Interval | None) -> Interval | None:
+    """The interval of the second system's lead over the first."""
+    return None if interval is None else Interval(-interval.high, -interval.low)
 
 
 def _difference_table(comparison: Comparison) -> Table:
