@@ -187,7 +187,7 @@ def _trigamma(x: Floats) -> Floats:
 
     Scipy's zeta(2, x) is several times slower, and Newton's steps need no more digits.
     """
-    near = sum(1 / (x + j) ** 2 for j in range(8))
+    near = (1 / (x[..., None] + np.arange(8.0)) ** 2).sum(axis=-1)
     far = 1 / (x + 8)
     square = far * far
     tail = 1 + far / 2 + square * (1 / 6 - square * (1 / 30 - square * (1 / 42 - square / 30)))
