@@ -166,7 +166,7 @@ def test_paper_is_white_and_has_no_controls(tmp_path, open_page, printed, scheme
     said = {("agent", "task-01", 0): "user: hello", ("agent", "task-02", 0): "user: bye"}
     path = page_of(simulate(tasks=60, runs=8, seed=4), tmp_path, transcripts=said)
     page = open_page(path.as_uri(), color_scheme=scheme)
-    page.locator("tr[data-row=task-02] summary").click()
+    page.locator("tr[data-row=task-02] + tr summary").click()
     paper = printed(page)
     assert paper.controls == []
     assert paper.ground == "rgb(255, 255, 255)"
@@ -204,6 +204,60 @@ def test_an_opened_transcript_can_be_read_at_any_width(tmp_path, open_page, widt
     page.get_by_text("run 2").click()
     assert page.locator("pre").bounding_box()["width"] > 300
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+LONG_NAMES = [
+    "claude-code__automated_changelog_generation", "build_your_own_x__find_commit_date",
+    "weather selection of the second kind", "refund_twice",
+]  # fmt: skip
+
+PIECES = """() => [...document.querySelectorAll("td.name")].map(cell => {
+  const range = document.createRange(), lines = [];
+  const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  for (let node; (node = walker.nextNode());) {
+    for (let i = 0; i < node.length; i++) {
+      range.setStart(node, i); range.setEnd(node, i + 1);
+      const top = Math.round(range.getBoundingClientRect().top);
+      if (!lines.length || Math.abs(lines.at(-1).top - top) > 4) lines.push({ top, text: "" });
+      lines.at(-1).text += node.data[i];
+    }
+  }
+  return lines.map(line => line.text);
+})"""
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_names_break_at_their_seams_also_beside_an_opened_transcript(tmp_path, open_page, width):
+    trials = Trials.from_columns(task=LONG_NAMES * 4, passed=[True, False] * 8)
+    said = {("system", name, 0): "user: " + "many words " * 200 for name in LONG_NAMES}
+    path = page_of(trials, tmp_path, transcripts=said)
+    page = open_page(path.as_uri(), viewport={"width": width, "height": 800})
+    before = page.evaluate(PIECES)
+    page.locator("summary").first.click()
+    lines = page.evaluate(PIECES)
+    assert sorted("".join(pieces) for pieces in lines) == sorted(LONG_NAMES)
+    assert lines == before  # what is opened takes no room from the names
+    ends = {piece[-1] for pieces in lines for piece in pieces[:-1]}
+    assert ends <= set("_- "), lines
+    assert max(map(len, lines)) <= 4
+
+
+def test_what_was_said_goes_with_its_task_when_rows_are_sorted_or_found(tmp_path, open_page):
+    trials = Trials.from_columns(task=["b", "a", "c"] * 2, passed=[True, False] * 3)
+    said = {("system", name, 0): f"words of {name}" for name in "abc"}
+    page = open_page(page_of(trials, tmp_path, transcripts=said).as_uri())
+    page.get_by_role("button", name="task", exact=True).click()
+    page.get_by_role("button", name="task", exact=True).click()
+    rows = page.locator("tbody tr:visible").evaluate_all(
+        "rows => rows.map(row => row.dataset.row ?? row.className)"
+    )
+    assert [row for row in rows if len(row) == 1 or row == "said"][-6:] == [
+        "c", "said", "b", "said", "a", "said",
+    ]  # fmt: skip
+    page.get_by_role("searchbox").fill("b")
+    assert page.locator("tr.said:visible").count() == 1
+    page.locator("tr.said:visible summary").click()
+    assert page.locator("tr.said:visible pre").inner_text() == "words of b"
 
 
 def test_a_long_transcript_is_cut_on_the_page_and_the_page_says_where(tmp_path, open_page):

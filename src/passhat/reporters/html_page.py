@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
@@ -23,6 +24,7 @@ from passhat.reporters.transcript_text import readable
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 MOST_ROWS = 5_000
 """Tasks in the table of a page; the lowest ones, where there are more."""
@@ -37,6 +39,9 @@ PAGE_TEXT, SHORTEST_TRANSCRIPT = 20_000_000, 2_000
 """Characters of all transcripts of a page, and how short they may get to share them."""
 
 _MARKS = str.maketrans("PFE", "●○×")
+
+_SHORT_NAME, _LONGEST_PIECE = 16, 24
+_SEAMS = re.compile(r"([_/.:-]+)(?=[^_/.:-])")
 
 
 class Judged(Protocol):
@@ -108,6 +113,7 @@ def templates() -> Environment:
         "meaning": _meaning,
         "metric_name": wording.metric_name,
         "most_reliable_first": most_reliable_first,
+        "name": breakable_name,
         "next_steps": wording.next_steps,
         "partial_note": wording.partial_note,
         "points": lambda value: points(value, digits=1),
@@ -124,6 +130,28 @@ def templates() -> Environment:
         "verdict": wording.verdict,
     }
     return environment
+
+
+def breakable_name(name: str) -> Markup:
+    """A name from data, escaped; a long one may be broken at its seams rather than in a word.
+
+    >>> str(breakable_name("build_your_own__<x>"))
+    'build_<wbr>your_<wbr>own__<wbr>&lt;x&gt;'
+    >>> str(breakable_name("refund_twice"))
+    'refund_twice'
+    """
+    from markupsafe import Markup, escape
+
+    shown = safe_text(name)
+    if len(shown) <= _SHORT_NAME:
+        return escape(shown)
+    pieces = _SEAMS.sub("\\1\0", shown).split("\0")
+    parts = [
+        piece[i : i + _LONGEST_PIECE]
+        for piece in pieces
+        for i in range(0, len(piece), _LONGEST_PIECE)
+    ]
+    return Markup("<wbr>").join(parts)
 
 
 @cache

@@ -3,7 +3,9 @@ document.documentElement.classList.add("js");
 
 for (const section of document.querySelectorAll("[data-tasks]")) {
   const body = section.querySelector("tbody");
-  const rows = [...body.rows];
+  const rows = [...body.rows].filter((row) => !row.classList.contains("said"));
+  // What was said in a task's runs stands in a row of its own, and goes with the task.
+  const said = new Map([...body.querySelectorAll(".said")].map((row) => [row.previousElementSibling, row]));
   const text = section.querySelector("input[type=search]");
   const label = section.querySelector("select");
   const count = section.querySelector("output");
@@ -15,6 +17,7 @@ for (const section of document.querySelectorAll("[data-tasks]")) {
       const fits = row.cells[0].textContent.toLowerCase().includes(wanted) &&
         (!label.value || row.dataset.label === label.value);
       row.hidden = !fits;
+      if (said.has(row)) said.get(row).hidden = !fits;
       shown += fits;
     }
     count.value = shown + " of " + rows.length + " tasks";
@@ -38,7 +41,7 @@ for (const section of document.querySelectorAll("[data-tasks]")) {
         return numbers ? x - y : x.localeCompare(y, undefined, { numeric: true });
       };
       rows.sort((a, b) => (down ? compare(b, a) : compare(a, b)));
-      body.append(...rows);
+      body.append(...rows.flatMap((row) => (said.has(row) ? [row, said.get(row)] : [row])));
     });
   });
 }
