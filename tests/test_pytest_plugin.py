@@ -112,10 +112,42 @@ def test_steady(n): pass
     ("marker", "message"),
     [
         ("reliable()", "reliable takes one demand"),
-        ('reliable("pass^1 about 0.9")', "pass^1 about 0.9"),
+        ('reliable("pas^3 >= 0.9")', "pas^3"),
+        ('reliable("pass^1 >= 0.9", runs="many")', "runs must be a whole number, at least 1"),
+        ('reliable("pass^1 >= 0.9", runs=0)', "runs must be a whole number, at least 1"),
+        ('reliable("pass^1 >= 0.9", certainty=0.9)', "certainty"),
+        ('reliable("no_worse_than main by 0.05")', "main"),
     ],
 )
-def test_a_demand_that_cannot_be_read_is_a_usage_error(session, marker, message):
-    done = session(f"@pytest.mark.{marker}\ndef test_it(): pass\n")
-    assert done.returncode == 4
-    assert message in done.stdout + done.stderr
+def test_a_demand_that_cannot_be_judged_is_an_error_of_its_test_alone(session, marker, message):
+    done = session(f"""
+def test_before(): COUNTS["calls"] += 1
+
+@pytest.mark.reliable("pass^1 >= 0.8", indifference=0.15)
+def test_steady(): COUNTS["calls"] += 1
+
+@pytest.mark.{marker}
+def test_it(fresh): COUNTS["calls"] += 1_000
+
+def test_after(): assert 0 < COUNTS["calls"] < 1_000 and COUNTS["setup"] == 0
+""")
+    assert done.returncode == 1, done.stdout
+    assert "3 passed, 1 error" in done.stdout
+    assert "ERROR at setup of test_it" in done.stdout
+    told = next(line for line in done.stdout.splitlines() if message in line)
+    assert told.startswith("test_it.py::test_it: ")
+    assert done.stdout.index(told) < done.stdout.index("[100%]"), "told before anything is run"
+
+
+def test_a_test_that_is_undecided_says_what_to_raise(session):
+    body = """
+@pytest.mark.reliable("pass^1 >= 0.9", runs=3)
+def test_few(): pass
+"""
+    told = next(x for x in session(body).stdout.splitlines() if "UNDECIDED" in x)
+    assert "the log" not in told
+    assert "Raise runs= in its marker, now 3, to as many as 1,000." in told
+    told = next(
+        x for x in session(body, "--reliable-runs", "5").stdout.splitlines() if "UNDECIDED" in x
+    )
+    assert "Raise --reliable-runs, now 5, to as many as 1,000." in told

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from _pytest.runner import runtestprotocol
 
+from passhat.errors import ArgumentError, InputError
+
 if TYPE_CHECKING:
-    from passhat.analysis.verdict import Verdicts
+    from passhat.analysis.verdict import Verdict, Verdicts
     from passhat.records import Trial
 
 DEFAULT_RUNS = 50
@@ -29,6 +31,10 @@ Run = tuple[str, float]
 """How a run ended (passed, failed, errored), and the seconds it took."""
 
 _SENTENCE, _RUNS = "reliability", "reliability_runs"
+
+
+_FAULT = pytest.StashKey[str]()
+"""Why the demand of a test cannot be judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +67,29 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Ledger(config.getoption("--reliable-log")))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Check every demand before any test spends its runs."""
+    for item in items:
+        if (fault := _fault(item)) is not None:
+            item.stash[_FAULT] = fault
+
+
+def pytest_report_collectionfinish(items: Sequence[pytest.Item]) -> list[str]:
+    """Say what cannot be judged at once, not after hours of other tests."""
+    return [item.stash[_FAULT] for item in items if _FAULT in item.stash]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test whose demand cannot be judged is an error; the others run."""
+    if _FAULT in item.stash:
+        pytest.fail(item.stash[_FAULT], pytrace=False)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Run a reliable test until its verdict is settled; leave all others alone."""
-    demand = _demand(item)
+    demand = None if _FAULT in item.stash else _demand(item)
     if demand is None or not isinstance(item, pytest.Function):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
@@ -102,19 +127,33 @@ class _Ledger:
             write_trials(Trials.from_records(self.trials), Path(self.path))
 
 
+def _fault(item: pytest.Item) -> str | None:
+    """What is wrong with the demand of a test: told by judging one run that nobody made."""
+    try:
+        demand = _demand(item)
+        if demand is not None:
+            _judge(item, [("passed", 0.0)], demand)
+    except InputError as error:
+        return f"{item.nodeid}: {error}"
+    return None
+
+
 def _demand(item: pytest.Item) -> _Demand | None:
     marker = item.get_closest_marker("reliable")
     if marker is None:
         return None
     terms = {"evidence": "sequential", **marker.kwargs}
-    runs = item.config.getoption("--reliable-runs") or terms.pop("runs", DEFAULT_RUNS)
-    terms.pop("runs", None)
+    own = terms.pop("runs", DEFAULT_RUNS)
+    given = item.config.getoption("--reliable-runs")
+    runs = own if given is None else given
     if len(marker.args) != 1 or not isinstance(marker.args[0], str):
-        raise pytest.UsageError(
-            f"{item.nodeid}: reliable takes one demand, such as "
+        raise InputError(
+            "reliable takes one demand, such as "
             f'@pytest.mark.reliable("pass^3 >= 0.8", runs=60); got {marker.args}'
         )
-    return _Demand(gate={"require": marker.args[0], **terms}, runs=int(runs))
+    if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
+        raise ArgumentError("runs", "must be a whole number, at least 1", runs)
+    return _Demand(gate={"require": marker.args[0], **terms}, runs=runs)
 
 
 def _judged_reports(
@@ -165,15 +204,11 @@ def _trials(task: str, runs: Sequence[Run]) -> list[Trial]:
     ]
 
 
-def _judge(item: pytest.Function, runs: Sequence[Run], demand: _Demand) -> Verdicts:
+def _judge(item: pytest.Item, runs: Sequence[Run], demand: _Demand) -> Verdicts:
     from passhat.analysis.judge import judge
-    from passhat.errors import PasshatError
     from passhat.records import Trials
 
-    try:
-        return judge(Trials.from_records(_trials(item.nodeid, runs)), [demand.gate])
-    except PasshatError as error:
-        raise pytest.UsageError(f"{item.nodeid}: {error}") from error
+    return judge(Trials.from_records(_trials(item.nodeid, runs)), [demand.gate])
 
 
 def _told(
@@ -184,7 +219,7 @@ def _told(
     failures: Sequence[str],
 ) -> Iterator[pytest.TestReport]:
     """The reports of the last run, with the verdict in place of its own outcome."""
-    sentence = f"{item.nodeid}: {verdicts[0].sentence.removeprefix(f'{SYSTEM}: ')}"
+    sentence = f"{item.nodeid}: {_sentence(item, verdicts[0], len(runs))}"
     for report in reports:
         report.outcome = "passed"
         report.longrepr = None
@@ -194,3 +229,15 @@ def _told(
                 report.outcome = "failed"
                 report.longrepr = "\n\n".join([sentence, *failures[:3]])
         yield report
+
+
+def _sentence(item: pytest.Function, verdict: Verdict, runs: int) -> str:
+    """The verdict; where it is open, what to change: a test has no log that could be longer."""
+    sentence = verdict.sentence.removeprefix(f"{SYSTEM}: ")
+    for note in verdict.notes:
+        sentence = sentence.replace(f" ({note})", "")
+    if verdict.word != "UNDECIDED" or not verdict.more_runs:
+        return sentence
+    given = item.config.getoption("--reliable-runs") is not None
+    where = "--reliable-runs" if given else "runs= in its marker"
+    return f"{sentence} Raise {where}, now {runs:,}, to as many as {runs + verdict.more_runs:,}."
