@@ -23,7 +23,7 @@ from passhat.stats.suite_mean import METRICS
 # Windows times tasks looked at together: bounds the memory, whatever the history.
 _BLOCK = 1 << 16
 # Above this p of the normal law nothing is an alarm, and the exact one need not be known.
-_WORTH_A_LOOK = 0.02
+_WORTH_A_LOOK = 0.005
 
 
 @dataclass(frozen=True, eq=False)
