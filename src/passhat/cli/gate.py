@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.mistaken import names_a_file
 from passhat.cli.options import (
     Reading,
     Share,
@@ -17,12 +18,12 @@ from passhat.cli.options import (
     seed_option,
 )
 from passhat.cli.output import Output
-from passhat.errors import InputError
+from passhat.errors import HistoryError, InputError
 
 if TYPE_CHECKING:
     from passhat.analysis.gates import Gate
     from passhat.analysis.verdict import Verdicts
-    from passhat.history import History
+    from passhat.history import History, Run
     from passhat.records import ErrorPolicy, Trials
 
 FORMATS = {
@@ -132,7 +133,19 @@ def _results(reading: Reading, store: Path | None, reference: str | None = None)
     if not _may_be_a_run(paths, store):
         return reading.trials(paths)
     with _open(store) as history:
-        return history.trials(history.find_run(paths[0]))
+        return history.trials(_find(history, paths[0]))
+
+
+def _find(history: History, name: str) -> Run:
+    """The run of that name; a branch may be called feature/x, so a path is told only at last."""
+    try:
+        return history.find_run(name)
+    except HistoryError as error:
+        if not names_a_file(name):
+            raise
+        raise InputError(
+            f"{name}: no such file; and {history.name} has no run, tag or branch of that name"
+        ) from error
 
 
 def _replayed(
@@ -147,7 +160,7 @@ def _replayed(
     from passhat.suite import load_suite
 
     with _open(store) as history:
-        journal = RunJournal(history, history.find_run(reading.paths[0]))
+        journal = RunJournal(history, _find(history, reading.paths[0]))
         tickets = journal.launched()
         if not any(ticket.stamp for ticket in tickets):
             return None

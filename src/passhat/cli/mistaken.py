@@ -47,7 +47,7 @@ def what_was_meant(words: Sequence[str], commands: Iterable[str]) -> str:
     """
     word, known = words[0], list(commands)
     other = _OTHER_WORDS.get(word.lower())  # "test" is a word before it is a folder
-    if other is None and _is_file(word):
+    if other is None and names_a_file(word):
         command = _FOR_ENDING.get(Path(word).suffix.lower(), "report")
         return f'"{word}" is not a command but a file: passhat {command} {shlex.join(words)}'
     near = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6)
@@ -56,7 +56,7 @@ def what_was_meant(words: Sequence[str], commands: Iterable[str]) -> str:
     return f'there is no command "{word}"; there are: {", ".join(known)}'
 
 
-def _is_file(word: str) -> bool:
+def names_a_file(word: str) -> bool:
     """Whether it is one, or would be if it were there."""
     named = "/" in word or Path(word).suffix.lower() in _ENDINGS
     return named or (bool(word) and os.path.exists(word))  # noqa: PTH110 # of a long word, Path raises
