@@ -61,3 +61,26 @@ def test_a_run_that_is_not_there_is_named(call, store):
     told = call("report", store, "--run", "nothing")
     assert told.exit_code == 2
     assert "no run, tag, branch or commit 'nothing'" in told.output
+
+
+def test_a_log_is_kept_under_its_own_name_and_the_way_to_one_suite_is_said(call, here):
+    (here / "monday.csv").write_text("task,trial,passed\nt,1,1\nt,2,0\n")
+    told = call("history", "add", "monday.csv")
+    assert told.stderr.startswith("kept 2 trials as run ")
+    assert " of suite monday" in told.stderr
+    assert "--suite NAME" in told.stderr
+    named = call("history", "add", "monday.csv", "--suite", "support")
+    assert " of suite support" in named.stderr
+    assert "--suite NAME" not in named.stderr
+    assert "its suites: monday, support" in call("trend").stderr
+
+
+def test_a_trend_of_a_suite_that_is_not_there_lists_those_that_are(call, store):
+    told = call("trend", "NOPE")
+    assert told.exit_code == 2
+    assert "no run with trials of NOPE; its suites: suite" in told.stderr
+
+
+def test_a_store_without_runs_says_how_to_get_some(call, here):
+    History.open(here / ".passhat" / "history.db").close()
+    assert "it holds no run yet: `passhat run`" in call("trend").stderr

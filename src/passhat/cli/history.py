@@ -146,8 +146,17 @@ def add(
     started: str | None,
     no_transcripts: bool,
 ) -> None:
-    """Keep the results in a log of any tool as a run, with what was said where it holds that."""
+    """Keep the results in a log of any tool as a run, with what was said where it holds that.
+
+    Runs of one suite make a trend: name it where logs have names of their own.
+
+    \b
+      passhat history add monday.eval --suite support
+      passhat history add tuesday.eval --suite support
+      passhat trend support
+    """
     from passhat.history import Checkout, History
+    from passhat.reporters.safe_text import safe_lines
 
     trials, said = (reading.trials(), {}) if no_transcripts else reading.with_transcripts()
     with History.open(path) as store:
@@ -160,9 +169,11 @@ def add(
         store.add_trials(run, trials)
         store.add_transcripts(run, said)
         store.finish_run(run)
-    kept = f"kept {plural(len(trials), 'trial')} as run {run.key} of {run.suite}"
+    kept = f"kept {plural(len(trials), 'trial')} as run {run.key} of suite {run.suite}"
     heard = "" if no_transcripts else f", with {plural(len(said), 'transcript')}"
-    click.echo(kept + heard, err=True)
+    # Logs have names of their own, and a trend is of one suite.
+    hint = "" if suite else "\nthe suite is named after the file; --suite NAME puts logs under one"
+    click.echo(safe_lines(kept + heard + hint), err=True)
 
 
 def _open(path: Path, *, read_only: bool = False) -> History:

@@ -12,6 +12,9 @@ from passhat.history.lookups import run_label
 if TYPE_CHECKING:
     from passhat.history import History, Run
 
+MOST_SUITES = 20
+"""Suites that a message names."""
+
 
 def read_moments(
     history: History,
@@ -27,16 +30,28 @@ def read_moments(
     moments = [_moment(history, run, only) for run in reversed(runs)]
     if not any(moment.tallies for moment in moments):
         asked = ", ".join(filter(None, [chosen, branch, *only]))
-        raise HistoryError(f"{history.name}: no run with trials of {asked}")
+        raise HistoryError(f"{history.name}: no run with trials of {asked}; {_offered(history)}")
     return moments
 
 
 def _only_suite(history: History) -> str:
-    suites = sorted({run.suite for run in history.runs()})
+    suites = _suites(history)
     if len(suites) != 1:
-        named = ", ".join(suites) or "none"
-        raise HistoryError(f"{history.name}: name one of its suites: {named}")
+        raise HistoryError(f"{history.name}: name one of its suites; {_offered(history)}")
     return suites[0]
+
+
+def _offered(history: History) -> str:
+    """The suites that a trend can be of, or the way to have one."""
+    suites = _suites(history)
+    if not suites:
+        return "it holds no run yet: `passhat run` and `passhat history add` keep some"
+    more = "" if len(suites) <= MOST_SUITES else f" and {len(suites) - MOST_SUITES} more"
+    return f"its suites: {', '.join(suites[:MOST_SUITES])}{more}"
+
+
+def _suites(history: History) -> list[str]:
+    return sorted({run.suite for run in history.runs()})
 
 
 def _moment(history: History, run: Run, only: Collection[str]) -> Moment:
