@@ -140,9 +140,43 @@ def test_no_word_of_a_picture_is_cut_off(tmp_path, open_page, words_outside):
     for name, text in pages.items():
         path = tmp_path / f"{name}.html"
         path.write_text(text, encoding="utf-8")
-        page = open_page(path.as_uri(), viewport={"width": 1280, "height": 800})
-        assert page.locator("svg text").count() > 0, name
-        assert words_outside(page) == [], name
+        for width in (400, 1280):
+            page = open_page(path.as_uri(), viewport={"width": width, "height": 800})
+            assert page.locator("svg text").count() > 0, name
+            assert words_outside(page) == [], name
+
+
+CUT = """() => [...document.querySelectorAll("svg:not(.wide)")].flatMap(svg => {
+  const box = svg.getBoundingClientRect(), shrunk = box.width / svg.viewBox.baseVal.width;
+  const letters = parseFloat(getComputedStyle(svg).fontSize) * shrunk;
+  return box.left < 0 || box.right > innerWidth || letters < 9 ? [svg.textContent] : [];
+})"""
+
+HINTS = """() => [...document.querySelectorAll(".scroll, figure:has(svg.wide)")].map(box => {
+  const before = box.scrollWidth > box.clientWidth;
+  box.scrollLeft = 10_000;
+  const last = box.querySelector("thead tr :last-child, svg").getBoundingClientRect();
+  return {
+    before, reached: last.right <= box.getBoundingClientRect().right + 1,
+    focus: box.tabIndex === 0,
+    hint: getComputedStyle(box).backgroundAttachment.split(", ").includes("scroll"),
+  };
+})"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_telephone_no_picture_is_cut_and_what_scrolls_shows_it(
+    tmp_path, open_page, axe_violations, scheme
+):
+    trials = simulate(tasks=8, runs=40, rate={"careful": 0.9, "hasty": 0.6}, seed=3)
+    phone = {"viewport": {"width": 400, "height": 800}, "color_scheme": scheme}
+    page = open_page(page_of(trials, tmp_path).as_uri(), **phone)
+    assert page.evaluate(CUT) == []
+    boxes = page.evaluate(HINTS)
+    assert any(box["before"] for box in boxes)
+    assert all(box["reached"] and box["focus"] and box["hint"] for box in boxes), boxes
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert axe_violations(page) == []
 
 
 def test_the_page_does_not_scroll_sideways_on_a_telephone(report, open_page):

@@ -97,6 +97,17 @@ def test_the_same_numbers_give_the_same_bytes(draw):
     assert draw("x", 0.3) == draw("x", 0.3)
 
 
+@given(st.floats(0, 1))
+def test_names_of_parts_neither_cover_each_other_nor_leave_the_picture(share):
+    shares = [Part(name="tasks differ", share=1 - share), Part(name="luck of the run", share=share)]
+    drawn = stacked_bar(shares, title="", finding="")
+    found = ET.fromstring(drawn.svg()).findall(f".//{SVG}text")
+    (first, second) = [(float(one.attrib["x"]), 8 * len(one.text)) for one in found]
+    assert first[0] >= 0
+    assert first[0] + first[1] <= second[0]
+    assert second[0] + second[1] <= drawn.width
+
+
 @given(SHARES, SHARES)
 def test_a_scale_keeps_order_and_never_leaves_its_axis(a, b):
     place = Scale(low=0, high=1, start=100, stop=10)

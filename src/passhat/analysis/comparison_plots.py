@@ -36,7 +36,7 @@ def plot_differences(comparison: Comparison, *, most: int = MOST_ROWS) -> Figure
         ([mean] if mean else []) + [_task_row(task) for task in tasks],
         title=f"{comparison.first} against {comparison.second}, task by task{cut}",
         finding=_finding(comparison),
-        x_label=f"pass rate: ● {shorten(comparison.first, 24)} ○ {shorten(comparison.second, 24)}",
+        x_label=f"pass rate: ● {shorten(comparison.first, 20)} ○ {shorten(comparison.second, 20)}",
         x_range=(0, 1),
         x_kind="percent",
         zero=mean.other if mean else None,

@@ -31,6 +31,9 @@ svg.ph{font:12px system-ui,-apple-system,"Segoe UI",sans-serif}
 
 STYLE = f".ph{{{LIGHT}}}\n@media (prefers-color-scheme:dark){{.ph{{{DARK}}}}}\n{RULES}"
 
+WIDTH = 480
+"""Most pictures are drawn this wide: shrunk to a telephone's width, their letters are legible."""
+
 _CONTROLS = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -60,7 +63,7 @@ class Figure:
             viewBox=f"0 0 {self.width} {self.height}",
             width=self.width,
             height=self.height,
-            class_="ph",
+            class_="ph wide" if self.width > WIDTH else "ph",
             role="img",
             aria_labelledby=f"{mark}t {mark}d",
         )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passhat.drawing.figure import Figure, element, label, number, shorten
+from passhat.drawing.figure import WIDTH, Figure, element, label, number, shorten
 
-LEFT, TOP, CELL, ROW = 190, 34, 14, 16
+LEFT, TOP, CELL, ROW = 160, 34, 14, 16
 MOST_COLUMNS = 60
 KINDS = {"P": ("a", "passed"), "F": ("b", "failed"), "E": ("n", "errored")}
 
@@ -33,7 +33,7 @@ def cell_grid(
     `groups` names stretches of columns by their first column, for example seeds.
     """
     columns = min(max((len(row.cells) for row in rows), default=0), MOST_COLUMNS)
-    width = max(LEFT + CELL * columns + 24, 420)
+    width = max(LEFT + CELL * columns + 24, WIDTH)
     height = TOP + ROW * len(rows) + 28
     body = (
         label(column_label, LEFT, 12)
@@ -41,7 +41,7 @@ def cell_grid(
         + "".join(
             element(
                 "g",
-                label(row.name, LEFT - 10, TOP + ROW * i + 11, "end", most=25),
+                label(row.name, LEFT - 10, TOP + ROW * i + 11, "end", most=20),
                 data_row=row.name,
             )
             for i, row in enumerate(rows)

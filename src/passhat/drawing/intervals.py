@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passhat.drawing.figure import Figure, element, escape, label, number, shorten
+from passhat.drawing.figure import WIDTH, Figure, element, escape, label, number, shorten
 from passhat.drawing.scale import Kind, Scale
 
-WIDTH = 640
-LEFT, RIGHT, TOP, ROW = 190, 124, 42, 18
+LEFT, RIGHT, TOP, ROW = 160, 112, 42, 18
 TEXT_WIDTH = 30
 
 
@@ -57,8 +56,8 @@ def interval_rows(
 
 def _frame(x: Scale, height: int, x_label: str, zero: float | None) -> str:
     bottom = height - 24
-    parts = [label(x_label, x.start, 14)]
-    for tick in x.ticks():
+    parts = [label(x_label, 8, 14)]
+    for tick in x.ticks(5):
         at = number(x(tick))
         parts.append(element("path", d=f"M{at} {TOP - 6}V{bottom}", class_="rule"))
         parts.append(label(x.show(tick), x(tick), TOP - 10, "soft mid"))
@@ -79,7 +78,7 @@ def _row(row: IntervalRow, y: float, x: Scale) -> str:
     if row.bar is not None:
         parts.append(element("path", d=f"M{number(x(row.bar))} {number(y - 6)}v12", class_="axis"))
     parts.append(element("circle", cx=x(row.value), cy=y, r=3.5, class_="fill"))
-    name = label(row.name, LEFT - 10, y + 4, "end", most=25)
+    name = label(row.name, LEFT - 10, y + 4, "end", most=20)
     note = label(row.note, x.stop + 10, y + 4, "soft", most=15) if row.note else ""
     marks = element("g", "".join(parts), class_=row.colour)
     return element("g", marks + name + note, data_row=row.name)

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passhat.drawing.figure import Figure, element, label, number
+from passhat.drawing.figure import WIDTH, Figure, element, label, number
 from passhat.drawing.scale import Kind, Scale, spread
 
-WIDTH, HEIGHT = 640, 316
-LEFT, RIGHT, TOP, BOTTOM = 56, 130, 32, 44
+HEIGHT = 290
+LEFT, RIGHT, TOP, BOTTOM = 56, 120, 32, 44
 COLOURS = "abcde"
 DASHES = ("", "dash", "dot", "", "dash")
 TEXT_HEIGHT, TEXT_WIDTH = 12, 56
@@ -114,7 +114,7 @@ def _x_ticks(x: Scale, names: Sequence[str] | None) -> list[tuple[float, str]]:
     if names is None:
         whole = [tick for tick in x.ticks(9) if tick == int(tick)]
         return [(tick, x.show(tick)) for tick in whole or x.ticks(6)]
-    step = max(1, math.ceil(len(names) / 5))
+    step = max(1, math.ceil(len(names) / 3))
     return [(float(i), names[i]) for i in range(0, len(names), step)]
 
 
@@ -162,7 +162,7 @@ def _names(series: Sequence[Series], y: Scale, left: float) -> str:
     parts, last = [], -math.inf
     for at, i in ends:
         last = max(at, last + 14)
-        text = label(series[i].name, left, last + 4, "key", most=18)
+        text = label(series[i].name, left, last + 4, "key", most=15)
         parts.append(element("g", text, class_=COLOURS[i % len(COLOURS)]))
     return "".join(parts)
 

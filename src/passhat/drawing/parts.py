@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passhat.drawing.figure import Figure, element, label
+from passhat.drawing.figure import WIDTH, Figure, element, label
 
-WIDTH, HEIGHT, LEFT = 640, 74, 8
+HEIGHT, LEFT = 74, 8
+LETTER, GAP = 8, 12
 TEXT_WIDTH = 50
 
 
@@ -22,22 +23,36 @@ class Part:
 def stacked_bar(parts: Sequence[Part], *, title: str, finding: str, width: int = WIDTH) -> Figure:
     """A bar whose parts are named beneath it."""
     pieces, at = [], float(LEFT)
+    names = [f"{part.name} {part.share * 100:.0f} %" for part in parts]
+    places = _name_places(parts, names, width)
     for i, part in enumerate(parts):
         length = part.share * (width - 2 * LEFT)
         colour = "abcde"[i % 5]
         box = element("rect", x=at, y=12.0, width=max(length - 2, 0.0), height=24.0, class_="fill")
-        name = label(f"{part.name} {part.share * 100:.0f} %", at, 54, "key")
+        name = label(names[i], places[i], 54, "key")
         pieces.append(element("g", box + name, class_=colour))
         at += length
     bar = "".join("█▓▒░ "[i % 5] * round(p.share * TEXT_WIDTH) for i, p in enumerate(parts))
-    names = "   ".join(
-        f"{'█▓▒░ '[i % 5]} {part.name} {part.share * 100:.0f} %" for i, part in enumerate(parts)
-    )
+    legend = "   ".join(f"{'█▓▒░ '[i % 5]} {name}" for i, name in enumerate(names))
     return Figure(
         title=title,
         finding=finding,
         width=width,
         height=HEIGHT,
         body="".join(pieces),
-        text="\n".join([title, bar, names]),
+        text="\n".join([title, bar, legend]),
     )
+
+
+def _name_places(parts: Sequence[Part], names: Sequence[str], width: int) -> list[float]:
+    """Each name under its part, as far as its neighbours and the edge leave room."""
+    places, at, free = [], float(LEFT), float(LEFT)
+    for part, name in zip(parts, names, strict=True):
+        places.append(max(at, free))
+        free = places[-1] + LETTER * len(name) + GAP
+        at += part.share * (width - 2 * LEFT)
+    limit = float(width - LEFT + GAP)
+    for i in reversed(range(len(places))):
+        places[i] = max(float(LEFT), min(places[i], limit - GAP - LETTER * len(names[i])))
+        limit = places[i]
+    return places

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passhat.drawing.figure import Figure, element, label, number
+from passhat.drawing.figure import WIDTH, Figure, element, label, number
 from passhat.drawing.scale import Kind, Scale, spread
 
-WIDTH, HEIGHT = 640, 334
-LEFT, RIGHT, TOP, BOTTOM = 60, 120, 34, 46
+HEIGHT = 300
+LEFT, RIGHT, TOP, BOTTOM = 60, 24, 34, 46
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,5 +75,8 @@ def _point(point: Point, colour: str, x: Scale, y: Scale) -> str:
         line = f"M{number(at_x)} {number(y(point.y_interval[0]))}V{number(y(point.y_interval[1]))}"
         parts.append(element("path", d=line, class_="thin"))
     parts.append(element("circle", cx=at_x, cy=at_y, r=4.5, class_="fill"))
-    parts.append(label(point.name, at_x + 9, at_y - 7, "key", most=24))
+    # Names lean inwards: there is no margin for them.
+    outside = at_x > (x.start + x.stop) / 2
+    at, kind = (at_x - 9, "key end") if outside else (at_x + 9, "key")
+    parts.append(label(point.name, at, at_y - 7, kind, most=24))
     return element("g", "".join(parts), class_=colour)
