@@ -125,6 +125,19 @@ def test_a_budget_stop_says_what_was_left_undone_and_is_not_a_pass(suite, call):
     assert json.loads(resumed.stdout)["report"]["systems"][0]["trials"] == 40
 
 
+def test_resume_writes_the_files_of_the_run_unless_others_are_named(here, suite, call):
+    suite(SHAKY.replace('{answer: "4", weight: 3}, {answer: "5"}', '{answer: "4", tokens_in: 60}'))
+    asked = ("--max-tokens", "300", "--concurrency", "1", "-o", "kept.xml")
+    call("run", *asked)
+    (here / "kept.xml").unlink()
+    call("resume", "-o", "other.json", "--html", "page.html")
+    assert {p.name for p in here.iterdir()} >= {"other.json", "page.html"}
+    assert not (here / "kept.xml").exists()
+    call("resume", "--max-tokens", "100000")
+    assert (here / "kept.xml").exists()
+    assert "40 of 40 trials are there already" in call("run", *asked[2:], "--resume").stderr
+
+
 def test_a_run_is_compared_with_a_tagged_baseline(suite, call):
     suite(SHAKY)
     call("run")

@@ -52,7 +52,7 @@ def wait_for_trials(shell, process, wanted):
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_run_in_order_and_says_how_to_go_on(shell, sent, code):
     shell.write("suite.yml", SLOW)
-    process = shell.start("run")
+    process = shell.start("run", "-o", "j.xml", "--html", "page.html")
     wait_for_trials(shell, process, 2)
     sent_at = time.monotonic()
     process.send_signal(sent)
@@ -63,10 +63,14 @@ def test_a_signal_ends_the_run_in_order_and_says_how_to_go_on(shell, sent, code)
     assert command[:2] == ["passhat", "resume"]
     kept = trials_kept(shell)
     assert 2 <= kept < 12
+    assert f"interrupted: {kept} of 12 trials made: {kept} passed\n" in said
+    assert not (shell.directory / "j.xml").exists()
     done = shell(*command[1:], "--json")
     assert done.returncode == 0, done.stderr
     assert f"going on: {kept} of 12 trials are there already" in done.stderr
     assert json.loads(done.stdout)["report"]["systems"][0]["trials"] == 12
+    assert "<testsuite" in (shell.directory / "j.xml").read_text()
+    assert (shell.directory / "page.html").exists()
 
 
 def test_the_second_ctrl_c_ends_it_at_once(shell):

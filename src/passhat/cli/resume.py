@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,8 @@ def _limit_options(command: Command) -> Command:
 @click.option(
     "--store", type=click.Path(dir_okay=False, path_type=Path), default=STORE, show_default=True
 )
+@click.option("--html", metavar="FILE", help="Also write the report as a page.")
+@click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
 @output_options(FORMATS)
 @click.pass_context
 def resume(
@@ -42,12 +45,12 @@ def resume(
     changed: bool,
     store: Path,
     output: Output,
-    **limits_given: Any,
+    **given: Any,
 ) -> None:
     """Go on with RUN (the newest unfinished one, where none is named).
 
-    What was asked for is what the run was started with; limits may be given anew. Finished trials
-    are not run again, and no answered model call is paid for again.
+    What was asked for is what the run was started with, its -o and --html too; limits and files may
+    be given anew. Finished trials are not run again, and no answered model call is paid for again.
     """
     from passhat.cli.chosen_suite import apply_options
     from passhat.cli.run_journey import Job, conduct
@@ -57,7 +60,7 @@ def resume(
     found = unfinished_run(store, run)
     if not found.options.get("suite"):
         raise HistoryError(f"{store}: run {found.key} was not made by `passhat run`")
-    options = RunOptions.from_json(found.options).freed(**limits_given)
+    options = RunOptions.from_json(found.options).freed(outputs=output.paths_out, **given)
     suite = apply_options(load_suite(options.suite), options)
     if not changed:
         _refuse_changed(found, suite, options)
@@ -68,7 +71,7 @@ def resume(
         resumed=found.key,
         retry_errored=retry_errors,
     )
-    context.exit(conduct(job, output))
+    context.exit(conduct(job, replace(output, paths_out=options.outputs)))
 
 
 def _refuse_changed(run: Run, suite: Suite, options: RunOptions) -> None:

@@ -69,7 +69,13 @@ def run(
     from passhat.suite import find_suite, load_suite
     from passhat.suite.fault_variants import has_faults
 
-    options = replace(options, suite=os.path.relpath(suite or find_suite(Path())))
+    options = replace(
+        options,
+        suite=os.path.relpath(suite or find_suite(Path())),
+        outputs=output.paths_out,
+        html=html,
+        transcripts=transcripts,
+    )
     loaded = load_suite(options.suite)
     refuse_pointless(loaded, options.require)
     chosen = apply_options(loaded, options)
@@ -78,8 +84,6 @@ def run(
         options=options,
         store=None if no_store else store,
         resumed=_resumed(store, chosen, options) if resume and not no_store else None,
-        page=html,
-        transcripts=transcripts,
     )
     if dry_run:
         from passhat.cli.dry_run import tell_plan

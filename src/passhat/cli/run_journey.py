@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from passhat.analysis.verdict import Verdicts
     from passhat.cli.output import Formats, Output
     from passhat.cli.run_options import RunOptions
-    from passhat.records import Suite, Trials
+    from passhat.records import Suite, Trial, Trials
     from passhat.reporters.run_answer import RunAnswer
     from passhat.runner import RunResult
     from passhat.runner.cassettes import Deck
@@ -51,8 +52,6 @@ class Job:
     store: Path | None
     resumed: str | None = None
     retry_errored: bool = False
-    page: str | None = None
-    transcripts: bool = False
 
     @property
     def gates(self) -> tuple[Gate, ...]:
@@ -126,8 +125,8 @@ def _refuse_absent_programs(suite: Suite) -> None:
 def _places(job: Job, output: Output) -> list[tuple[Output, Formats]]:
     """Where the answer goes: what was asked for, and the page beside it."""
     places: list[tuple[Output, Formats]] = [(output, FORMATS)]
-    if job.page is not None:
-        page = replace(output, paths_out=(job.page,), as_json=False, as_markdown=False)
+    if job.options.html is not None:
+        page = replace(output, paths_out=(job.options.html,), as_json=False, as_markdown=False)
         places.append((page, PAGE))
     return places
 
@@ -184,7 +183,7 @@ def _answer(
         floors=suite_floors(plain_pairings(job.suite), trials, confidence=confidence),
         failures=gather_failures(job.suite, result, ledger),
         undone=_undone(result, ledger),
-        transcripts=ledger.transcripts(result.trials) if job.transcripts else None,
+        transcripts=ledger.transcripts(result.trials) if job.options.transcripts else None,
     )
 
 
@@ -229,16 +228,30 @@ def _opening(job: Job, ledger: Ledger, source: Source, rule: Stopping | None) ->
 
 
 def _interrupted(result: RunResult, ledger: Ledger, output: Output) -> ExitCode:
-    done = plural(len(result.trials), "trial")
-    output.say(_undone(result, ledger, "\n") or f"interrupted after {done}")
+    """What there is so far, and what goes on with it."""
+    of_all = f"{len(result.trials):,} of {plural(result.planned, 'trial')} made"
+    made = ", ".join(_counts(result.trials))
+    output.say(f"interrupted: {of_all}" + (f": {made}" if made else ""))
+    if result.undone and (command := ledger.resume_command):
+        output.say(f"go on with: {command}")
     return ExitCode(128 + (result.signal or 2))
 
 
-def _undone(result: RunResult, ledger: Ledger, separator: str = "; ") -> str | None:
+def _counts(trials: Sequence[Trial]) -> Iterator[str]:
+    """`7 passed`, `3 failed`, `1 errored`: how the trials ended, where any did so."""
+    from passhat.records import Outcome
+
+    found = Counter(trial.outcome for trial in trials)
+    for outcome in (Outcome.PASSED, Outcome.FAILED, Outcome.ERRORED):
+        if found[outcome]:
+            yield f"{found[outcome]:,} {outcome.name.lower()}"
+
+
+def _undone(result: RunResult, ledger: Ledger) -> str | None:
     """What an early end left out, and what goes on with it."""
     if not result.undone:
         return None
     why = f"{result.limit} was reached" if result.limit else "interrupted"
     text = f"{why}: {result.undone:,} of {result.planned:,} trials were left undone"
     command = ledger.resume_command
-    return f"{text}{separator}go on with: {command}" if command else text
+    return f"{text}; go on with: {command}" if command else text

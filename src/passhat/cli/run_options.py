@@ -23,8 +23,13 @@ FORMATS = {
 BARE_VALUES = {"--record": "new", "--faults": "both"}
 """What these options mean without `=VALUE`."""
 
-FREE = frozenset({"concurrency", "max_cost", "max_tokens", "max_minutes"})
-"""Options that a resumed run may be given anew: they change how fast and how far, not what."""
+FREE = frozenset(
+    {"concurrency", "max_cost", "max_tokens", "max_minutes", "outputs", "html", "transcripts"}
+)
+"""Options that a resumed run may be given anew: they change how fast, how far, and where its
+answer goes, not what is run."""
+
+_NOT_ASKED_HERE = frozenset({"suite", "cassette", "outputs", "html", "transcripts"})
 
 
 class OptionalValues(click.Command):
@@ -60,6 +65,9 @@ class RunOptions:
     allow_drift: bool = False
     compress: bool = False
     faults: str | None = None
+    outputs: tuple[str, ...] = ()
+    html: str | None = None
+    transcripts: bool = False
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -85,8 +93,9 @@ class RunOptions:
         return cls(**values)
 
     def freed(self, **given: Any) -> RunOptions:
-        """The same run with the given limits in the place of its own."""
-        return replace(self, **{name: value for name, value in given.items() if value is not None})
+        """The same run with what is given in the place of its own."""
+        chosen = {name: value for name, value in given.items() if value not in (None, (), False)}
+        return replace(self, **chosen)
 
 
 def run_options(command: Command) -> Command:
@@ -95,7 +104,7 @@ def run_options(command: Command) -> Command:
     @functools.wraps(command)
     def with_options(**values: Any) -> Any:
         cassette = _cassette(values)
-        names = [f.name for f in fields(RunOptions) if f.name not in ("suite", "cassette")]
+        names = [f.name for f in fields(RunOptions) if f.name not in _NOT_ASKED_HERE]
         chosen = {name: values.pop(name) for name in names}
         return command(options=RunOptions(cassette=cassette, **chosen), **values)
 
