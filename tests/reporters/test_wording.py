@@ -4,6 +4,7 @@ from passhat.analysis.measure import measure
 from passhat.analysis.report import SeedSpread
 from passhat.records import Trials
 from passhat.reporters import wording
+from passhat.reporters.systems_table import systems_table
 from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.seeds import SeedVariance
 
@@ -41,8 +42,10 @@ def test_the_verdict_follows_the_interval_of_the_streak(by_task, start):
 
 
 def test_the_verdict_without_a_number_gives_the_reason():
-    assert wording.verdict(_system({"a": "E"}, errors="exclude")) == (
-        "Nothing can be said about bot: pass^1 needs a run; no task has one."
+    said = wording.verdict(_system({"a": "PP", "b": "PF"}, ks=[3]))
+    assert (
+        said
+        == "Nothing can be said about bot: pass^3 needs 3 runs of a task; the most any has is 2."
     )
 
 
@@ -144,6 +147,7 @@ def _report(**by_system):
 STEADY = {f"t{i}": "P" * 60 for i in range(20)}
 SHAKY = {f"t{i}": "PF" * 10 for i in range(20)}
 YOUNG = {"t0": "P" * 5, "t1": "P" * 5}
+DOWN = {"t0": "E", "t1": "E"}
 
 
 @pytest.mark.parametrize(
@@ -152,6 +156,8 @@ YOUNG = {"t0": "P" * 5, "t1": "P" * 5}
         ({"a": SHAKY, "b": SHAKY}, "Neither of the two systems can be depended on every time: "),
         ({"a": YOUNG, "b": SHAKY}, "Too early to say whether either of the two systems can be "),
         ({"a": YOUNG, "b": YOUNG, "c": SHAKY}, "Too early to say whether any of these 3 systems"),
+        ({"a": DOWN, "b": DOWN}, "Nothing could be measured: all 4 trials of a and b errored."),
+        ({"a": SHAKY, "b": DOWN}, "You cannot depend on a every time: it succeeds 50 %"),
         ({"a": STEADY, "b": SHAKY}, "1 of 2 systems can be depended on every time: a does best"),
         ({"a": STEADY, "b": YOUNG}, "1 of 2 systems can be depended on every time (too early to"),
     ],
@@ -162,7 +168,73 @@ def test_several_systems_are_judged_as_one_is(systems, start):
 
 def test_several_systems_are_held_against_each_other_at_a_k_that_all_have():
     said = wording.overview(_report(a={"t": "PPPPPF"}, b={"t": "PP"}))
-    assert "b does best at 2 in a row, 100 %" in said
+    assert "b and a lead at 2 in a row, 100 % and 67 %, and cannot be told apart" in said
+
+
+def test_one_system_with_fewer_runs_takes_no_number_from_the_others():
+    once = dict.fromkeys(STEADY, "P")
+    report = _report(a=STEADY, b=SHAKY, c=once)
+    said = wording.overview(report)
+    assert said.startswith(
+        "1 of 2 systems can be depended on every time: a does best at 5 in a row"
+    )
+    assert said.endswith("c has fewer than 5 runs of some tasks, so no pass^5.")
+    table = systems_table({one.name: one for one in report.systems}, "in %")
+    at = table.header.index("pass^5")
+    assert [row[at] for row in table.rows] == ["100", "1.6", "-"]
+
+
+def test_pass_1_is_shown_beside_the_k_that_was_asked_for():
+    rows = [("a", "t", i < 3) for i in range(4)] + [("b", "t", True) for _ in range(4)]
+    system, task, passed = zip(*rows, strict=True)
+    report = measure(Trials.from_columns(system=system, task=task, passed=passed), ks=[4])
+    table = systems_table({one.name: one for one in report.systems}, "in %")
+    assert [row[table.header.index("pass^1")] for row in table.rows] == ["75.0", "100"]
+
+
+def test_a_system_whose_trials_all_errored_is_named_and_not_judged():
+    report = _report(a=SHAKY, b=SHAKY, c=DOWN)
+    said = wording.overview(report)
+    assert said.startswith("Neither of the two systems can be depended on")
+    assert said.endswith("Nothing could be measured: all 2 trials of c errored.")
+
+
+@pytest.mark.parametrize("errors", ["fail", "exclude"])
+def test_what_only_errored_is_not_called_unreliable(errors):
+    columns = {"outcome": ["errored"] * 3, "error": ["server w did not start"] * 3}
+    trials = Trials.from_columns(system=["bot"] * 3, task=[*"abc"], **columns)
+    system = measure(trials, errors=errors).system()
+    assert wording.verdict(system) == (
+        "Nothing could be measured: all 3 trials of bot errored (server w did not start)."
+    )
+    assert system.unsettled == ()
+    assert wording.labels(system) == "no label is given, as every trial errored"
+    assert len(wording.next_steps(system)) == 1
+
+
+def test_nobody_is_called_best_among_systems_that_ran_different_tasks():
+    said = wording.overview(_report(a=STEADY, b={"other": "F" * 60}))
+    assert said.endswith("they did not run the same tasks, so none is held to be ahead.")
+
+
+@pytest.mark.parametrize(
+    ("systems", "end"),
+    [
+        ({"a": SHAKY, "b": SHAKY}, "a and b lead at 5 in a row, 2 % and 2 %, and cannot be told"),
+        ({"a": SHAKY, "b": SHAKY, "c": SHAKY}, "a (2 %) and 2 others lead at 5 in a row and cann"),
+        ({"a": SHAKY, "b": STEADY, "c": SHAKY}, "b does best at 5 in a row, 100 %."),
+    ],
+)
+def test_a_system_is_called_best_only_where_it_can_be_told_from_all_others(systems, end):
+    assert end in wording.overview(_report(**systems))
+
+
+def test_a_single_error_is_spoken_of_as_one():
+    report = _report(a={"t": "PE"}, b={"t": "PP"})
+    assert wording.errors_note(report.systems) == (
+        "1 trial errored and is counted as a failure; "
+        "the last number says what leaving it out would give."
+    )
 
 
 def _spread(low, value):

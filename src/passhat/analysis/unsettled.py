@@ -31,6 +31,8 @@ def list_unsettled(
     confidence: float,
 ) -> tuple[Unsettled, ...]:
     """Tasks without a label, bars neither cleared nor missed, a mean known too loosely."""
+    if np.array_equal(table.errored, evidence.runs):
+        return ()  # nothing was measured, and more of the same would not help
     found = [_repeats(evidence)]
     found += [_bar(evidence, bar, confidence) for bar in bars]
     if isinstance(variance, VarianceSplit):

@@ -6,18 +6,19 @@ from collections.abc import Iterable, Mapping
 
 from passhat.analysis.report import Metric, SystemReport
 from passhat.reporters.blocks import Bar, Cell, Table
+from passhat.reporters.judgement import all_errored, common_k, is_judged
 from passhat.reporters.numbers import interval_of, percent, points, span
-from passhat.reporters.wording import common_design, common_k
+from passhat.reporters.wording import common_design
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate
 
 
 def most_reliable_first(systems: Iterable[SystemReport]) -> list[SystemReport]:
     """The systems by the number their table leads with; those without one last."""
     found = list(systems)
-    name = f"pass^{common_k(found)}"
+    k = common_k(found)
 
     def place(system: SystemReport) -> tuple[bool, float]:
-        value = system.metrics[name].value if name in system.metrics else None
+        value = system.pass_hat(k).value if is_judged(system, k) else None
         return value is None, -(value or 0.0)
 
     return sorted(found, key=place)
@@ -53,25 +54,33 @@ def _policy(systems: Mapping[str, SystemReport]) -> str:
 def _row(
     name: str, system: SystemReport, k: int, *, differ: bool, both_scopes: bool, errors: bool
 ) -> tuple[Cell, ...]:
-    streak = system.metrics.get(f"pass^{k}")
+    streak = system.pass_hat(k) if is_judged(system, k) else None
     inner = interval_of(streak.this_suite) if streak else None
     outer = interval_of(streak.tasks_like_these) if streak else None
     cells: list[Cell] = [name]
     if differ:
         cells += [f"{system.design.tasks:,}", _runs(system)]
     if k > 1:
-        cells.append(_points(system.metrics.get("pass^1")))
+        cells.append(_once(system))
     cells += [_points(streak), span(inner), *([span(outer)] if both_scopes else [])]
     if errors:
         rate = system.errors.rate
         share = percent(rate.value) if isinstance(rate, Estimate) else "-"
-        cells += [share, _points(system.errors.otherwise.get(f"pass^{k}", streak))]
+        other = system.errors.otherwise.get(f"pass^{k}", streak)
+        cells += [share, _points(other if streak else None)]
     return (*cells, Bar(value=streak.value if streak else None, inner=inner, outer=outer))
 
 
 def _runs(system: SystemReport) -> str:
     shape = system.design
     return str(shape.most_runs) if shape.equal_runs else f"{shape.fewest_runs}-{shape.most_runs}"
+
+
+def _once(system: SystemReport) -> str:
+    """pass^1, also where only larger k were asked for: the mean rate of its tasks."""
+    if all_errored(system) or not len(system.tasks):
+        return "-"
+    return points(float(system.tasks.rate.mean()), digits=1)
 
 
 def _points(metric: Metric | None) -> str:

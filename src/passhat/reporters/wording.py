@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
+from passhat.analysis.errors_apart import UNNAMED
+from passhat.analysis.leaders import find_leaders
 from passhat.analysis.report import (
     BarCount,
     Exclusion,
@@ -15,35 +17,23 @@ from passhat.analysis.report import (
     VarianceSplit,
 )
 from passhat.errors import plural
+from passhat.reporters.judgement import (
+    DEPENDABLE,
+    all_errored,
+    is_dependable,
+    is_judged,
+    is_refuted,
+)
+from passhat.reporters.judgement import common_k as common_k
+from passhat.reporters.judgement import headline_k as headline_k
+from passhat.reporters.judgement import is_partial as is_partial
 from passhat.reporters.numbers import amount, interval_of, percent, percent_range
 from passhat.reporters.safe_text import shorten
 from passhat.stats.estimate import Estimate, Unavailable
 
-DEPENDABLE = 0.9
-"""The line the opening sentence draws: k successes in a row at least nine times in ten."""
-
 LONGEST_NAME = 40
-
-_HEADLINE_K = 5
-
-
-def headline_k(system: SystemReport) -> int:
-    """The k of the opening sentence: the largest up to five that every task has runs for.
-
-    Over fewer tasks at a larger k, the number would be of another suite.
-    """
-    known = [k for k in system.ks if system.pass_hat(k).value is not None]
-    whole = [k for k in known if k <= system.design.fewest_runs] or known
-    modest = [k for k in whole if k <= _HEADLINE_K]
-    if modest and whole is not known:
-        return max(modest)
-    return min(whole, default=min(system.ks, default=1))
-
-
-def is_partial(metric: Metric) -> bool:
-    """Whether a number leaves out tasks for want of runs."""
-    number = metric.this_suite
-    return isinstance(number, Estimate) and number.excluded_tasks > 0
+LONGEST_REASON = 160
+_MOST_NAMES = 3
 
 
 def metric_name(metric: Metric) -> str:
@@ -64,6 +54,8 @@ def partial_note(system: SystemReport) -> str | None:
 
 def verdict(system: SystemReport) -> str:
     """The answer in one sentence."""
+    if all_errored(system):
+        return f"Nothing could be measured: {_all_errored([system])}."
     name = shorten(system.name, LONGEST_NAME)
     k = headline_k(system)
     one, streak = system.metrics.get("pass^1"), system.pass_hat(k)
@@ -78,7 +70,7 @@ def verdict(system: SystemReport) -> str:
     succeeds = _once(system, one)
     if streak.value == one.value:
         then = f"and {k} times in a row as often"
-    elif _dependable(streak):
+    elif is_dependable(streak):
         then = f"and {k} times in a row {_rate(streak)}"
     elif streak.value == 0:
         then = f"but never {k} times in a row"
@@ -90,22 +82,17 @@ def verdict(system: SystemReport) -> str:
 def overview(report: Report) -> str:
     """The answer about several systems in one sentence."""
     k = common_k(report.systems)
-    known = [
-        s for s in report.systems if f"pass^{k}" in s.metrics and s.pass_hat(k).value is not None
-    ]
-    if not known:
+    judged = [one for one in report.systems if is_judged(one, k)]
+    if not judged:
+        if all(all_errored(one) for one in report.systems):
+            return f"Nothing could be measured: {_all_errored(report.systems)}."
         return f"Nothing can be said about these {len(report.systems)} systems."
-    best = max(known, key=lambda s: s.pass_hat(k).value or 0.0)
-    streak = "" if k == 1 else f" at {k} in a row"
-    top = f"{shorten(best.name, LONGEST_NAME)} does best{streak}, {_rate(best.pass_hat(k))}"
-    return f"{_judgement_of_all([s.pass_hat(k) for s in known], len(report.systems))}: {top}."
-
-
-def common_k(systems: Iterable[SystemReport]) -> int:
-    """The largest headline k that every task of every system has runs for."""
-    leads = {headline_k(one): one for one in systems}
-    known = [k for k, one in leads.items() if one.pass_hat(k).value is not None]
-    return min(known or leads)
+    if len(judged) == 1:
+        answer = verdict(judged[0])
+    else:
+        said = _judgement_of_all([one.pass_hat(k) for one in judged])
+        answer = f"{said}: {_ahead(judged, k)}."
+    return " ".join([answer, *_unjudged(report.systems, k)])
 
 
 def design(system: SystemReport) -> str:
@@ -151,23 +138,27 @@ def errors(system: SystemReport) -> str | None:
 
 
 def errors_note(systems: Sequence[SystemReport]) -> str | None:
-    """How errors were counted, where the table shows what leaving them out would give."""
+    """How errors were counted, where the table shows what leaving {them} out would give."""
     count = sum(system.errors.count for system in systems)
     if not count:
         return None
+    are, them = ("is", "it") if count == 1 else ("are", "them")
+    failures = "a failure" if count == 1 else "failures"
     if systems[0].errors.policy == "fail":
         return (
-            f"{plural(count, 'trial')} errored and are counted as failures; "
-            "the last number says what leaving them out would give."
+            f"{plural(count, 'trial')} errored and {are} counted as {failures}; "
+            f"the last number says what leaving {them} out would give."
         )
     return (
-        f"{plural(count, 'trial')} errored and are left out; "
-        "the last number says what counting them as failures would give."
+        f"{plural(count, 'trial')} errored and {are} left out; "
+        f"the last number says what counting {them} as {failures} would give."
     )
 
 
 def labels(system: SystemReport) -> str:
     """How many tasks are solid, flaky, broken, or not yet any of these."""
+    if all_errored(system):
+        return "no label is given, as every trial errored"
     table = system.tasks
     parts = [
         f"{table.count('solid')} solid",
@@ -228,6 +219,8 @@ def rounds(found: Rounds | Unavailable) -> str | None:
 
 def next_steps(system: SystemReport) -> list[str]:
     """What to do next, the most useful first; never empty."""
+    if all_errored(system):
+        return ["Find out why every trial errored before you run it again: passhat doctor"]
     other_bars = {f"bars, pass^{k}" for k in system.ks if k != headline_k(system)}
     steps = [one.advice for one in system.unsettled if one.what not in other_bars]
     flaky = system.tasks.labelled("flaky", 1)
@@ -296,28 +289,65 @@ def _judgement(name: str, streak: Metric) -> str:
     return f"Too early to say whether you can depend on {name} every time"
 
 
-def _judgement_of_all(streaks: Sequence[Metric], count: int) -> str:
+def _judgement_of_all(streaks: Sequence[Metric]) -> str:
     """As of one system: can, cannot, or too early to say."""
-    can = sum(_dependable(streak) for streak in streaks)
-    open_ = count - can - sum(_refuted(streak) for streak in streaks)
+    count = len(streaks)
+    can = sum(is_dependable(streak) for streak in streaks)
+    open_ = count - can - sum(is_refuted(streak) for streak in streaks)
     if can:
         rest = f" (too early to say of {open_})" if open_ else ""
         return f"{can} of {count} systems can be depended on every time{rest}"
     if open_:
-        which = "either of the two" if count == 2 else f"any of these {count}"
-        return f"Too early to say whether {which} systems can be depended on every time"
-    none = "Neither of the two" if count == 2 else f"None of these {count}"
-    return f"{none} systems can be depended on every time"
+        which = _which(count, "either", "any")
+        return f"Too early to say whether {which} can be depended on every time"
+    return f"{_which(count, 'Neither', 'None')} can be depended on every time"
 
 
-def _refuted(streak: Metric) -> bool:
-    bounds = interval_of(streak.this_suite)
-    return bounds is not None and bounds.high < DEPENDABLE
+def _which(count: int, of_two: str, of_many: str) -> str:
+    return f"{of_two} of the two systems" if count == 2 else f"{of_many} of these {count} systems"
 
 
-def _dependable(streak: Metric) -> bool:
-    bounds = interval_of(streak.this_suite)
-    return bounds is not None and bounds.low >= DEPENDABLE
+def _ahead(systems: Sequence[SystemReport], k: int) -> str:
+    """Who is ahead, where that can be told."""
+    streak = "" if k == 1 else f" at {k} in a row"
+    found = find_leaders(systems, k)
+    if isinstance(found, Unavailable):
+        return "they did not run the same tasks, so none is held to be ahead"
+    best, rate = short(found.best.name), _rate(found.best.pass_hat(k))
+    if not found.tied:
+        return f"{best} does best{streak}, {rate}"
+    if len(found.tied) == 1:
+        other, its = short(found.tied[0].name), _rate(found.tied[0].pass_hat(k))
+        return f"{best} and {other} lead{streak}, {rate} and {its}, and cannot be told apart"
+    return f"{best} ({rate}) and {len(found.tied)} others lead{streak} and cannot be told apart"
+
+
+def _unjudged(systems: Sequence[SystemReport], k: int) -> list[str]:
+    """Who is not judged, and why: by name, as nobody would see who is missing."""
+    errored = [one for one in systems if all_errored(one)]
+    few = [one for one in systems if not is_judged(one, k) and one not in errored]
+    told = [f"Nothing could be measured: {_all_errored(errored)}."] if errored else []
+    if few:
+        has = "has" if len(few) == 1 else "have"
+        told.append(f"{_names(few)} {has} fewer than {k} runs of some tasks, so no pass^{k}.")
+    return told
+
+
+def _all_errored(systems: Sequence[SystemReport]) -> str:
+    """Which trials errored, and the commonest reason."""
+    total = sum(one.design.trials for one in systems)
+    kinds = [kind for one in systems for kind in one.errors.kinds if kind != UNNAMED]
+    trials = "the only trial" if total == 1 else f"all {total:,} trials"
+    reason = f" ({shorten(kinds[0], LONGEST_REASON)})" if kinds else ""
+    return f"{trials} of {_names(systems)} errored{reason}"
+
+
+def _names(systems: Sequence[SystemReport]) -> str:
+    shown = [short(one.name) for one in systems[:_MOST_NAMES]]
+    more = len(systems) - len(shown)
+    if more:
+        return f"{', '.join(shown)} and {more:,} more"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def _once(system: SystemReport, one: Metric) -> str:
