@@ -90,3 +90,9 @@ def test_models_that_have_a_price_are_known_by_their_providers_prefix(model: str
 def test_a_snapshot_of_a_listed_model_is_not_remarked_on() -> None:
     assert unlisted_model("claude-opus-4-5-20251101") is None
     assert unlisted_model("ollama/claude-like") is None
+    assert unlisted_model("gpt-5-2025-08-07") is None
+
+
+@pytest.mark.parametrize("name", ["gpt-55-turbo-nonexist", "gpt-5x", "openai/gpt-5x", "o33"])
+def test_a_name_that_only_begins_like_a_listed_model_is_remarked_on(name: str) -> None:
+    assert f'no price list has a model "{name}"' in str(unlisted_model(name))

@@ -176,8 +176,7 @@ def unlisted_model(name: str) -> str | None:
     provider, _, bare = name.rpartition("/")
     family = provider or next((p for p in LISTED if re.match(PROVIDERS[p].family, name)), "")
     known = known_models(family) if family in LISTED else []
-    # A dated name such as claude-opus-4-5-20251101 is a snapshot of the listed one.
-    if not known or any(bare.startswith(model) for model in known):
+    if not known or bare in known or _has_price(bare, family):
         return None
     near = difflib.get_close_matches(bare, known, n=1, cutoff=0.5)
     guess = f" (did you mean {near[0]}?)" if near else ""
@@ -198,6 +197,17 @@ def known_models(provider: str) -> list[str]:
         if found.id == provider:
             return sorted(model.id for model in found.models)
     return []
+
+
+def _has_price(model: str, provider: str) -> bool:
+    """Whether the price table has it: a snapshot such as claude-opus-4-5-20251101 is listed too."""
+    from genai_prices import data_snapshot
+
+    try:
+        data_snapshot.get_snapshot().find_provider_model(model, None, provider, None)
+    except LookupError:
+        return False
+    return True
 
 
 def _near(name: str, known: list[str]) -> list[str]:
