@@ -155,3 +155,9 @@ def test_without_a_suite_the_way_out_is_said(here: Path) -> None:
     done = call(list_rows)
     assert isinstance(done.exception, SuiteError)
     assert "passhat init" in str(done.exception)
+
+
+def test_models_that_have_a_price_are_listed_without_a_suite(here: Path) -> None:
+    named = call(list_rows, "--models").stdout.splitlines()
+    assert "claude-opus-5" in named
+    assert named == json.loads(call(list_rows, "--models", "--json").stdout)

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.records.providers import PROVIDERS, is_model_name, known_models, unlisted_model
+from passhat.records.providers import (
+    PROVIDERS,
+    is_model_name,
+    known_models,
+    model_names,
+    unlisted_model,
+)
 
 MATRIX = """\
 defaults: {model: gtp-5}
@@ -40,7 +46,9 @@ def test_what_exists_is_listed_once(problems) -> None:
     first, *others = problems(MATRIX)
     assert all(provider in first for provider in PROVIDERS)
     assert "scripted, local/smollm2, local/FILE.gguf" in first
-    assert "claude-opus-5" in first
+    assert "claude-*" in first
+    assert "`passhat list --models`" in first
+    assert len(first) < 600
     assert not any("There are" in line for line in others)
 
 
@@ -96,3 +104,10 @@ def test_a_snapshot_of_a_listed_model_is_not_remarked_on() -> None:
 @pytest.mark.parametrize("name", ["gpt-55-turbo-nonexist", "gpt-5x", "openai/gpt-5x", "o33"])
 def test_a_name_that_only_begins_like_a_listed_model_is_remarked_on(name: str) -> None:
     assert f'no price list has a model "{name}"' in str(unlisted_model(name))
+
+
+def test_every_model_that_is_listed_can_be_named_so() -> None:
+    names = model_names()
+    assert {"claude-opus-5", "gpt-5", "gemini-2.5-pro", "google/gemma-3"} <= set(names)
+    assert all(is_model_name(name, base_url=None, variables={}) for name in names)
+    assert len(names) == len(set(names))

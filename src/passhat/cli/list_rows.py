@@ -27,12 +27,21 @@ class Listed(TypedDict):
 @click.command("list")
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
 @click.option("--rows", is_flag=True, help="One line for every trial.")
+@click.option("--models", is_flag=True, help="List the models that have a price instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def list_rows(suite: Path | None, rows: bool, as_json: bool) -> None:
-    """List what SUITE would run (passhat.yml here, where none is named)."""
+def list_rows(suite: Path | None, rows: bool, models: bool, as_json: bool) -> None:
+    """List what SUITE would run (passhat.yml here, where none is named).
+
+    \b
+      passhat list suite.yml --rows
+      passhat list --models | grep claude
+    """
     from passhat.reporters.safe_text import safe_text
     from passhat.suite import find_suite, load_suite
 
+    if models:
+        _tell_models(as_json=as_json)
+        return
     loaded = load_suite(suite or find_suite(Path()))
     if as_json:
         click.echo(json.dumps([_plain(pairing) for pairing in loaded.pairings], indent=2))
@@ -45,6 +54,16 @@ def list_rows(suite: Path | None, rows: bool, as_json: bool) -> None:
         for line in lines:
             click.echo(safe_text(line))
     click.echo(loaded.size, err=True)
+
+
+def _tell_models(*, as_json: bool) -> None:
+    from passhat.errors import MissingExtra
+    from passhat.records.providers import model_names
+
+    names = model_names()
+    if not names:
+        raise MissingExtra("knowing which models there are", "run")
+    click.echo(json.dumps(names, indent=2) if as_json else "\n".join(names))
 
 
 def _details(pairing: Pairing) -> str:

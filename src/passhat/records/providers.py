@@ -156,13 +156,12 @@ def unknown_model(name: str, *, listed: bool = True) -> str:
     >>> unknown_model("antropic/claude-opus-5", listed=False)
     'no model is called "antropic/claude-opus-5". Did you mean anthropic/claude-opus-5?'
     """
-    known = sorted({m for p in LISTED for m in known_models(p) if not re.search(_NOT_AGENTS, m)})
-    near = _near(name, known)
+    near = _near(name, model_names())
     guess = f" Did you mean {' or '.join(near)}?" if near else ""
     there = (
-        f" There are: {SCRIPTED}, {LOCAL}/{SMOLLM2}, {LOCAL}/FILE.gguf, "
-        f"PROVIDER/MODEL with {', '.join(PROVIDERS)}, any name with a `base_url:`, and "
-        f"{', '.join(known)}"
+        f" There are: claude-*, gpt-*, o3 and the like, gemini-*, {SCRIPTED}, {LOCAL}/{SMOLLM2}, "
+        f"{LOCAL}/FILE.gguf, PROVIDER/MODEL with {', '.join(PROVIDERS)}, and any name with a "
+        "`base_url:`; `passhat list --models` names those that have a price"
     )
     return f'no model is called "{name}".{guess}{there if listed else ""}'
 
@@ -183,6 +182,21 @@ def unlisted_model(name: str) -> str | None:
     return f'no price list has a model "{name}"{guess}: it is asked as it is'
 
 
+def model_names() -> list[str]:
+    """Every model that has a price and can be an agent, as a suite names it.
+
+    >>> names = model_names()
+    >>> "gpt-5" in names, "gemma-3" in names, "google/gemma-3" in names
+    (True, False, True)
+    """
+    return sorted(
+        _written(provider.name, model)
+        for provider in PROVIDERS.values()
+        for model in known_models(provider.name)
+        if not re.search(_NOT_AGENTS, model)
+    )
+
+
 def known_models(provider: str) -> list[str]:
     """The model names that the price table has for one provider; none where it is not installed.
 
@@ -199,6 +213,12 @@ def known_models(provider: str) -> list[str]:
     return []
 
 
+def _written(provider: str, model: str) -> str:
+    """The bare name where it means this provider, else with its prefix."""
+    found = find_provider(model, variables={}) if provider in LISTED else None
+    return model if found and found[0].name == provider else f"{provider}/{model}"
+
+
 def _has_price(model: str, provider: str) -> bool:
     """Whether the price table has it: a snapshot such as claude-opus-4-5-20251101 is listed too."""
     from genai_prices import data_snapshot
@@ -213,7 +233,8 @@ def _has_price(model: str, provider: str) -> bool:
 def _near(name: str, known: list[str]) -> list[str]:
     prefix, slash, rest = name.partition("/")
     if not slash:
-        return difflib.get_close_matches(name, [*known, SCRIPTED], n=3, cutoff=0.5)
+        own = [model for model in known if "/" not in model or model.startswith(LISTED)]
+        return difflib.get_close_matches(name, [*own, SCRIPTED], n=3, cutoff=0.5)
     if prefix == LOCAL:
         return [f"{LOCAL}/{SMOLLM2}"]
     prefixes = difflib.get_close_matches(prefix, [*PROVIDERS, LOCAL], n=1, cutoff=0.6)
