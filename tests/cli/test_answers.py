@@ -175,3 +175,8 @@ def test_trials_are_printed_in_one_form(call):
     done = call("simulate", "--csv", "--markdown")
     assert done.exit_code == 2
     assert "--json, --csv and --markdown exclude each other" in done.stderr
+
+
+def test_the_metric_ranked_by_is_the_one_that_help_calls_the_default(call, files):
+    said = " ".join(call("rank", "--help").stdout.split())
+    assert "[default: mean_score, or pass^k of the largest --k]" in said

@@ -91,15 +91,14 @@ def rank(
         return found
     titles = [tally.system for tally in tallies]
     shared = [name for i, name in enumerate(names) if i not in set(found.excluded)]
+
+    def metric_of(i: int) -> Metric:
+        return _metric_on(sides[i], shared, metric, k, options.confidence)
+
     return RankReport(
         metric=metric,
         systems=tuple(
-            RankedSystem(
-                name=titles[i],
-                value=found.means[i],
-                ranks=found.rank_sets[i],
-                metric=_metric_on(sides[i], shared, metric, k, options.confidence),
-            )
+            _ranked(titles[i], found.means[i], found.rank_sets[i], metric_of(i))
             for i in found.order
         ),
         tie_bands=tuple(tuple(titles[i] for i in band) for band in found.tie_bands),
@@ -120,6 +119,12 @@ def rank(
         provenance=stamp(trials, options),
         notes=found.notes,
     )
+
+
+def _ranked(name: str, mean: float, ranks: tuple[int, int], metric: Metric) -> RankedSystem:
+    """The value is the report's own, to the last bit: a mean in another order differs there."""
+    value = mean if metric.value is None else metric.value
+    return RankedSystem(name=name, value=value, ranks=ranks, metric=metric)
 
 
 def _tallies(trials: Trials | Sequence[Tally]) -> list[Tally]:

@@ -11,10 +11,12 @@ from passhat.cli.options import (
     Analysing,
     Reading,
     analysis_options,
+    choose_systems,
     output_options,
     reading_options,
 )
 from passhat.cli.output import Output
+from passhat.cli.stored_run import named_store, read_run
 from passhat.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +34,11 @@ FORMATS = {
 @click.command()
 @reading_options()
 @click.option("--only", metavar="AGENT", multiple=True, help="Rank these agents only.")
-@click.option("--by", "metric", help="mean_score, pass^k or pass@k.  [default: pass^k of --k]")
+@click.option(
+    "--by",
+    "metric",
+    help="mean_score, pass^k or pass@k.  [default: mean_score, or pass^k of the largest --k]",
+)
 @analysis_options
 @output_options(FORMATS)
 def rank(
@@ -44,14 +50,15 @@ def rank(
 ) -> None:
     """Which of several agents are ahead, and which cannot be told apart?
 
-    RESULTS hold two agents or more. All ranks and ties are true at once, with the confidence.
+    RESULTS hold two agents or more; of a history store, the latest run is ranked. All ranks and
+    ties are true at once, with the confidence.
 
     \b
       passhat rank results.csv
       passhat rank results.csv --by pass^4
     """
     chosen = metric or (f"pass^{analysing.ks[-1]}" if analysing.ks else "mean_score")
-    write_ranking(reading.subjects(only), chosen, analysing, output)
+    write_ranking(_subjects(reading, only), chosen, analysing, output)
 
 
 def write_ranking(
@@ -71,3 +78,10 @@ def write_ranking(
     if isinstance(answer, Unavailable):
         raise InputError(answer.reason)
     output.write(answer, FORMATS)
+
+
+def _subjects(reading: Reading, only: tuple[str, ...]) -> Trials | Sequence[Tally]:
+    store = named_store(reading.paths)
+    if store is None:
+        return reading.subjects(only)
+    return choose_systems(read_run(store, "latest", transcripts=False)[0], only)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -184,6 +185,7 @@ def _answer(
         failures=gather_failures(job.suite, result, ledger),
         undone=_undone(result, ledger),
         transcripts=ledger.transcripts(result.trials) if job.options.transcripts else None,
+        results=None if job.store is None else shlex.quote(str(job.store)),
     )
 
 

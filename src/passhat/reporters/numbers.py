@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
+_MEANT = 9  # digits of a percentage that are more than the order of a sum
+
 
 def percent(share: float, *, digits: int = 0) -> str:
     """A share as a percentage that does not round to an end it has not reached.
@@ -19,8 +21,11 @@ def points(share: float, *, digits: int = 0) -> str:
 
     >>> points(0.99996, digits=1), points(-0.034, digits=1)
     ('>99.9', '-3.4')
+    >>> points(0.5874999999999998, digits=1) == points(0.5875, digits=1)
+    True
     """
-    text = f"{100 * share:.{digits}f}"
+    # One mean added up in two orders is one number: its last bits are not shown.
+    text = f"{round(100 * share, _MEANT):.{digits}f}"
     rounded, step = float(text), 10.0**-digits
     if abs(rounded) == 100 and abs(share) < 1:
         return f">{100 - step:.{digits}f}" if share > 0 else f"<-{100 - step:.{digits}f}"
@@ -62,7 +67,8 @@ def signed_span(interval: Interval | None, *, digits: int = 1) -> str:
     """
     if interval is None:
         return ""
-    return f"[{100 * interval.low:+.{digits}f}, {100 * interval.high:+.{digits}f}]"
+    low, high = (round(100 * end, _MEANT) for end in (interval.low, interval.high))
+    return f"[{low:+.{digits}f}, {high:+.{digits}f}]"
 
 
 def amount(value: float) -> str:

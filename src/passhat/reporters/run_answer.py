@@ -47,7 +47,7 @@ class RunAnswer:
     What decides where there is no gate: the tasks in `quarantined` (with the reason) are not
     judged, those in `floored` by their floor alone, the systems in `exempt` (under faults) not at
     all. `nothing_ran` says that every trial errored, `incomplete` why a run that no demand failed
-    has not passed either.
+    has not passed either. `results` is where the trials are kept, for the commands it advises.
     """
 
     report: Report
@@ -62,6 +62,7 @@ class RunAnswer:
     exempt: frozenset[str] = frozenset()
     nothing_ran: bool = False
     incomplete: str | None = None
+    results: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +78,7 @@ def render_run(answer: RunAnswer, ink: Ink | None = None) -> str:
     from passhat.reporters.terminal import render_terminal
 
     ink = ink or Ink()
-    parts = [render_terminal(answer.report, ink)]
+    parts = [render_terminal(answer.report, ink, results=answer.results)]
     if after := _blocks(answer):
         parts.append(blocks_text(after, ink))
     if answer.verdicts:

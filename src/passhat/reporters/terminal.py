@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from passhat.analysis.report import (
     LABELS,
@@ -47,13 +47,22 @@ _INDENT = "  "
 _WIDEST_BAR = 60
 
 
-def render_terminal(report: Report, ink: Ink | None = None, *, all_tasks: bool = False) -> str:
-    """The report as text for a terminal (or for a file, without colour)."""
+def render_terminal(
+    report: Report,
+    ink: Ink | None = None,
+    *,
+    all_tasks: bool = False,
+    results: str | None = "RESULTS",
+) -> str:
+    """The report as text for a terminal (or for a file, without colour).
+
+    `results` is what the commands it advises are to read; None where nothing was kept.
+    """
     ink = ink or Ink()
     if len(report.systems) == 1:
         lines = _one_system(report.systems[0], ink, all_tasks)
     else:
-        lines = _several_systems(report.systems, wording.overview(report), ink)
+        lines = _several_systems(report, results, ink)
     if report.notes:
         lines += ["", *_paragraphs("Note", (f"{note}." for note in report.notes), ink)]
     return ink.finish(lines)
@@ -71,20 +80,18 @@ def _one_system(system: SystemReport, ink: Ink, all_tasks: bool) -> list[str]:
     return lines + block_lines(Steps("Next", tuple(wording.next_steps(system)[:MOST_STEPS])), ink)
 
 
-def _several_systems(systems: Sequence[SystemReport], answer: str, ink: Ink) -> list[str]:
+def _several_systems(report: Report, results: str | None, ink: Ink) -> list[str]:
+    systems = report.systems
     blocks: list[Block] = [
-        Headline(answer),
+        Headline(wording.overview(report)),
         systems_table({system.name: system for system in systems}, "in %"),
         *(Paragraph("Each", f"{text}.") for text in _present(wording.common_design(systems))),
         *(Paragraph("Note", text) for text in _present(wording.errors_note(systems))),
-        Steps(
-            "Next",
-            (
-                "See one in full: passhat report RESULTS --only NAME",
-                "See which are ahead and which are tied: passhat rank RESULTS",
-            ),
-        ),
     ]
+    if results is not None:
+        one = f"See one in full: passhat report {results} --only NAME"
+        all_ = f"See which are ahead and which are tied: passhat rank {results}"
+        blocks.append(Steps("Next", (one, all_)))
     return blocks_lines(blocks, ink)
 
 
