@@ -65,6 +65,8 @@ def test_a_task_page_lists_its_trials_and_leads_to_what_was_said(site, runs):
     query = urlencode({"system": "careful", "task": "task-01"})
     status, _, text = site.get(f"/run/{runs[0].key}/task?{query}")
     assert status == 200
+    heads = re.findall(r'<th scope="col"[^>]*>([a-z ]+)</th>', text)
+    assert heads[:3] == ["run", "outcome", "said"]  # in sight on a telephone too
     links = re.findall(r'href="(/run/\w+/trial[^"#]+)"', text)
     assert len(links) == 6
     assert "over 3 runs" in words(text)
