@@ -57,6 +57,19 @@ def test_a_fall_is_found_where_it_happened():
     assert any("went down at c8" in sentence for sentence in sentences(trend))
 
 
+def test_a_fall_of_both_numbers_at_once_is_marked_with_both():
+    rng = np.random.default_rng(5)
+    story = calm(rng, 8, 0.9) + [
+        moment(8 + i, np.full(20, 10), rng.binomial(10, 0.3, 20)) for i in range(4)
+    ]
+    (trend,) = trends(story, k=2)
+    places = {name: [c.position for c in found.points] for name, found in trend.changes.items()}
+    assert places == {"pass@2": [8], "pass^2": [8]}
+    marks = re.findall(r">([^<>]* down)<", trend.plot().svg())
+    assert len(marks) == 1
+    assert sorted(marks[0].removesuffix(" down").split(" and ")) == ["pass@2", "pass^2"]
+
+
 def test_calm_histories_seldom_raise_an_alarm():
     rng = np.random.default_rng(11)
     alarmed = 0

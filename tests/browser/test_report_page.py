@@ -105,6 +105,16 @@ def test_the_table_sorts_both_ways_and_filters_by_text_and_label(report, open_pa
     assert set(labels) == {"flaky"}
 
 
+def test_tasks_with_the_same_rate_stand_in_the_order_of_their_numbers(tmp_path, open_page):
+    names = ["0", "10", "14", "3", "20"]
+    trials = Trials.from_columns(task=names * 2, passed=[True] * 5 + [False] * 5)
+    page = open_page(page_of(trials, tmp_path).as_uri())
+    expected = ["0", "3", "10", "14", "20"]
+    assert page.locator("tbody td.name").all_inner_texts() == expected
+    drawn = page.locator("svg g[data-row]").evaluate_all("all => all.map(g => g.dataset.row)")
+    assert drawn == expected * 2  # the forest, then the runs
+
+
 def test_choosing_a_task_marks_it_in_every_picture(report, open_page):
     page = open_page(report.as_uri())
     row = page.locator("tbody tr[data-row]").first
@@ -242,7 +252,7 @@ def test_an_opened_transcript_can_be_read_at_any_width(tmp_path, open_page, widt
 
 LONG_NAMES = [
     "claude-code__automated_changelog_generation", "build_your_own_x__find_commit_date",
-    "weather selection of the second kind", "refund_twice",
+    "weather selection of the second kind", "gpt-5-2-high", "a selection of tools that misleads",
 ]  # fmt: skip
 
 PIECES = """() => [...document.querySelectorAll("td.name")].map(cell => {
@@ -262,7 +272,7 @@ PIECES = """() => [...document.querySelectorAll("td.name")].map(cell => {
 
 @pytest.mark.parametrize("width", [400, 1280])
 def test_names_break_at_their_seams_also_beside_an_opened_transcript(tmp_path, open_page, width):
-    trials = Trials.from_columns(task=LONG_NAMES * 4, passed=[True, False] * 8)
+    trials = Trials.from_columns(task=LONG_NAMES * 4, passed=[True, False] * 10)
     said = {("system", name, 0): "user: " + "many words " * 200 for name in LONG_NAMES}
     path = page_of(trials, tmp_path, transcripts=said)
     page = open_page(path.as_uri(), viewport={"width": width, "height": 800})

@@ -5,6 +5,7 @@ from passhat.analysis.measure import measure
 from passhat.analysis.simulate import simulate
 from passhat.dashboard import task_window
 from passhat.dashboard.task_window import SORTS, Choice, look
+from passhat.records import Trials
 
 TABLE = measure(simulate(tasks=45, runs=7, seed=3)).system().tasks
 
@@ -31,6 +32,16 @@ def test_the_pages_of_a_table_are_its_rows_each_once_in_order(sort, down, text):
 def test_any_address_makes_a_choice_that_can_be_looked_up(query):
     window = look(TABLE, Choice.read(query))
     assert 1 <= window.page <= window.pages
+
+
+def test_tasks_that_are_numbers_are_in_the_order_of_numbers_and_break_ties_so():
+    names = ["0", "10", "14", "3", "20"]
+    trials = Trials.from_columns(task=names * 2, passed=[True] * 5 + [False] * 5)
+    table = measure(trials).system().tasks
+    for sort in ("task", "rate", "passed"):
+        found = [row.name for row in look(table, Choice(sort=sort)).rows]
+        assert found == ["0", "3", "10", "14", "20"], sort
+    assert [row.name for row in table.mixed()] == found
 
 
 def test_a_label_narrows_the_table():

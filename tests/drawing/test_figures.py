@@ -123,6 +123,25 @@ def test_ticks_are_few_and_lie_inside_the_range(low, width):
     assert all(low - slack <= tick <= low + width + slack for tick in ticks)
 
 
+@given(st.integers(1, 60))
+def test_whole_things_have_whole_ticks(count):
+    scale = Scale(low=0.5, high=count + 0.5, start=0, stop=1, kind="whole")
+    ticks = scale.ticks(5)
+    assert ticks
+    assert all(tick == int(tick) for tick in ticks)
+    assert [scale.show(tick) for tick in ticks] == [str(int(tick)) for tick in ticks]
+
+
+def test_the_ends_of_a_text_axis_are_rounded():
+    series = Series(name="runs", x=[0.1234567, 1], y=[657.982, 2790])
+    text = line_chart(
+        [series], title="", finding="", x_label="x", y_label="y", y_range=(0, 2929.55)
+    )
+    assert "2,930 |" in text.text
+    assert "0.123 " in text.text
+    assert "2929.55" not in text.text
+
+
 def test_a_range_of_one_value_has_one_tick_and_a_place():
     place = Scale(low=3, high=3, start=0, stop=10)
     assert place.ticks() == [3]

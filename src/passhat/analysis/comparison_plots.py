@@ -8,6 +8,7 @@ from passhat.analysis.task_differences import TaskDifference
 from passhat.drawing import Figure, IntervalRow, interval_rows
 from passhat.drawing.figure import shorten
 from passhat.errors import plural
+from passhat.records.natural_order import natural_key
 from passhat.stats.estimate import Interval, Unavailable
 
 MOST_ROWS = 60
@@ -28,8 +29,10 @@ def plot_differences(comparison: Comparison, *, most: int = MOST_ROWS) -> Figure
     >>> print(plot_differences(found).text.splitlines()[1][:9])
     mean of 8
     """
-    tasks = sorted(comparison.tasks, key=lambda task: (-abs(task.difference), task.name))[:most]
-    tasks.sort(key=lambda task: (task.difference, task.name))
+    tasks = sorted(
+        comparison.tasks, key=lambda task: (-abs(task.difference), natural_key(task.name))
+    )[:most]
+    tasks.sort(key=lambda task: (task.difference, natural_key(task.name)))
     mean = _mean_row(comparison)
     cut = "" if len(tasks) == len(comparison.tasks) else f" (the {len(tasks)} that differ most)"
     return interval_rows(
@@ -70,6 +73,7 @@ def plot_ranks(report: RankReport) -> Figure:
         finding=_rank_finding(report),
         x_label="rank, with every rank it may truly have",
         x_range=(0.5, count + 0.5),
+        x_kind="whole",
         bands=[(band[0], band[-1], "") for band in bands],
     )
 

@@ -7,6 +7,7 @@ from passhat.analysis.gate_targets import attempts, is_share
 from passhat.analysis.gates import NumberDemand
 from passhat.analysis.verdict import Verdict
 from passhat.drawing import Figure, Guide, IntervalRow, Marker, Series, interval_rows, line_chart
+from passhat.records.natural_order import natural_key
 from passhat.stats.estimate import Estimate, Unavailable
 
 _MOST_POINTS = 400
@@ -117,7 +118,9 @@ def _task_rows(verdict: Verdict) -> list[IntervalRow]:
     known = [(task.value, task) for task in verdict.tasks if task.value is not None]
     return [
         IntervalRow(name=task.task, value=value, colour="n", note=f"{task.passed}/{task.runs}")
-        for value, task in sorted(known, key=lambda pair: (pair[0], pair[1].task))[:_MOST_ROWS]
+        for value, task in sorted(known, key=lambda pair: (pair[0], natural_key(pair[1].task)))[
+            :_MOST_ROWS
+        ]
     ]
 
 

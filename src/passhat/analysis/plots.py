@@ -22,6 +22,7 @@ from passhat.drawing import (
     stacked_bar,
 )
 from passhat.errors import plural
+from passhat.records.natural_order import natural_key
 from passhat.stats.estimate import Estimate, Unavailable
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def _decay_finding(hat: Sequence[CurvePoint], at: Sequence[CurvePoint]) -> str:
 
 
 def _lowest(tasks: Sequence[TaskRow], most: int) -> list[TaskRow]:
-    return sorted(tasks, key=lambda row: (row.rate.value, row.name))[:most]
+    return sorted(tasks, key=lambda row: (row.rate.value, natural_key(row.name)))[:most]
 
 
 def _cut(shown: int, all_of_them: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.records.natural_order import natural_key
 from passhat.stats.estimate import Estimate, Interval
 
 Label = Literal["solid", "flaky", "broken", "too few runs"]
@@ -84,7 +85,7 @@ class TaskTable(Sequence[TaskRow]):
 
     def labelled(self, label: Label, most: int | None = None) -> list[TaskRow]:
         """The tasks with a label (at most so many), the least settled first."""
-        return [self._row(int(i)) for i in self._places(label)[:most]]
+        return [self._row(i) for i in self._places(label)[:most]]
 
     def names_labelled(self, label: Label) -> tuple[str, ...]:
         """Their names alone: cheap, however many there are."""
@@ -93,15 +94,18 @@ class TaskTable(Sequence[TaskRow]):
     def mixed(self, most: int | None = None) -> list[TaskRow]:
         """The tasks that both passed and failed (at most so many), the least settled first."""
         rows = np.flatnonzero((self.passed > 0) & (self.passed < self.runs))
-        order = np.lexsort((rows, np.abs(self.rate[rows] - 0.5)))
-        return [self._row(int(i)) for i in rows[order][:most]]
+        return [self._row(i) for i in self._least_settled(rows)[:most]]
 
     def named(self, name: str) -> TaskRow:
         return self._row(self.names.index(name))
 
-    def _places(self, label: Label) -> NDArray[np.intp]:
-        rows = np.flatnonzero(self.labels == LABELS.index(label))
-        return rows[np.lexsort((rows, np.abs(self.rate[rows] - 0.5)))]
+    def _places(self, label: Label) -> list[int]:
+        return self._least_settled(np.flatnonzero(self.labels == LABELS.index(label)))
+
+    def _least_settled(self, rows: NDArray[np.intp]) -> list[int]:
+        """Those nearest to a coin flip first; of equals, by name as people sort names."""
+        away = np.abs(self.rate - 0.5)
+        return sorted(rows.tolist(), key=lambda i: (away[i], natural_key(self.names[i])))
 
     def _row(self, i: int) -> TaskRow:
         return TaskRow(

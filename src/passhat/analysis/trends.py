@@ -93,11 +93,10 @@ class SystemTrend:
     def plot(self) -> Figure:
         """pass@k and pass^k over the moments, with intervals and change points."""
         places = list(range(len(self.points)))
-        markers = {
-            change.position: Marker(name=f"{name} {change.direction}", x=change.position)
-            for name, changes in self.changes.items()
-            for change in changes.points
-        }
+        changed: dict[tuple[int, str], list[str]] = {}
+        for name, changes in self.changes.items():
+            for change in changes.points:
+                changed.setdefault((change.position, change.direction), []).append(name)
         return line_chart(
             [self._series(name, places) for name in reversed(self.metrics)],
             title=f"{self.name} over history",
@@ -107,7 +106,10 @@ class SystemTrend:
             y_range=(0, 1),
             y_kind="percent",
             x_names=[point.label for point in self.points],
-            markers=list(markers.values()),
+            markers=[
+                Marker(name=f"{' and '.join(names)} {direction}", x=position)
+                for (position, direction), names in changed.items()
+            ],
         )
 
     def _series(self, name: str, places: list[int]) -> Series:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.report import LABELS, TaskRow, TaskTable
+from passhat.records.natural_order import natural_key
 
 ROWS_A_PAGE = 200
 LONGEST_NUMBER = 9
@@ -67,7 +68,7 @@ def look(table: TaskTable, choice: Choice) -> Window:
     if choice.label:
         kept &= table.labels == LABELS.index(choice.label)
     places = np.flatnonzero(kept)
-    order = places[np.lexsort((places, _key(table, choice.sort)[places]))]
+    order = places[np.lexsort((_name_ranks(table)[places], _key(table, choice.sort)[places]))]
     if choice.down:
         order = order[::-1]
     pages = max(1, -(-len(order) // ROWS_A_PAGE))
@@ -78,9 +79,7 @@ def look(table: TaskTable, choice: Choice) -> Window:
 
 def _key(table: TaskTable, sort: str) -> NDArray[np.float64]:
     if sort == "task":
-        ranks = np.empty(len(table))
-        ranks[sorted(range(len(table)), key=table.names.__getitem__)] = np.arange(len(table))
-        return ranks
+        return _name_ranks(table)
     columns = {
         "label": table.labels,
         "passed": table.passed,
@@ -89,3 +88,10 @@ def _key(table: TaskTable, sort: str) -> NDArray[np.float64]:
         "score": table.mean_score,
     }
     return np.asarray(columns[sort], dtype=np.float64)
+
+
+def _name_ranks(table: TaskTable) -> NDArray[np.float64]:
+    ranks = np.empty(len(table))
+    order = sorted(range(len(table)), key=lambda i: natural_key(table.names[i]))
+    ranks[order] = np.arange(len(table))
+    return ranks

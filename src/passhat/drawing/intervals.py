@@ -57,7 +57,7 @@ def interval_rows(
 def _frame(x: Scale, height: int, x_label: str, zero: float | None) -> str:
     bottom = height - 24
     parts = [label(x_label, 8, 14)]
-    for tick in x.ticks(5):
+    for tick in x.ticks(7 if x.kind == "whole" else 5):
         at = number(x(tick))
         parts.append(element("path", d=f"M{at} {TOP - 6}V{bottom}", class_="rule"))
         parts.append(label(x.show(tick), x(tick), TOP - 10, "soft mid"))

@@ -184,9 +184,9 @@ def _text(
         for a, b in zip(s.x, s.y, strict=True):
             rows[round(row(b))][round(column(a))] = "ox+*#"[i % 5]
     names = "   ".join(f"{'ox+*#'[i % 5]} {s.name}" for i, s in enumerate(series))
-    width = max(len(y.show(y.low)), len(y.show(y.high)))
-    margin = {0: y.show(y.high), TEXT_HEIGHT - 1: y.show(y.low)}
+    width = max(len(y.show_end(y.low)), len(y.show_end(y.high)))
+    margin = {0: y.show_end(y.high), TEXT_HEIGHT - 1: y.show_end(y.low)}
     lines = [f"{margin.get(i, ''):>{width}} |{''.join(r).rstrip()}" for i, r in enumerate(rows)]
     axis = " " * width + " +" + "-" * TEXT_WIDTH
-    ends = f"{x.show(x.low)}{x_label:^{TEXT_WIDTH - 12}}{x.show(x.high)}"
+    ends = f"{x.show_end(x.low)}{x_label:^{TEXT_WIDTH - 12}}{x.show_end(x.high)}"
     return "\n".join([title, names, *lines, axis, " " * (width + 2) + ends])

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["number", "percent", "log"]
+Kind = Literal["number", "whole", "percent", "log"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +42,8 @@ class Scale:
             if len(kept := [at for at in finer if self.low <= at <= self.high]) > 1:
                 return kept
         step = _round_step((self.high - self.low) / max(most - 1, 1))
+        if self.kind == "whole":
+            step = max(1.0, 5.0 if step == 2.5 else step)  # there is no half of a rank
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
         return [i * step for i in range(first, last + 1)]
@@ -51,6 +53,12 @@ class Scale:
         if self.kind == "percent":
             return f"{value * 100:.3g} %"
         return f"{0.0 if abs(value) < 1e-12 else value:.6g}"
+
+    def show_end(self, value: float) -> str:
+        """The text of an end of the axis, which need not be round."""
+        if self.kind == "percent" or abs(value) < 100:
+            return self.show(float(f"{value:.3g}"))
+        return f"{value:,.0f}"
 
     def _place(self, value: float) -> float:
         return math.log10(max(value, 1e-300)) if self.kind == "log" else value

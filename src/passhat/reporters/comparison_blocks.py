@@ -5,6 +5,7 @@ from __future__ import annotations
 from passhat.analysis.comparison import Comparison, Difference
 from passhat.analysis.task_differences import TaskDifference
 from passhat.errors import plural
+from passhat.records.natural_order import natural_key
 from passhat.reporters.blocks import (
     Bar,
     Block,
@@ -206,7 +207,9 @@ def _tasks_sentence(comparison: Comparison) -> str:
 
 def _notable(comparison: Comparison) -> list[TaskDifference]:
     told = [task for task in comparison.tasks if task.flip or task.answer in ("better", "worse")]
-    return sorted(told, key=lambda task: (task.p_holm, -abs(task.difference), task.name))
+    return sorted(
+        told, key=lambda task: (task.p_holm, -abs(task.difference), natural_key(task.name))
+    )
 
 
 def _task_table(rows: list[TaskDifference], headings: tuple[str, str]) -> Table:

@@ -134,7 +134,7 @@ def _how(plan: GatePlan) -> str:
         return f"Exact, for {plural(plan.tasks, 'task')}; at most {plan.max_runs:,} runs."
     return (
         f"Simulated {plan.repetitions:,} times each with seed {plan.seed}, on "
-        f"{plural(plan.tasks, 'task')} that differ with ICC {plan.icc:g}; one run at a time."
+        f"{plural(plan.tasks, 'task')} that differ with ICC {plan.icc:.2f}; one run at a time."
     )
 
 

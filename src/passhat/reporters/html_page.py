@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from passhat.analysis.report import LABELS, Metric, Report, SystemReport, TaskRow
 from passhat.drawing.figure import DARK, LIGHT, STYLE
+from passhat.records.natural_order import natural_key
 from passhat.records.transcript import CUT, TranscriptKey, Transcripts, cut_text
 from passhat.reporters import wording
 from passhat.reporters.blocks import Bar, Table
@@ -41,7 +42,7 @@ PAGE_TEXT, SHORTEST_TRANSCRIPT = 20_000_000, 2_000
 _MARKS = str.maketrans("PFE", "●○×")
 
 _SHORT_NAME, _LONGEST_PIECE = 16, 24
-_SEAMS = re.compile(r"([_/.:-]+)(?=[^_/.:-])")
+_SEAMS = re.compile(r"([ _/.:-]+)(?=[^ _/.:-])")
 
 
 class Judged(Protocol):
@@ -191,7 +192,7 @@ def source_hash(text: str) -> str:
 
 
 def _table_rows(tasks: Sequence[TaskRow]) -> list[TaskRow]:
-    return sorted(tasks, key=lambda row: (row.rate.value, row.name))[:MOST_ROWS]
+    return sorted(tasks, key=lambda row: (row.rate.value, natural_key(row.name)))[:MOST_ROWS]
 
 
 def _section_links(systems: Sequence[SystemReport]) -> list[str]:
