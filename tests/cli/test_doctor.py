@@ -21,7 +21,7 @@ tasks: [{{name: c, prompt: hi}}]
 def test_every_part_gets_a_line_and_problems_say_what_to_do(suite, call):
     suite(SUITE.format(python=sys.executable))
     done = call("doctor")
-    assert done.exit_code == 1
+    assert done.exit_code == 2, "the suite names what is not here"
     lines = done.stdout.splitlines()
 
     def line(start):
@@ -52,3 +52,8 @@ def test_a_suite_that_is_wrong_is_a_problem_of_its_own(suite, call):
     done = call("doctor")
     assert done.exit_code == call("validate").exit_code == 2
     assert "problem  suite" in done.stdout
+
+
+def test_what_the_machine_lacks_is_no_fault_of_the_suite(suite, call):
+    suite("agents: [{name: b, model: gpt-5, prompt: hi}]\n")
+    assert call("doctor").exit_code == 1

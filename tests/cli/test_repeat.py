@@ -65,9 +65,9 @@ def test_a_command_that_hangs_fails_by_its_timeout(repeat):
     assert "stopped by its timeout" in done.stdout
 
 
-def test_a_command_that_is_not_there_could_not_be_run(call):
+def test_a_command_that_is_not_there_is_a_mistake_of_the_request(call):
     done = call("repeat", "--runs", "2", "--", "./no-such-command")
-    assert done.exit_code == 3
+    assert done.exit_code == 2
     assert done.stdout == ""
     assert "./no-such-command: no such program" in done.stderr
 

@@ -142,14 +142,14 @@ def test_a_run_that_is_refused_leaves_nothing_to_resume(here, suite, call):
         ),
         (
             "systems: [{name: s, command: no-such-agent}]\ntasks: [{name: t, prompt: hi}]",
-            'system s: there is no program "no-such-agent"',
+            'suite.yml:1:21: systems[0].command: there is no program "no-such-agent"',
         ),
         (
             """
 servers: {w: {command: no-such-server}}
 agents: [{name: a, model: scripted, script: [{}], servers: [w], prompt: hi}]
 """,
-            'server w: there is no program "no-such-server"',
+            'suite.yml:2:15: servers.w.command: there is no program "no-such-server"',
         ),
     ],
 )
@@ -158,6 +158,35 @@ def test_a_program_that_is_not_here_is_told_before_any_trial(here, suite, call, 
     done = call("run")
     assert done.exit_code == 2
     assert said in done.output
+    assert not (here / ".passhat").exists()
+
+
+def test_all_that_is_not_here_is_told_at_once_where_it_stands_and_nothing_is_begun(
+    here, suite, call
+):
+    (here / "fn_here.py").write_text("def answer(prompt): return True\nvalue = 1\n")
+    suite(
+        "systems:\n"
+        "  - {name: fine, python: 'fn_here:answer'}\n"
+        "  - {name: typo, python: 'fn_here:anser'}\n"
+        "  - {name: gone, command: no-such-agent}\n"
+        "  - {name: lost, python: 'no_such_module:f'}\n"
+        "tasks: [{name: t, prompt: hi}]\n"
+    )
+    done = call("run")
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert [line.removeprefix("Error: ") for line in done.stderr.splitlines()] == [
+        'suite.yml:3:18: systems[1].python: "fn_here:anser": fn_here has no anser',
+        (
+            'suite.yml:4:18: systems[2].command: there is no program "no-such-agent": '
+            "install it, or give its path"
+        ),
+        (
+            'suite.yml:5:18: systems[3].python: "no_such_module:f" cannot be imported: '
+            "No module named 'no_such_module'"
+        ),
+    ]
     assert not (here / ".passhat").exists()
 
 

@@ -49,7 +49,7 @@ def doctor(context: click.Context, suite: Path | None, ask: bool) -> None:
 
     Keys are looked for, servers are started and asked for their tools, programs are looked up.
     Nothing is paid for without --ask. Exits with 1 where there is a problem, with 2 where the
-    suite itself is not valid.
+    suite itself is at fault: not valid, or naming a program or function that is not here.
     """
     context.exit(asyncio.run(_examine(suite, ask=ask)))
 
@@ -120,18 +120,20 @@ def _system(system: System, directory: Path) -> Iterator[Finding]:
         from passhat.runner.programs import lacks_program
 
         reason = lacks_program(system, directory)
-        yield Finding(what=what, text=reason or f"starts {system.argv[0]}", problem=bool(reason))
+        yield _looked_up(what, reason, f"starts {system.argv[0]}")
     elif isinstance(system, PythonSystem):
-        from passhat.runner.agents.python import load_function
+        from passhat.runner.programs import lacks_function
 
-        try:
-            load_function(system.function, search=system.search)
-        except PasshatError as error:
-            yield Finding(what=what, text=str(error), problem=True)
-        else:
-            yield Finding(what=what, text=f"{system.function} can be imported")
+        yield _looked_up(what, lacks_function(system), f"{system.function} can be imported")
     elif isinstance(system, HttpSystem):
         yield Finding(what=what, text=f"posts to {system.url} (not asked)")
+
+
+def _looked_up(what: str, reason: str | None, fine: str) -> Finding:
+    """What a suite names and what is not here is a fault of the suite: `run` refuses it too."""
+    if reason is None:
+        return Finding(what=what, text=fine)
+    return Finding(what=what, text=reason, problem=True, code=ExitCode.USAGE)
 
 
 def _models(suite: Suite) -> list[Model]:
@@ -201,8 +203,11 @@ def _used_servers(suite: Suite) -> list[Server]:
 
 async def _server(server: Server, directory: Path) -> Finding:
     from passhat.runner.mcp_servers import RunningServer
+    from passhat.runner.programs import lacks_program
 
     what = f"server {server.name}"
+    if reason := lacks_program(server, directory):
+        return _looked_up(what, reason, "")
     running = RunningServer(server, directory=directory)
     started = time.perf_counter()
     try:

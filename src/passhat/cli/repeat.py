@@ -12,7 +12,7 @@ import click
 from passhat.cli.options import Share, output_options
 from passhat.cli.output import Output
 from passhat.cli.run_options import FORMATS, RunOptions
-from passhat.errors import RunError
+from passhat.errors import InputError
 
 if TYPE_CHECKING:
     from passhat.records import Suite
@@ -68,14 +68,14 @@ def repeat(
       passhat repeat --runs 50 --concurrency 4 -- curl -fsS localhost:8000/ask
 
     Exit codes: 0 all runs succeeded, or --min is proved; 1 a run failed, or --min is disproved;
-    3 the command could not be started; 4 --min is neither; 130 interrupted.
+    2 there is no such program; 3 it could not be run; 4 --min is neither; 130 interrupted.
     """
     from passhat.cli.run_journey import Job, conduct
 
     if until_settled and least is None:
         raise click.UsageError("--until-settled needs --min SHARE: what is to be settled?")
     if shutil.which(command[0]) is None:
-        raise RunError(f"{command[0]}: no such program on the PATH, or it may not be executed")
+        raise InputError(f"{command[0]}: no such program on the PATH, or it may not be executed")
     suite = _suite(command, runs, outcome, timeout, concurrency)
     demand = [] if least is None else [f"pass@1 >= {least}"]
     options = RunOptions(require=tuple(demand), until_settled=until_settled)

@@ -81,7 +81,7 @@ def conduct(job: Job, output: Output) -> ExitCode:
         place.check(formats)
     source = choose_source(job.suite, job.options, resumed=job.resumed is not None)
     if source.asks_always:
-        _refuse_absent_programs(job.suite)
+        _refuse_absent(job.suite)
     with (
         open_source(job.suite, source, job.options, sequential=job.sequential) as deck,
         open_ledger(job.suite, job.options, store=job.store, resumed=job.resumed) as ledger,
@@ -115,12 +115,19 @@ def conduct(job: Job, output: Output) -> ExitCode:
         return code if interrupted else exit_code(answer)
 
 
-def _refuse_absent_programs(suite: Suite) -> None:
-    """What can only fail is not begun: no trial could run without its program."""
-    from passhat.runner.programs import absent_programs
+def _refuse_absent(suite: Suite) -> None:
+    """What can only fail is not begun: no trial could run without its program or function."""
+    from passhat.runner.programs import absent_functions, absent_programs
 
-    if absent := list(absent_programs(suite)):
-        raise SuiteError("\n".join(absent))
+    absent = [*absent_programs(suite), *absent_functions(suite)]
+    if not absent:
+        return
+    if suite.path is None:
+        raise SuiteError("\n".join(map(str, absent)))
+    from passhat.suite.places import told_in_place
+
+    faults = [(one.section, one.name, one.key, one.reason) for one in absent]
+    raise SuiteError("\n".join(told_in_place(suite.path, faults)))
 
 
 def _places(job: Job, output: Output) -> list[tuple[Output, Formats]]:

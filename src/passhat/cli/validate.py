@@ -80,7 +80,7 @@ def _notes(suite: Suite) -> list[str]:
         for entry in suite.quarantine
         if not entry.in_force(today)
     ]
-    return [*ended, *_unlisted(suite), *absent_programs(suite)]
+    return [*ended, *_unlisted(suite), *map(str, absent_programs(suite))]
 
 
 def _unlisted(suite: Suite) -> list[str]:

@@ -1,33 +1,81 @@
-"""The programs that a suite starts, looked up before anything is started."""
+"""The programs and functions that a suite starts, looked up before anything is started."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from passhat.records import CommandSystem, ModelSystem, Server, StdioServer, Suite, System
+from passhat.errors import SuiteError
+from passhat.records import (
+    CommandSystem,
+    ModelSystem,
+    PythonSystem,
+    Server,
+    StdioServer,
+    Suite,
+    System,
+)
 
 
-def absent_programs(suite: Suite) -> Iterator[str]:
-    """What is said of each program that the suite starts and that is not here.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absent:
+    """What a system or a server of a suite cannot do without: which one, by which key, and why."""
+
+    section: Literal["systems", "servers"]
+    name: str
+    key: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.section.removesuffix('s')} {self.name}: {self.reason}"
+
+
+def absent_programs(suite: Suite) -> Iterator[Absent]:
+    """Each program that the suite starts and that is not here.
 
     >>> from passhat.records import Pairing, Task
     >>> agent = CommandSystem(name="mine", argv=("no-such-agent", "{prompt}"))
     >>> suite = Suite(name="s", pairings=(
     ...     Pairing(system=agent, task=Task(name="t"), runs=1, label="t"),))
-    >>> list(absent_programs(suite))
+    >>> [str(absent) for absent in absent_programs(suite)]
     ['system mine: there is no program "no-such-agent": install it, or give its path']
     """
-    systems = {p.system.name: p.system for p in suite.pairings}.values()
+    systems = _systems(suite)
     used = dict.fromkeys(n for s in systems if isinstance(s, ModelSystem) for n in s.servers)
     for system in systems:
         if reason := lacks_program(system, suite.directory):
-            yield f"system {system.name}: {reason}"
+            yield Absent(section="systems", name=system.name, key="command", reason=reason)
     for server in (suite.servers[name] for name in used):
         if reason := lacks_program(server, suite.directory):
-            yield f"server {server.name}: {reason}"
+            yield Absent(section="servers", name=server.name, key="command", reason=reason)
+
+
+def absent_functions(suite: Suite) -> Iterator[Absent]:
+    """Each function that the suite calls and that cannot be imported or called.
+
+    Those that run in worker processes are left to these: what is imported may hang or crash.
+    """
+    for system in _systems(suite):
+        if not isinstance(system, PythonSystem) or system.workers:
+            continue
+        if reason := lacks_function(system):
+            yield Absent(section="systems", name=system.name, key="python", reason=reason)
+
+
+def lacks_function(system: PythonSystem) -> str | None:
+    """Why the function of a system cannot be called; None where it can."""
+    from passhat.runner.agents.parameters import wanted_by
+    from passhat.runner.agents.python import load_function
+
+    try:
+        wanted_by(load_function(system.function, search=system.search), about=system.function)
+    except SuiteError as error:
+        return str(error)
+    return None
 
 
 def lacks_program(what: System | Server, directory: Path) -> str | None:
@@ -43,3 +91,7 @@ def lacks_program(what: System | Server, directory: Path) -> str | None:
     if "/" in program and Path(place).is_file():
         return f'"{place}" may not be executed: chmod +x, or name its interpreter first'
     return f'there is no program "{program}": install it, or give its path'
+
+
+def _systems(suite: Suite) -> Iterable[System]:
+    return {pairing.system.name: pairing.system for pairing in suite.pairings}.values()
