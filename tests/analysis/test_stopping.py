@@ -198,6 +198,15 @@ def test_an_interrupted_run_can_be_judged_at_any_time():
     assert settled(["pass^1 >= 0.7"]).verdicts()[0].estimate.reason == "no run has come in yet"
 
 
+@pytest.mark.parametrize("require", ["pass^1 >= 0.6", "pass^3 >= 0.4"])
+def test_a_number_of_several_tasks_is_said_to_be_over_the_draws_it_was_seen_in(require):
+    rule = settled([{"require": require, "indifference": 0.2}])
+    drive(rule, RATES)
+    verdict = rule.verdicts()[0]
+    assert f"% over its {len(verdict.steps)} draws;" in verdict.sentence
+    assert verdict.notes[0].endswith("the report's mean gives each the same weight")
+
+
 def test_errors_count_against_a_pass_in_every_kind_of_gate():
     rule = settled([*GATES, "selection_rate(x) <= 0.5"], seed=1)
     rule.restore(())

@@ -39,7 +39,7 @@ def stream_verdict(stream: Stream, watch: Watch) -> Verdict:
             runs=len(used),
             most=gate.max_runs,
             fixed_runs=_fixed_runs(gate, result),
-            seen=_seen(gate, found),
+            seen=_seen(gate, found) + _over(stream, len(steps), found),
             finished=result.verdict is not None,
         ),
         estimate=found,
@@ -146,10 +146,19 @@ def _seen(gate: DrawGate, found: Estimate | Unavailable) -> str:
     return f"{demand.target} is {shown(value, demand.target, demand.threshold)}"
 
 
+def _over(stream: Stream, draws: int, found: Estimate | Unavailable) -> str:
+    """That the number is of the draws: tasks came up unequally often, and a report weighs alike."""
+    if len(stream.tasks) < 2 or isinstance(found, Unavailable):
+        return ""
+    return f" over its {plural(draws, 'draw')}"
+
+
 def _notes(stream: Stream) -> tuple[str, ...]:
     tasks = len(stream.tasks)
+    if tasks < 2:
+        return ()
     drawn = f"{plural(tasks, 'task')} drawn at random with seed {stream.seed}"
-    return (drawn,) if tasks > 1 else ()
+    return (f"{drawn}, some more often than others; the report's mean gives each the same weight",)
 
 
 def _errors(used: Sequence[Trial]) -> str:
