@@ -87,6 +87,20 @@ def test_every_task_is_listed_when_asked_for(report):
     assert "--all-tasks" not in shown
 
 
+def test_the_bar_of_labels_says_what_its_pieces_mean():
+    runs = {"a": [1] * 60, "b": [1, 0] * 30, "c": [0] * 60, "d": [1, 1]}
+    trials = Trials.from_columns(
+        task=[name for name, found in runs.items() for _ in found],
+        passed=[one for found in runs.values() for one in found],
+    )
+    said = render_terminal(measure(trials), Ink(width=100))
+    assert "█ solid  ▒ flaky  ░ broken  · too few runs" in said
+    assert "  and 1 more (--all-tasks lists every task)" in said
+    assert "lists every task" not in render_terminal(measure(trials), Ink(), all_tasks=True)
+    stored = render_terminal(measure(trials), Ink(), results="runs.db")
+    assert "(passhat report runs.db --all-tasks lists every task)" in stored
+
+
 def test_targets_read_as_they_did(report, gold):
     gold("targets.txt", render_targets(report))
 

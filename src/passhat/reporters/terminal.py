@@ -28,6 +28,7 @@ from passhat.reporters.blocks import (
     blocks_lines,
 )
 from passhat.reporters.ink import Ink
+from passhat.reporters.judgement import all_errored
 from passhat.reporters.numbers import amount, interval_of, points, span, value_of
 from passhat.reporters.safe_text import display_width, pad, shorten, wrap
 from passhat.reporters.systems_table import systems_table
@@ -36,6 +37,9 @@ from passhat.stats.estimate import Estimate
 
 MOST_TASKS = 8
 MOST_STEPS = 3
+
+RESULTS = "RESULTS"
+"""What commands are to read, where the caller knows it: its own arguments."""
 
 _COLORS: dict[Label, str] = {
     "solid": "green",
@@ -52,7 +56,7 @@ def render_terminal(
     ink: Ink | None = None,
     *,
     all_tasks: bool = False,
-    results: str | None = "RESULTS",
+    results: str | None = RESULTS,
 ) -> str:
     """The report as text for a terminal (or for a file, without colour).
 
@@ -60,7 +64,7 @@ def render_terminal(
     """
     ink = ink or Ink()
     if len(report.systems) == 1:
-        lines = _one_system(report.systems[0], ink, all_tasks)
+        lines = _one_system(report.systems[0], ink, all_tasks=all_tasks, results=results)
     else:
         lines = _several_systems(report, results, ink)
     if report.notes:
@@ -68,11 +72,13 @@ def render_terminal(
     return ink.finish(lines)
 
 
-def _one_system(system: SystemReport, ink: Ink, all_tasks: bool) -> list[str]:
+def _one_system(
+    system: SystemReport, ink: Ink, *, all_tasks: bool, results: str | None
+) -> list[str]:
     lines = [ink.style(line, "bold") for line in wrap(wording.verdict(system), ink.width)]
     lines += ["", *_heading(system, ink), "", *_metric_table(system, ink), ""]
     lines += _explanations(system, ink)
-    lines += _task_section(system, ink, all_tasks)
+    lines += _task_section(system, ink, all_tasks=all_tasks, results=results)
     lines += _effort_section(system, ink)
     lines += _parts_section("Levels", system.levels, ink)
     lines += _parts_section("Tags", system.tags, ink)
@@ -148,23 +154,42 @@ def _explanations(system: SystemReport, ink: Ink) -> list[str]:
     return lines + _paragraphs("Bars", _present(wording.headline_bars(system)), ink)
 
 
-def _task_section(system: SystemReport, ink: Ink, all_tasks: bool) -> list[str]:
+def _task_section(
+    system: SystemReport, ink: Ink, *, all_tasks: bool, results: str | None
+) -> list[str]:
     table = system.tasks
+    lines = _paragraphs("Tasks", [f"{wording.labels(system)}."], ink)
+    if all_errored(system):
+        return [*lines, ""]
+    lines += [" " * LABEL_WIDTH + line for line in _label_bar(table, ink)]
+    shown = list(table) if all_tasks else _worst(table)
+    if shown and table.sequences is not None:
+        lines.append(" " * LABEL_WIDTH + ink.style(_run_legend(ink), "dim"))
+    lines += [_task_line(row, ink) for row in shown]
+    unlisted = len(table) - table.count("solid") - sum(row.label != "solid" for row in shown)
+    if unlisted > 0 and not all_tasks:
+        more = f"{'and ' if shown else ''}{unlisted:,} more{_way_to_list(results)}"
+        lines += [ink.style(_INDENT + line, "dim") for line in wrap(more, ink.width - 2)]
+    return [*lines, ""]
+
+
+def _label_bar(table: TaskTable, ink: Ink) -> list[str]:
+    """How many tasks have which label, as a bar, and what its pieces mean, beside it or below."""
     counts = [table.count(label) for label in LABELS]
     pieces = stacked_bar(counts, width=min(40, max(10, ink.width - 60)), pen=ink.pen)
-    drawn = "".join(
-        ink.style(piece, _COLORS[label]) for piece, label in zip(pieces, LABELS, strict=True)
-    )
-    lines = _paragraphs("Tasks", [f"{wording.labels(system)}."], ink)
-    shown = list(table) if all_tasks else _worst(table)
-    legend = _legend(table, ink) if shown else ""
-    lines.append(" " * LABEL_WIDTH + drawn + "  " + ink.style(legend, "dim"))
-    lines += [_task_line(row, ink) for row in shown]
-    hidden = 0 if all_tasks else table.count("flaky") + table.count("broken") - len(shown)
-    if hidden > 0:
-        more = f"{_INDENT}and {hidden:,} more (--all-tasks lists every task)"
-        lines.append(ink.style(more, "dim"))
-    return [*lines, ""]
+    found = [(piece, label) for piece, label in zip(pieces, LABELS, strict=True) if piece]
+    drawn = "".join(ink.style(piece, _COLORS[label]) for piece, label in found)
+    meaning = "  ".join(f"{ink.style(piece[0], _COLORS[label])} {label}" for piece, label in found)
+    plain = "  ".join(f"{piece[0]} {label}" for piece, label in found)
+    beside = LABEL_WIDTH + sum(map(len, pieces)) + 2 + len(plain) <= ink.width
+    return [f"{drawn}  {meaning}"] if beside else [drawn, meaning]
+
+
+def _way_to_list(results: str | None) -> str:
+    if results is None:
+        return ""
+    command = "" if results == RESULTS else f"passhat report {results} "
+    return f" ({command}--all-tasks lists every task)"
 
 
 def _worst(table: TaskTable) -> list[TaskRow]:
@@ -173,9 +198,7 @@ def _worst(table: TaskTable) -> list[TaskRow]:
     return found[:MOST_TASKS] or table.mixed(MOST_TASKS)
 
 
-def _legend(table: TaskTable, ink: Ink) -> str:
-    if table.sequences is None:
-        return ""
+def _run_legend(ink: Ink) -> str:
     pen = ink.pen
     return f"{pen.passed} passed  {pen.failed} failed  {pen.errored} errored"
 
@@ -215,7 +238,8 @@ def _parts_section(title: str, parts: Mapping[str, SystemReport], ink: Ink) -> l
 
 
 def _exclusions(system: SystemReport, ink: Ink) -> list[str]:
-    return _paragraphs("Left out", [wording.exclusion(one) for one in system.excluded], ink)
+    texts = [wording.exclusion(one) for one in system.excluded]
+    return [*_paragraphs("Left out", texts, ink), ""] if texts else []
 
 
 def _paragraphs(label: str, texts: Iterable[str], ink: Ink) -> list[str]:
