@@ -9,7 +9,7 @@ from passhat.analysis.glance import glance
 from passhat.analysis.measure import measure
 from passhat.analysis.simulate import simulate
 from passhat.dashboard.logs import Log, keep_logs
-from passhat.history import History
+from passhat.history import Checkout, History
 from passhat.history.lookups import all_transcripts, page_of_trials, search_tasks
 from passhat.records import Trials
 from passhat.reporters.comparison_blocks import verdict
@@ -91,10 +91,27 @@ def test_more_than_two_are_ranked_and_a_choice_narrows_them(site, runs):
     keys = "&".join(f"run={run.key}" for run in runs)
     ranked = words(site.get(f"/compare?{keys}")[2])
     assert "Ranks by mean score" in ranked
-    assert f"careful ({runs[1].key})" in ranked
+    commit = runs[1].checkout.commit[:9]
+    assert f"careful ({runs[1].key} {commit})" in ranked
     narrowed = words(site.get(f"/compare?side={runs[1].key}.0&side={runs[2].key}.0")[2])
     assert "task by task" in narrowed
     assert "Choose at least two" in words(site.get(f"/compare?side={runs[1].key}.0")[2])
+
+
+def test_one_system_in_two_runs_is_told_by_tag_or_key_and_commit(tmp_path, serve_site):
+    path = tmp_path / "two.db"
+    with History.open(path) as history:
+        for commit, rate in (("a" * 40, 0.95), ("b" * 40, 0.05)):
+            run = history.start_run("s", checkout=Checkout(commit=commit))
+            history.add_trials(run, simulate(tasks=14, runs=9, rate={"agent": rate}, seed=1))
+            history.finish_run(run)
+        history.tag(run, "baseline")
+        newer, older = history.runs()
+    text = words(serve_site(path).get(f"/compare?run={older.key}&run={newer.key}")[2])
+    names = f"{older.key} aaaaaaaaa", "baseline bbbbbbbbb"
+    assert all(f" {names[0]} {names[1]} {rest} " in text for rest in ("diff.", "difference"))
+    assert "Every shared task" in text
+    assert "--json" not in text  # every task is on the page
 
 
 def test_systems_without_a_shared_task_are_told_so(site, tmp_path, serve_site):

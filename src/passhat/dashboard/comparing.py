@@ -69,8 +69,9 @@ def judge_sides(sides: Sequence[Side], *, metric: str) -> Comparison | RankRepor
 
 
 def _label(run: Run, system: str, *, alone: bool, again: bool) -> str:
-    """One system over several runs goes by the run; one that occurs once by its own name."""
+    """One system over several runs goes by run and commit; one that occurs once by its own name."""
     if not again:
         return system
-    called = run.tags[0] if run.tags else run.key
+    commit = (run.checkout.commit or "")[:9]
+    called = f"{run.tags[0] if run.tags else run.key} {commit}".strip()
     return called if alone else f"{shorten(system, LONGEST_NAME - len(called) - 3)} ({called})"

@@ -190,7 +190,8 @@ class Pages:
         blocks: list[Block] = []
         figure = None
         if isinstance(answer, Comparison):
-            blocks, figure = comparison_blocks.comparison_blocks(answer), plot_differences(answer)
+            blocks = comparison_blocks.comparison_blocks(answer, wide=True, every_task_follows=True)
+            figure = plot_differences(answer)
         elif isinstance(answer, RankReport):
             told = rank_blocks.rank_blocks(answer)
             blocks, figure = [b for b in told if not isinstance(b, Steps)], plot_ranks(answer)

@@ -19,7 +19,7 @@ from passhat.reporters.blocks import (
 from passhat.reporters.ink import Ink
 from passhat.reporters.numbers import points, signed_span
 from passhat.reporters.safe_text import display_width, safe_text, shorten
-from passhat.reporters.wording import short
+from passhat.reporters.wording import LONGEST_NAME, short
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
@@ -43,15 +43,22 @@ def render_comparison_markdown(comparison: Comparison) -> str:
     return blocks_markdown(comparison_blocks(comparison))
 
 
-def comparison_blocks(comparison: Comparison) -> list[Block]:
-    """The verdict, the differences in both scopes, the tasks that differ, what would settle it."""
-    blocks: list[Block] = [Headline(verdict(comparison)), _difference_table(comparison)]
+def comparison_blocks(
+    comparison: Comparison, *, wide: bool = False, every_task_follows: bool = False
+) -> list[Block]:
+    """The verdict, the differences in both scopes, the tasks that differ, what would settle it.
+
+    A `wide` place has room for the names of the two above their columns. Where a table of every
+    task follows, none of them is said to be found elsewhere.
+    """
+    headings = _headings(comparison, LONGEST_NAME if wide else 12)
+    blocks: list[Block] = [Headline(verdict(comparison)), _difference_table(comparison, headings)]
     blocks += [Paragraph("Shown", _shown(comparison))]
     if isinstance(comparison.seeded, Estimate):
         blocks.append(Paragraph("Seeds", _seeds_sentence(comparison, comparison.seeded)))
     blocks += [Paragraph("Tasks", _tasks_sentence(comparison))]
     if rows := _notable(comparison):
-        blocks.append(_task_table(rows, _headings(comparison, 9)))
+        blocks.append(_task_table(rows, headings if wide else _headings(comparison, 9)))
     for owner, names in (
         (comparison.first, comparison.only_first),
         (comparison.second, comparison.only_second),
@@ -59,7 +66,7 @@ def comparison_blocks(comparison: Comparison) -> list[Block]:
         if names:
             blocks.append(Paragraph("Left out", _unshared(owner, names)))
     blocks += [Paragraph("Note", f"{note}.") for note in comparison.notes]
-    if steps := _steps(comparison):
+    if steps := _steps(comparison, every_task_follows):
         blocks.append(Steps("Next", tuple(steps)))
     return blocks
 
@@ -97,11 +104,11 @@ def _turned(interval: Interval | None) -> Interval | None:
     return None if interval is None else Interval(-interval.high, -interval.low)
 
 
-def _difference_table(comparison: Comparison) -> Table:
+def _difference_table(comparison: Comparison, headings: tuple[str, str]) -> Table:
     found = _distinct(comparison)
     reach = max([0.05, *(abs(end) for one in found for end in _ends(one))])
     return Table(
-        header=("in %", *_headings(comparison, 12), "diff.", "this suite", "tasks like these", ""),
+        header=("in %", *headings, "diff.", "this suite", "tasks like these", ""),
         rows=tuple(_difference_row(one) for one in found),
         left=(0, 4, 5),
         scale=(-reach, reach),
@@ -237,15 +244,16 @@ def _unshared(owner: str, names: tuple[str, ...]) -> str:
     return f"Only {short(owner)} ran {plural(len(names), 'task')}, left out: {shown}{more}."
 
 
-def _steps(comparison: Comparison) -> list[str]:
+def _steps(comparison: Comparison, every_task_follows: bool) -> list[str]:
     steps = [
         text
         for scope in (THIS_SUITE, TASKS_LIKE_THESE)
         if (text := _needed(comparison.headline, scope)) is not None
     ]
     hidden = len(_notable(comparison)) - MOST_TASKS
-    if hidden > 0:
-        steps.append(f"{hidden} more tasks flipped or differ: --json lists every task.")
+    if hidden > 0 and not every_task_follows:
+        more = plural(hidden, "more task flipped or differs", "more tasks flipped or differ")
+        steps.append(f"{more}: --json lists every task.")
     return steps
 
 
