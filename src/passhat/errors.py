@@ -17,6 +17,8 @@ PasshatError                 anything a caller may want to catch at once
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class PasshatError(Exception):
     """Anything passhat raises on purpose."""
@@ -106,3 +108,14 @@ def plural(count: int, noun: str, several: str | None = None) -> str:
     '1 task has'
     """
     return f"{count:,} {noun if count == 1 else several or noun + 's'}"
+
+
+def listed(names: Iterable[str], most: int = 12) -> str:
+    """The first few of many names, for messages of every layer.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    shown = list(names)
+    more = f" and {len(shown) - most:,} more" if len(shown) > most else ""
+    return ", ".join(shown[:most]) + more

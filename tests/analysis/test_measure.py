@@ -324,3 +324,30 @@ def test_a_curve_over_unequal_runs_is_over_all_tasks_and_equals_the_metrics():
         assert point.estimate.value == pytest.approx(system.pass_hat(point.k).value)
     for point in system.decay.pass_at:
         assert point.estimate.value == pytest.approx(system.pass_at(point.k).value)
+
+
+@pytest.mark.parametrize("given", [[1, 2], 5, "abc", [None]])
+def test_what_holds_no_trials_is_refused_as_an_argument(given):
+    with pytest.raises(ArgumentError, match="trials must be Trials or a list of Tally, got"):
+        measure(given)
+
+
+def test_a_report_is_told_in_a_line_a_system_with_the_numbers_it_opens_with():
+    report = measure(simulate(tasks=8, runs=10, rate={f"s{i:02}": 0.8 for i in range(25)}, seed=1))
+    first, *lines = repr(report).split("\n")
+    assert first == "<Report: 25 systems"
+    assert len(lines) == 21
+    assert lines[-1] == "  and 5 more>"
+    assert lines[0].strip() == repr(report.systems[0])
+    told = repr(report.systems[0])
+    assert told.startswith("<SystemReport 's00': 8 tasks, 80 trials, pass^1 0.")
+    one = report.systems[0].pass_hat(5)
+    bounds = one.this_suite.interval
+    assert told.endswith(f", pass^5 {one.value:.3g} [{bounds.low:.3g}, {bounds.high:.3g}]>")
+
+
+def test_a_report_without_a_number_is_told_too():
+    trials = Trials.from_columns(task=["a"], outcome=["errored"])
+    assert repr(measure(trials, errors="exclude").system()) == (
+        "<SystemReport 'system': 1 task, 1 trial>"
+    )

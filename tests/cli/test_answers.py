@@ -180,3 +180,18 @@ def test_trials_are_printed_in_one_form(call):
 def test_the_metric_ranked_by_is_the_one_that_help_calls_the_default(call, files):
     said = " ".join(call("rank", "--help").stdout.split())
     assert "[default: mean_score, or pass^k of the largest --k]" in said
+
+
+@pytest.mark.parametrize("more", [(), ("--gate", "pass^1 >= 0.5")])
+def test_a_plan_from_several_agents_says_how_to_choose_one(call, here, more):
+    (here / "two.csv").write_text("system,task,trial,passed\na1,t,1,1\nb1,t,1,0\n")
+    done = call("plan", "two.csv", *more)
+    assert done.exit_code == 2
+    assert "two.csv holds a1, b1: name one with --only" in done.stderr
+
+
+def test_an_agent_that_is_nearly_one_is_asked_after(call, here):
+    (here / "two.csv").write_text("system,task,trial,passed\ndroid_gpt5,t,1,1\nb,t,1,0\n")
+    done = call("report", "two.csv", "--only", "droid_gpt-5")
+    assert done.exit_code == 2
+    assert "(did you mean droid_gpt5?)" in done.stderr

@@ -158,3 +158,9 @@ def test_the_suite_of_a_directory_is_found_by_name(tmp_path) -> None:
     assert find_suite(tmp_path).name == "suite.yml"
     (tmp_path / "passhat.yml").write_text(AGENT)
     assert find_suite(tmp_path).name == "passhat.yml"
+
+
+@pytest.mark.parametrize("word", ["modle", "mode", "modells"])
+def test_a_mistyped_model_is_not_also_missing(problems, word: str) -> None:
+    (line,) = problems(f"agents: [{{name: a, prompt: hi, {word}: gpt-5}}]")
+    assert f'"{word}" is not a key' in line

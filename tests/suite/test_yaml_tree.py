@@ -89,6 +89,22 @@ def test_merge_keys_and_tags_and_second_documents_are_refused() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "place", "hint"),
+    [
+        ("a:\n - b: 1\n   c: 1\n  d: 1\n", "4:3", "Is this line indented like"),
+        ("a:\n  - b: 1\n   - c: 1\n", "3:4", "Is this line indented like"),
+        ("a:\n  b: 1\n   c: 1\n", "3:5", "Is this line indented like"),
+        ("a: yes: no\n", "1:7", "A text with a colon needs quotes"),
+        ("a:\n\tb: 1\n", "2:1", "Indent with spaces"),
+    ],
+)
+def test_broken_indentation_is_called_so(text: str, place: str, hint: str) -> None:
+    (line,) = said(text)
+    assert line.startswith(f"s.yml:{place}: not valid YAML: ")
+    assert hint in line
+
+
 def test_broken_yaml_names_line_and_column() -> None:
     assert said("a: [1\nb: 2\n") == ["s.yml:2:2: not valid YAML: expected ',' or ']', but got ':'"]
     assert said("a: \x07") == [

@@ -11,7 +11,7 @@ from passhat.analysis.evidence import gather, typical_runs
 from passhat.analysis.provenance import stamp
 from passhat.analysis.report import Options, Provenance
 from passhat.analysis.task_differences import Aligned, TaskDifference, task_differences
-from passhat.errors import ArgumentError, plural
+from passhat.errors import ArgumentError, listed, plural
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.stats.arguments import confidence_level, one_of, whole_number
 from passhat.stats.estimate import (
@@ -123,7 +123,9 @@ def compare(
     sides = tuple(gather(tally, options.errors) for tally in tallies)
     shared = [name for name in sides[0].tasks if name in set(sides[1].tasks)]
     if not shared:
-        raise ArgumentError("trials", "must share a task between the two systems", 0)
+        have = (f"{tally.system} has {listed(tally.tasks, 5)}" for tally in tallies)
+        rule = f"must share a task between the two systems ({'; '.join(have)})"
+        raise ArgumentError("trials", rule, 0)
     left, right = (Aligned.of(side, shared) for side in sides)
     return Comparison(
         first=tallies[0].system,

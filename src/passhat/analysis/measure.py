@@ -84,11 +84,13 @@ def _policy(errors: str) -> ErrorPolicy:
     return "fail" if one_of("errors", errors, ("fail", "exclude")) == "fail" else "exclude"
 
 
-def _subjects(trials: Trials | Sequence[Tally]) -> list[_Subject]:
-    if not isinstance(trials, Trials):
-        return [_Subject(tally=tally, trials=None) for tally in trials if tally.trials]
-    tables = [trials.where(system=name) for name in trials.systems]
-    return [_Subject(tally=table.tally(), trials=table) for table in tables]
+def _subjects(trials: object) -> list[_Subject]:
+    if isinstance(trials, Trials):
+        tables = [trials.where(system=name) for name in trials.systems]
+        return [_Subject(tally=table.tally(), trials=table) for table in tables]
+    if not isinstance(trials, Sequence) or not all(isinstance(one, Tally) for one in trials):
+        raise ArgumentError("trials", "must be Trials or a list of Tally", trials)
+    return [_Subject(tally=tally, trials=None) for tally in trials if tally.trials]
 
 
 def _measure_system(subject: _Subject, options: Options, *, parts: bool) -> SystemReport:

@@ -263,7 +263,11 @@ def choose_systems(trials: Trials, only: Sequence[str]) -> Trials:
 
 def _check_names(only: Sequence[str], systems: Sequence[str]) -> None:
     if unknown := [name for name in only if name not in systems]:
-        raise ArgumentError("--only", f"must be one of {', '.join(systems)}", unknown[0])
+        import difflib
+
+        near = difflib.get_close_matches(unknown[0], systems, n=1)
+        guess = f" (did you mean {near[0]}?)" if near else ""
+        raise ArgumentError("--only", f"must be one of {', '.join(systems)}{guess}", unknown[0])
 
 
 def task_names(subjects: Trials | Sequence[Tally]) -> tuple[str, ...]:

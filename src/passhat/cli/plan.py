@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from passhat.cli.options import (
@@ -14,6 +16,10 @@ from passhat.cli.options import (
     reading_options,
 )
 from passhat.cli.output import Output
+from passhat.errors import InputError, listed
+
+if TYPE_CHECKING:
+    from passhat.records import Trials
 
 FORMATS = {
     "text": "passhat.reporters.plan_blocks:render_plan",
@@ -82,7 +88,7 @@ def plan(
 
     if analysing.ks:
         output.say("a plan is for the mean score: --k plays no part (--gate 'pass^3 >= 0.8' does)")
-    seen = choose_systems(reading.trials(), [only] if only else ()) if reading.paths else None
+    seen = _seen(reading, only) if reading.paths else None
     if gates:
         from passhat.cli.plan_gates import write_gate_plans
 
@@ -118,3 +124,14 @@ def plan(
         errors=analysing.errors,
     )
     output.write(answer, FORMATS)
+
+
+def _seen(reading: Reading, only: str | None) -> Trials:
+    """The trials of the one agent that is planned from."""
+    trials = choose_systems(reading.trials(), [only] if only else ())
+    if len(trials.systems) > 1:
+        raise InputError(
+            f"a plan is made from one agent; {', '.join(reading.paths)} holds "
+            f"{listed(trials.systems)}: name one with --only"
+        )
+    return trials

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.errors import ReadError
-from passhat.ingest.columns import ColumnMap, listed
+from passhat.errors import ReadError, listed
+from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.outcomes import is_missing, number, parse_pass_if
 from passhat.ingest.reader import Table

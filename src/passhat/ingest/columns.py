@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 
-from passhat.errors import ReadError
+from passhat.errors import ReadError, listed
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "system": ("system", "agent", "agent_name", "agent_id", "model", "model_name", "system_name"),
@@ -156,17 +156,6 @@ def missing_column(name: str, meaning: str, column: str, names: Iterable[str]) -
     return ReadError(
         f'{name}: has no column "{column}" for --{option}; it has {listed(known)}.{hint}'
     )
-
-
-def listed(names: Iterable[str], most: int = 12) -> str:
-    """Names for a message, the first few of many.
-
-    >>> listed(["a", "b", "c"], most=2)
-    'a, b and 1 more'
-    """
-    shown = list(names)
-    more = f" and {len(shown) - most} more" if len(shown) > most else ""
-    return ", ".join(shown[:most]) + more
 
 
 def _usual(name: str) -> str:

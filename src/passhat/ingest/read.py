@@ -10,9 +10,9 @@ from typing import Literal
 
 import numpy as np
 
-from passhat.errors import ArgumentError, ReadError, plural
+from passhat.errors import ArgumentError, ReadError, listed, plural
 from passhat.ingest.assemble import assemble
-from passhat.ingest.columns import ColumnMap, listed
+from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
 from passhat.ingest.inputs import Input, Recognise, as_inputs, open_input

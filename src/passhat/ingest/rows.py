@@ -10,8 +10,8 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from passhat.errors import MissingExtra, ReadError, plural
-from passhat.ingest.columns import has_column, listed
+from passhat.errors import MissingExtra, ReadError, listed, plural
+from passhat.ingest.columns import has_column
 from passhat.ingest.document import Document
 
 SCHEMA = "passhat.trials/1"

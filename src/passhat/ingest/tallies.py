@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.errors import ReadError, plural
+from passhat.errors import ReadError, listed, plural
 from passhat.ingest.assemble import judged_only, one_name
-from passhat.ingest.columns import ColumnMap, listed
+from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.engines import VIEW, Engine, Shape, count_rows, open_engine
 from passhat.ingest.formats import tables

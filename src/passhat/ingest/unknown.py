@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from passhat.errors import ReadError
-from passhat.ingest.columns import ColumnMap, find_columns, listed
+from passhat.errors import ReadError, listed
+from passhat.ingest.columns import ColumnMap, find_columns
 from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
 from passhat.ingest.readers import READERS

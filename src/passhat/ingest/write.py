@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ArgumentError
+from passhat.errors import ArgumentError, MissingExtra
 from passhat.ingest.rows import SCHEMA
 from passhat.records import Outcome, Trials
 
@@ -27,7 +27,7 @@ def write_trials(trials: Trials, path: str | os.PathLike[str]) -> None:
     if target.suffix not in FORMATS:
         raise ArgumentError("path", f"must end in {', '.join(FORMATS)}", str(path))
     if target.suffix == ".parquet":
-        trials.to_polars().write_parquet(target, metadata={"schema": SCHEMA})
+        _frame(trials).write_parquet(target, metadata={"schema": SCHEMA})
     elif target.suffix == ".jsonl":
         target.write_bytes(render_jsonl(trials))
     else:
@@ -59,6 +59,13 @@ def render_csv(trials: Trials, *, separator: str = ",") -> str:
     writer.writerow(names)
     writer.writerows([_cell(value) for value in row] for row in rows)
     return text.getvalue()
+
+
+def _frame(trials: Trials) -> Any:
+    try:
+        return trials.to_polars()
+    except MissingExtra as error:  # who writes a file has not asked for a data frame
+        raise MissingExtra("writing Parquet", error.extra) from error
 
 
 def _words(trials: Trials) -> tuple[list[str], Sequence[tuple[Any, ...]]]:

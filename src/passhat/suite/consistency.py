@@ -11,7 +11,7 @@ from typing import Any
 
 from passhat.errors import PasshatError
 from passhat.records import SCRIPTED
-from passhat.suite.problems import Path, Problem, did_you_mean
+from passhat.suite.problems import Path, Problem, did_you_mean, nearest
 from passhat.suite.tree_parts import as_list, entries, expectations, is_map, is_text, section, texts
 from passhat.suite.yaml_tree import Tree
 
@@ -112,7 +112,9 @@ def _models(tree: Tree) -> Iterator[Problem]:
     defaults = next((entry for _, entry in section(tree, "defaults")), {})
     for path, entry in entries(tree, "agents"):
         models = texts(entry.get("models")) or texts(entry.get("model", defaults.get("model")))
-        if not models and not SYSTEM_WORDS & entry.keys():
+        # A mistyped `modle:` is told as what it is, not also as what is missing for it.
+        mistyped = any(nearest(str(key), ("model", "models")) for key in entry)
+        if not models and not mistyped and not SYSTEM_WORDS & entry.keys():
             yield tree.problem(path, "needs a model: write model, models or defaults.model")
         yield from _script(tree, path, entry, defaults, models)
     for path, entry in entries(tree, "systems"):

@@ -22,6 +22,15 @@ INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 SPECIAL_FLOAT = re.compile(r"[-+]?(\.inf|\.Inf|\.INF)|\.nan|\.NaN|\.NAN")
 
+SYNTAX_HINTS = {
+    "found '<block": ". Is this line indented like the ones it belongs to?",
+    "mapping values are not allowed": (
+        ". Is this line indented like the ones it belongs to? A text with a colon needs quotes"
+    ),
+    "'\\t' that cannot start": ". Indent with spaces: YAML takes no tabs",
+}
+"""What the parser says in its own words, and what was probably done."""
+
 Mark = tuple[int, int]
 
 
@@ -136,7 +145,8 @@ def _syntax_problem(error: Exception) -> Problem:
     said = getattr(error, "problem", None) or getattr(error, "context", None) or str(error)
     line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
     first = str(said).splitlines()[0]
-    return Problem(line=line, column=column, path=(), message=f"not valid YAML: {first}")
+    hint = next((hint for words, hint in SYNTAX_HINTS.items() if words in first), "")
+    return Problem(line=line, column=column, path=(), message=f"not valid YAML: {first}{hint}")
 
 
 class _Builder:

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError
+from passhat.errors import ReadError, listed
 from passhat.ingest.beside import decoded_beside, text_beside
-from passhat.ingest.columns import ColumnMap, listed
+from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Table, first_line, seconds_between
 from passhat.ingest.transcripts.messages import as_text, mappings, turns_of

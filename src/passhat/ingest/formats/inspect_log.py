@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError, plural
+from passhat.errors import ReadError, listed, plural
 from passhat.ingest.archive import Archive
-from passhat.ingest.columns import ColumnMap, listed
+from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Table, first_line
 from passhat.ingest.transcripts.inspect_samples import (

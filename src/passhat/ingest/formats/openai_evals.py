@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError
-from passhat.ingest.columns import ColumnMap, listed
+from passhat.errors import ReadError, listed
+from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Table
 from passhat.ingest.transcripts.messages import as_text, asked_and_answered

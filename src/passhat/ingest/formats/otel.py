@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError
-from passhat.ingest.columns import ColumnMap, listed
+from passhat.errors import ReadError, listed
+from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.outcomes import is_missing, number, outcome_of, parse_pass_if
 from passhat.ingest.reader import Reader, Table, first_line, seconds_between

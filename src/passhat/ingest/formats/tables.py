@@ -11,13 +11,12 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError
+from passhat.errors import ReadError, listed
 from passhat.ingest.columns import (
     ColumnMap,
     find_columns,
     has_column,
     is_table,
-    listed,
     milliseconds,
     missing_column,
     transcript_column,
