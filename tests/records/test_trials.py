@@ -191,3 +191,11 @@ def test_joined_labels_hold_the_texts_of_all(columns):
     joined = Labels.concat([Labels.of(column) for column in columns])
     assert joined.texts() == [text for column in columns for text in column]
     assert len(set(joined.names)) == len(joined.names)
+
+
+def test_a_table_is_told_in_one_line_however_many_trials_it_holds():
+    columns = {"task": [*"aab"] * 400, "outcome": ["passed", "failed", "errored"] * 400}
+    assert repr(Trials.from_columns(**columns)) == (
+        "<Trials: 1 system, 2 tasks, 1,200 trials (400 passed, 400 failed, 400 errored)>"
+    )
+    assert repr(Trials.from_records([])) == "<Trials: 0 systems, 0 tasks, 0 trials>"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from passhat.analysis.seed_grid import SeedSpread as SeedSpread
 from passhat.analysis.task_rows import LABELS, Label, TaskRow, TaskTable
-from passhat.errors import ArgumentError
+from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Source
 from passhat.stats.estimate import Estimate, Scope, Unavailable
 
@@ -41,6 +41,8 @@ __all__ = [
 ]
 
 Number = Estimate | Unavailable
+
+_LARGEST_SHOWN_K, _MOST_SHOWN = 5, 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,6 +254,13 @@ class SystemReport:
     tags: Mapping[str, SystemReport] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        known = [k for k in self.ks if self.pass_hat(k).value is not None]
+        told = dict.fromkeys([*known[:1], *[k for k in known if k <= _LARGEST_SHOWN_K][-1:]])
+        numbers = "".join(f", {_brief(self.pass_hat(k))}" for k in told)
+        shape = f"{plural(self.design.tasks, 'task')}, {plural(self.design.trials, 'trial')}"
+        return f"<SystemReport {self.name!r}: {shape}{numbers}>"
+
     @property
     def ks(self) -> tuple[int, ...]:
         """The k for which the metrics are stated."""
@@ -299,6 +308,12 @@ class Report:
     provenance: Provenance
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        lines = [f"  {system!r}" for system in self.systems[:_MOST_SHOWN]]
+        more = len(self.systems) - len(lines)
+        lines += [f"  and {more:,} more"] if more else []
+        return "\n".join([f"<Report: {plural(len(self.systems), 'system')}", *lines]) + ">"
+
     @property
     def plots(self) -> Plots:
         """The pictures of this report."""
@@ -313,3 +328,11 @@ class Report:
             names = ", ".join(repr(s.name) for s in self.systems)
             raise ArgumentError("system", f"must be one of {names}", name)
         return found[0]
+
+
+def _brief(metric: Metric) -> str:
+    """`pass^5 0.41 [0.35, 0.47]`, the interval that of this suite."""
+    number = metric.this_suite
+    bounds = number.interval if isinstance(number, Estimate) else None
+    between = "" if bounds is None else f" [{bounds.low:.3g}, {bounds.high:.3g}]"
+    return f"{metric.name} {metric.value:.3g}{between}"

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.errors import ArgumentError
+from passhat.errors import ArgumentError, plural
 from passhat.records import frames, given_columns
 from passhat.records.labels import NO_CODE, Labels
 from passhat.records.source import Source
@@ -49,6 +49,13 @@ class Trials:
         for name, column in self._columns():
             if len(column) != size:
                 raise ArgumentError(name, f"must have {size} rows like outcome", len(column))
+
+    def __repr__(self) -> str:
+        ways = Outcome.PASSED, Outcome.FAILED, Outcome.ERRORED
+        ended = ((one.name.lower(), int((self.outcome == one).sum())) for one in ways)
+        counts = ", ".join(f"{count:,} {word}" for word, count in ended if count)
+        size = f"{plural(len(self.systems), 'system')}, {plural(len(self.tasks), 'task')}"
+        return f"<Trials: {size}, {plural(len(self), 'trial')}{counts and f' ({counts})'}>"
 
     # Tags and tools are tuples of words; a distinct tuple is one label, its words joined by NUL.
 
