@@ -126,12 +126,20 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 
+_PARTS = (
+    *("analysis", "drawing", "errors", "history", "ingest", "records"),
+    *("reporters", "runner", "stats", "suite", "testing"),
+)
+
+
 def __getattr__(name: str) -> Any:
-    """A public name, imported when first asked for (PEP 562)."""
-    if name not in _HOME_OF:
+    """A public name or a part, imported when first asked for (PEP 562)."""
+    if name not in _HOME_OF and name not in _PARTS:
         raise AttributeError(f"module 'passhat' has no attribute {name!r}")
     import importlib
 
+    if name in _PARTS:
+        return importlib.import_module(f"passhat.{name}")
     value = getattr(importlib.import_module(_HOME_OF[name]), name)
     globals()[name] = value
     return value

@@ -39,6 +39,19 @@ def test_importing_passhat_loads_nothing_but_its_version():
     assert not _heavy(modules, HEAVY)
 
 
+def test_every_part_is_reached_through_the_package_without_an_import_of_its_own():
+    parts = sorted(passhat._PARTS)
+    modules = _loaded("import passhat\n" + "\n".join(f"passhat.{name}" for name in parts))
+    assert {f"passhat.{name}" for name in parts} <= modules
+    code = "import passhat\nassert passhat.stats.suite_estimate([5, 5], [5, 4], k=3).value == 0.7"
+    assert "passhat.stats.suite_mean" in _loaded(code)
+
+
+def test_a_name_that_is_not_there_is_no_part():
+    with pytest.raises(AttributeError, match="has no attribute 'utils'"):
+        passhat.utils  # noqa: B018  (the look-up is what is tested)
+
+
 @pytest.mark.parametrize("arguments", [("--version",), ("--help",)])
 def test_the_version_and_the_help_load_click_and_no_command(arguments):
     modules = _loaded(_command(*arguments))
