@@ -220,7 +220,7 @@ def rounds(found: Rounds | Unavailable) -> str | None:
 def next_steps(system: SystemReport) -> list[str]:
     """What to do next, the most useful first; never empty."""
     if all_errored(system):
-        return ["Find out why every trial errored before you run it again: passhat doctor"]
+        return ["Find out why every trial errored before you run it again."]
     other_bars = {f"bars, pass^{k}" for k in system.ks if k != headline_k(system)}
     steps = [one.advice for one in system.unsettled if one.what not in other_bars]
     flaky = system.tasks.labelled("flaky", 1)
