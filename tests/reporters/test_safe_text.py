@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.reporters.safe_text import display_width, pad, safe_lines, safe_text, shorten, wrap
+from passhat.reporters.safe_text import (
+    display_width,
+    pad,
+    safe_lines,
+    safe_text,
+    shorten,
+    shorten_apart,
+    wrap,
+)
 
 any_text = st.text(st.characters(codec=None), max_size=80)
 
@@ -82,3 +90,25 @@ def test_a_number_and_its_percent_sign_stay_on_one_line():
 
 def test_a_message_keeps_its_lines_and_nothing_else():
     assert safe_lines("a\x1b[31m\nb") == "a\\x1b[31m\nb"
+
+
+@given(st.lists(any_text, max_size=6), st.integers(2, 40))
+def test_cut_names_fit_and_short_ones_stay_whole(names, width):
+    found = shorten_apart(names, width)
+    assert len(found) == len(names)
+    assert all(display_width(one) <= width for one in found)
+    whole = [safe_text(name) for name in names]
+    assert all(a == b for a, b in zip(found, whole, strict=True) if display_width(b) <= width)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["claude-sonnet-4", "claude-sonnet-4-5"],
+        ["agent-with-prompt-one-of-ten", "agent-with-prompt-two-of-ten"],
+        ["a-very-long-name-of-an-agent", "b-very-long-name-of-an-agent"],
+    ],
+)
+def test_names_that_differ_anywhere_stay_apart_when_cut(names):
+    for width in (12, 13, 14):
+        assert len(set(shorten_apart(names, width))) == 2, width

@@ -37,6 +37,22 @@ def test_several_systems_read_as_they_did(three, gold):
     gold("report_three_systems.txt", render_terminal(three, Ink(width=80)))
 
 
+def test_names_have_their_room_before_bars():
+    names = ["claude-opus-4-1", "claude-sonnet-4", "claude-sonnet-4-5", "deepseek-v3"]
+    columns = {
+        "system": [name for name in names for _ in range(12)],
+        "task": ["a", "a", "b", "b", "c", "c"] * 8,
+        "passed": [True, False, True] * 16,
+        "error": ["timeout", *[None] * 47],
+    }
+    report = measure(Trials.from_columns(columns))
+    shown = render_terminal(report, Ink(width=60)).splitlines()
+    assert [name for name in names if any(f"  {name}  " in line for line in shown)] == names
+    assert all(display_width(line) <= 60 for line in shown)
+    assert "●" not in "".join(shown)
+    assert "●" in render_terminal(report, Ink(width=100))
+
+
 @pytest.mark.parametrize("width", [72, 80, 100, 120, 140])
 def test_no_line_is_wider_than_the_terminal(report, three, width):
     for one in (report, three, measure(_nasty())):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from passhat.reporters.ink import Ink
-from passhat.reporters.safe_text import display_width, safe_text, shorten, wrap
+from passhat.reporters.safe_text import display_width, safe_text, shorten, shorten_apart, wrap
 from passhat.reporters.text_bars import interval_bar
 from passhat.stats.estimate import Interval
 
@@ -16,7 +16,7 @@ NARROWEST_BAR = 11
 
 _INDENT = "  "
 _GAP = "  "
-_SHORTEST_NAME = 8
+_SHORTEST_NAME, _NAME = 8, 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +143,16 @@ def _step_lines(block: Steps, ink: Ink) -> list[str]:
 
 def _table_lines(table: Table, ink: Ink) -> list[str]:
     widths = _column_widths(table, ink.width)
-    if bars := [i for i in _bar_columns(table) if _full_width(widths) > ink.width]:
-        # The numbers say it all: what does not fit beside them is left out.
+    crowded = _full_width(widths) > ink.width or widths[0] < min(_name_width(table), _NAME)
+    if crowded and (bars := _bar_columns(table)):
+        # The numbers say it all: bars that do not fit beside them, or cut names, are left out.
         return _table_lines(_without(table, bars), ink)
     header = _line(table, [_header_cell(table, i, widths[i]) for i in range(len(widths))], widths)
     lines = [ink.style(header.rstrip(), "dim")]
-    for row in table.rows:
-        cells = [_drawn(table, cell, width, ink) for cell, width in zip(row, widths, strict=True)]
+    names = shorten_apart([str(row[0]) for row in table.rows], widths[0])
+    for name, row in zip(names, table.rows, strict=True):
+        rest = zip(row[1:], widths[1:], strict=True)
+        cells = [name, *(_drawn(table, cell, width, ink) for cell, width in rest)]
         lines.append(_line(table, cells, widths))
     return lines
 
@@ -169,6 +172,11 @@ def _column_widths(table: Table, width: int) -> list[int]:
     for i in bars:
         widths[i] = min(WIDEST_BAR, NARROWEST_BAR + spare // len(bars))
     return widths
+
+
+def _name_width(table: Table) -> int:
+    names = (table.header[0], *(safe_text(str(row[0])) for row in table.rows))
+    return max(map(display_width, names))
 
 
 def _bar_columns(table: Table) -> list[int]:

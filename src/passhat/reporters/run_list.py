@@ -8,7 +8,11 @@ from typing import Literal, TypedDict
 from passhat.reporters.ink import Ink
 from passhat.reporters.json_report import to_json
 from passhat.reporters.numbers import points
-from passhat.reporters.safe_text import pad, safe_text
+from passhat.reporters.safe_text import display_width, pad, safe_text
+
+_HEADER: tuple[str, ...] = ("run", "started", "suite", "commit", "trials", "passed", "status")
+_GAPS = 2 * (len(_HEADER) - 1)
+_SHORTEST_SUITE, _SHORTEST_STATUS = 8, 11
 
 SCHEMA: Literal["passhat.runs/1"] = "passhat.runs/1"
 
@@ -43,10 +47,16 @@ def render_terminal(rows: Sequence[Row], ink: Ink | None = None) -> str:
     ink = ink or Ink()
     if not rows:
         return ink.finish(["No runs yet: `passhat run` or `passhat history add` keeps one."])
-    room = max(14, ink.width - 66)
-    head = f"{'run':<10}{'started':<18}{pad('suite', room)}{'commit':<12}{'trials':>8}{'passed':>8}"
-    lines = [ink.style(f"{head}  status", "dim")]
-    return ink.finish(lines + [_line(row, room) for row in rows])
+    cells = [_HEADER, *(_cells(row) for row in rows)]
+    if sum(_widths(cells)) + _GAPS > ink.width:
+        # Of what people look for in a list of the newest runs, the year is the least.
+        cells = [(row[0], row[1].partition("-")[2] or row[1], *row[2:]) for row in cells]
+    widths = _widths(cells)
+    others = sum(widths) - widths[2] - widths[-1] + _GAPS
+    widths[2] = min(widths[2], max(_SHORTEST_SUITE, ink.width - others - widths[-1]))
+    widths[-1] = max(_SHORTEST_STATUS, ink.width - others - widths[2])
+    head, *lines = (_line(row, widths) for row in cells)
+    return ink.finish([ink.style(head, "dim"), *lines])
 
 
 def render_json(rows: Sequence[Row]) -> str:
@@ -55,12 +65,20 @@ def render_json(rows: Sequence[Row]) -> str:
     return to_json(found)
 
 
-def _line(row: Row, room: int) -> str:
+def _widths(cells: Sequence[tuple[str, ...]]) -> list[int]:
+    return [max(map(display_width, column)) for column in zip(*cells, strict=True)]
+
+
+def _cells(row: Row) -> tuple[str, ...]:
     passed = points(row["passed"] / row["trials"]) + " %" if row["trials"] else "-"
     commit = (row["commit"] or "-")[:9] + ("*" if row["dirty"] else "")
-    status = safe_text(", ".join([row["status"], *row["tags"]]))
+    status = ", ".join([row["status"], *row["tags"]])
     started = str(row["started"])[:16].replace("T", " ")
-    return (
-        f"{row['run']:<10}{started:<18}{pad(row['suite'], room - 1)} {safe_text(commit):<12}"
-        f"{row['trials']:>8}{passed:>8}  {status}"
-    )
+    found = (row["run"], started, row["suite"], commit, str(row["trials"]), passed, status)
+    return tuple(safe_text(cell) for cell in found)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    run, started, suite, commit, trials, passed, status = map(pad, cells, widths)
+    counts = f"{trials.strip():>{widths[4]}}  {passed.strip():>{widths[5]}}"
+    return f"{run}  {started}  {suite}  {commit}  {counts}  {status}".rstrip()

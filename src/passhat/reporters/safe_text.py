@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 
 ELLIPSIS = "…"
 
@@ -60,14 +61,27 @@ def shorten(text: str, width: int) -> str:
     shown = safe_text(text)
     if display_width(shown) <= width:
         return shown
-    kept: list[str] = []
-    used = 0
-    for character in shown:
-        used += display_width(character)
-        if used > width - 1:
+    return _fitting(shown, width - 1).rstrip(_JOINERS) + ELLIPSIS
+
+
+def shorten_apart(names: Sequence[str], width: int) -> list[str]:
+    """Names of at most `width` columns, cut near the middle where that leaves them distinct.
+
+    >>> shorten_apart(["claude-sonnet-4", "claude-sonnet-4-5", "o3"], 13)
+    ['claude…nnet-4', 'claude…et-4-5', 'o3']
+    """
+    shown = [safe_text(name) for name in names]
+    if all(display_width(name) <= width for name in shown):
+        return shown
+    heads = sorted(range(width), key=lambda head: abs(2 * head + 1 - width))
+    cut = ([_cut_inside(name, head, width) for name in shown] for head in heads)
+    best, most, wanted = [], 0, len(set(shown))
+    for found in cut:
+        if (distinct := len(set(found))) > most:
+            best, most = found, distinct
+        if most == wanted:
             break
-        kept.append(character)
-    return "".join(kept).rstrip(_JOINERS) + ELLIPSIS
+    return best
 
 
 def pad(text: str, width: int) -> str:
@@ -97,6 +111,24 @@ def wrap(text: str, width: int, *, indent: str = "") -> list[str]:
             longer = indent + word
         line = longer
     return [part.replace("\0", " ") for part in (*lines, line)]
+
+
+def _cut_inside(shown: str, head: int, width: int) -> str:
+    """Safe text without its middle: `head` columns, an ellipsis, and as much of the end as fits."""
+    if display_width(shown) <= width:
+        return shown
+    start = _fitting(shown, head)
+    end = _fitting(shown[::-1], width - 1 - display_width(start))[::-1]
+    return start.rstrip(_JOINERS) + ELLIPSIS + end.lstrip(_JOINERS)
+
+
+def _fitting(shown: str, width: int) -> str:
+    used = 0
+    for i, character in enumerate(shown):
+        used += display_width(character)
+        if used > width:
+            return shown[:i]
+    return shown
 
 
 def _joins(text: str, place: int) -> bool:

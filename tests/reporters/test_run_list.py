@@ -1,0 +1,44 @@
+"""The list of runs fits the terminal, whatever is in it."""
+
+import pytest
+
+from passhat.reporters.ink import Ink
+from passhat.reporters.run_list import Row, render_terminal
+from passhat.reporters.safe_text import display_width
+
+
+def run(**changes) -> Row:
+    row = Row(
+        run="dc7d2445", suite="customer-support-refunds", status="interrupted",
+        started="2026-11-15T09:14:00", commit="1f2e3d4c5b6a", branch="main", dirty=True, tags=[],
+        systems=1, tasks=12, trials=12_345, passed=11_000, errored=0,
+    )  # fmt: skip
+    return {**row, **changes}
+
+
+@pytest.mark.parametrize("tags", [[], ["baseline"], ["a-tag-that-goes-on", "and-another-one"]])
+def test_no_line_is_wider_than_eighty_columns(tags):
+    rows = [run(tags=tags), run(status="finished", tags=tags)]
+    lines = render_terminal(rows, Ink(width=80)).splitlines()
+    assert len(lines) == 3
+    assert all(display_width(line) <= 80 for line in lines)
+    assert "interrupted" in lines[1]
+    assert "custome" in lines[1]
+    assert "finished, baseline" in lines[2] or "baseline" not in tags
+    assert "1f2e3d4c5*" in lines[1]
+
+
+def test_where_there_is_room_nothing_is_cut():
+    text = render_terminal([run(tags=["baseline"])], Ink(width=120))
+    assert "customer-support-refunds" in text
+    assert "interrupted, baseline" in text
+    assert "…" not in text
+
+
+def test_columns_stand_under_their_titles():
+    head, first, second = render_terminal([run(), run(suite="s", trials=0)], Ink()).splitlines()
+    for title in ("started", "suite", "commit", "status"):
+        assert first[head.index(title) - 1] == second[head.index(title) - 1] == " "
+    end = head.index("trials") + len("trials")
+    assert first[:end].endswith("12345")
+    assert second[:end].endswith(" 0")
