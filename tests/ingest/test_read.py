@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import io
+import json
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -149,3 +150,23 @@ def test_reading_a_table_loads_no_reader_of_another_kind():
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     loaded = {name.rpartition(".")[2] for name in ran.stdout.decode().split()}
     assert loaded == {"promptfoo", "tables"}
+
+
+def test_what_some_files_of_a_folder_say_is_said_of_those_files(tmp_path):
+    for domain in ("airline", "telecom"):
+        results = {
+            "info": {
+                "agent_info": {"llm": "m"},
+                "environment_info": {"domain_name": domain},
+            },
+            "tasks": [],
+            "simulations": [{"task_id": domain, "trial": 0, "reward_info": {"reward": 1.0}}],
+        }
+        (tmp_path / f"{domain}.json").write_text(json.dumps(results))
+    (source,) = read_trials(tmp_path).sources
+    assert set(source.notes) == {
+        'tasks of the domain "airline" (airline.json)',
+        'tasks of the domain "telecom" (telecom.json)',
+    }
+    (alone,) = read_trials(tmp_path / "airline.json").sources
+    assert alone.notes == ('tasks of the domain "airline"',)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -240,7 +241,15 @@ def _merged(group: Sequence[Source]) -> Source:
     if len(group) == 1:
         return group[0]
     joined = "\n".join(source.sha256 for source in group)
-    notes = dict.fromkeys(note for source in group for note in source.notes)
+    said: dict[str, list[str]] = {}
+    for source in group:
+        for note in dict.fromkeys(source.notes):
+            said.setdefault(note, []).append(re.split(r"[/\\]", source.name)[-1])
+    # What only some of the files say is said of those files.
+    notes = [
+        note if len(names) == len(group) else f"{note} ({listed(names, 3)})"
+        for note, names in said.items()
+    ]
     return Source(
         name=f"{group[0].name} and {plural(len(group) - 1, 'more file')}",
         format=group[0].format,
