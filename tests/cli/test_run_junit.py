@@ -88,3 +88,17 @@ def test_a_system_under_faults_fails_nobody(here, suite, call):
     root = ET.parse(here / "junit.xml").getroot()
     assert len(root.findall(".//testcase")) == 2
     assert root.find(".//failure") is None
+
+
+def test_the_reasons_of_a_case_are_its_own_systems(here, suite, call):
+    suite(
+        "systems:\n"
+        "  - {name: left, command: [sh, -c, 'echo left']}\n"
+        "  - {name: right, command: [sh, -c, 'echo right']}\n"
+        "tasks: [{name: t, prompt: hi, expect: [{exact: 'yes'}]}]\n"
+        "defaults: {runs: 2}\n"
+    )
+    assert call("run", "-o", "junit.xml").exit_code == 1
+    texts = [one.text for one in ET.parse(here / "junit.xml").getroot().findall(".//failure")]
+    assert len(texts) == 2
+    assert all(("left" in text) != ("right" in text) for text in texts)

@@ -111,6 +111,30 @@ def test_without_a_key_a_cassette_is_replayed_and_the_reason_is_printed(keyed, c
     assert "replay (no key is set for gpt-5)" in done.stderr
 
 
+def test_a_model_known_by_an_address_of_the_environment_replays_without_it(
+    here, suite, call, monkeypatch
+):
+    suite(KEYED.replace("gpt-5", "my-llm"))
+    with WireServer() as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        assert call("run", "--record").exit_code in (0, 1)
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    for words in (
+        ("run", "--replay"),
+        ("list",),
+        ("cassette", "list"),
+        ("run", "--dry-run", "--replay"),
+    ):
+        done = call(*words)
+        assert done.exit_code in (0, 1), (words, done.output)
+    for words in (("run", "--live"), ("validate",), ("run", "--dry-run", "--live")):
+        done = call(*words)
+        assert done.exit_code == 2, (words, done.output)
+        assert "my-llm" in done.output + done.stderr
+
+
 def test_live_is_refused_without_a_key_and_says_what_to_set(keyed, call):
     done = call("run", "--live")
     assert done.exit_code in (2, 3)

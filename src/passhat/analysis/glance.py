@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from passhat.analysis.evidence import gather
+from passhat.analysis.metrics import measure_metrics
 from passhat.records import ErrorPolicy, Tally
-from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
+from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.passk import pass_hat_k
-from passhat.stats.suite_mean import suite_estimate
 
 LARGEST_K = 5
 
@@ -43,17 +43,8 @@ def glance(
     chosen = k or (fewest if evidence.tasks else 1)
     if not evidence.tasks:
         return Glance(k=chosen, number=Unavailable("no task has a run"))
-    return Glance(
-        k=chosen,
-        number=suite_estimate(
-            evidence.runs,
-            evidence.passes,
-            metric="pass^k",
-            k=chosen,
-            scope=THIS_SUITE,
-            confidence=confidence,
-        ),
-    )
+    metrics = measure_metrics(evidence, (chosen,), confidence=confidence)
+    return Glance(k=chosen, number=metrics[f"pass^{chosen}"].this_suite)
 
 
 def mean_pass_hat(tally: Tally, k: int, *, errors: ErrorPolicy = "fail") -> float | None:

@@ -166,7 +166,7 @@ def _suite() -> Suite | None:
         path = find_suite(Path())
     except PasshatError:
         return None
-    return load_suite(path)
+    return load_suite(path, models_asked=False)
 
 
 def _directory(suite: Suite) -> Path:

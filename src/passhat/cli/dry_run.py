@@ -11,6 +11,7 @@ import click
 
 from passhat.cli.cassette_mode import choose_source
 from passhat.cli.run_demands import at_most
+from passhat.suite import refuse_unknown_models
 
 if TYPE_CHECKING:
     from passhat.cli.run_journey import Job
@@ -68,6 +69,8 @@ def plan_of(job: Job) -> RunPlan:
     """The plan in plain values."""
     suite = job.suite
     source = choose_source(suite, job.options, resumed=job.resumed is not None)
+    if source.asks_always:
+        refuse_unknown_models(suite)
     rule = job.rule()
     low, high, why = _cost(job) if source.asks else (0.0, 0.0, "nobody is asked")
     if rule is not None and high is not None:

@@ -164,7 +164,7 @@ def _replayed(
         tickets = journal.launched()
         if not any(ticket.stamp for ticket in tickets):
             return None
-        loaded = load_suite(suite)
+        loaded = load_suite(suite, models_asked=False)
         rule = Stopping(
             loaded.pairings,
             gates,
@@ -207,7 +207,7 @@ def _gates(
     if suite is not None:
         from passhat.suite import load_suite
 
-        gates += [parse_gate(gate) for gate in load_suite(suite).gates]
+        gates += [parse_gate(gate) for gate in load_suite(suite, models_asked=False).gates]
     if not gates:
         raise InputError(
             "nothing is demanded: --require 'pass^3 >= 0.8', --against BASELINE or --suite FILE"
@@ -229,5 +229,5 @@ def _bars(
         return parse_bars(texts, trials.tasks)
     from passhat.suite import load_suite
 
-    own = {task.name: task.bar for task in load_suite(suite).tasks if task.bar is not None}
-    return own or None
+    tasks = load_suite(suite, models_asked=False).tasks
+    return {task.name: task.bar for task in tasks if task.bar is not None} or None

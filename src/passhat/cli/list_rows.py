@@ -42,7 +42,7 @@ def list_rows(suite: Path | None, rows: bool, models: bool, as_json: bool) -> No
     if models:
         _tell_models(as_json=as_json)
         return
-    loaded = load_suite(suite or find_suite(Path()))
+    loaded = load_suite(suite or find_suite(Path()), models_asked=False)
     if as_json:
         click.echo(json.dumps([_plain(pairing) for pairing in loaded.pairings], indent=2))
         return

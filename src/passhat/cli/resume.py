@@ -61,7 +61,7 @@ def resume(
     if not found.options.get("suite"):
         raise HistoryError(f"{store}: run {found.key} was not made by `passhat run`")
     options = RunOptions.from_json(found.options).freed(outputs=output.paths_out, **given)
-    suite = apply_options(load_suite(options.suite), options)
+    suite = apply_options(load_suite(options.suite, models_asked=False), options)
     if not changed:
         _refuse_changed(found, suite, options)
     job = Job(

@@ -76,7 +76,7 @@ def run(
         html=html,
         transcripts=transcripts,
     )
-    loaded = load_suite(options.suite)
+    loaded = load_suite(options.suite, models_asked=False)
     refuse_pointless(loaded, options.require)
     chosen = apply_options(loaded, options)
     job = Job(

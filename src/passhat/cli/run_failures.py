@@ -1,4 +1,4 @@
-"""Why trials did not pass: the expectations that failed and the errors, counted by task."""
+"""Why trials did not pass: expectations that failed and errors, counted by system and task."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def gather_failures(suite: Suite, result: RunResult, ledger: Ledger) -> tuple[Fa
         tuple(t for t in stopped[:MOST_TRIALS] if t.outcome is Outcome.FAILED)
     )
     tools = {t.name: t.tool_selection.expected_tool for t in suite.tasks if t.tool_selection}
-    counts: Counter[tuple[str, str, bool]] = Counter()
+    counts: Counter[tuple[str, str, str, bool]] = Counter()
     for trial in stopped:
         errored = trial.outcome is Outcome.ERRORED
         text = said.get((trial.system, trial.task, trial.trial))
         for reason in dict.fromkeys(_reasons(trial, text, tools.get(trial.task))):
-            counts[trial.task, reason, errored] += 1
+            counts[trial.system, trial.task, reason, errored] += 1
     return tuple(
-        Failure(task=task, reason=reason, trials=number, errored=errored)
-        for (task, reason, errored), number in counts.most_common()
+        Failure(system=system, task=task, reason=reason, trials=number, errored=errored)
+        for (system, task, reason, errored), number in counts.most_common()
     )
 
 

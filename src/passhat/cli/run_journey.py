@@ -26,6 +26,7 @@ from passhat.cli.run_ledger import Ledger, open_ledger
 from passhat.cli.run_options import FORMATS
 from passhat.cli.standing import Standing
 from passhat.errors import SuiteError, plural
+from passhat.suite import refuse_unknown_models
 from passhat.suite.fault_variants import plain_pairings, variants
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def conduct(job: Job, output: Output) -> ExitCode:
         place.check(formats)
     source = choose_source(job.suite, job.options, resumed=job.resumed is not None)
     if source.asks_always:
+        refuse_unknown_models(job.suite)
         _refuse_absent(job.suite)
     with (
         open_source(job.suite, source, job.options, sequential=job.sequential) as deck,

@@ -32,8 +32,9 @@ LONGEST_REASON = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A reason why trials of a task did not pass: an expectation that failed, or an error."""
+    """A reason why a system's trials of a task did not pass: an expectation, or an error."""
 
+    system: str
     task: str
     reason: str
     trials: int
@@ -131,8 +132,9 @@ def _blocks(answer: RunAnswer) -> list[Block]:
 
 
 def _failure_list(failures: Sequence[Failure]) -> Steps:
+    several = len({one.system for one in failures}) > 1
     texts = tuple(
-        f"{one.task}, {plural(one.trials, 'trial')}: "
+        f"{f'{one.system}, ' if several else ''}{one.task}, {plural(one.trials, 'trial')}: "
         f"{'error: ' if one.errored else ''}{one.reason[:LONGEST_REASON]}"
         for one in failures[:MOST_FAILURES]
     )

@@ -27,12 +27,12 @@ def render_run_junit(answer: RunAnswer) -> str:
 def _marks(answer: RunAnswer) -> Iterator[tuple[tuple[str, str], Mark]]:
     for system in answer.report.systems:
         for row in system.tasks:
-            mark = None if system.name in answer.exempt else _mark(answer, row)
+            mark = None if system.name in answer.exempt else _mark(answer, system.name, row)
             if mark is not None:
                 yield (system.name, row.name), mark
 
 
-def _mark(answer: RunAnswer, row: TaskRow) -> Mark | None:
+def _mark(answer: RunAnswer, system: str, row: TaskRow) -> Mark | None:
     """A failed run outweighs an errored one; what is tolerated is skipped where it went wrong."""
     failed = row.runs - row.passed - row.errored
     if row.passed == row.runs:
@@ -41,7 +41,7 @@ def _mark(answer: RunAnswer, row: TaskRow) -> Mark | None:
         return Mark(kind="skipped", message=answer.quarantined[row.name])
     if answer.verdicts is not None and not answer.nothing_ran:
         return None  # the gates say how much may go wrong
-    why = _why(answer.failures, row.name)
+    why = _why(answer.failures, system, row.name)
     if failed and row.name not in answer.floored:
         message = f"{failed} of {plural(row.runs, 'run')} failed"
         return Mark(kind="failure", message=message, detail=why)
@@ -51,8 +51,8 @@ def _mark(answer: RunAnswer, row: TaskRow) -> Mark | None:
     return None
 
 
-def _why(failures: tuple[Failure, ...], task: str) -> str:
-    mine = [one for one in failures if one.task == task]
+def _why(failures: tuple[Failure, ...], system: str, task: str) -> str:
+    mine = [one for one in failures if (one.system, one.task) == (system, task)]
     return "\n".join(f"{plural(one.trials, 'trial')}: {one.reason}" for one in mine)
 
 

@@ -319,7 +319,8 @@ def _ahead(systems: Sequence[SystemReport], k: int) -> str:
     if len(found.tied) == 1:
         other, its = short(found.tied[0].name), _rate(found.tied[0].pass_hat(k))
         return f"{best} and {other} lead{streak}, {rate} and {its}, and cannot be told apart"
-    return f"{best} ({rate}) and {len(found.tied)} others lead{streak} and cannot be told apart"
+    others = plural(len(found.tied), "other")
+    return f"{best} ({rate}) and {others} lead{streak} and cannot be told apart"
 
 
 def _unjudged(systems: Sequence[SystemReport], k: int) -> list[str]:

@@ -97,8 +97,10 @@ def _look(pid: int) -> Descendant | None:
     except OSError:
         return None
     # The name in brackets may hold anything, brackets and blanks too.
-    state, parent, *rest = text.rpartition(")")[2].split()
-    return None if state in _DEAD else Descendant(pid, int(parent), int(rest[17]))
+    fields = text.rpartition(")")[2].split()
+    if len(fields) < 20 or fields[0] in _DEAD:
+        return None  # gone while it was looked at, or as good as
+    return Descendant(pid, int(fields[1]), int(fields[19]))
 
 
 def _bears(pid: int, mark: str) -> bool:

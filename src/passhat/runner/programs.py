@@ -80,8 +80,10 @@ def lacks_function(system: PythonSystem) -> str | None:
 
 def lacks_program(what: System | Server, directory: Path) -> str | None:
     """Why a system or a server cannot be started: its program is not here. None where it is."""
-    if not isinstance(what, CommandSystem | StdioServer) or "{" in what.argv[0]:
+    if not isinstance(what, CommandSystem | StdioServer):
         return None
+    if "{" in what.argv[0] or "{" in str(what.cwd or ""):
+        return None  # filled in for each trial: nobody can know yet
     program = what.argv[0]
     # A path is taken from where the program will run; a name is looked up as it will be.
     path = what.env["PATH"].reveal() if "PATH" in what.env else os.environ.get("PATH")

@@ -17,33 +17,42 @@ SUITE_FILES = ("passhat.yml", "passhat.yaml", "suite.yml", "suite.yaml")
 """Where a suite is looked for when no file is named."""
 
 
-def load_suite(path: str | Path, *, env: Mapping[str, str] | None = None) -> Suite:
+def load_suite(
+    path: str | Path, *, env: Mapping[str, str] | None = None, models_asked: bool = True
+) -> Suite:
     """The suite in a file; every fault of the file is in the one error that is raised.
 
-    `env` is what `${VAR}` is read from: the environment of this process where it is left out.
+    `env` is what `${VAR}` is read from: the environment of this process where it is left out. A
+    suite whose models are not asked (a replay, a list) may name some that mean nobody here.
     """
-    suite, problems = check_suite(path, env=env)
+    suite, problems = check_suite(path, env=env, models_asked=models_asked)
     if suite is None:
         raise SuiteError("\n".join(problem.at(str(path)) for problem in problems))
     return suite
 
 
 def check_suite(
-    path: str | Path, *, env: Mapping[str, str] | None = None
+    path: str | Path, *, env: Mapping[str, str] | None = None, models_asked: bool = True
 ) -> tuple[Suite | None, tuple[Problem, ...]]:
     """The suite in a file, or all its problems in the order of the file."""
     text, digest = _read(Path(path))
-    return check_text(text, path=Path(path), env=os.environ if env is None else env, digest=digest)
+    env = os.environ if env is None else env
+    return check_text(text, path=Path(path), env=env, digest=digest, models_asked=models_asked)
 
 
 def check_text(
-    text: str, *, path: Path, env: Mapping[str, str], digest: str = ""
+    text: str,
+    *,
+    path: Path,
+    env: Mapping[str, str],
+    digest: str = "",
+    models_asked: bool = True,
 ) -> tuple[Suite | None, tuple[Problem, ...]]:
     """As `check_suite`, for a text that belongs at `path`."""
     tree = read_tree(text, env=env, keeps_references=holds_secrets)
     if tree.problems and tree.value is None:
         return None, tree.problems
-    suite, problems = _build(tree, path, env, digest)
+    suite, problems = _build(tree, path, env, digest, models_asked=models_asked)
     # A value that could not be read is not blamed a second time for what it is.
     unread = {problem.path for problem in tree.problems if problem.path}
     told = [*tree.problems, *(p for p in problems if p.path not in unread)]
@@ -77,8 +86,19 @@ def _read(path: Path) -> tuple[str, str]:
         raise SuiteError(f"{path}: the suite is not UTF-8 at byte {error.start}") from None
 
 
+def refuse_unknown_models(suite: Suite) -> None:
+    """Raise where a suite that was loaded without that look names a model nobody knows."""
+    from passhat.suite.model_names import unknown_models
+
+    if suite.path is None:
+        return
+    tree = read_tree(_read(suite.path)[0], env=os.environ, keeps_references=holds_secrets)
+    if problems := list(unknown_models(tree, os.environ)):
+        raise SuiteError("\n".join(problem.at(str(suite.path)) for problem in problems))
+
+
 def _build(
-    tree: Tree, path: Path, env: Mapping[str, str], digest: str
+    tree: Tree, path: Path, env: Mapping[str, str], digest: str, *, models_asked: bool
 ) -> tuple[Suite | None, list[Problem]]:
     # pydantic takes longer to import than a small suite takes to run: it is loaded here, once.
     try:
@@ -91,7 +111,9 @@ def _build(
             raise MissingExtra("loading a suite", "run") from None
         raise
     model, problems = validate(tree)
-    problems += [*inconsistencies(tree), *unknown_models(tree, env), *literal_secrets(tree)]
+    problems += [*inconsistencies(tree), *literal_secrets(tree)]
+    if models_asked:
+        problems += unknown_models(tree, env)
     if model is None or problems:
         return None, problems
     gates = as_written(tree.value.get("gates"))
