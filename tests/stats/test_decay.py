@@ -4,7 +4,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
@@ -170,6 +170,8 @@ def test_the_curve_of_pass_at_k_is_the_failures_curve_upside_down(tasks, scope):
     n, c = (np.array(column) for column in zip(*tasks, strict=True))
     rising = decay_curve(n, c, metric="pass@k", scope=scope)
     falling = decay_curve(n, n - c, scope=scope)
+    # At one half the guard of Wilson's interval changes ends, and rounding may decide which.
+    assume(not any(abs(value - 0.5) < 1e-9 for value in falling.values))
     assert [1 - v for v in rising.values] == pytest.approx(falling.values, abs=1e-12)
     for mine, other in zip(rising.band, falling.band, strict=True):
         assert (1 - mine.high, 1 - mine.low) == pytest.approx((other.low, other.high), abs=1e-6)

@@ -37,7 +37,7 @@ def test_run_variance_is_the_mean_over_the_beta_of_the_variance_over_outcomes(a,
     grid, weight = np.polynomial.legendre.leggauss(400)
     p = stats.beta.ppf((grid + 1) / 2, a, b)
     expected = (weight / 2) @ variance_given(p, n, k)
-    moments = beta_moments(np.array([a]), np.array([b]), 2 * k)
+    moments = beta_moments(np.array([a]), np.array([a + b]), 2 * k)
     found = float(run_covariances(np.array([float(n)]), [(k, k)], moments)[0][0])
     assert found == pytest.approx(expected, rel=2e-3, abs=1e-6)
 
@@ -104,7 +104,7 @@ def test_moments_of_a_cell_are_the_shares_of_its_passing_subsets_and_none_beyond
 
 
 def test_beta_moments_are_those_of_scipy():
-    found = beta_moments(np.array(2.5), np.array(0.7), 4)
+    found = beta_moments(np.array(2.5), np.array(3.2), 4)
     assert [float(m) for m in found] == pytest.approx(
         [stats.beta.moment(m, 2.5, 0.7) if m else 1.0 for m in range(5)]
     )

@@ -86,7 +86,8 @@ def _policy(errors: str) -> ErrorPolicy:
 
 def _subjects(trials: object) -> list[_Subject]:
     if isinstance(trials, Trials):
-        tables = [trials.where(system=name) for name in trials.systems]
+        names = trials.systems
+        tables = [trials] if len(names) == 1 else [trials.where(system=name) for name in names]
         return [_Subject(tally=table.tally(), trials=table) for table in tables]
     if not isinstance(trials, Sequence) or not all(isinstance(one, Tally) for one in trials):
         raise ArgumentError("trials", "must be Trials or a list of Tally", trials)

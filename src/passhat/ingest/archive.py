@@ -42,6 +42,18 @@ class Member:
     checksum: int
 
 
+def listing_names(name: str, stream: BinaryIO, limits: Limits, *members: str) -> bool:
+    """Whether the directory of a zip archive speaks of one of the members; it is not taken apart.
+
+    Quick, and no proof: another member's name may hold the words.
+    """
+    try:
+        listing, _ = _directory(name, stream, limits)
+    except (struct.error, ValueError, OSError) as error:
+        raise _damaged(name, error) from error
+    return any(member.encode() in listing for member in members)
+
+
 class Archive:
     """A zip archive whose members are read one by one, none before it is asked for."""
 
@@ -51,7 +63,7 @@ class Archive:
             self._listing, self._shift = _directory(name, stream, limits)
             self._entries = _entries(self._listing)
         except (struct.error, ValueError, UnicodeDecodeError, OSError) as error:
-            raise ReadError(f"{name}: a damaged or unfinished zip archive ({error})") from error
+            raise _damaged(name, error) from error
         limits.check_members(name, len(self._entries))
 
     def __contains__(self, member: str) -> bool:
@@ -94,6 +106,10 @@ class Archive:
         _, name, extra = _LOCAL.unpack(header)
         self._stream.seek(name + extra, io.SEEK_CUR)
         return self._stream.read(member.packed)
+
+
+def _damaged(name: str, error: Exception) -> ReadError:
+    return ReadError(f"{name}: a damaged or unfinished zip archive ({error})")
 
 
 def _directory(name: str, stream: BinaryIO, limits: Limits) -> tuple[bytes, int]:

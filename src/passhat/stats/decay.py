@@ -23,7 +23,7 @@ from passhat.stats.estimate import (
 )
 from passhat.stats.largest_t import largest_t
 from passhat.stats.passk import pass_hat_k
-from passhat.stats.passk_noise import beta_moments, cell_moments, run_covariances
+from passhat.stats.passk_noise import cell_moments, posterior_moments, run_covariances
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.run_sequences import SequenceDecay, describe_sequences
 from passhat.stats.suite_mean import METRICS, suite_estimates
@@ -211,7 +211,7 @@ def _run_covariance(
 ) -> tuple[Floats, Floats]:
     """The same over runs, summed over tasks, each task's p under its posterior."""
     a, b = prior
-    moments = beta_moments(a + cells.c, b + cells.n - cells.c, 2 * longest)
+    moments = posterior_moments(cells, a, b, 2 * longest)
     alone = [(k, k) for k in range(1, longest + 1)]
     neighbours = [(k, k + 1) for k in range(1, longest)]
     total = np.stack(run_covariances(cells.n, alone + neighbours, moments)) @ cells.tasks

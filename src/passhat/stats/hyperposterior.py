@@ -19,6 +19,7 @@ _NEGLIGIBLE = 1e-6
 _WIDEST_LOGIT = 14.0
 _LOOSEST_LOG_PRECISION = -7.0
 _FIRST_REACH = 3.0
+_MANY_TASKS = 200.0
 
 Range = tuple[float, float]
 
@@ -63,7 +64,9 @@ def prior_weights(cells: Cells) -> PriorWeights:
     """
     likelihood = Likelihood(cells)
     limits = (-_WIDEST_LOGIT, _WIDEST_LOGIT), (_LOOSEST_LOG_PRECISION, float(likelihood.log_most))
-    ranges = _around(fit_cells(cells), limits)
+    # Many tasks pin their prior down, few hardly do.
+    reach = _FIRST_REACH if cells.task_count < _MANY_TASKS else _FIRST_REACH / 3
+    ranges = _around(fit_cells(cells), limits, reach)
     for step in range(_PASSES):
         logits, logs = (np.linspace(*axis, _POINTS) for axis in ranges)
         weight = _weights(likelihood, logits, logs)
@@ -81,15 +84,19 @@ def prior_weights(cells: Cells) -> PriorWeights:
     return PriorWeights(a=a[kept], b=b[kept], weight=flat / flat.sum())
 
 
-def _around(fitted: tuple[Floats, Floats], limits: tuple[Range, Range]) -> tuple[Range, Range]:
+def _around(
+    fitted: tuple[Floats, Floats], limits: tuple[Range, Range], reach: float
+) -> tuple[Range, Range]:
     """Some way to either side of the fitted prior, in logit of the mean and log precision."""
     a, b = fitted
     centres = float(np.log(a / b)), float(np.log(a + b))
 
     def stretch(centre: float, limit: Range) -> Range:
         inside = min(max(centre, limit[0]), limit[1])
-        return max(inside - _FIRST_REACH, limit[0]), min(inside + _FIRST_REACH, limit[1])
+        return max(inside - reach, limit[0]), min(inside + reach, limit[1])
 
+    if centres[1] > limits[1][1] - reach:
+        return limits  # tasks that may be all alike leave every precision open
     return stretch(centres[0], limits[0]), stretch(centres[1], limits[1])
 
 

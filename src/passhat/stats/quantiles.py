@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from passhat.stats.arguments import confidence_level, probability
+from passhat.stats.arguments import Floats, confidence_level, probability
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
 
 
@@ -33,7 +33,7 @@ def quantile_estimate(
     low, high = _ranks(known.size, target, (1 - level) / 2)
     enough = low >= 1 and high <= known.size
     return Estimate(
-        value=float(np.quantile(known, target)),
+        value=_between(known, target),
         interval=Interval(float(known[low - 1]), float(known[high - 1])) if enough else None,
         method="order statistics",
         confidence=level,
@@ -41,6 +41,14 @@ def quantile_estimate(
         runs=int(known.size),
         notes=() if enough else (f"{known.size} trials are too few for an interval",),
     )
+
+
+def _between(ordered: Floats, share: float) -> float:
+    """The quantile between the two nearest values, as numpy has it but without its detours."""
+    place = share * (ordered.size - 1)
+    below = int(place)
+    above = min(below + 1, ordered.size - 1)
+    return float(ordered[below] + (place - below) * (ordered[above] - ordered[below]))
 
 
 def _ranks(size: int, share: float, tail: float) -> tuple[int, int]:

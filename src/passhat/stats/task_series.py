@@ -156,6 +156,6 @@ class TaskSeries:
         """The variance of pass^k of n runs, its task's rate known by other counts."""
         a, b = self._prior
         runs, passes = (np.broadcast_to(part, n.shape).ravel() for part in known)
-        moments = beta_moments(a + passes, b + runs - passes, 2 * self.k)
+        moments = beta_moments(a + passes, a + b + runs, 2 * self.k)
         able = np.maximum(n, self.k).astype(np.float64).ravel()
         return run_covariances(able, [(self.k, self.k)], moments)[0].reshape(n.shape)

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from passhat.errors import ReadError, listed, plural
-from passhat.ingest.archive import Archive
+from passhat.ingest.archive import Archive, listing_names
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Table, first_line
-from passhat.ingest.transcripts.inspect_samples import (
-    SpokenLog,
-    SpokenSample,
-    sample_transcript,
-)
 from passhat.ingest.transcripts.inspect_scores import Score, score_value
 from passhat.records import Outcome
 from passhat.records.transcript import Transcript
+
+# A log whose run crashed has no header, only what was written at the start.
+_FIRST_MEMBERS = "header.json", "_journal/start.json"
 
 
 # Thousands of small objects without cycles: the collector, left to look through them again and
@@ -74,8 +72,7 @@ def recognises(document: Document) -> bool:
     if document.kind != "zip":
         return False
     with document.stream() as stream:
-        archive = Archive(document.name, stream, document.limits)
-        return "header.json" in archive or "_journal/start.json" in archive
+        return listing_names(document.name, stream, document.limits, *_FIRST_MEMBERS)
 
 
 def read(document: Document, mapping: ColumnMap) -> Table:
@@ -98,6 +95,12 @@ def read(document: Document, mapping: ColumnMap) -> Table:
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
     """What was said in each sample: only here are the samples of an archive opened."""
+    from passhat.ingest.transcripts.inspect_samples import (
+        SpokenLog,
+        SpokenSample,
+        sample_transcript,
+    )
+
     longest = document.limits.max_transcript
     if document.kind == "json":
         for sample in document.decode(SpokenLog).samples or ():
@@ -124,8 +127,9 @@ READER = Reader(
 
 
 def _header(name: str, archive: Archive) -> _Header:
-    # A log whose run crashed has no header, only what was written at the start.
-    member = "header.json" if "header.json" in archive else "_journal/start.json"
+    member = next((name for name in _FIRST_MEMBERS if name in archive), None)
+    if member is None:
+        raise ReadError(f"{name}: a zip archive, but no Inspect log: it has no header.json")
     return decode(f"{name}, {member}", archive.read(member), _Header)
 
 
@@ -151,7 +155,7 @@ def _scorer(
     name: str, samples: Iterable[_Sample], chosen: str | None
 ) -> tuple[tuple[str, str | None], list[str]]:
     """The scorer to read, as its name and, for a score of several parts, the part."""
-    known = dict.fromkeys(part for sample in samples for part in _parts(sample.scores or {}))
+    known = _known_scores(samples)
     shown = [scorer if part is None else f"{scorer}.{part}" for scorer, part in known]
     if not known:
         return ("", None), []
@@ -165,12 +169,16 @@ def _scorer(
     return next(iter(known)), notes
 
 
-def _parts(scores: Mapping[str, Score]) -> Iterator[tuple[str, str | None]]:
-    for scorer, score in scores.items():
-        if isinstance(score.value, dict):
-            yield from ((scorer, str(key)) for key in score.value)
-        else:
-            yield scorer, None
+def _known_scores(samples: Iterable[_Sample]) -> dict[tuple[str, str | None], None]:
+    """Every scorer, and every part of a score of several, in the order they are met."""
+    known: dict[tuple[str, str | None], None] = {}
+    for sample in samples:
+        for scorer, score in (sample.scores or {}).items():
+            if isinstance(score.value, dict):
+                known |= {(scorer, str(key)): None for key in score.value}
+            else:
+                known[scorer, None] = None
+    return known
 
 
 def _columns(
