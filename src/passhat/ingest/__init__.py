@@ -1,12 +1,20 @@
-"""Anybody's result files, read into Trials: one format a file, all behind `read_trials`."""
+"""Anybody's result files, read into Trials: one format a file, all behind `read_trials`.
 
-from passhat.ingest.columns import ColumnMap
-from passhat.ingest.limits import Limits
-from passhat.ingest.read import Duplicates, read_trials, read_with_transcripts
-from passhat.ingest.reader import Reader, Table
-from passhat.ingest.readers import READERS
-from passhat.ingest.tallies import big_table, read_tallies
-from passhat.ingest.write import write_trials
+Each name is imported when first used: a small file needs no engine, and a reader no writer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from passhat.ingest.columns import ColumnMap
+    from passhat.ingest.limits import Limits
+    from passhat.ingest.read import Duplicates, read_trials, read_with_transcripts
+    from passhat.ingest.reader import Reader, Table
+    from passhat.ingest.readers import READERS
+    from passhat.ingest.tallies import big_table, read_tallies
+    from passhat.ingest.write import write_trials
 
 __all__ = [
     "READERS",
@@ -21,3 +29,29 @@ __all__ = [
     "read_with_transcripts",
     "write_trials",
 ]
+
+_HOMES = {
+    "columns": ("ColumnMap",),
+    "limits": ("Limits",),
+    "read": ("Duplicates", "read_trials", "read_with_transcripts"),
+    "reader": ("Reader", "Table"),
+    "readers": ("READERS",),
+    "tallies": ("big_table", "read_tallies"),
+    "write": ("write_trials",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """What reads or writes, imported when first asked for (PEP 562)."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'passhat.ingest' has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(f"passhat.ingest.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
