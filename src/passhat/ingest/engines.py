@@ -9,8 +9,7 @@ from __future__ import annotations
 import functools
 import glob
 import importlib.util
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -24,7 +23,6 @@ Shape = Literal["csv", "lines", "parquet"]
 
 VIEW = "trials"
 
-_WRAP = 2**64
 _CUBIC = (1_000_000_007, 998_244_353)
 
 
@@ -40,10 +38,10 @@ class Engine(Protocol):
     def columns(self) -> Mapping[str, ColumnKind]: ...
 
     @property
-    def join(self) -> Callable[[int, int], int]: ...
+    def join(self) -> np.ufunc: ...
 
     @property
-    def part(self) -> Callable[[int, int], int]: ...
+    def part(self) -> np.ufunc: ...
 
     def query(self, sql: str) -> dict[str, list[Any]]: ...
 
@@ -69,6 +67,8 @@ def count_rows(path: Path) -> int:
 
 
 class _Polars:
+    join, part = np.add, np.subtract  # of unsigned numbers: modulo 2**64
+
     def __init__(self, path: Path, shape: Shape, separator: str) -> None:
         self._name = str(path)
         polars = self._polars = _import_polars()
@@ -108,12 +108,6 @@ class _Polars:
         cubic = ((i + np.uint64(_CUBIC[0])) * i + np.uint64(_CUBIC[1])) * i
         return np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(cubic)])
 
-    def join(self, one: int, other: int) -> int:
-        return (one + other) % _WRAP
-
-    def part(self, whole: int, other: int) -> int:
-        return (whole - other) % _WRAP
-
     def _kind(self, kind: Any) -> ColumnKind:
         polars = self._polars
         if kind == polars.Boolean:
@@ -128,7 +122,7 @@ class _DuckDb:
     _NUMBERS = ("INT", "DOUBLE", "FLOAT", "DECIMAL", "REAL")
 
     # The exclusive or of 64-bit hashes is its own inverse.
-    join = part = staticmethod(operator.xor)
+    join = part = np.bitwise_xor
 
     def __init__(self, path: Path, shape: Shape) -> None:
         import duckdb  # type: ignore[import-not-found,unused-ignore] # an extra

@@ -160,6 +160,8 @@ def _outcome_codes(plan: GroupQuery, groups: Mapping[str, list[Any]]) -> NDArray
             known[value] = None
         else:
             known[value] = outcome_of(value) if plan.by_word else Outcome(bool(value))
+    if "e" not in groups and None not in known.values():
+        return np.array([known[value] for value in groups["o"]], dtype=np.int8)
     broken = groups.get("e", [False] * len(groups["o"]))
     codes = []
     for value, broke in zip(groups["o"], broken, strict=True):
@@ -204,22 +206,20 @@ def _check_duplicates(engine: Engine, plan: GroupQuery, groups: Mapping[str, lis
 
 def _numbered_on(engine: Engine, groups: Mapping[str, list[Any]]) -> bool:
     """Whether every task has the trials 0..n-1 or 1..n, by their fingerprint."""
-    systems = groups.get("s", [None] * len(groups["t"]))
-    rows: dict[tuple[Any, Any], int] = {}
-    prints: dict[tuple[Any, Any], int] = {}
-    keys = zip(systems, groups["t"], strict=True)
-    for key, n, found in zip(keys, groups["n"], groups["fingerprint"], strict=True):
-        if found is None:
-            return False
-        rows[key] = rows.get(key, 0) + n
-        prints[key] = engine.join(prints.get(key, 0), int(found))
-    if (most := max(rows.values(), default=0)) > BIG_ROWS:
+    if any(found is None for found in groups["fingerprint"]):
         return False
-    expected = engine.fingerprints(most + 1).tolist()
-    return all(
-        prints[key] in (expected[n], engine.part(expected[n + 1], expected[1]))
-        for key, n in rows.items()
-    )
+    keys = zip(groups.get("s", groups["t"]), groups["t"], strict=True)
+    index: dict[tuple[Any, Any], int] = {}
+    place = np.array([index.setdefault(key, len(index)) for key in keys])
+    runs = np.bincount(place, weights=groups["n"]).astype(np.int64)
+    if (most := int(runs.max(initial=0))) > BIG_ROWS:
+        return False
+    found = np.zeros(len(index), dtype=np.uint64)
+    # A fingerprint is a sum modulo 2**64, and may come with a sign.
+    engine.join.at(found, place, np.array([p % 2**64 for p in groups["fingerprint"]], np.uint64))
+    expected = engine.fingerprints(most + 1)
+    from_one = engine.part(expected[runs + 1], expected[1])
+    return bool(((found == expected[runs]) | (found == from_one)).all())
 
 
 def _tallies(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,8 @@ _LARGEST_PRECISION_PER_RUN = 1e4
 _SMALLEST_PRECISION = 1e-4
 _LARGEST_LOGIT = 30.0
 _BLOCK = 1 << 20
+_MANY_COUNTS = 400
+_KEPT_COUNTS = 64
 # Natural logarithm of how small the interpolation's error shall be.
 _DIGITS = 34.0
 # Values of ln Gamma saved, below which interpolating saves no time.
@@ -84,7 +87,17 @@ def fit_beta_binomial(n: ArrayLike, c: ArrayLike) -> BetaPrior:
 def fit_cells(cells: Cells) -> tuple[Floats, Floats]:
     """(a, b) of every suite in `cells`, by damped Newton steps on logit(mean) and log(a + b)."""
     likelihood = Likelihood(cells)
-    point = likelihood.clipped(_start(cells))
+    point = likelihood.clipped(_climb(likelihood.thinned(), _start(cells)))
+    a, b = _shapes(_climb(likelihood, point))
+    shape = cells.tasks.shape[:-1]
+    return a.reshape(shape), b.reshape(shape)
+
+
+def _climb(likelihood: Likelihood | None, start: Floats) -> Floats:
+    """The likeliest point, by damped Newton steps; `start` itself where there is no likelihood."""
+    if likelihood is None:
+        return start
+    point = likelihood.clipped(start)
     active = np.ones(point.shape[0], dtype=bool)
     damping = np.full(point.shape[0], 1e-3)
     best, slope, curvature = likelihood.at(point, active)
@@ -101,9 +114,7 @@ def fit_cells(cells: Cells) -> tuple[Floats, Floats]:
         active[rows] = (moved > _TOLERANCE) & (damping[rows] < 1e12)
         if not active.any():
             break
-    shape = cells.tasks.shape[:-1]
-    a, b = _shapes(point)
-    return a.reshape(shape), b.reshape(shape)
+    return point
 
 
 class Likelihood:
@@ -115,10 +126,19 @@ class Likelihood:
 
     def __init__(self, cells: Cells) -> None:
         tasks = cells.tasks.reshape(-1, cells.n.size)
-        self.passes, self._passed = _marginal(cells.c, tasks)
-        self.failures, self._failed = _marginal(cells.n - cells.c, tasks)
-        self.runs, self._ran = _marginal(cells.n, tasks)
+        self.passes, self.passed = _marginal(cells.c, tasks)
+        self.failures, self.failed = _marginal(cells.n - cells.c, tasks)
+        self.runs, self.ran = _marginal(cells.n, tasks)
         self.log_most = np.log(_LARGEST_PRECISION_PER_RUN * max(1.0, float(cells.n.max())))
+
+    def thinned(self) -> Likelihood | None:
+        """A quicker likelihood close to this one, to climb by; None where this one is quick."""
+        if len(self.passed) > 1 or self.passes.size < _MANY_COUNTS:
+            return None
+        quick = copy(self)
+        quick.passes, quick.passed = _thinned(self.passes, self.passed[0])
+        quick.failures, quick.failed = _thinned(self.failures, self.failed[0])
+        return quick
 
     def clipped(self, point: Floats) -> Floats:
         """`point` inside the box where the likelihood can be computed."""
@@ -128,9 +148,9 @@ class Likelihood:
     def value(self, a: Floats, b: Floats) -> Floats:
         """The log-likelihood (without penalty) of the first suite at each of many (a, b)."""
         parts = (
-            (a, self.passes, self._passed[0]),
-            (b, self.failures, self._failed[0]),
-            (a + b, self.runs, -self._ran[0]),
+            (a, self.passes, self.passed[0]),
+            (b, self.failures, self.failed[0]),
+            (a + b, self.runs, -self.ran[0]),
         )
         return np.asarray(sum(_gamma_sum(x, counts, weights) for x, counts, weights in parts))
 
@@ -138,9 +158,9 @@ class Likelihood:
         """Value, slope and curvature at a (logit mean, log precision) per suite in `rows`."""
         a, b = _shapes(point)
         s = a + b
-        value_a, slope_a, bend_a = _gamma_terms(a, self.passes, self._passed[rows])
-        value_b, slope_b, bend_b = _gamma_terms(b, self.failures, self._failed[rows])
-        value_s, slope_s, bend_s = _gamma_terms(s, self.runs, self._ran[rows])
+        value_a, slope_a, bend_a = _gamma_terms(a, self.passes, self.passed[rows])
+        value_b, slope_b, bend_b = _gamma_terms(b, self.failures, self.failed[rows])
+        value_s, slope_s, bend_s = _gamma_terms(s, self.runs, self.ran[rows])
         slopes = slope_a - slope_s, slope_b - slope_s
         slope, curvature = _in_logit_coordinates(a, b, slopes, (bend_a, bend_b, bend_s))
         return _penalised(a, b, value_a + value_b - value_s, slope, curvature)
@@ -151,6 +171,15 @@ def _marginal(values: Floats, tasks: Floats) -> tuple[Floats, Floats]:
     order = np.argsort(position, kind="stable")
     starts = np.searchsorted(position[order], np.arange(distinct.size))
     return distinct, np.add.reduceat(tasks[:, order], starts, axis=1)
+
+
+def _thinned(counts: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Small counts as they are; of the large ones, where ln Gamma is straight, groups' means."""
+    step = 1 + (counts.size - _KEPT_COUNTS) // _KEPT_COUNTS
+    place = np.arange(counts.size)
+    place = np.where(place < _KEPT_COUNTS, place, _KEPT_COUNTS + (place - _KEPT_COUNTS) // step)
+    total = np.bincount(place, weights=weights).astype(np.float64)
+    return np.bincount(place, weights=weights * counts) / total, total[None]
 
 
 def _start(cells: Cells) -> Floats:

@@ -50,11 +50,14 @@ def run_covariances(n: Floats, pairs: Sequence[tuple[int, int]], moments: Floats
     >>> [float(found[0]) for found in run_covariances(np.array([10.0]), [(1, 1)], moments)]
     [0.01666...]
     """
+    alike = bool((n == n[0]).all())
 
     def covariance(k: int, j: int) -> Floats:
         shared, chance = overlaps(n, k, j)
-        gain = moments[k + j - shared] - moments[k + j]
-        return np.asarray(np.einsum("mj,m...j->...j", chance, gain))
+        gain = moments[k + j - shared[-1] : k + j - shared[0] + 1] - moments[k + j]
+        if alike:
+            return np.asarray(np.tensordot(chance[::-1, 0], gain, axes=1))
+        return np.asarray(np.einsum("mj,m...j->...j", chance[::-1], gain))
 
     return [covariance(*pair) for pair in pairs]
 
