@@ -21,7 +21,6 @@ Series = PassSeries | MeanSeries | TaskSeries
 DEFAULT_HORIZON = 100
 LONGEST_HORIZON = 2_000
 
-_POINTS_AT_ONCE = 8
 _HINDSIGHT = 4
 
 _CALIBRATION_SEED = 20_261_115
@@ -141,14 +140,10 @@ def _windows(start: int, length: int, looked: int) -> tuple[Counts, Counts, Coun
 
 
 def _first_alarm(series: Series, start: int, looked: int, threshold: float) -> int | None:
-    """A few points at a time: after a change most comparisons are clear, and need not be made."""
-    while looked < len(series):
-        end = min(looked + _POINTS_AT_ONCE, len(series))
-        windows = _windows(start, end, looked)
-        alarms = windows[2][series.p_values(*windows) <= threshold] - 1
-        if alarms.size:
-            return int(alarms.min())
-        looked = end
+    """Point by point: after a change most comparisons are clear, and need not be made."""
+    for newest in range(max(start + 1, looked), len(series)):
+        if (series.p_values(*_windows(start, newest + 1, newest)) <= threshold).any():
+            return newest
     return None
 
 
