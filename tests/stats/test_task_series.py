@@ -113,3 +113,15 @@ def test_no_common_task_is_no_difference():
 def test_a_series_needs_a_row_for_each_point():
     with pytest.raises(ArgumentError, match="n must have a row for each point"):
         TaskSeries([5, 5], [1, 2])
+
+
+def test_without_a_line_to_cross_every_p_is_that_of_the_permutation_test():
+    rng = np.random.default_rng(8)
+    n = np.full((6, 5), 4)
+    series = TaskSeries(n, rng.binomial(n, 0.9), k=2)
+    start, split = np.zeros(5, dtype=int), np.arange(1, 6)
+    found = series.p_values(start, split, np.full(5, 6))
+    for at, p in zip(split.tolist(), found.tolist(), strict=True):
+        old, new = (slice(0, at), slice(at, 6))
+        counts = [x[side].sum(axis=0) for side in (old, new) for x in (series.n, series.c)]
+        assert p == permutation_p(*counts, k=2)

@@ -10,10 +10,10 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells
+from passhat.stats.hypergeometric import log_probability
 
 # A moment is read off the tasks with enough runs for it if they are at least this share.
 _ENOUGH_TASKS = 0.5
@@ -159,11 +159,8 @@ def _remembered_overlaps(n: float, k: int, j: int) -> tuple[NDArray[np.intp], Fl
 
 def _overlaps(n: Floats, k: int, j: int) -> tuple[NDArray[np.intp], Floats]:
     shared = _likely_overlaps(n, k, j)
-    m = shared[:, None]
-    possible = n - j >= k - m
-    rest = np.where(possible, n - j, float(k))
-    log = _log_choose(float(j), m) + _log_choose(rest, k - m) - _log_choose(n, k)
-    return shared, np.where(possible, np.exp(log), 0.0)
+    # The k runs of one subset hold m of the j runs of the other.
+    return shared, np.exp(log_probability(shared[:, None], k, n - k, j))
 
 
 def _likely_overlaps(n: Floats, k: int, j: int) -> NDArray[np.intp]:
@@ -171,7 +168,3 @@ def _likely_overlaps(n: Floats, k: int, j: int) -> NDArray[np.intp]:
     mean = k * j / n
     reach = 10 * np.sqrt(mean) * (1 - k / n) + 20
     return np.arange(max(0, int(np.min(mean - reach))), min(k, int(np.max(mean + reach))) + 1)
-
-
-def _log_choose(n: Floats | float, k: NDArray[np.intp] | int) -> Floats:
-    return np.asarray(-special.betaln(1 + n - k, 1 + k) - np.log1p(n))

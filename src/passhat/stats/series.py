@@ -40,8 +40,9 @@ class PassSeries:
     def __len__(self) -> int:
         return int(self.n.size)
 
-    def p_values(self, start: Counts, split: Counts, end: Counts) -> Floats:
+    def p_values(self, start: Counts, split: Counts, end: Counts, *, below: float = 1.0) -> Floats:
         """Fisher's exact two-sided p of [start, split) against [split, end)."""
+        del below  # cheap enough to be exact everywhere
         runs, passes = _running(self.n), _running(self.c)
         n_old, n_new = runs[split] - runs[start], runs[end] - runs[split]
         c_old, c_new = passes[split] - passes[start], passes[end] - passes[split]
@@ -94,8 +95,9 @@ class MeanSeries:
     def __len__(self) -> int:
         return int(self.value.size)
 
-    def p_values(self, start: Counts, split: Counts, end: Counts) -> Floats:
+    def p_values(self, start: Counts, split: Counts, end: Counts, *, below: float = 1.0) -> Floats:
         """Two-sided normal p of [start, split) against [split, end), weighted by precision."""
+        del below
         return np.asarray(2 * ndtr(-self.clarity(start, split, end)))
 
     def clarity(self, start: Counts, split: Counts, end: Counts) -> Floats:

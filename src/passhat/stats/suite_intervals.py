@@ -78,14 +78,9 @@ class SuiteCurve:
         return np.asarray(square / np.maximum(self._size.tasks - 1, 1))
 
     @cached_property
-    def observed_noise(self) -> Floats:
-        """The variance of the mean over new runs, by the suite's own moments."""
-        return observed_noise(self.cells, self.ks, self._moments)
-
-    @cached_property
     def _noise_and_model(self) -> tuple[Floats, Floats]:
         expected, model = expected_noise_and_mean(self.cells, self.ks, *self.prior)
-        return np.maximum(expected, self.observed_noise), model
+        return np.maximum(expected, observed_noise(self.cells, self.ks, self._moments)), model
 
     @cached_property
     def _moments(self) -> Floats:

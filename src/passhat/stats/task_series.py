@@ -22,8 +22,8 @@ from passhat.stats.suite_mean import METRICS
 
 # Windows times tasks looked at together: bounds the memory, whatever the history.
 _BLOCK = 1 << 16
-# Above this p of the normal law nothing is an alarm, and the exact one need not be known.
-_WORTH_A_LOOK = 0.005
+# A p of the normal law so many times above the line is not exactly below it.
+_WORTH_A_LOOK = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,15 +55,15 @@ class TaskSeries:
     def __len__(self) -> int:
         return len(self.n)
 
-    def p_values(self, start: Counts, split: Counts, end: Counts) -> Floats:
+    def p_values(self, start: Counts, split: Counts, end: Counts, *, below: float = 1.0) -> Floats:
         """Two-sided p of [start, split) against [split, end); 1 where no task ran in both.
 
         If no task changed, which of its runs are the new ones is chance alone, whatever its rate:
-        a permutation test, exact where a normal law (with the noise that the tasks' posteriors
-        expect) does not already call the difference small.
+        a permutation test. What a normal law (with the noise that the tasks' posteriors expect)
+        puts far above `below` keeps that law's p.
         """
         p = 2 * ndtr(-self.clarity(start, split, end))
-        for i in np.flatnonzero(p < _WORTH_A_LOOK):
+        for i in np.flatnonzero(p < _WORTH_A_LOOK * below):
             p[i] = self._exact_p(int(start[i]), int(split[i]), int(end[i]))
         return np.asarray(p)
 

@@ -142,7 +142,8 @@ def _windows(start: int, length: int, looked: int) -> tuple[Counts, Counts, Coun
 def _first_alarm(series: Series, start: int, looked: int, threshold: float) -> int | None:
     """Point by point: after a change most comparisons are clear, and need not be made."""
     for newest in range(max(start + 1, looked), len(series)):
-        if (series.p_values(*_windows(start, newest + 1, newest)) <= threshold).any():
+        windows = _windows(start, newest + 1, newest)
+        if (series.p_values(*windows, below=threshold) <= threshold).any():
             return newest
     return None
 
