@@ -210,7 +210,7 @@ def _numbered_on(engine: Engine, groups: Mapping[str, list[Any]]) -> bool:
         return False
     keys = zip(groups.get("s", groups["t"]), groups["t"], strict=True)
     index: dict[tuple[Any, Any], int] = {}
-    place = np.array([index.setdefault(key, len(index)) for key in keys])
+    place = np.array([index.setdefault(key, len(index)) for key in keys], dtype=np.intp)
     runs = np.bincount(place, weights=groups["n"]).astype(np.int64)
     if (most := int(runs.max(initial=0))) > BIG_ROWS:
         return False
