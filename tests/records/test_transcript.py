@@ -2,25 +2,44 @@
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from passhat.records.transcript import CUT, Call, Check, Transcript, Turn, cut_text
 
+MOST_MARKS = 13
+"""Places of one cut transcript that can say so: each field of its ends, its last turn and check."""
+
 words = st.text(max_size=60)
+# Any field may be the long one: roles, names and targets come from logs as well.
+calls = st.builds(Call, name=words, arguments=words)
 turns = st.builds(
     Turn,
-    role=st.sampled_from(["user", "assistant", "tool"]),
+    role=words,
+    name=words,
     text=words,
-    calls=st.lists(st.builds(Call, name=words, arguments=words), max_size=3).map(tuple),
+    calls=st.lists(calls, max_size=3).map(tuple),
 )
 transcripts = st.builds(
     Transcript,
     messages=st.lists(turns, max_size=8).map(tuple),
     answer=words,
     error=words,
+    stop_reason=words,
     checks=st.lists(st.builds(Check, target=words, message=words), max_size=3).map(tuple),
 )
+
+
+def shown(said):
+    """Every text of a transcript, wherever it stands."""
+    yield from (said.answer, said.error, said.stop_reason)
+    for turn in said.messages:
+        yield from (turn.role, turn.name, turn.text)
+        for call in turn.calls:
+            yield from (call.name, call.arguments)
+    for check in said.checks:
+        yield from (check.target, check.message)
 
 
 def test_the_kept_text_has_the_parts_of_a_trial_that_passhat_ran():
@@ -51,16 +70,48 @@ def test_a_trial_in_which_nobody_spoke_is_no_transcript():
 
 
 @given(transcripts, st.integers(1, 400))
-def test_a_cut_transcript_is_bounded_and_says_that_it_was_cut(said, limit):
+def test_all_that_a_cut_transcript_shows_is_within_the_limit_but_for_its_marks(said, limit):
     cut = said.cut(limit)
+    whole = sum(map(len, shown(said)))
+    items = [*said.messages, *said.checks, *(call for turn in said.messages for call in turn.calls)]
     if cut is said:
-        assert len(said.to_json()) < 4_000
+        assert whole + 16 * len(items) <= limit
         return
-    told = cut.to_json()
-    whole = {**json.loads(said.to_json())}
-    assert json.loads(told) == whole or CUT in told
-    spoken = sum(len(turn.text.partition(CUT)[0]) for turn in cut.messages)
-    assert spoken <= limit
+    assert whole + 16 * len(items) > limit
+    marked = [text for text in shown(cut) if CUT in text]
+    assert 1 <= len(marked) <= MOST_MARKS
+    assert sum(len(text.partition(CUT)[0]) for text in shown(cut)) <= limit + MOST_MARKS * 8
+    assert len(cut.messages) <= limit // 16 + 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        Transcript(messages=(Turn(role="r" * 10**5),)),
+        Transcript(messages=(Turn(role="tool", name="n" * 10**5),)),
+        Transcript(messages=(Turn(role="a", calls=(Call(name="c" * 10**5),)),)),
+        Transcript(messages=(Turn(role="a", calls=(Call(name="c", arguments="a" * 10**5),)),)),
+        Transcript(messages=(Turn(role="a", calls=(Call(name="c"),) * 10**4),)),
+        Transcript(answer="yes", stop_reason="s" * 10**5),
+        Transcript(answer="yes", checks=(Check(target="t" * 10**5),)),
+        Transcript(answer="yes", checks=(Check(target="t", message="m"),) * 10**4),
+    ],
+    ids=["role", "tool", "call", "arguments", "calls", "stop reason", "target", "checks"],
+)
+def test_no_field_is_a_way_around_the_limit(said):
+    told = said.cut(1_000).to_json()
+    assert CUT in told
+    assert len(told) < 4_000
+
+
+def test_how_a_trial_ended_is_kept_however_much_was_said():
+    said = Transcript(
+        messages=(Turn(role="user", text="x" * 10**5),),
+        error="RuntimeError: boom",
+        checks=(Check(target="answer", score=0.0, message="no refund"),),
+    )
+    cut = said.cut(1_000)
+    assert (cut.error, cut.checks) == (said.error, said.checks)
 
 
 def test_a_cut_names_how_many_messages_follow():
@@ -68,6 +119,7 @@ def test_a_cut_names_how_many_messages_follow():
     cut = long.cut(1_000)
     assert cut.messages[-1].text == f"{CUT}41 more messages]"
     assert len(cut.messages) == 10
+    assert cut.messages[-2].text.startswith("x")
 
 
 @given(words, st.integers(0, 80))

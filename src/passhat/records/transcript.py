@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from passhat.errors import plural
 
@@ -17,7 +18,9 @@ Transcripts = Mapping[TranscriptKey, str]
 CUT = "[cut here: "
 """How the mark begins that stands where a text was cut."""
 
-_TURN_COST = 16  # of an empty turn, in characters: many of nothing are not free either
+_ITEM_COST = 16  # of an empty turn, call or check: many of nothing are not free either
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,25 +83,31 @@ class Transcript:
     def cut(self, limit: int) -> Transcript:
         """The same, at most about `limit` characters of it, with a mark where it ends.
 
+        Every field counts, for any of them may have been written by whoever is under test. How a
+        trial ended is what a reader looks for: a quarter of the room is its own.
+
         >>> long = Transcript(messages=(Turn(role="user", text="Hello there"),))
-        >>> long.cut(21).messages[0].text
+        >>> long.cut(25).messages[0].text
         'Hello [cut here: 6 more characters]'
         """
-        if self._size() <= limit:
+        if self.size() <= limit:
             return self
-        turns = tuple(_fit(self.messages, limit))
-        room = max(0, limit - sum(map(_turn_size, turns)))
-        return replace(
-            self,
-            messages=turns,
-            answer=cut_text(self.answer, room),
-            error=cut_text(self.error, room),
-            checks=tuple(replace(c, message=cut_text(c.message, 2000)) for c in self.checks[:100]),
+        spoken = sum(map(_turn_size, self.messages))
+        end = _Room(max(limit // 4, limit - spoken))
+        given = end.left
+        error, answer, stop = map(end.take, (self.error, self.answer, self.stop_reason))
+        checks = tuple(_fit(self.checks, end, _check_size, _cut_check, _more_checks))
+        room = _Room(limit - (given - end.left))
+        messages = tuple(_fit(self.messages, room, _turn_size, _cut_turn, _more_messages))
+        return Transcript(
+            messages=messages, answer=answer, error=error, stop_reason=stop, checks=checks
         )
 
-    def _size(self) -> int:
-        said = len(self.answer) + len(self.error) + sum(map(_turn_size, self.messages))
-        return said + sum(_TURN_COST + len(check.message) for check in self.checks)
+    def size(self) -> int:
+        """How many characters it shows, in whatever field; a turn, call or check costs some too."""
+        ends = len(self.answer) + len(self.error) + len(self.stop_reason)
+        said = sum(map(_turn_size, self.messages))
+        return ends + said + sum(map(_check_size, self.checks))
 
 
 def cut_text(text: str, limit: int) -> str:
@@ -108,32 +117,94 @@ def cut_text(text: str, limit: int) -> str:
     'abcd [cut here: 2 more characters]'
     """
     more = len(text) - limit
-    return text if more <= 0 else f"{text[:limit].rstrip()} {_mark(more, 'character')}"
+    return text if more <= 0 else f"{text[:limit].rstrip()} {cut_mark(more, 'character')}"
 
 
-def _mark(more: int, noun: str) -> str:
+def cut_mark(more: int, noun: str) -> str:
+    """The mark that stands where something was cut.
+
+    >>> cut_mark(1200, "byte")
+    '[cut here: 1,200 more bytes]'
+    """
     return f"{CUT}{plural(more, f'more {noun}')}]"
 
 
-def _turn_size(turn: Turn) -> int:
-    calls = sum(_TURN_COST + len(call.name) + len(call.arguments) for call in turn.calls)
-    return _TURN_COST + len(turn.text) + calls
+class _Room:
+    """How many characters are left, as texts take theirs."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def take(self, text: str) -> str:
+        """The text, as far as there is room for it."""
+        kept = cut_text(text, self.left)
+        self.left = max(0, self.left - len(text))
+        return kept
 
 
-def _fit(turns: tuple[Turn, ...], limit: int) -> Iterator[Turn]:
-    """The turns that fit, the one that no longer does cut short, and word of the rest."""
-    room = limit
-    for place, turn in enumerate(turns):
-        room -= (size := _turn_size(turn))
-        if room >= 0:
-            yield turn
+def _fit(
+    items: Sequence[Item],
+    room: _Room,
+    size: Callable[[Item], int],
+    cut: Callable[[Item, _Room], Item],
+    more: Callable[[int], Item],
+) -> Iterator[Item]:
+    """The items that fit, the one that no longer does cut short, and word of the rest."""
+    for place, item in enumerate(items):
+        if (cost := size(item)) <= room.left:
+            room.left -= cost
+            yield item
             continue
-        left = max(0, room + size - _TURN_COST)
-        calls = tuple(replace(c, arguments=cut_text(c.arguments, left)) for c in turn.calls[:20])
-        yield replace(turn, text=cut_text(turn.text, left), calls=calls)
-        if more := len(turns) - place - 1:
-            yield Turn(role="passhat", text=_mark(more, "message"))
+        rest = len(items) - place
+        if room.left > _ITEM_COST:
+            room.left -= _ITEM_COST
+            yield cut(item, room)
+            rest -= 1
+        room.left = 0
+        if rest:
+            yield more(rest)
         return
+
+
+def _turn_size(turn: Turn) -> int:
+    named = len(turn.role) + len(turn.name) + len(turn.text)
+    return _ITEM_COST + named + sum(map(_call_size, turn.calls))
+
+
+def _call_size(call: Call) -> int:
+    return _ITEM_COST + len(call.name) + len(call.arguments)
+
+
+def _check_size(check: Check) -> int:
+    return _ITEM_COST + len(check.target) + len(check.message)
+
+
+def _cut_turn(turn: Turn, room: _Room) -> Turn:
+    role, name, text = map(room.take, (turn.role, turn.name, turn.text))
+    calls = tuple(_fit(turn.calls, room, _call_size, _cut_call, _more_calls))
+    return replace(turn, role=role, name=name, text=text, calls=calls)
+
+
+def _cut_call(call: Call, room: _Room) -> Call:
+    return Call(name=room.take(call.name), arguments=room.take(call.arguments))
+
+
+def _cut_check(check: Check, room: _Room) -> Check:
+    return replace(check, target=room.take(check.target), message=room.take(check.message))
+
+
+def _more_messages(more: int) -> Turn:
+    return Turn(role="passhat", text=cut_mark(more, "message"))
+
+
+def _more_calls(more: int) -> Call:
+    return Call(name=cut_mark(more, "call"))
+
+
+def _more_checks(more: int) -> Check:
+    return Check(target="passhat", message=cut_mark(more, "check"))
 
 
 def _turn(turn: Turn) -> dict[str, object]:

@@ -62,7 +62,7 @@ def _parts(parts: Mapping[str, Any]) -> Iterator[list[str]]:
     ends = [("stopped", "stop_reason"), ("exit code", "exit_code"), ("faults", "faults")]
     for title, name in ends:
         if parts.get(name) not in (None, []):
-            yield [f"{title}: {_inline(parts[name])}"]
+            yield [f"{title}: {_beside(parts[name])}"]
     checks = [_check(check) for check in _dicts(parts.get("checks"))]
     if checks:
         yield ["checks", *checks]
@@ -70,12 +70,12 @@ def _parts(parts: Mapping[str, Any]) -> Iterator[list[str]]:
 
 def _message(message: Mapping[str, Any]) -> list[str]:
     failed = " (error)" if message.get("is_error") else ""
-    name = f" {_inline(message['name'])}" if message.get("name") else ""
-    lines = [f"{message.get('role', 'somebody')}{name}{failed}"]
+    name = f" {_beside(message['name'])}" if message.get("name") else ""
+    lines = [f"{_beside(message.get('role', 'somebody'))}{name}{failed}"]
     if message.get("text"):
         lines += _indented(message["text"])
     for call in _dicts(message.get("calls")):
-        lines.append(f"  calls {call.get('name')} {_inline(call.get('arguments'))}")
+        lines.append(f"  calls {_beside(call.get('name'))} {_beside(call.get('arguments'))}")
     return lines
 
 
@@ -83,8 +83,8 @@ def _check(check: Mapping[str, Any]) -> str:
     score = check.get("score")
     word = "held" if score == 1 else "broke" if score == 0 else f"scored {score}"
     word = word if isinstance(score, int | float) else "said"
-    what = " ".join(_inline(check[name]) for name in ("target", "matcher") if check.get(name))
-    told = _inline(check.get("message") or "").replace("\n", "\n    ")
+    what = " ".join(_beside(check[name]) for name in ("target", "matcher") if check.get(name))
+    told = _beside(check.get("message") or "")
     return f"  {word}: {what}" + (f": {told}" if told else "")
 
 
@@ -94,6 +94,11 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
 
 def _indented(value: Any) -> list[str]:
     return ["  " + line for line in _inline(value).split("\n")]
+
+
+def _beside(value: Any) -> str:
+    """A value behind a word of ours; a line of its own in it must not pass for one of ours."""
+    return _inline(value).replace("\n", "\n    ")
 
 
 def _inline(value: Any) -> str:
