@@ -1,5 +1,6 @@
 """The JUnit file of a run and its exit code tell the same story."""
 
+import re
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -60,6 +61,30 @@ def test_there_is_a_failure_when_the_run_exits_1_and_an_error_when_3(
     for name, count in counted.items():
         assert sum(int(one.get(name)) for one in root) == count
     assert sum(int(one.get("tests")) for one in root) == len(root.findall(".//testcase"))
+
+
+WORD = {1: "FAIL", 3: "not completed: | were left undone", 4: "UNDECIDED"}
+
+
+@pytest.mark.parametrize(("agents", "rest", "code"), CASES)
+@pytest.mark.parametrize("options", [("-o", "junit.xml"), ("--json",), ()])
+def test_who_sees_no_report_is_told_why_the_run_does_not_exit_with_0(
+    here, suite, call, agents, rest, code, options
+):
+    suite(f"defaults: {{model: scripted}}\nagents: [{', '.join(agents)}]\n{rest}\n")
+    done = call("run", *options)
+    said = done.stderr if options else done.output
+    assert done.exit_code == code
+    told = any(re.search(word, said) for word in (WORD[3], r"^FAIL: \d"))
+    assert re.search(WORD[code], said) if code else not told
+
+
+def test_the_reasons_are_told_beside_a_file_that_has_them(here, suite, call):
+    suite(f"defaults: {{model: scripted}}\nagents: [{RIGHT}, {WRONG}]\n")
+    assert call("run", "-o", "junit.xml").stderr.splitlines()[-2:] == [
+        "FAIL: 1 of 2 trials failed; where nothing else is demanded, none may",
+        "  wrong, 1 trial: expected exactly 'yes', got 'no'",
+    ]
 
 
 def test_a_failed_task_says_how_often_and_why(here, suite, call):

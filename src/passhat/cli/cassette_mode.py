@@ -62,6 +62,13 @@ def choose_source(suite: Suite, options: RunOptions, *, resumed: bool = False) -
     return Source(mode=cast("Mode", TAKEN_UP.get(told, told) if resumed else told))
 
 
+def surely_asked(suite: Suite, source: Source) -> tuple[str, ...]:
+    """The systems that cannot run without being asked: those that have no cassette to answer."""
+    if source.asks_always or not source.asks:
+        return suite.systems if source.asks else ()
+    return tuple(name for name in suite.systems if not _path(suite, name))
+
+
 @contextmanager
 def open_source(
     suite: Suite, source: Source, options: RunOptions, *, sequential: bool = False
@@ -113,22 +120,14 @@ def _models(suite: Suite) -> list[Model]:
 
 
 def _why_not_live(model: Model, directory: Path) -> str | None:
-    """Why a model cannot be asked here; None where it can."""
-    from passhat.records import SCRIPTED
+    """Why a model cannot be asked here, in few words; None where it can."""
+    from passhat.cli.unreachable import why_unreachable
     from passhat.records.providers import LOCAL
-    from passhat.runner.models.catalog import locate
 
-    if model.name == SCRIPTED:
-        return None
-    if model.name.startswith(f"{LOCAL}/"):
-        from passhat.cli.local import why_not_here
-
-        return why_not_here(model.name, directory)
-    try:
-        locate(model)
-    except PasshatError:
-        return f"no key is set for {model.name}"
-    return None
+    reason = why_unreachable(model, directory)
+    if reason is None or model.name.startswith(f"{LOCAL}/"):
+        return reason
+    return f"no key is set for {model.name}"
 
 
 def _has_key(model: Model) -> bool:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from passhat.records import Suite
 
 STORE = Path(".passhat/history.db")
+FAULTS_OFF = "the suite's faults are off: --faults runs it with and without them"
 
 
 @click.command(cls=OptionalValues)
@@ -84,14 +85,13 @@ def run(
         options=options,
         store=None if no_store else store,
         resumed=_resumed(store, chosen, options) if resume and not no_store else None,
+        remark=FAULTS_OFF if options.faults is None and has_faults(loaded) else None,
     )
     if dry_run:
         from passhat.cli.dry_run import tell_plan
 
         tell_plan(job, as_json=output.as_json)
         return
-    if options.faults is None and has_faults(loaded):
-        output.say("the suite's faults are off: --faults runs it with and without them")
     context.exit(conduct(job, output))
 
 

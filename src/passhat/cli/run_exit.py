@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from passhat.cli.exit_codes import ExitCode
+from passhat.errors import plural
 from passhat.suite.fault_variants import variants
 
 if TYPE_CHECKING:
@@ -51,6 +52,26 @@ def exit_code(answer: RunAnswer) -> ExitCode:
     else:
         code = ExitCode.INCOMPLETE if any(row.errored for row in demanded) else ExitCode.PASS
     return ExitCode.INCOMPLETE if answer.incomplete and code is ExitCode.PASS else code
+
+
+def why_not_passed(answer: RunAnswer) -> str | None:
+    """Why a run does not exit with 0, where neither a verdict nor a floor says it."""
+    if answer.nothing_ran:
+        return "not completed: every trial errored, there is nothing to judge"
+    if answer.verdicts is not None or not all(floor.passed for floor in answer.floors):
+        return None
+    code = exit_code(answer)
+    rows = list(_demanded(answer))
+    if code is ExitCode.FAIL:
+        rows = [row for row in rows if row.name not in answer.floored]
+        count, how = sum(row.runs - row.passed - row.errored for row in rows), "failed"
+    else:
+        count, how = sum(row.errored for row in rows), "errored"
+    if not count or code is ExitCode.PASS:
+        return None  # what was left undone is said with what goes on with it
+    word = "FAIL" if code is ExitCode.FAIL else "not completed"
+    of_all = f"{count:,} of {plural(sum(row.runs for row in rows), 'trial')}"
+    return f"{word}: {of_all} {how}; where nothing else is demanded, none may"
 
 
 def _demanded(answer: RunAnswer) -> Iterator[TaskRow]:

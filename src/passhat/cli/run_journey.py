@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from passhat.cli.cassette_mode import Source, choose_source, open_source
+from passhat.cli.cassette_mode import Source, choose_source, open_source, surely_asked
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.progress import Progress
 from passhat.cli.run_demands import (
@@ -20,11 +20,12 @@ from passhat.cli.run_demands import (
     stopping_rule,
     verdicts_on,
 )
-from passhat.cli.run_exit import exit_code, settled
+from passhat.cli.run_exit import exit_code, settled, why_not_passed
 from passhat.cli.run_failures import gather_failures
 from passhat.cli.run_ledger import Ledger, open_ledger
 from passhat.cli.run_options import FORMATS
 from passhat.cli.standing import Standing
+from passhat.cli.unreachable import refuse_unreachable
 from passhat.errors import SuiteError, plural
 from passhat.suite import refuse_unknown_models
 from passhat.suite.fault_variants import plain_pairings, variants
@@ -43,17 +44,23 @@ if TYPE_CHECKING:
 
 DEFAULT_CONFIDENCE = 0.95
 PAGE = {"html": FORMATS["html"]}
+MOST_REASONS = 3
+"""Reasons that are told beside a file which has them all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One start of a run: what is run, where it is kept, and which stored run goes on."""
+    """One start of a run: what is run, where it is kept, and which stored run goes on.
+
+    `remark` is said when it begins.
+    """
 
     suite: Suite
     options: RunOptions
     store: Path | None
     resumed: str | None = None
     retry_errored: bool = False
+    remark: str | None = None
 
     @property
     def gates(self) -> tuple[Gate, ...]:
@@ -84,6 +91,9 @@ def conduct(job: Job, output: Output) -> ExitCode:
     if source.asks_always:
         refuse_unknown_models(job.suite)
         _refuse_absent(job.suite)
+    asked = surely_asked(job.suite, source)
+    if job.resumed is None:
+        refuse_unreachable(job.suite, asked)
     with (
         open_source(job.suite, source, job.options, sequential=job.sequential) as deck,
         open_ledger(job.suite, job.options, store=job.store, resumed=job.resumed) as ledger,
@@ -91,6 +101,10 @@ def conduct(job: Job, output: Output) -> ExitCode:
         # Before anything is paid for: a baseline that is not there is an error of the request.
         baselines = baselines_of(job.gates, job.suite, ledger)
         rule = job.rule(baselines)
+        if rule is None and _lacks_trials(job, ledger):
+            refuse_unreachable(job.suite, asked)
+        if job.remark is not None:
+            output.say(job.remark)
         output.say(_opening(job, ledger, source, rule))
         result = _run(job, ledger, deck, rule, output)
         ledger.close(result)
@@ -112,8 +126,7 @@ def conduct(job: Job, output: Output) -> ExitCode:
         answer = settled(_answer(job, result, trials, verdicts, ledger), job.suite, result)
         for place, formats in places:
             place.write(answer, formats)
-        if output.as_json or output.as_markdown or output.paths_out:
-            _tell_demands(answer, output)
+        _tell_demands(answer, output)
         return code if interrupted else exit_code(answer)
 
 
@@ -132,6 +145,12 @@ def _refuse_absent(suite: Suite) -> None:
     raise SuiteError("\n".join(told_in_place(suite.path, faults)))
 
 
+def _lacks_trials(job: Job, ledger: Ledger) -> bool:
+    """Whether a resumed run has something left to ask for: what is complete needs no key."""
+    run = ledger.run
+    return job.resumed is not None and run is not None and run.trials < job.suite.trials
+
+
 def _places(job: Job, output: Output) -> list[tuple[Output, Formats]]:
     """Where the answer goes: what was asked for, and the page beside it."""
     places: list[tuple[Output, Formats]] = [(output, FORMATS)]
@@ -142,13 +161,24 @@ def _places(job: Job, output: Output) -> list[tuple[Output, Formats]]:
 
 
 def _tell_demands(answer: RunAnswer, output: Output) -> None:
-    """The verdicts and floors on standard error, for who does not see the report."""
-    for verdict in answer.verdicts or ():
-        output.say(verdict.sentence)
-    for floor in answer.floors:
-        output.say(floor.line)
-    if answer.undone:
-        output.say(answer.undone)
+    """Why the run ends as it does, on standard error; in full for who does not see the report."""
+    hidden = output.as_json or output.as_markdown or bool(output.paths_out)
+    told = [verdict.sentence for verdict in answer.verdicts or ()] if hidden else []
+    told += [floor.line for floor in answer.floors] if hidden else []
+    if reason := why_not_passed(answer):
+        told.append(reason)
+        told += _reasons(answer) if hidden else []
+    if hidden and answer.undone:
+        told.append(answer.undone)
+    for text in told:
+        output.say(text)
+
+
+def _reasons(answer: RunAnswer) -> Iterator[str]:
+    from passhat.reporters.run_answer import failure_lines
+
+    for line in failure_lines(answer.failures, most=MOST_REASONS):
+        yield f"  {line}"
 
 
 def _run(

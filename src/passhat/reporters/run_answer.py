@@ -118,6 +118,16 @@ def render_run_html(answer: RunAnswer) -> str:
     )
 
 
+def failure_lines(failures: Sequence[Failure], *, most: int) -> list[str]:
+    """The most frequent reasons: the task, how many trials, and why; the system where several."""
+    several = len({one.system for one in failures}) > 1
+    return [
+        f"{f'{one.system}, ' if several else ''}{one.task}, {plural(one.trials, 'trial')}: "
+        f"{'error: ' if one.errored else ''}{one.reason[:LONGEST_REASON]}"
+        for one in failures[:most]
+    ]
+
+
 def _blocks(answer: RunAnswer) -> list[Block]:
     blocks: list[Block] = []
     for recovery in answer.recoveries:
@@ -132,13 +142,7 @@ def _blocks(answer: RunAnswer) -> list[Block]:
 
 
 def _failure_list(failures: Sequence[Failure]) -> Steps:
-    several = len({one.system for one in failures}) > 1
-    texts = tuple(
-        f"{f'{one.system}, ' if several else ''}{one.task}, {plural(one.trials, 'trial')}: "
-        f"{'error: ' if one.errored else ''}{one.reason[:LONGEST_REASON]}"
-        for one in failures[:MOST_FAILURES]
-    )
-    return Steps("Why trials did not pass", texts)
+    return Steps("Why trials did not pass", tuple(failure_lines(failures, most=MOST_FAILURES)))
 
 
 def _floor_lines(floors: Sequence[SelectionFloor], ink: Ink) -> list[str]:

@@ -1,0 +1,55 @@
+"""Models that a run would ask and cannot: a key that is not set, weights that are not here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+
+from passhat.errors import PasshatError, SuiteError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from passhat.records import Model, Suite
+
+
+def refuse_unreachable(suite: Suite, systems: Collection[str]) -> None:
+    """Raise where models of these systems, or of their judges, can only fail; tell all at once."""
+    models = {(model.name, model.base_url): model for model in _asked(suite, systems)}
+    reasons = (why_unreachable(model, suite.directory) for model in models.values())
+    if told := list(dict.fromkeys(filter(None, reasons))):
+        raise SuiteError("\n".join(told))
+
+
+def why_unreachable(model: Model, directory: Path) -> str | None:
+    """Why a model cannot be asked here, and what to do; None where it can."""
+    from passhat.records import SCRIPTED
+    from passhat.records.providers import LOCAL
+
+    if model.name == SCRIPTED:
+        return None
+    if model.name.startswith(f"{LOCAL}/"):
+        from passhat.cli.local import why_not_here
+
+        return why_not_here(model.name, directory)
+    from passhat.runner.models.catalog import locate
+
+    try:
+        locate(model)
+    except PasshatError as error:
+        return str(error)
+    return None
+
+
+def _asked(suite: Suite, systems: Collection[str]) -> Iterator[Model]:
+    from passhat.records import ModelSystem
+
+    for pairing in suite.pairings:
+        if pairing.system.name not in systems:
+            continue
+        if isinstance(pairing.system, ModelSystem):
+            yield pairing.system.model
+        task = pairing.task
+        for expectation in (*task.expect, *(e for step in task.steps for e in step.expect)):
+            if expectation.matcher == "judge":
+                yield expectation.options["model"]
