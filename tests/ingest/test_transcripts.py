@@ -113,9 +113,8 @@ def test_a_tau2_folder_is_opened_simulation_by_simulation(shared, tmp_path):
     results = json.loads(log.read_bytes())
     simulations = results.pop("simulations")
     (tmp_path / "simulations").mkdir()
-    for number, simulation in enumerate(simulations):
-        # the folder is listed by name, the index by whatever order the run ended in
-        name = f"{len(simulations) - number:03}.json"
+    for simulation in simulations:  # called by random ids: their order is not that of the index
+        name = f"{simulation['id']}.json"
         (tmp_path / "simulations" / name).write_text(json.dumps(simulation))
     index = [{k: v for k, v in one.items() if k != "messages"} for one in simulations]
     (tmp_path / "results.json").write_text(json.dumps(results | {"simulation_index": index}))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, Value, decode
+from passhat.records.transcript import cut_mark, cut_text
 
 
 def bytes_beside(document: Document, *names: str) -> bytes | None:
@@ -15,8 +17,8 @@ def bytes_beside(document: Document, *names: str) -> bytes | None:
     `names` may come from the result file itself, and a link may lead anywhere: what resolves to
     a place outside the folder is treated as absent.
     """
-    path = path_beside(document, *names)
-    if path is None or not path.is_file():
+    path = file_beside(document, *names)
+    if path is None:
         return None
     document.limits.check_size(str(path), path.stat().st_size)
     return path.read_bytes()
@@ -36,10 +38,45 @@ def decoded_beside(document: Document, shape: type[Value], *names: str) -> tuple
         return None, str(error)
 
 
-def text_beside(document: Document, *names: str) -> str:
-    """The same as text; nothing where there is no such file."""
-    found = bytes_beside(document, *names)
-    return "" if found is None else found.decode("utf-8", errors="replace")
+def text_beside(document: Document, *names: str, most: int) -> str:
+    """The first `most` characters as text, with word of the rest; nothing where there is no file.
+
+    The rest stays unread: a terminal may have filled a disk.
+    """
+    path = file_beside(document, *names)
+    if path is None:
+        return ""
+    document.limits.check_size(str(path), size := path.stat().st_size)
+    with path.open("rb") as stream:
+        read = stream.read(4 * most)  # no character of UTF-8 is longer than four bytes
+    text = read.decode("utf-8", errors="replace").strip()
+    if size <= len(read):
+        return cut_text(text, most)
+    kept = text[:most].rstrip()
+    return f"{kept} {cut_mark(max(1, size - len(kept.encode())), 'byte')}"
+
+
+def names_beside(document: Document, *names: str, keep: Callable[[str], bool]) -> list[str]:
+    """The names in a folder below that of a result file, refused where there are too many.
+
+    They are in no order: sort them by what they mean.
+    """
+    folder = path_beside(document, *names)
+    if folder is None or not folder.is_dir():
+        return []
+    found: list[str] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if keep(entry.name):
+                found.append(entry.name)
+                document.limits.check_members(str(folder), len(found))
+    return found
+
+
+def file_beside(document: Document, *names: str) -> Path | None:
+    """A file below the folder of a result file, where there is one."""
+    path = path_beside(document, *names)
+    return path if path is not None and path.is_file() else None
 
 
 def path_beside(document: Document, *names: str) -> Path | None:

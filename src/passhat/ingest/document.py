@@ -25,6 +25,8 @@ PARQUET_MAGIC = b"PAR1"
 COMPRESSED_SUFFIXES = (".gz", ".zst", ".zstd")
 LINES_SUFFIXES = (".jsonl", ".ndjson")
 
+# Read from their end, piece by piece: their bytes may stay where they are.
+_FROM_THE_END = (ZIP_MAGIC, PARQUET_MAGIC)
 _PLACE = re.compile(r"\(byte (\d+)\)")
 # Control characters that no text has; tabs, ends of lines and colours of a terminal it may have.
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -39,15 +41,13 @@ class Document:
 
     def __init__(self, name: str, *, path: Path | None, data: bytes | None, limits: Limits) -> None:
         self.name, self.path, self.limits = name, path, limits
-        head, self.sha256 = _head_and_hash(name, path, data, limits)
+        head, self.sha256, content = _read_once(name, path, data, limits)
         self.kind: Kind
         self.first: Mapping[str, msgspec.Raw] = {}
-        if head.startswith((ZIP_MAGIC, PARQUET_MAGIC)):
-            # Both are read from their end, piece by piece: the bytes may stay where they are.
+        if head.startswith(_FROM_THE_END):
             self.kind = "zip" if head.startswith(ZIP_MAGIC) else "parquet"
-            self.data = data or b""
+            self.data = content
             return
-        content = path.read_bytes() if path is not None else data or b""
         self.data = decompress(name, content, limits)
         if self.data.startswith(b"\xef\xbb\xbf"):
             self.data = self.data[3:]
@@ -122,24 +122,32 @@ def _not_json(name: str, data: bytes, fault: str) -> ReadError:
     )
 
 
-def _head_and_hash(
+def _read_once(
     name: str, path: Path | None, data: bytes | None, limits: Limits
-) -> tuple[bytes, str]:
+) -> tuple[bytes, str, bytes]:
+    """The first bytes, the hash, and all bytes, but for those that may stay in their file."""
     if path is None:
         content = data or b""
         limits.check_size(name, len(content))
-        return content[:4], hashlib.sha256(content).hexdigest()
+        return content[:4], hashlib.sha256(content).hexdigest(), content
     try:
         limits.check_size(name, path.stat().st_size)
         with path.open("rb") as stream:
             head = stream.read(4)
-            stream.seek(0)
-            digest = hashlib.sha256()
-            while piece := stream.read(PIECE):
-                digest.update(piece)
+            if head.startswith(_FROM_THE_END):
+                return head, _hash(head, stream), b""
+            content = head + stream.read(limits.max_bytes)  # it may still be growing
     except OSError as error:
         raise ReadError(f"{name}: cannot be opened ({error.strerror or error})") from error
-    return head, digest.hexdigest()
+    limits.check_size(name, len(content))
+    return head, hashlib.sha256(content).hexdigest(), content
+
+
+def _hash(head: bytes, stream: BinaryIO) -> str:
+    digest = hashlib.sha256(head)
+    while piece := stream.read(PIECE):
+        digest.update(piece)
+    return digest.hexdigest()
 
 
 def _bare_name(name: str) -> str:

@@ -13,6 +13,7 @@ from passhat.errors import ReadError, listed
 from passhat.ingest.document import COMPRESSED_SUFFIXES, Document
 from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
+from passhat.ingest.readers import COMPANIONS
 
 Input = str | os.PathLike[str] | bytes
 Recognise = Callable[[Document], Reader]
@@ -76,11 +77,10 @@ def _open_folder(
     folder: Path, recognise: Recognise, limits: Limits, skipped: dict[str, ReadError]
 ) -> Iterator[Known]:
     count, companions = 0, set[str]()
-    for known in _walk(folder, recognise, limits, skipped, depth=1):
+    for document, reader in _walk(folder, recognise, limits, skipped, companions, depth=1):
         count += 1
         limits.check_members(str(folder), count + len(skipped))
-        companions.update(known[1].companions)
-        yield known
+        yield document, reader
     if not count:
         raise _nothing_known(folder, skipped)
     for path in [path for path in skipped if Path(path).name in companions]:
@@ -100,29 +100,51 @@ def _nothing_known(folder: Path, skipped: Mapping[str, ReadError]) -> ReadError:
 
 
 def _walk(
-    folder: Path, recognise: Recognise, limits: Limits, skipped: dict[str, ReadError], depth: int
+    folder: Path,
+    recognise: Recognise,
+    limits: Limits,
+    skipped: dict[str, ReadError],
+    companions: set[str],
+    depth: int,
 ) -> Iterator[Known]:
     if depth > limits.max_depth:
         raise ReadError(f"{folder}: deeper than max_depth = {limits.max_depth} folders")
-    entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    files, folders = _entries(folder, limits)
     covered = False
-    for path in entries:
-        if path.is_file() and _looks_like_results(path):
-            try:
-                document = Document(str(path), path=path, data=None, limits=limits)
-                reader = recognise(document)
-            except ReadError as error:
-                skipped[str(path)] = error
+    for path in files:
+        if path.name in companions:  # the words of a known result: for whoever asks for them
+            continue
+        try:
+            document = Document(str(path), path=path, data=None, limits=limits)
+            reader = recognise(document)
+        except ReadError as error:
+            skipped[str(path)] = error
+            continue
+        companions.update(reader.companions)
+        covered = covered or reader.covers_subfolders
+        yield document, reader
+    for path in [] if covered else folders:
+        yield from _walk(path, recognise, limits, skipped, companions, depth + 1)
+
+
+def _entries(folder: Path, limits: Limits) -> tuple[list[Path], list[Path]]:
+    """What may be results, those that may be a result's companions last; and the folders."""
+    files: list[Path] = []
+    folders: list[Path] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
                 continue
-            covered = covered or reader.covers_subfolders
-            yield document, reader
-    for path in entries:
-        if path.is_dir() and not path.is_symlink() and not covered:
-            yield from _walk(path, recognise, limits, skipped, depth + 1)
+            if entry.is_dir():
+                folders += [] if entry.is_symlink() else [folder / entry.name]
+            elif _looks_like_results(entry.name) and entry.is_file():
+                files.append(folder / entry.name)
+            limits.check_members(str(folder), max(len(files), len(folders)))
+    return sorted(files, key=lambda path: (path.name in COMPANIONS, path)), sorted(folders)
 
 
-def _looks_like_results(path: Path) -> bool:
-    name = path.name.lower()
+def _looks_like_results(name: str) -> bool:
+    name = name.lower()
     for suffix in COMPRESSED_SUFFIXES:
         name = name.removesuffix(suffix)
     return name.endswith(RESULT_SUFFIXES)

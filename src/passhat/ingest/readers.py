@@ -32,6 +32,10 @@ _FORMATS: Mapping[str, tuple[str, tuple[Kind, ...]]] = {
 }
 
 
+COMPANIONS = frozenset({"messages.json", "trajectory.json"})
+"""The names of files that some format keeps beside its results: the words of a run, as a rule."""
+
+
 class _Readers(Mapping[str, Reader]):
     """The readers by name, each loaded when it is taken out."""
 

@@ -92,13 +92,12 @@ class Transcript:
         """
         if self.size() <= limit:
             return self
-        spoken = sum(map(_turn_size, self.messages))
-        end = _Room(max(limit // 4, limit - spoken))
-        given = end.left
+        spoken = sum(map(turn_size, self.messages))
+        end = _Room(given := max(limit - spoken_room(limit), limit - spoken))
         error, answer, stop = map(end.take, (self.error, self.answer, self.stop_reason))
         checks = tuple(_fit(self.checks, end, _check_size, _cut_check, _more_checks))
         room = _Room(limit - (given - end.left))
-        messages = tuple(_fit(self.messages, room, _turn_size, _cut_turn, _more_messages))
+        messages = tuple(_fit(self.messages, room, turn_size, _cut_turn, _more_messages))
         return Transcript(
             messages=messages, answer=answer, error=error, stop_reason=stop, checks=checks
         )
@@ -106,7 +105,7 @@ class Transcript:
     def size(self) -> int:
         """How many characters it shows, in whatever field; a turn, call or check costs some too."""
         ends = len(self.answer) + len(self.error) + len(self.stop_reason)
-        said = sum(map(_turn_size, self.messages))
+        said = sum(map(turn_size, self.messages))
         return ends + said + sum(map(_check_size, self.checks))
 
 
@@ -127,6 +126,21 @@ def cut_mark(more: int, noun: str) -> str:
     '[cut here: 1,200 more bytes]'
     """
     return f"{CUT}{plural(more, f'more {noun}')}]"
+
+
+def turn_size(turn: Turn) -> int:
+    """How many characters a turn counts, whatever field they are in.
+
+    >>> turn_size(Turn(role="user", text="Hi"))
+    22
+    """
+    named = len(turn.role) + len(turn.name) + len(turn.text)
+    return _ITEM_COST + named + sum(map(_call_size, turn.calls))
+
+
+def spoken_room(limit: int) -> int:
+    """How many characters of turns are never cut by `Transcript.cut(limit)`."""
+    return limit - limit // 4
 
 
 class _Room:
@@ -166,11 +180,6 @@ def _fit(
         if rest:
             yield more(rest)
         return
-
-
-def _turn_size(turn: Turn) -> int:
-    named = len(turn.role) + len(turn.name) + len(turn.text)
-    return _ITEM_COST + named + sum(map(_call_size, turn.calls))
 
 
 def _call_size(call: Call) -> int:

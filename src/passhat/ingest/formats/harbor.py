@@ -12,6 +12,7 @@ from passhat.ingest.beside import decoded_beside, text_beside
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Table, first_line, seconds_between
+from passhat.ingest.transcripts.files import end_room
 from passhat.ingest.transcripts.messages import as_text, mappings, turns_of
 from passhat.records import Outcome
 from passhat.records.transcript import Check, Transcript, Turn
@@ -94,7 +95,8 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
         return
     kept, broken = decoded_beside(document, _Trajectory, "agent", "trajectory.json")
     steps = kept.steps if kept else ()
-    printed = text_beside(document, "verifier", "test-stdout.txt")
+    most = end_room(document.limits.max_transcript)
+    printed = text_beside(document, "verifier", "test-stdout.txt", most=most)
     yield Transcript(
         messages=tuple(turn for step in steps for turn in _turns(step)),
         error=broken,

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from passhat.errors import ReadError
+from passhat.ingest.beside import bytes_beside, decoded_beside, file_beside, names_beside
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, Value, decode
 from passhat.ingest.reader import Reader, Table
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
 from passhat.records.transcript import Transcript
+
+FOLDER = "simulations"
+"""Where tau2-bench keeps the simulations of a run, each in a file that is called by its id."""
 
 SUCCESS = 1 - 1e-6
 """The reward from which tau2-bench counts a success."""
@@ -113,16 +117,12 @@ def read(document: Document, mapping: ColumnMap) -> Table:
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
     """The messages of each simulation; those of a folder are opened one by one."""
     results = document.decode(_SpokenResults)
-    spoken: Iterable[_Spoken | None]
     if results.simulations:
-        spoken = results.simulations
+        yield from map(_transcript, results.simulations)
     elif results.simulation_index:
-        spoken = _indexed(document, results.simulation_index)
+        yield from (_indexed(document, entry) for entry in results.simulation_index)
     else:
-        spoken = _from_folder(document, _Spoken)
-    for one in spoken:
-        stop = (one.termination_reason or "") if one else ""
-        yield Transcript(messages=turns_of(one.messages), stop_reason=stop) if one else None
+        yield from map(_transcript, _from_folder(document, _Spoken))
 
 
 READER = Reader(
@@ -136,20 +136,35 @@ READER = Reader(
 
 
 def _from_folder(document: Document, shape: type[Value]) -> Iterator[Value]:
+    """Every simulation of a run without an index, one by one, once all are known to be bounded."""
     if document.path is None:
         raise ReadError(f"{document.name}: holds no simulation, and has no folder beside it")
-    folder = document.path.parent / "simulations"
-    paths = sorted(folder.glob("*.json"))
-    document.limits.check_members(str(folder), len(paths))
-    for path in paths:
-        document.limits.check_size(str(path), path.stat().st_size)
-        yield decode(str(path), path.read_bytes(), shape)
+    # A file that begins with a dot is one that tau2-bench is still writing.
+    files = names_beside(
+        document, FOLDER, keep=lambda name: name.endswith(".json") and not name.startswith(".")
+    )
+    total = 0
+    for name in files:
+        path = file_beside(document, FOLDER, name)
+        total += path.stat().st_size if path is not None else 0
+        document.limits.check_size(f"{document.path.parent / FOLDER}", total)
+    for name in sorted(files):
+        found = bytes_beside(document, FOLDER, name)
+        if found is not None:
+            yield decode(f"{document.path.parent / FOLDER / name}", found, shape)
 
 
-def _indexed(document: Document, index: list[_Spoken]) -> Iterator[_Spoken | None]:
-    """What each simulation of the index holds in its own file, if that is there."""
-    kept = {one.id: one for one in _from_folder(document, _Spoken)} if document.path else {}
-    return (kept.get(entry.id) if entry.id else None for entry in index)
+def _indexed(document: Document, entry: _Spoken) -> Transcript | None:
+    """What a simulation of the index holds in the file of its name, if that is there."""
+    if not entry.id:
+        return None
+    spoken, broken = decoded_beside(document, _Spoken, FOLDER, f"{entry.id}.json")
+    return _transcript(spoken) if spoken else Transcript(error=broken)
+
+
+def _transcript(spoken: _Spoken) -> Transcript:
+    stop = spoken.termination_reason or ""
+    return Transcript(messages=turns_of(spoken.messages), stop_reason=stop)
 
 
 def _row(system: str, domain: str, simulation: _Simulation) -> dict[str, Any]:

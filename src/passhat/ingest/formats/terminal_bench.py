@@ -9,13 +9,17 @@ from typing import Any
 
 import msgspec
 
-from passhat.ingest.beside import path_beside, text_beside
+from passhat.ingest.beside import names_beside
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Table, seconds_between
+from passhat.ingest.transcripts.files import FileTurns
 from passhat.ingest.transcripts.messages import as_text
 from passhat.records import Outcome
 from passhat.records.transcript import Check, Transcript, Turn
+
+LOGS = "agent-logs"
+"""The folder of a trial with its episodes: what the agent was shown, and what it answered."""
 
 _TRIAL = re.compile(r".*\.(\d+)-of-\d+.*")
 _EPISODE = re.compile(r"episode-(\d{1,9})")
@@ -108,29 +112,27 @@ def _row(system: str, trial: _Trial) -> dict[str, Any]:
 
 
 def _transcript(document: Document, folder: tuple[str, ...], trial: _Spoken) -> Transcript | None:
-    turns = list(_episodes(document, folder))
-    for title, name in (("terminal", "post-agent.txt"), ("tests", "post-test.txt")):
-        if text := text_beside(document, *folder, "panes", name):
-            turns.append(Turn(role=title, text=text.strip()))
+    files = FileTurns(document, Turn(role="user", text=as_text(trial.instruction)))
+    for episode in _episodes(document, folder):
+        files.add("terminal", *folder, LOGS, episode, "prompt.txt")
+        files.add("assistant", *folder, LOGS, episode, "response.txt")
+    files.add("terminal", *folder, "panes", "post-agent.txt")
+    files.add("tests", *folder, "panes", "post-test.txt")
+    turns = files.turns()
     if not turns:
         return None
     tests = trial.parser_results if isinstance(trial.parser_results, dict) else {}
     return Transcript(
-        messages=(Turn(role="user", text=as_text(trial.instruction)), *turns),
+        messages=turns,
         checks=tuple(Check(target=name, message=as_text(word)) for name, word in tests.items()),
     )
 
 
-def _episodes(document: Document, folder: tuple[str, ...]) -> Iterator[Turn]:
-    logs = path_beside(document, *folder, "agent-logs")
-    if logs is None or not logs.is_dir():
-        return
-    names = [path.name for path in logs.iterdir() if _EPISODE.fullmatch(path.name)]
-    document.limits.check_members(str(logs), len(names))
-    for name in sorted(names, key=lambda name: int(name.partition("-")[2])):
-        for role, file in (("terminal", "prompt.txt"), ("assistant", "response.txt")):
-            if text := text_beside(document, *folder, "agent-logs", name, file):
-                yield Turn(role=role, text=text.strip())
+def _episodes(document: Document, folder: tuple[str, ...]) -> list[str]:
+    found = names_beside(
+        document, *folder, LOGS, keep=lambda name: _EPISODE.fullmatch(name) is not None
+    )
+    return sorted(found, key=lambda name: int(name.partition("-")[2]))
 
 
 def _system(document: Document) -> str:
