@@ -2,6 +2,7 @@
 
 from passhat.history.checkout import Checkout, read_checkout
 from passhat.history.run_journal import RunJournal
-from passhat.history.store import DEFAULT_PATH, History, Run
+from passhat.history.runs import Run
+from passhat.history.store import DEFAULT_PATH, History
 
 __all__ = ["DEFAULT_PATH", "Checkout", "History", "Run", "RunJournal", "read_checkout"]

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from passhat.history.store import unpack
+from passhat.history.packed_text import unpack
 from passhat.records.transcript import Transcripts
 from passhat.records.trial import FEATURES, Outcome, Trial
 
 if TYPE_CHECKING:
-    from passhat.history.store import History, Run
+    from passhat.history.runs import Run
+    from passhat.history.store import History
 
 _TRIAL_COLUMNS = ("trial", "outcome", "score", "seed", *FEATURES, "level", "error", "started")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat.history.store import History, Run
+from passhat.history.runs import Run
+from passhat.history.store import History
 from passhat.records.ledger import Answer, Entry, Finished, Ticket
 
 

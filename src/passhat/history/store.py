@@ -2,59 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import secrets
 import sqlite3
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from passhat.errors import HistoryError
 from passhat.history.checkout import Checkout
 from passhat.history.connection import connect, only_reading
-from passhat.records import FEATURES, Source, Trial
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from passhat.history.packed_text import pack, unpack
+from passhat.history.runs import Run, new_run_row, now, run_of_row
+from passhat.history.trial_rows import TRIAL_COLUMNS, tally_of_rows, trial_row, trials_of_rows
+from passhat.records import Source, Trial
 
 if TYPE_CHECKING:
     from passhat.records import Tally, Transcripts, Trials
 
 DEFAULT_PATH = Path(".passhat/history.db")
-
-_TRIAL_COLUMNS = (
-    "trial", "sequence", "outcome", "score", "seed", *FEATURES,
-    "tools", "level", "tags", "error", "started",
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """One run of a suite, as the store knows it."""
-
-    id: int
-    key: str
-    suite: str
-    status: str
-    started: str
-    finished: str | None = None
-    suite_hash: str | None = None
-    seed: int | None = None
-    checkout: Checkout = field(default_factory=Checkout)
-    options: Mapping[str, Any] = field(default_factory=dict)
-    sources: tuple[Source, ...] = ()
-    tags: tuple[str, ...] = ()
-    trials: int = 0
-    passed: int = 0
-    errored: int = 0
-    systems: int = 0
-    tasks: int = 0
 
 
 class History:
@@ -112,22 +77,15 @@ class History:
         started: str | None = None,
     ) -> Run:
         """A new run, in the state "running"."""
-        at = checkout or Checkout()
-        values = {
-            "key": secrets.token_hex(4),
-            "suite": suite,
-            "suite_hash": suite_hash,
-            "status": "running",
-            "started": started or now(),
-            "seed": seed,
-            "commit_id": at.commit,
-            "branch": at.branch,
-            "dirty": at.dirty,
-            "host": at.host,
-            "versions": json.dumps(at.versions, sort_keys=True),
-            "options": json.dumps(dict(options or {}), sort_keys=True),
-            "sources": json.dumps([_source_dict(source) for source in sources]),
-        }
+        values = new_run_row(
+            suite,
+            suite_hash=suite_hash,
+            seed=seed,
+            checkout=checkout or Checkout(),
+            options=options or {},
+            sources=sources,
+            started=started,
+        )
         marks = ", ".join(f":{name}" for name in values)
         with self.writing():
             cursor = self.connection.execute(
@@ -154,14 +112,14 @@ class History:
     ) -> None:
         """Inside a transaction of the caller's: insert trials, each with its place in the order."""
         rows = [
-            (run, self.name_id(trial.system), self.name_id(trial.task), *_trial_row(trial, number))
+            (run, self.name_id(trial.system), self.name_id(trial.task), *trial_row(trial, number))
             for number, trial in trials
         ]
-        marks = ", ".join("?" * (3 + len(_TRIAL_COLUMNS)))
+        marks = ", ".join("?" * (3 + len(TRIAL_COLUMNS)))
         try:
             self.connection.executemany(
                 f"INSERT {'OR REPLACE ' if replace else ''}INTO trials "  # noqa: S608  our names
-                f"(run, system, task, {', '.join(_TRIAL_COLUMNS)}) VALUES ({marks})",
+                f"(run, system, task, {', '.join(TRIAL_COLUMNS)}) VALUES ({marks})",
                 rows,
             )
         except sqlite3.IntegrityError:
@@ -259,12 +217,13 @@ class History:
     def trials(self, run: Run) -> Trials:
         """The trials of a run, in the order of evidence."""
         rows = self.connection.execute(
-            f"SELECT s.text, t.text, {', '.join(f'x.{name}' for name in _TRIAL_COLUMNS)} "  # noqa: S608  our names
+            f"SELECT s.text, t.text, {', '.join(f'x.{name}' for name in TRIAL_COLUMNS)} "  # noqa: S608  our names
             "FROM trials x JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task "
             "WHERE x.run = ? ORDER BY x.sequence",
             (run.id,),
         ).fetchall()
-        return _trials_table(rows, run)
+        source = Source(name=f"run {run.key}", format="passhat history", sha256="")
+        return trials_of_rows(rows, run.sources or (source,))
 
     def tallies(self, run: Run) -> list[Tally]:
         """Counts per task of each system of a run, made inside the database; no features."""
@@ -281,7 +240,10 @@ class History:
         ).fetchall()
         # As in a table of trials: tasks and systems each in the order in which they first occur.
         systems = dict.fromkeys(row[0] for row in sorted(rows, key=lambda row: int(row[1])))
-        return [_tally(system, [row[2:] for row in rows if row[0] == system]) for system in systems]
+        return [
+            tally_of_rows(system, [row[2:] for row in rows if row[0] == system])
+            for system in systems
+        ]
 
     def query(self, sql: str, *, limit: int = 1000) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Header and rows of a reading query; anything that would write is refused."""
@@ -309,92 +271,4 @@ class History:
             values,
         )
         names = [column[0] for column in cursor.description]
-        return [_run(dict(zip(names, row, strict=True))) for row in cursor]
-
-
-def now() -> str:
-    """The time, as it is kept: ISO 8601, UTC, to the millisecond."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def pack(text: str) -> bytes:
-    """Text, compressed."""
-    return zstd.compress(text.encode(), level=3)
-
-
-def unpack(body: bytes) -> str:
-    """Text that `pack` compressed."""
-    return zstd.decompress(body).decode()
-
-
-def _source_dict(source: Source) -> dict[str, Any]:
-    return {name: getattr(source, name) for name in ("name", "format", "sha256", "notes")}
-
-
-def _trial_row(trial: Trial, sequence: int) -> tuple[Any, ...]:
-    packed = {
-        "sequence": sequence,
-        "outcome": int(trial.outcome),
-        "tools": "\0".join(trial.tools) or None,
-        "tags": "\0".join(trial.tags) or None,
-    }
-    return tuple(
-        packed[name] if name in packed else getattr(trial, name) for name in _TRIAL_COLUMNS
-    )
-
-
-def _trials_table(rows: list[tuple[Any, ...]], run: Run) -> Trials:
-    from passhat.records import Trials
-
-    names = ("system", "task", *_TRIAL_COLUMNS)
-    values = list(zip(*rows, strict=True)) or [()] * len(names)
-    columns = dict(zip(names, values, strict=True))
-    del columns["sequence"]
-    optional = ("seed", *FEATURES, "tools", "level", "tags", "error", "started")
-    for name in optional:
-        if all(value is None for value in columns[name]):
-            del columns[name]
-    for name in ("tools", "tags"):
-        if name in columns:
-            columns[name] = tuple(tuple(t.split("\0")) if t else () for t in columns[name])
-    source = Source(name=f"run {run.key}", format="passhat history", sha256="")
-    return Trials.from_columns(columns, sources=run.sources or (source,))
-
-
-def _tally(system: str, rows: list[tuple[Any, ...]]) -> Tally:
-    # Writing needs no numbers in columns: a run launches its first trial before numpy is loaded.
-    import numpy as np
-
-    from passhat.records import Tally
-
-    tasks, passed, failed, errored, total, squares = zip(*rows, strict=True)
-    return Tally(
-        system=system,
-        tasks=tasks,
-        passed=np.array(passed, dtype=np.int64),
-        failed=np.array(failed, dtype=np.int64),
-        errored=np.array(errored, dtype=np.int64),
-        score_total=np.array(total, dtype=np.float64),
-        score_squares=np.array(squares, dtype=np.float64),
-    )
-
-
-def _run(row: dict[str, Any]) -> Run:
-    checkout = Checkout(
-        commit=row.pop("commit_id"),
-        branch=row.pop("branch"),
-        dirty=None if (dirty := row.pop("dirty")) is None else bool(dirty),
-        host=row.pop("host"),
-        versions=json.loads(row.pop("versions")),
-    )
-    sources = tuple(
-        Source(**{**source, "notes": tuple(source["notes"])})
-        for source in json.loads(row.pop("sources"))
-    )
-    tags = row.pop("tags")
-    return Run(
-        **{**row, "options": json.loads(row["options"])},
-        checkout=checkout,
-        sources=sources,
-        tags=tuple(sorted(tags.split("\0"))) if tags else (),
-    )
+        return [run_of_row(dict(zip(names, row, strict=True))) for row in cursor]

@@ -1,0 +1,95 @@
+"""One run of a suite as the store knows it, and the row that it is kept in."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from passhat.history.checkout import Checkout
+from passhat.records import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run of a suite, as the store knows it."""
+
+    id: int
+    key: str
+    suite: str
+    status: str
+    started: str
+    finished: str | None = None
+    suite_hash: str | None = None
+    seed: int | None = None
+    checkout: Checkout = field(default_factory=Checkout)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    sources: tuple[Source, ...] = ()
+    tags: tuple[str, ...] = ()
+    trials: int = 0
+    passed: int = 0
+    errored: int = 0
+    systems: int = 0
+    tasks: int = 0
+
+
+def new_run_row(
+    suite: str,
+    *,
+    suite_hash: str | None,
+    seed: int | None,
+    checkout: Checkout,
+    options: Mapping[str, Any],
+    sources: Sequence[Source],
+    started: str | None,
+) -> dict[str, Any]:
+    """The row of a run that begins, by column."""
+    return {
+        "key": secrets.token_hex(4),
+        "suite": suite,
+        "suite_hash": suite_hash,
+        "status": "running",
+        "started": started or now(),
+        "seed": seed,
+        "commit_id": checkout.commit,
+        "branch": checkout.branch,
+        "dirty": checkout.dirty,
+        "host": checkout.host,
+        "versions": json.dumps(checkout.versions, sort_keys=True),
+        "options": json.dumps(dict(options), sort_keys=True),
+        "sources": json.dumps([_source_dict(source) for source in sources]),
+    }
+
+
+def run_of_row(row: dict[str, Any]) -> Run:
+    """The run in a row with its counts and tags."""
+    checkout = Checkout(
+        commit=row.pop("commit_id"),
+        branch=row.pop("branch"),
+        dirty=None if (dirty := row.pop("dirty")) is None else bool(dirty),
+        host=row.pop("host"),
+        versions=json.loads(row.pop("versions")),
+    )
+    sources = tuple(
+        Source(**{**source, "notes": tuple(source["notes"])})
+        for source in json.loads(row.pop("sources"))
+    )
+    tags = row.pop("tags")
+    return Run(
+        **{**row, "options": json.loads(row["options"])},
+        checkout=checkout,
+        sources=sources,
+        tags=tuple(sorted(tags.split("\0"))) if tags else (),
+    )
+
+
+def now() -> str:
+    """The time, as it is kept: ISO 8601, UTC, to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _source_dict(source: Source) -> dict[str, Any]:
+    return {name: getattr(source, name) for name in ("name", "format", "sha256", "notes")}

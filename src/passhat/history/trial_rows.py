@@ -1,0 +1,64 @@
+"""Trials as rows of the store, and rows as a table of trials or as counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from passhat.records import FEATURES, Source, Trial
+
+# Writing needs no numbers in columns: a run launches its first trial before numpy is loaded.
+if TYPE_CHECKING:
+    from passhat.records import Tally, Trials
+
+TRIAL_COLUMNS = (
+    "trial", "sequence", "outcome", "score", "seed", *FEATURES,
+    "tools", "level", "tags", "error", "started",
+)  # fmt: skip
+"""What is kept of a trial, beside its run, system and task."""
+
+
+def trial_row(trial: Trial, sequence: int) -> tuple[Any, ...]:
+    """A trial in `TRIAL_COLUMNS`, with its place in the order of evidence."""
+    packed = {
+        "sequence": sequence,
+        "outcome": int(trial.outcome),
+        "tools": "\0".join(trial.tools) or None,
+        "tags": "\0".join(trial.tags) or None,
+    }
+    return tuple(packed[name] if name in packed else getattr(trial, name) for name in TRIAL_COLUMNS)
+
+
+def trials_of_rows(rows: list[tuple[Any, ...]], sources: tuple[Source, ...]) -> Trials:
+    """The trials in rows of system, task and `TRIAL_COLUMNS`."""
+    from passhat.records import Trials
+
+    names = ("system", "task", *TRIAL_COLUMNS)
+    values = list(zip(*rows, strict=True)) or [()] * len(names)
+    columns = dict(zip(names, values, strict=True))
+    del columns["sequence"]
+    optional = ("seed", *FEATURES, "tools", "level", "tags", "error", "started")
+    for name in optional:
+        if all(value is None for value in columns[name]):
+            del columns[name]
+    for name in ("tools", "tags"):
+        if name in columns:
+            columns[name] = tuple(tuple(t.split("\0")) if t else () for t in columns[name])
+    return Trials.from_columns(columns, sources=sources)
+
+
+def tally_of_rows(system: str, rows: list[tuple[Any, ...]]) -> Tally:
+    """The counts of one system in rows of task, passed, failed, errored, scores and squares."""
+    import numpy as np
+
+    from passhat.records import Tally
+
+    tasks, passed, failed, errored, total, squares = zip(*rows, strict=True)
+    return Tally(
+        system=system,
+        tasks=tasks,
+        passed=np.array(passed, dtype=np.int64),
+        failed=np.array(failed, dtype=np.int64),
+        errored=np.array(errored, dtype=np.int64),
+        score_total=np.array(total, dtype=np.float64),
+        score_squares=np.array(squares, dtype=np.float64),
+    )
