@@ -1,30 +1,129 @@
-"""What a run advises next can be called as it stands."""
+"""What an answer advises next can be called as it stands."""
 
+import html
 import re
+import shlex
+
+import pytest
+from click.testing import CliRunner
+
+from passhat import simulate
+from passhat.cli import main
+from passhat.ingest.write import write_trials
 
 TWO = """\
 name: sums
 defaults: {runs: 4}
 systems:
   - {name: calm, command: [echo, "4"]}
-  - {name: odd, command: [echo, "5"]}
+  - {name: odd one, command: [echo, "5"]}
 tasks:
   - {name: two and two, prompt: What is 2 + 2?, expect: [{contains: "4"}]}
   - {name: two and three, prompt: What is 2 + 3?, expect: [{contains: "5"}]}
 """
 
 
+def advised(said):
+    """The commands of an answer's steps, as a shell would split them."""
+    lines = re.findall(r"(?:^ +|: )(passhat .*)$", said, re.MULTILINE)
+    return [shlex.split(line)[1:] for line in lines]
+
+
+@pytest.fixture
+def results(here, call):
+    """Results in files with awkward names, and in a history, that leave nothing but a command."""
+    dependable = simulate(tasks=12, runs=20, rate={"good": 0.9999}, seed=1)
+    write_trials(dependable, here / "it's good.jsonl")
+    several = simulate(tasks=8, runs=8, rate={"a b": 0.9, "-c": 0.5, "d'e": 0.7}, seed=1)
+    write_trials(several, here / "several agents.csv")
+    rows = "".join(f"q{i % 12},{1 + i % 2}\n" for i in range(240))
+    (here / "own.csv").write_text(f"question,points\n{rows}")
+    for name in ("it's good.jsonl", "several agents.csv", "it's good.jsonl"):
+        assert call("history", "--store", "my runs.db", "add", name).exit_code == 0
+    assert call("history", "--store", "my runs.db", "tag", "latest", "v1").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["report", "it's good.jsonl"],
+        ["report", "it's good.jsonl", "--name", "my agent", "--errors", "exclude"],
+        ["report", "own.csv", "--task", "question", "--pass-if", "points>=1"],
+        ["report", "several agents.csv"],
+        ["report", "several agents.csv", "--only", "a b", "--only", "-c"],
+        ["rank", "several agents.csv", "--only", "a b", "--only", "d'e"],
+        ["compare", "several agents.csv"],
+        ["report", "my runs.db"],
+        ["report", "my runs.db", "--run", "v1"],
+        ["history", "--store", "my runs.db", "show", "v1"],
+        ["history", "--store", "my runs.db", "show", "latest"],
+    ],
+    ids=" ".join,
+)
+def test_every_command_that_an_answer_advises_runs_as_it_stands(here, call, results, words):
+    first = call(*words)
+    assert first.exit_code == 0, first.stderr
+    commands = advised(first.stdout)
+    assert commands
+    for command in commands:
+        done = call(*command)
+        assert done.exit_code == 0, (command, done.stderr)
+        assert "RESULTS" not in done.stdout
+
+
+def test_markdown_and_pages_advise_the_same_commands(here, call, results):
+    assert call("report", "it's good.jsonl", "-o", "r.md", "-o", "r.html").exit_code == 0
+    file = shlex.quote("it's good.jsonl")
+    command = f'passhat gate {file} --require "pass^5 >= 0.9"'
+    assert f"`{command}`" in (here / "r.md").read_text()
+    assert command in html.unescape((here / "r.html").read_text())
+
+
+def test_each_of_several_systems_is_advised_a_gate_of_its_own(here, call):
+    trials = simulate(tasks=12, runs=20, rate={"one": 0.9999, "the other": 0.9999}, seed=1)
+    write_trials(trials, here / "two.jsonl")
+    said = call("report", "two.jsonl", "--markdown").stdout
+    for name in ("one", "'the other'"):
+        assert f"passhat gate two.jsonl --only {name} --require" in said
+
+
+def test_what_came_through_a_pipe_advises_no_command_on_it(call, results, here):
+    for name in ("it's good.jsonl", "several agents.csv"):
+        done = CliRunner().invoke(main, ["report", "-"], input=(here / name).read_bytes())
+        assert done.exit_code == 0, done.stderr
+        assert not advised(done.stdout)
+        assert "RESULTS" not in done.stdout
+
+
+@pytest.mark.parametrize("words", [["rank"], ["compare"], ["convert"], ["profile", "--only", "-c"]])
+def test_a_store_is_read_by_every_command_that_reads_results(call, results, words):
+    query = "SELECT key FROM runs WHERE suite = 'several agents'"
+    key = call("history", "--store", "my runs.db", "--sql", query).stdout.split()[-1]
+    done = call(*words, "my runs.db", "--run", key)
+    assert done.exit_code == 0, done.stderr
+    assert "-c" in done.stdout
+    refused = call(*words, "my runs.db", "--run", "no such run")
+    assert refused.exit_code == 2
+    assert "no such run" in refused.stderr
+
+
+def test_a_gate_judges_the_run_of_a_store_that_is_named(call, results):
+    demand = ("-r", "pass^1 >= 0.95")
+    assert call("gate", "my runs.db", "--run", "v1", *demand).exit_code == 0
+    assert call("gate", "my runs.db", *demand).exit_code == 0
+    assert call("gate", "several agents.csv", *demand).exit_code == 1
+
+
 def test_the_commands_advised_after_a_run_of_several_systems_can_be_called(here, suite, call):
     suite(TWO)
-    said = call("run").stdout
-    advised = re.findall(r"passhat (report|rank) (\S+)( --only NAME)?$", said, re.MULTILINE)
-    assert [command for command, _, _ in advised] == ["report", "rank"]
-    for command, results, only in advised:
-        done = call(command, results, *(["--only", "odd"] if only else []))
+    commands = advised(call("run").stdout)
+    assert [command[0] for command in commands] == ["report", "rank"]
+    for command in commands:
+        done = call(*command)
         assert done.exit_code == 0, done.stderr
-        assert "odd" in done.stdout
+        assert "calm" in done.stdout
 
 
 def test_a_run_that_was_not_kept_advises_no_command_on_it(here, suite, call):
     suite(TWO)
-    assert "--only NAME" not in call("run", "--no-store").stdout
+    assert not advised(call("run", "--no-store").stdout)

@@ -12,6 +12,7 @@ from passhat.cli.options import (
     Analysing,
     Reading,
     Share,
+    again_options,
     analysis_options,
     choose_systems,
     output_options,
@@ -59,7 +60,9 @@ def compare(
         from passhat.cli.rank import write_ranking
 
         output.say(f"{len(sides)} agents: ranking them (--only names two to compare)")
-        write_ranking([side.tally() for side in sides], "mean_score", analysing, output)
+        again = reading.again(*again_options(analysing, ()))
+        tallies = [side.tally() for side in sides]
+        write_ranking(tallies, "mean_score", analysing, output, again=again)
         return
     from passhat.analysis.comparison import compare as compare_systems
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from passhat.cli.options import (
     seed_option,
 )
 from passhat.cli.output import Output
+from passhat.cli.stored_run import named_store
 from passhat.errors import HistoryError, InputError
 
 if TYPE_CHECKING:
@@ -99,7 +101,8 @@ def gate(
 ) -> None:
     """Do these results meet the demand? PASS exits 0, FAIL 1, UNDECIDED 4.
 
-    RESULTS are files that `passhat report` reads, or one run, tag or branch of the history.
+    RESULTS are files that `passhat report` reads, a history store, of which one run is judged, or
+    one run, tag or branch of the history.
 
     \b
       passhat gate results.jsonl --require 'pass^3 >= 0.8'
@@ -107,6 +110,8 @@ def gate(
       passhat gate latest --against main
     """
     gates = _gates(require, suite, against, margin, terms)
+    if (named := named_store(reading.paths)) is not None:
+        reading, store = replace(reading, paths=(reading.run,)), named
     found = _replayed(reading, store, suite, gates)
     if found is None:
         from passhat.analysis.judge import judge

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.options import Reading, output_options, reading_options
-from passhat.cli.output import Output, ink_for
+from passhat.cli.options import LATEST, Reading, output_options, reading_options
+from passhat.cli.output import Output, advising, ink_for
 from passhat.cli.report import FORMATS
 from passhat.errors import plural
 
@@ -77,7 +78,8 @@ def show(path: Path, run: str, transcripts: bool, output: Output) -> None:
     from passhat.cli.stored_run import page_format, read_run, wants_page
 
     trials, said = read_run(path, run, transcripts=wants_page(transcripts, output))
-    output.write(measure(trials), {**FORMATS, **page_format(trials, said)})
+    again = shlex.join([str(path), *(["--run", run] if run != LATEST else [])])
+    output.write(measure(trials), advising({**FORMATS, **page_format(trials, said)}, again))
 
 
 @history.command()
@@ -130,7 +132,7 @@ def vacuum(path: Path) -> None:
 
 
 @history.command()
-@reading_options(transcripts=True)
+@reading_options(transcripts=True, stores=False)
 @click.option("--suite", default=None, help="The suite it belongs to; else the file's name.")
 @click.option("--commit", help="The commit it ran at.")
 @click.option("--branch", help="The branch it ran on.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from passhat.cli.output import Formats, Output, endings_of
+from passhat.cli.stored_run import named_store, read_run
 from passhat.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from passhat.records import ErrorPolicy, Tally, Transcripts, Trials
 
 Command = Callable[..., Any]
+
+LATEST = "latest"
+"""The newest run of a history store."""
 
 
 class KList(click.ParamType[tuple[int, ...]]):
@@ -56,12 +61,13 @@ class Share(click.ParamType[float]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What to read and how to understand it."""
+    """What to read and how to understand it; of a history store, which run."""
 
     paths: tuple[str, ...]
     format: str | None
     duplicates: str
     columns: dict[str, str | None]
+    run: str = LATEST
 
     @property
     def mapping(self) -> ColumnMap:
@@ -73,43 +79,57 @@ class Reading:
         """The trials of the named systems (all, if none is named); of huge tables the counts."""
         from passhat.ingest import big_table, read_tallies
 
-        if big_table(list(self.paths)) is None:
+        if named_store(self.paths) is not None or big_table(list(self.paths)) is None:
             return choose_systems(self.trials(), only)
-        tallies = read_tallies(
-            list(self.paths),
-            format=self.format,
-            mapping=self.mapping,
-            duplicates=self.duplicates,  # type: ignore[arg-type]  # click allows only these words
-        )
+        tallies = read_tallies(list(self.paths), **self._how())
         _check_names(only, [tally.system for tally in tallies])
         return [tally for tally in tallies if not only or tally.system in only]
 
     def trials(self, paths: Sequence[str] | None = None) -> Trials:
         """Every trial, one by one, of all the paths or of some."""
+        chosen = self.paths if paths is None else tuple(paths)
+        if (store := named_store(chosen)) is not None:
+            return read_run(store, self.run, transcripts=False)[0]
         from passhat.ingest import read_trials
 
-        return read_trials(
-            list(self.paths if paths is None else paths),
-            format=self.format,
-            mapping=self.mapping,
-            duplicates=self.duplicates,  # type: ignore[arg-type]  # click allows only these words
-        )
+        return read_trials(list(chosen), **self._how())
 
     def with_transcripts(self, paths: Sequence[str] | None = None) -> tuple[Trials, Transcripts]:
         """The same, with what was said in each trial."""
+        chosen = self.paths if paths is None else tuple(paths)
+        if (store := named_store(chosen)) is not None:
+            trials, said = read_run(store, self.run, transcripts=True)
+            return trials, said or {}
         from passhat.ingest import read_with_transcripts
 
-        return read_with_transcripts(
-            list(self.paths if paths is None else paths),
-            format=self.format,
-            mapping=self.mapping,
-            duplicates=self.duplicates,  # type: ignore[arg-type]  # click allows only these words
-        )
+        return read_with_transcripts(list(chosen), **self._how())
 
     @property
     def names_transcripts(self) -> bool:
         """Whether the user named the column of the transcripts, and so wants them."""
         return self.columns.get("transcript") is not None
+
+    def again(self, *more: str) -> str | None:
+        """What another command is told to read the same, for a shell; None of standard input.
+
+        >>> Reading(paths=("my log.csv",), format=None, duplicates="error",
+        ...         columns={"task": "question"}).again("--only", "o3")
+        "'my log.csv' --task question --only o3"
+        """
+        if "-" in self.paths:
+            return None
+        told = {flag: self.columns.get(name) for name, (flag, _) in _COLUMNS.items()}
+        told |= {f"--{name.replace('_', '-')}": self.columns.get(name) for name in _NAMES}
+        told |= {
+            "--format": self.format,
+            "--duplicates": self.duplicates if self.duplicates != "error" else None,
+            "--run": self.run if self.run != LATEST else None,
+        }
+        options = [word for flag, value in told.items() if value for word in (flag, value)]
+        return shlex.join([*self.paths, *options, *more])
+
+    def _how(self) -> dict[str, Any]:
+        return {"format": self.format, "mapping": self.mapping, "duplicates": self.duplicates}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,39 +156,48 @@ _COLUMNS = {
     "cost": ("--cost", "Column with the cost of the attempt."),
     "seconds": ("--seconds", "Column with the seconds the attempt took."),
 }
-
+_NAMES = ("scorer", "pass_if", "name")
+"""What else the mapper is told."""
 
 _TRANSCRIPT_COLUMN = click.option(
     "--transcript-column",
     metavar="COLUMN",
     help="Column with what was said: messages, or plain words.",
 )
+_RUN = click.option(
+    "--run",
+    default=LATEST,
+    show_default=True,
+    metavar="RUN",
+    help="Which run, where RESULTS is a history store.",
+)
 
 
 def reading_options(
-    *, required: bool = True, transcripts: bool = False
+    *, required: bool = True, transcripts: bool = False, stores: bool = True
 ) -> Callable[[Command], Command]:
     """RESULTS..., --format, --duplicates and the column mapper, handed over as `reading`.
 
-    With `transcripts`, also the column that holds what was said.
+    With `transcripts`, also the column that holds what was said; with `stores`, which run of one.
     """
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def with_reading(**values: Any) -> Any:
             columns = {name: values.pop(f"column_{name}") for name in _COLUMNS}
-            columns |= {name: values.pop(name) for name in ("scorer", "pass_if", "name")}
+            columns |= {name: values.pop(name) for name in _NAMES}
             columns["transcript"] = values.pop("transcript_column", None)
             reading = Reading(
                 paths=values.pop("paths"),
                 format=values.pop("format_name"),
                 duplicates=values.pop("duplicates"),
                 columns=columns,
+                run=values.pop("run", LATEST),
             )
             return command(reading=reading, **values)
 
-        said = [_TRANSCRIPT_COLUMN] if transcripts else []
-        return _apply([*_reading_parameters(required), *said], with_reading)
+        said = [_TRANSCRIPT_COLUMN] * transcripts
+        return _apply([*_reading_parameters(required), *said, *[_RUN] * stores], with_reading)
 
     return decorate
 
@@ -248,6 +277,16 @@ def output_options(formats: Formats, *, besides: str = "") -> Callable[[Command]
         return _apply(options, with_output)
 
     return decorate
+
+
+def again_options(analysing: Analysing, only: Sequence[str]) -> list[str]:
+    """What an advised command is told beside its results: the policy, and the agent if it is one.
+
+    >>> again_options(Analysing(ks=None, confidence=0.95, errors="fail", seed=0), ["o3"])
+    ['--only', 'o3']
+    """
+    policy = ["--errors", analysing.errors] if analysing.errors != "fail" else []
+    return [*policy, *(["--only", only[0]] if len(only) == 1 else [])]
 
 
 def choose_systems(trials: Trials, only: Sequence[str]) -> Trials:

@@ -30,6 +30,9 @@ ENDINGS = {
 NARROWEST, WIDEST = 72, 140
 """Below, tables would break; above, lines are no longer read."""
 
+ADVISING = ("text", "markdown", "html")
+"""Formats whose answers advise commands."""
+
 Formats = Mapping[str, str | Callable[..., str]]
 """What renders each format: a function, or "module:function"; "text" also takes an Ink."""
 
@@ -82,6 +85,15 @@ def endings_of(formats: Formats) -> list[str]:
     return [ending for name, ending in usual.items() if name in formats]
 
 
+def advising(formats: Formats, results: str | None) -> Formats:
+    """The same formats, where the commands that an answer advises read `results`."""
+
+    def told(render: str | Callable[..., str]) -> Callable[..., str]:
+        return lambda *answer, **options: _loaded(render)(*answer, results=results, **options)
+
+    return {name: told(render) if name in ADVISING else render for name, render in formats.items()}
+
+
 def ink_for(stream: TextIO) -> Ink:
     """Width, colour and characters that suit a stream.
 
@@ -122,12 +134,17 @@ def _render(
 ) -> str:
     if format_name not in formats:
         raise click.UsageError(f"this command has no --{format_name}")
-    render = formats[format_name]
-    if isinstance(render, str):
-        module, function = render.split(":")
-        render = getattr(importlib.import_module(module), function)
+    render = _loaded(formats[format_name])
     text: str = render(answer, ink, **text_options) if format_name == "text" else render(answer)
     return text
+
+
+def _loaded(render: str | Callable[..., str]) -> Callable[..., str]:
+    if not isinstance(render, str):
+        return render
+    module, function = render.split(":")
+    found: Callable[..., str] = getattr(importlib.import_module(module), function)
+    return found
 
 
 def _save(path: Path, text: str) -> None:

@@ -10,13 +10,12 @@ import click
 from passhat.cli.options import (
     Analysing,
     Reading,
+    again_options,
     analysis_options,
-    choose_systems,
     output_options,
     reading_options,
 )
-from passhat.cli.output import Output
-from passhat.cli.stored_run import named_store, read_run
+from passhat.cli.output import Output, advising
 from passhat.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,19 +49,25 @@ def rank(
 ) -> None:
     """Which of several agents are ahead, and which cannot be told apart?
 
-    RESULTS hold two agents or more; of a history store, the latest run is ranked. All ranks and
-    ties are true at once, with the confidence.
+    RESULTS hold two agents or more; of a history store, one run is ranked. All ranks and ties are
+    true at once, with the confidence.
 
     \b
       passhat rank results.csv
       passhat rank results.csv --by pass^4
     """
     chosen = metric or (f"pass^{analysing.ks[-1]}" if analysing.ks else "mean_score")
-    write_ranking(_subjects(reading, only), chosen, analysing, output)
+    again = reading.again(*again_options(analysing, ()))
+    write_ranking(reading.subjects(only), chosen, analysing, output, again=again)
 
 
 def write_ranking(
-    subjects: Trials | Sequence[Tally], metric: str, analysing: Analysing, output: Output
+    subjects: Trials | Sequence[Tally],
+    metric: str,
+    analysing: Analysing,
+    output: Output,
+    *,
+    again: str | None,
 ) -> None:
     """Rank and write, for this command and for `compare` of more than two."""
     from passhat.analysis.rank import rank as rank_systems
@@ -77,11 +82,4 @@ def write_ranking(
     )
     if isinstance(answer, Unavailable):
         raise InputError(answer.reason)
-    output.write(answer, FORMATS)
-
-
-def _subjects(reading: Reading, only: tuple[str, ...]) -> Trials | Sequence[Tally]:
-    store = named_store(reading.paths)
-    if store is None:
-        return reading.subjects(only)
-    return choose_systems(read_run(store, "latest", transcripts=False)[0], only)
+    output.write(answer, advising(FORMATS, again))

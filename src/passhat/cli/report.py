@@ -10,6 +10,7 @@ import click
 from passhat.cli.options import (
     Analysing,
     Reading,
+    again_options,
     analysis_options,
     choose_systems,
     output_options,
@@ -17,13 +18,11 @@ from passhat.cli.options import (
     reading_options,
     task_names,
 )
-from passhat.cli.output import Output
-from passhat.cli.stored_run import named_store, page_format, read_run, wants_page
+from passhat.cli.output import Output, advising
+from passhat.cli.stored_run import page_format, wants_page
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from passhat.records import Tally, Transcripts, Trials
+    from passhat.records import Tally, Trials
 
 FORMATS = {
     "text": "passhat.reporters.terminal:render_terminal",
@@ -61,7 +60,6 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     callback=_print_schema,
     help="Print the JSON Schema of --json, and stop.",
 )
-@click.option("--run", default="latest", metavar="RUN", help="Which run, where RESULTS is a store.")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said in each run.")
 @click.option("--targets", is_flag=True, help="List every number by the name a gate uses.")
 @analysis_options
@@ -71,7 +69,6 @@ def report(
     only: tuple[str, ...],
     bars: tuple[str, ...],
     all_tasks: bool,
-    run: str,
     transcripts: bool,
     targets: bool,
     analysing: Analysing,
@@ -91,15 +88,15 @@ def report(
     """
     from passhat.analysis.measure import measure
 
-    spoken = wants_page(transcripts or reading.names_transcripts, output)
     page: dict[str, Callable[..., str]] = {}
     subjects: Trials | list[Tally]
-    if (store := named_store(reading.paths)) is not None or spoken:
-        trials, said = _with_what_was_said(reading, store, run, spoken)
+    if wants_page(transcripts or reading.names_transcripts, output):
+        trials, said = reading.with_transcripts()
         page = page_format(trials, said)
         subjects = choose_systems(trials, only)
     else:
         subjects = reading.subjects(only)
+    again = reading.again(*again_options(analysing, only))
     answer = measure(
         subjects,
         ks=analysing.ks,
@@ -111,12 +108,4 @@ def report(
     if targets:
         output.write(answer, TARGETS)
     else:
-        output.write(answer, {**FORMATS, **page}, all_tasks=all_tasks)
-
-
-def _with_what_was_said(
-    reading: Reading, store: Path | None, run: str, spoken: bool
-) -> tuple[Trials, Transcripts | None]:
-    if store is not None:
-        return read_run(store, run, transcripts=spoken)
-    return reading.with_transcripts()
+        output.write(answer, advising({**FORMATS, **page}, again), all_tasks=all_tasks)

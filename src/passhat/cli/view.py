@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@reading_options(required=False, transcripts=True)
+@reading_options(required=False, transcripts=True, stores=False)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The interface to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="A free one by default.")
 @click.option("--expose", is_flag=True, help="Let others in who have the token; with --host.")

@@ -9,6 +9,7 @@ from passhat.analysis.comparison_plots import plot_differences, plot_ranks
 from passhat.analysis.rank import RankReport
 from passhat.analysis.report import Provenance
 from passhat.drawing import Figure
+from passhat.reporters.advice import RESULTS
 from passhat.reporters.blocks import Block
 from passhat.reporters.comparison_blocks import comparison_blocks
 from passhat.reporters.html_page import content_policy, page_script, page_style, templates
@@ -26,9 +27,10 @@ def render_comparison_svg(comparison: Comparison) -> str:
     return plot_differences(comparison).svg(standalone=True)
 
 
-def render_ranking_html(report: RankReport) -> str:
+def render_ranking_html(report: RankReport, *, results: str | None = RESULTS) -> str:
     """Several systems: who leads, the rank intervals, the numbers."""
-    return _page("ranking", rank_blocks(report), plot_ranks(report), report.provenance)
+    blocks = rank_blocks(report, results=results)
+    return _page("ranking", blocks, plot_ranks(report), report.provenance)
 
 
 def render_ranking_svg(report: RankReport) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,8 @@ NARROWEST_BAR = 11
 
 _INDENT = "  "
 _GAP = "  "
+_HANGING = "   "
+_COMMAND = ": passhat "
 _SHORTEST_NAME, _NAME = 8, 30
 
 
@@ -108,7 +111,7 @@ def blocks_markdown(blocks: Sequence[Block]) -> str:
         elif isinstance(block, Paragraph):
             parts.append(f"**{block.label}.** {escape_markdown(block.text)}")
         elif isinstance(block, Steps):
-            items = (f"{i}. {escape_markdown(text)}" for i, text in enumerate(block.texts, 1))
+            items = (f"{i}. {_markdown_step(text)}" for i, text in enumerate(block.texts, 1))
             parts.append("\n".join([f"**{block.title}**", "", *items]))
         else:
             parts.append(_markdown_table(block))
@@ -127,6 +130,25 @@ def escape_markdown(text: str) -> str:
     return shown
 
 
+def code_span(text: str) -> str:
+    """Safe text as code, in which nothing needs escaping: the fence is longer than what it holds.
+
+    >>> code_span("passhat gate 'my`log.csv'")
+    "`` passhat gate 'my`log.csv' ``"
+    """
+    shown = safe_text(text)
+    longest = max((len(run) for run in re.findall("`+", shown)), default=0)
+    fence, room = "`" * (longest + 1), " " * bool(longest)
+    return f"{fence}{room}{shown}{room}{fence}"
+
+
+def _markdown_step(text: str) -> str:
+    advice, mark, command = text.partition(_COMMAND)
+    if not mark:
+        return escape_markdown(text)
+    return f"{escape_markdown(advice)}: {code_span(mark[2:] + command)}"
+
+
 def _paragraph_lines(block: Paragraph, ink: Ink) -> list[str]:
     first, *rest = wrap(block.text, ink.width - LABEL_WIDTH)
     hanging = " " * LABEL_WIDTH
@@ -137,8 +159,16 @@ def _paragraph_lines(block: Paragraph, ink: Ink) -> list[str]:
 def _step_lines(block: Steps, ink: Ink) -> list[str]:
     lines = [ink.style(block.title, "bold")]
     for i, text in enumerate(block.texts, 1):
-        lines += [_INDENT + line for line in wrap(f"{i}. {text}", ink.width - 2, indent="   ")]
+        lines += [_INDENT + line for line in _step(f"{i}. {text}", ink.width - len(_INDENT))]
     return lines
+
+
+def _step(text: str, width: int) -> list[str]:
+    """One step in lines; a command stands whole on one, however long, so that it can be copied."""
+    advice, mark, command = text.partition(_COMMAND)
+    if not mark or display_width(safe_text(text)) <= width:
+        return wrap(text, width, indent=_HANGING)
+    return [*wrap(f"{advice}:", width, indent=_HANGING), _HANGING + safe_text(mark[2:] + command)]
 
 
 def _table_lines(table: Table, ink: Ink) -> list[str]:

@@ -17,6 +17,7 @@ from passhat.drawing.figure import DARK, LIGHT, STYLE
 from passhat.records.natural_order import natural_key
 from passhat.records.transcript import CUT, TranscriptKey, Transcripts, cut_text
 from passhat.reporters import wording
+from passhat.reporters.advice import RESULTS, results_of
 from passhat.reporters.blocks import Bar, Table
 from passhat.reporters.numbers import amount, points, span
 from passhat.reporters.safe_text import safe_text
@@ -60,10 +61,12 @@ def render_html(
     verdicts: Sequence[Judged] = (),
     transcripts: Transcripts | None = None,
     first_trial: int = 0,
+    results: str | None = RESULTS,
 ) -> str:
     """The page of a report; `transcripts` are shown run by run, rendered when asked for.
 
-    `first_trial` is the number that stands for a first run: logs count from 0 or from 1.
+    `first_trial` is the number that stands for a first run: logs count from 0 or from 1. `results`
+    is what the commands it advises are to read; None where nothing was kept.
     """
     limit, texts = _shown_transcripts(report, transcripts or {})
     script, style = page_script(), page_style()
@@ -74,6 +77,7 @@ def render_html(
         .get_template("report.html")
         .render(
             report=report,
+            results={s.name: results_of(report, s, results) for s in report.systems},
             many=many,
             title=f"passhat: {safe_text(report.systems[0].name) if not many else 'report'}",
             answer=answer,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from passhat.analysis.report import Feature, Metric, Report, SystemReport, TaskRow, VarianceSplit
 from passhat.reporters import wording
+from passhat.reporters.advice import RESULTS, results_of
 from passhat.reporters.blocks import (
     Block,
     Headline,
@@ -23,21 +24,25 @@ MOST_TASKS = 20
 MOST_STEPS = 3
 
 
-def render_markdown(report: Report) -> str:
-    """The whole report; several systems begin with a table of all."""
+def render_markdown(report: Report, *, results: str | None = RESULTS) -> str:
+    """The whole report; several systems begin with a table of all.
+
+    `results` is what the commands it advises are to read; None where nothing was kept.
+    """
     parts: list[str] = []
     if len(report.systems) > 1:
         table = systems_table({system.name: system for system in report.systems}, "in %")
         parts.append(blocks_markdown([Headline(wording.overview(report)), table]))
     for system in report.systems:
         title = escape_markdown(wording.short(system.name))
-        parts.append(f"## {title}\n\n{blocks_markdown(system_blocks(system))}")
+        blocks = system_blocks(system, results=results_of(report, system, results))
+        parts.append(f"## {title}\n\n{blocks_markdown(blocks)}")
     parts += [blocks_markdown([Paragraph("Note", f"{note}.")]) for note in report.notes]
     parts.append(blocks_markdown([Paragraph("Made from", _origin(report))]))
     return "\n".join(parts)
 
 
-def system_blocks(system: SystemReport) -> list[Block]:
+def system_blocks(system: SystemReport, *, results: str | None = RESULTS) -> list[Block]:
     """One system: the answer, the numbers, the tasks, what to do next."""
     blocks: list[Block] = [
         Headline(wording.verdict(system)),
@@ -66,7 +71,7 @@ def system_blocks(system: SystemReport) -> list[Block]:
         if group:
             blocks.append(systems_table(group, title))
     blocks += [Paragraph("Left out", wording.exclusion(one)) for one in system.excluded]
-    return [*blocks, Steps("Next", tuple(wording.next_steps(system)[:MOST_STEPS]))]
+    return [*blocks, Steps("Next", tuple(wording.next_steps(system, results)[:MOST_STEPS]))]
 
 
 def _metric_table(system: SystemReport) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from passhat.analysis.rank import RankReport
 from passhat.errors import plural
+from passhat.reporters.advice import RESULTS, only
 from passhat.reporters.blocks import (
     Bar,
     Block,
@@ -21,18 +22,20 @@ from passhat.reporters.wording import short
 MOST_NAMES = 4
 
 
-def render_ranking(report: RankReport, ink: Ink | None = None) -> str:
+def render_ranking(
+    report: RankReport, ink: Ink | None = None, *, results: str | None = RESULTS
+) -> str:
     """The ranking as text for a terminal."""
-    return blocks_text(rank_blocks(report), ink)
+    return blocks_text(rank_blocks(report, results=results), ink)
 
 
-def render_ranking_markdown(report: RankReport) -> str:
+def render_ranking_markdown(report: RankReport, *, results: str | None = RESULTS) -> str:
     """The ranking as Markdown."""
-    return blocks_markdown(rank_blocks(report))
+    return blocks_markdown(rank_blocks(report, results=results))
 
 
-def rank_blocks(report: RankReport) -> list[Block]:
-    """Who leads, the table, the ties."""
+def rank_blocks(report: RankReport, *, results: str | None = RESULTS) -> list[Block]:
+    """Who leads, the table, the ties; `results` is what the command it advises is to read."""
     blocks: list[Block] = [Headline(verdict(report)), _table(report)]
     blocks += [Paragraph("Tied", _band(band)) for band in report.tie_bands if len(band) > 1]
     if report.unshared:
@@ -48,8 +51,10 @@ def rank_blocks(report: RankReport) -> list[Block]:
             f"({report.method}, {plural(report.tasks, 'shared task')}).",
         )
     )
-    close = _closest(report)
-    blocks.append(Steps("Next", (f"Look at two of them: passhat compare RESULTS {close}",)))
+    if results is not None:
+        close = only(*(system.name for system in report.systems[:2]))
+        step = f"Look at the two at the top: passhat compare {results} {close}"
+        blocks.append(Steps("Next", (step,)))
     return blocks
 
 
@@ -104,8 +109,3 @@ def _names(names: list[str]) -> str:
 
 def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]}"
-
-
-def _closest(report: RankReport) -> str:
-    """The two at the top, as options."""
-    return " ".join(f"--only '{short(system.name)}'" for system in report.systems[:2])

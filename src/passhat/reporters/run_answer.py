@@ -100,7 +100,7 @@ def render_run_markdown(answer: RunAnswer) -> str:
     if answer.floors:
         lines = (f"- `{safe_text(floor.line).replace('`', ' ')}`" for floor in answer.floors)
         parts.append("\n".join(lines) + "\n")
-    parts.append(render_markdown(answer.report))
+    parts.append(render_markdown(answer.report, results=answer.results))
     if after := _blocks(answer):
         parts.append(blocks_markdown(after))
     return "\n".join(parts)
@@ -115,6 +115,7 @@ def render_run_html(answer: RunAnswer) -> str:
         answer.report,
         verdicts=(*(answer.verdicts or ()), *floors),
         transcripts=answer.transcripts,
+        results=answer.results,
     )
 
 

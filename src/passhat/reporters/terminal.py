@@ -18,6 +18,7 @@ from passhat.analysis.report import (
 )
 from passhat.reporters import wording
 from passhat.reporters.blocks import (
+from passhat.reporters.advice import RESULTS, only
     LABEL_WIDTH,
     NARROWEST_BAR,
     Block,
@@ -37,9 +38,6 @@ from passhat.stats.estimate import Estimate
 
 MOST_TASKS = 8
 MOST_STEPS = 3
-
-RESULTS = "RESULTS"
-"""What commands are to read, where the caller knows it: its own arguments."""
 
 _COLORS: dict[Label, str] = {
     "solid": "green",
@@ -83,7 +81,8 @@ def _one_system(
     lines += _parts_section("Levels", system.levels, ink)
     lines += _parts_section("Tags", system.tags, ink)
     lines += _exclusions(system, ink)
-    return lines + block_lines(Steps("Next", tuple(wording.next_steps(system)[:MOST_STEPS])), ink)
+    steps = wording.next_steps(system, results)[:MOST_STEPS]
+    return lines + block_lines(Steps("Next", tuple(steps)), ink)
 
 
 def _several_systems(report: Report, results: str | None, ink: Ink) -> list[str]:
@@ -95,7 +94,7 @@ def _several_systems(report: Report, results: str | None, ink: Ink) -> list[str]
         *(Paragraph("Note", text) for text in _present(wording.errors_note(systems))),
     ]
     if results is not None:
-        one = f"See one in full: passhat report {results} --only NAME"
+        one = f"See one in full: passhat report {results} {only(systems[0].name)}"
         all_ = f"See which are ahead and which are tied: passhat rank {results}"
         blocks.append(Steps("Next", (one, all_)))
     return blocks_lines(blocks, ink)

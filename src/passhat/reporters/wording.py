@@ -217,8 +217,11 @@ def rounds(found: Rounds | Unavailable) -> str | None:
     )
 
 
-def next_steps(system: SystemReport) -> list[str]:
-    """What to do next, the most useful first; never empty."""
+def next_steps(system: SystemReport, results: str | None = "RESULTS") -> list[str]:
+    """What to do next, the most useful first; never empty.
+
+    `results` is what a command is to read, as a shell has it; None where nothing was kept.
+    """
     if all_errored(system):
         return ["Find out why every trial errored before you run it again."]
     other_bars = {f"bars, pass^{k}" for k in system.ks if k != headline_k(system)}
@@ -230,8 +233,9 @@ def next_steps(system: SystemReport) -> list[str]:
             f"Look at the failures of {name}: it passed {flaky[0].passed} of {flaky[0].runs}."
         )
     if not steps:
-        k = headline_k(system)
-        steps.append(f'Keep it so: passhat gate RESULTS --require "pass^{k} >= {DEPENDABLE}"')
+        demand = f"pass^{headline_k(system)} >= {DEPENDABLE}"
+        command = f'passhat gate {results} --require "{demand}"'
+        steps.append(f"Keep it so: {f'gate it on {demand}.' if results is None else command}")
     return steps
 
 
