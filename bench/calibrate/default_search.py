@@ -33,7 +33,7 @@ def _candidate(
     a, b = prior
     mean, variance = mean_and_variance(cells, k)
     tasks = cells.task_count
-    square = used(variance, value_variance(cells, (k,), a, b)[..., 0])
+    square = used(variance, value_variance(cells, (k,), (a, b))[..., 0])
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = mean * (1 - mean) * tasks / square * (tasks - 3) / (tasks - 1)
     constant = variance <= 1e-15

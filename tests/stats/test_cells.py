@@ -27,9 +27,12 @@ def test_counting_and_sorting_find_the_same_cells():
     rng = np.random.default_rng(1)
     n = rng.integers(1, 9, 5000)
     c = rng.binomial(n, 0.6)
-    counted, few = count_cells(n, c), count_cells(np.append(n, 10**6), np.append(c, 7))
-    np.testing.assert_array_equal(counted.n, few.n[:-1])
-    np.testing.assert_array_equal(counted.tasks, few.tasks[:-1])
+    counted = count_cells(n, c)
+    for longest in (10**6, 10**10):
+        few = count_cells(np.append(n, longest), np.append(c, 7))
+        np.testing.assert_array_equal(counted.n, few.n[:-1])
+        np.testing.assert_array_equal(counted.c, few.c[:-1])
+        np.testing.assert_array_equal(counted.tasks, few.tasks[:-1])
 
 
 def test_mirrored_cells_count_failures():
@@ -40,3 +43,14 @@ def test_mirrored_cells_count_failures():
 def test_a_table_of_tasks_has_one_dimension():
     with pytest.raises(ArgumentError, match="n must have one entry per task"):
         count_cells([[1, 2], [3, 4]], 0)
+
+
+@given(suites, st.integers(1, 5))
+def test_sums_by_length_are_those_of_the_tasks_with_so_many_runs(pairs, size):
+    cells = count_cells(*zip(*pairs, strict=True))
+    expected = [sum(c for n, c in pairs if n == length) for length in cells.lengths]
+    assert cells.by_length(cells.c).tolist() == expected
+    summed = np.zeros(len(expected))
+    for some, place in cells.blocks(size):
+        summed[place : place + some.lengths.size] += some.by_length(some.c)
+    assert summed.tolist() == expected

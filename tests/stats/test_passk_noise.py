@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
+from passhat.stats import passk_noise
 from passhat.stats.cells import count_cells
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.passk_noise import (
@@ -18,7 +19,7 @@ from passhat.stats.passk_noise import (
 
 
 def noise_seen(cells, k):
-    return float(observed_noise(cells, (k,), cell_moments(cells, 2 * k))[0])
+    return float(observed_noise(cells, (k,))[0])
 
 
 def variance_given(p, n, k):
@@ -47,7 +48,7 @@ def test_value_variance_is_the_variance_over_the_beta_binomial():
     c = np.arange(n + 1)
     chance, values = stats.betabinom.pmf(c, n, a, b), pass_hat_k(n, c, k)
     cells = count_cells([n], [0])
-    found = float(value_variance(cells, (k,), np.array(a), np.array(b))[0])
+    found = float(value_variance(cells, (k,), (np.array(a), np.array(b)))[0])
     assert found == pytest.approx(chance @ values**2 - (chance @ values) ** 2, rel=1e-10)
 
 
@@ -79,7 +80,7 @@ def test_expected_noise_and_mean_of_a_known_prior_are_right():
     cells = count_cells(np.full(p.size, 8), rng.binomial(8, p))
     a, b = np.array(3.0), np.array(2.0)
     truth = variance_given(p, 8, 3).mean() / p.size
-    noise, mean = expected_noise_and_mean(cells, (3,), a, b)
+    noise, mean = expected_noise_and_mean(cells, (3,), (a, b))
     assert float(noise[0]) == pytest.approx(truth, rel=0.03)
     assert float(mean[0]) == pytest.approx((p**3).mean(), rel=0.02)
 
@@ -108,3 +109,26 @@ def test_beta_moments_are_those_of_scipy():
     assert [float(m) for m in found] == pytest.approx(
         [stats.beta.moment(m, 2.5, 0.7) if m else 1.0 for m in range(5)]
     )
+
+
+@given(
+    st.lists(
+        st.integers(3, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))),
+        min_size=2,
+        max_size=12,
+    ),
+    st.integers(1, 40),
+)
+def test_noise_is_that_of_its_tasks_one_by_one_however_few_moments_are_held_at_once(pairs, block):
+    n, c = zip(*pairs, strict=True)
+    k, prior = 3, (np.array(1.5), np.array(0.7))
+    alone = [expected_noise_and_mean(count_cells([i], [j]), (k,), prior) for i, j in pairs]
+    noise, mean = (np.mean([one[part][0] for one in alone]) for part in (0, 1))
+    cells = count_cells(n, c)
+    whole = observed_noise(cells, (k,))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passk_noise, "_BLOCK", block)
+        found = expected_noise_and_mean(cells, (k,), prior)
+        assert observed_noise(cells, (k,)) == pytest.approx(whole, rel=1e-12)
+    assert found[0][0] == pytest.approx(noise / len(pairs), rel=1e-10)
+    assert found[1][0] == pytest.approx(mean, rel=1e-10)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache, update_wrapper
+from functools import cached_property, lru_cache, update_wrapper
 from typing import TypeVar
 
 import numpy as np
@@ -15,12 +15,14 @@ from passhat.stats.arguments import Counts, Floats, trial_counts
 
 # Below this many possible keys per task, counting is faster than sorting.
 _KEYS_PER_TASK = 8
+# Runs and passes fit into one 64-bit number below this many runs.
+_LONGEST_KEY = 2**31
 _REMEMBERED_CELLS = 10_000
 
 Found = TypeVar("Found")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Cells:
     """Cell j holds `tasks[..., j]` tasks that passed `c[j]` of `n[j]` runs.
 
@@ -32,13 +34,18 @@ class Cells:
     c: Floats
     tasks: Floats
 
-    @property
+    @cached_property
     def task_count(self) -> Floats:
         return np.asarray(self.tasks.sum(axis=-1))
 
-    @property
+    @cached_property
     def run_count(self) -> Floats:
         return np.asarray(self.tasks @ self.n)
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """The n of each stretch of cells with equally many runs."""
+        return np.asarray(self.n[self._starts])
 
     def mirrored(self) -> Cells:
         """The same cells with failures for passes: pass@k of these is 1 - pass^k of those."""
@@ -47,6 +54,23 @@ class Cells:
     def mean(self, values: Floats) -> Floats:
         """The mean over tasks of a value per cell."""
         return np.asarray((self.tasks * values).sum(axis=-1) / self.task_count)
+
+    @cached_property
+    def tasks_by_length(self) -> Floats:
+        return self.by_length(np.ones(self.n.shape))
+
+    def by_length(self, values: Floats) -> Floats:
+        """The sum over tasks of a value per cell, apart for each of `lengths` (the last axis)."""
+        if self._starts.size == 1:
+            return np.asarray(np.vecdot(self.tasks, values))[..., None]
+        return np.asarray(np.add.reduceat(self.tasks * values, self._starts, axis=-1))
+
+    def blocks(self, size: int) -> Iterator[tuple[Cells, int]]:
+        """At most `size` cells at a time, with the place in `lengths` where they begin."""
+        for start in range(0, self.n.size, size):
+            some = slice(start, start + size)
+            cells = Cells(n=self.n[some], c=self.c[some], tasks=self.tasks[..., some])
+            yield cells, int(np.searchsorted(self._starts, start, side="right")) - 1
 
     def place(self, runs: Counts, passes: Counts) -> NDArray[np.intp]:
         """The cell of each task: what is computed per cell is handed back per task with it."""
@@ -58,6 +82,10 @@ class Cells:
         """The cells with at least `runs` runs."""
         kept = self.n >= runs
         return Cells(n=self.n[kept], c=self.c[kept], tasks=self.tasks[..., kept])
+
+    @cached_property
+    def _starts(self) -> NDArray[np.intp]:
+        return np.flatnonzero(np.diff(self.n, prepend=np.nan) != 0)
 
 
 def remembered(find: Callable[[Cells], Found]) -> Callable[[Cells], Found]:
@@ -84,15 +112,17 @@ def count_cells(n: object, c: object) -> Cells:
     """
     runs, passes = task_counts(n, c)
     width = int(runs.max(initial=0)) + 1
+    if width > _LONGEST_KEY:
+        return tally(runs, passes)
+    keys = runs * width + passes
     if width * width <= _KEYS_PER_TASK * runs.size:
-        tallies = np.bincount(runs * width + passes)
+        tallies = np.bincount(keys)
         keys = np.flatnonzero(tallies)
         tallies = tallies[keys]
-        distinct = np.column_stack((keys // width, keys % width))
     else:
-        return tally(runs, passes)
-    columns = distinct.astype(np.float64).T
-    return Cells(n=columns[0], c=columns[1], tasks=tallies.astype(np.float64))
+        keys, tallies = np.unique(keys, return_counts=True)
+    columns = [part.astype(np.float64) for part in (*np.divmod(keys, width), tallies)]
+    return Cells(n=columns[0], c=columns[1], tasks=columns[2])
 
 
 def tally(runs: Counts | Floats, passes: Counts | Floats) -> Cells:

@@ -23,7 +23,7 @@ from passhat.stats.estimate import (
 )
 from passhat.stats.largest_t import largest_t
 from passhat.stats.passk import pass_hat_k
-from passhat.stats.passk_noise import cell_moments, posterior_moments, run_covariances
+from passhat.stats.passk_noise import Prior, cell_moments, expected_totals, run_covariances
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.run_sequences import SequenceDecay, describe_sequences
 from passhat.stats.suite_mean import METRICS, suite_estimates
@@ -206,15 +206,13 @@ def _task_covariance(cells: Cells, longest: int) -> tuple[Floats, Floats]:
     return centred**2 @ weight, (centred[1:] * centred[:-1]) @ weight
 
 
-def _run_covariance(
-    cells: Cells, longest: int, prior: tuple[Floats, Floats]
-) -> tuple[Floats, Floats]:
+def _run_covariance(cells: Cells, longest: int, prior: Prior) -> tuple[Floats, Floats]:
     """The same over runs, summed over tasks, each task's p under its posterior."""
-    a, b = prior
-    moments = posterior_moments(cells, a, b, 2 * longest)
+    totals = expected_totals(cells, 2 * longest, prior)
     alone = [(k, k) for k in range(1, longest + 1)]
     neighbours = [(k, k + 1) for k in range(1, longest)]
-    total = np.stack(run_covariances(cells.n, alone + neighbours, moments)) @ cells.tasks
+    found = run_covariances(cells.lengths, alone + neighbours, totals)
+    total = np.stack(found).sum(axis=-1)
     return total[:longest], total[longest:]
 
 

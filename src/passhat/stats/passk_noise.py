@@ -5,7 +5,7 @@ Every function answers for several k at once: the last axis of what it returns r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -17,26 +17,39 @@ from passhat.stats.hypergeometric import log_probability
 
 # A moment is read off the tasks with enough runs for it if they are at least this share.
 _ENOUGH_TASKS = 0.5
+# Moments held at once.
+_BLOCK = 1 << 20
+
+Prior = tuple[Floats, Floats]
+"""The shapes (a, b) of each suite's beta prior."""
 
 
-def expected_noise_and_mean(
-    cells: Cells, ks: Sequence[int], a: Floats, b: Floats
-) -> tuple[Floats, Floats]:
+def expected_noise_and_mean(cells: Cells, ks: Sequence[int], prior: Prior) -> tuple[Floats, Floats]:
     """What a Beta(a, b) prior expects after the suite's runs.
 
     That is the variance of the suite's mean pass^k over new runs, and the suite's mean p^k.
     """
-    moments = posterior_moments(cells, a[..., None], b[..., None], 2 * max(ks))
-    per_task = run_covariances(cells.n, [(k, k) for k in ks], moments)
-    noise = np.stack([cells.mean(one) for one in per_task], axis=-1) / cells.task_count[..., None]
-    return noise, np.stack([cells.mean(moments[k]) for k in ks], axis=-1)
+    totals, tasks = expected_totals(cells, 2 * max(ks), prior), cells.task_count[..., None]
+    noise = run_covariances(cells.lengths, [(k, k) for k in ks], totals)
+    variance = np.stack([one.sum(axis=-1) for one in noise], axis=-1)
+    return variance / tasks**2, np.stack([totals[k].sum(axis=-1) for k in ks], axis=-1) / tasks
 
 
-def observed_noise(cells: Cells, ks: Sequence[int], values: Floats) -> Floats:
-    """The same variance from the suite's own moments (`cell_moments`), without a prior."""
-    moments = _observed_moments(cells, values)
+def observed_noise(cells: Cells, ks: Sequence[int]) -> Floats:
+    """The same variance from the suite's own moments, without a prior."""
+    moments = _observed_moments(cells, 2 * max(ks))
     per_task = [_mean_over_overlaps(cells, k, moments - moments[2 * k]) for k in ks]
     return np.stack(per_task, axis=-1) / cells.task_count[..., None]
+
+
+def expected_totals(cells: Cells, most: int, prior: Prior) -> Floats:
+    """E[p^m] after a task's runs, summed over the tasks of each of `cells.lengths`, for each m."""
+    a, b = (shape[..., None] for shape in prior)
+
+    def moments(some: Cells) -> Floats:
+        return beta_moments(a + some.c, a + b + _runs(some), most)
+
+    return _totals(cells, most, moments)
 
 
 def run_covariances(n: Floats, pairs: Sequence[tuple[int, int]], moments: Floats) -> list[Floats]:
@@ -44,41 +57,36 @@ def run_covariances(n: Floats, pairs: Sequence[tuple[int, int]], moments: Floats
 
     A k-subset and a j-subset of n runs that share m of them all pass with chance p^(k + j - m),
     and m is hypergeometric: so Cov = sum over m of P(m) (p^(k + j - m) - p^(k + j)), every term
-    positive.
+    positive. A column stands for a task of n runs, or for the sum over several tasks.
 
     >>> moments = beta_moments(np.array([1.0]), np.array([2.0]), 2)
     >>> [float(found[0]) for found in run_covariances(np.array([10.0]), [(1, 1)], moments)]
     [0.01666...]
     """
-    alike = bool((n == n[0]).all())
 
     def covariance(k: int, j: int) -> Floats:
         shared, chance = overlaps(n, k, j)
         gain = moments[k + j - shared[-1] : k + j - shared[0] + 1] - moments[k + j]
-        if alike:
-            return np.asarray(np.tensordot(chance[::-1, 0], gain, axes=1))
         return np.asarray(np.einsum("mj,m...j->...j", chance[::-1], gain))
 
     return [covariance(*pair) for pair in pairs]
 
 
-def value_variance(cells: Cells, ks: Sequence[int], a: Floats, b: Floats) -> Floats:
+def value_variance(cells: Cells, ks: Sequence[int], prior: Prior) -> Floats:
     """The variance of a task's pass^k, over tasks drawn from Beta(a, b) and over their runs."""
+    a, b = prior
     moments = beta_moments(a, a + b, 2 * max(ks))
     variance = [_mean_over_overlaps(cells, k, moments) - moments[k] ** 2 for k in ks]
     return np.asarray(np.maximum(np.stack(variance, axis=-1), 0.0))
 
 
-def posterior_moments(cells: Cells, a: Floats, b: Floats, most: int) -> Floats:
-    """`beta_moments` of each cell's p after its runs, under a Beta(a, b) prior."""
-    n = cells.n[:1] if (cells.n == cells.n[0]).all() else cells.n
-    return beta_moments(a + cells.c, a + b + n, most)
-
-
 def beta_moments(a: Floats, whole: Floats, most: int) -> Floats:
     """E[p^m] under Beta(a, whole - a), along the first axis for m = 0 .. most."""
-    j = np.arange(float(most)).reshape(-1, *(1 for _ in np.shape(a)))
-    return _running_product((a + j) * (1 / (whole + j)))
+    m = np.arange(float(most)).reshape(-1, *(1 for _ in np.shape(a)))
+    moments = np.empty((most + 1, *np.shape(a)))
+    np.add(a, m, out=moments[1:])
+    moments[1:] *= 1 / (whole + m)
+    return _running_product(moments)
 
 
 def cell_moments(cells: Cells, most: int) -> Floats:
@@ -86,13 +94,13 @@ def cell_moments(cells: Cells, most: int) -> Floats:
 
     Beyond a cell's runs it is 0: nothing is known there.
     """
-    j = np.arange(float(most))[:, None]
-    n = cells.n[:1] if (cells.n == cells.n[0]).all() else cells.n
-    ratios = cells.c - j
-    np.maximum(ratios, 0, out=ratios)
+    m = np.arange(float(most))[:, None]
+    moments = np.empty((most + 1, cells.n.size))
+    left = np.subtract(cells.c, m, out=moments[1:])
+    np.maximum(left, 0, out=left)
     # Where runs have run out so have passes: 0 of 1 is as good as 0 of none.
-    ratios /= np.maximum(n - j, 1)
-    return _running_product(ratios)
+    left /= np.maximum(_runs(cells) - m, 1)
+    return _running_product(moments)
 
 
 def overlaps(n: Floats, k: int, j: int) -> tuple[NDArray[np.intp], Floats]:
@@ -100,51 +108,67 @@ def overlaps(n: Floats, k: int, j: int) -> tuple[NDArray[np.intp], Floats]:
 
     Hypergeometric: C(j, m) C(n - j, k - m) / C(n, k), for k <= j <= n. A row an m, a column an n.
     """
-    if (n == n[0]).all():
-        shared, chance = _remembered_overlaps(float(n[0]), k, j)
-        return shared, np.broadcast_to(chance, (shared.size, n.size))
+    if n.size == 1:
+        return _remembered_overlaps(float(n[0]), k, j)
     distinct, place = np.unique(n, return_inverse=True)
     shared, chance = _overlaps(distinct, k, j)
     return shared, chance[:, place]
 
 
-def _observed_moments(cells: Cells, values: Floats) -> Floats:
+def _runs(cells: Cells) -> Floats:
+    """The runs of each cell; one number where all have the same."""
+    return cells.lengths if cells.lengths.size == 1 else cells.n
+
+
+def _observed_moments(cells: Cells, most: int) -> Floats:
     """The suite's mean p^m, along the first axis, by its cells' moments.
 
     Where too few tasks have m runs, moments are log-convex: going on with the last ratio bounds
     p^(2k) from below and the variance from above.
     """
-    most, fewest = len(values) - 1, int(cells.n.min())
-    moments = _over_tasks(cells, values) / cells.task_count
-    for m in range(min(most, fewest) + 1, most + 1):
-        able = cells.tasks * (cells.n >= m)
-        count, last = able.sum(axis=-1), moments[m - 1]
-        fresh = _ratio(moments[m] * cells.task_count / np.maximum(count, 1.0), last)
+    suites = tuple(range(1, cells.tasks.ndim))
+
+    def shared(some: Cells) -> Floats:
+        return np.expand_dims(cell_moments(some, most), suites)
+
+    totals = _totals(cells, most, shared).sum(axis=-1)
+    moments, tasks = totals / cells.task_count, cells.tasks_by_length
+    for m in range(int(cells.lengths.min()) + 1, most + 1):
+        count, last = (tasks * (cells.lengths >= m)).sum(axis=-1), moments[m - 1]
+        fresh = _ratio(totals[m] / np.maximum(count, 1.0), last)
         enough = count >= _ENOUGH_TASKS * cells.task_count
         going_on = _ratio(last, moments[m - 2])
         moments[m] = last * np.where(enough, np.minimum(fresh, 1.0), going_on)
-    return moments
+    return np.asarray(moments)
 
 
-def _running_product(ratios: Floats) -> Floats:
-    """1, and the products of the first 1, 2, ... rows."""
-    products = np.ones((len(ratios) + 1, *ratios.shape[1:]))
+def _totals(cells: Cells, most: int, moments: Callable[[Cells], Floats]) -> Floats:
+    """Moments 0 .. most, summed over the tasks of each of `cells.lengths`.
+
+    All that is asked of moments is linear in them, so nothing else of them is kept: with a block
+    of cells at a time, memory is bounded however many tasks there are.
+    """
+    suites = cells.tasks.shape[:-1]
+    totals = np.zeros((most + 1, *suites, cells.lengths.size))
+    for some, place in cells.blocks(max(1, _BLOCK // totals[..., 0].size)):
+        totals[..., place : place + some.lengths.size] += some.by_length(moments(some))
+    return totals
+
+
+def _running_product(rows: Floats) -> Floats:
+    """Each row times all before it, in place; the first, whatever it holds, becomes 1."""
+    rows[0] = 1
     # Row by row: numpy's cumprod along the first axis takes twice the time.
-    for i in range(len(ratios)):
-        np.multiply(products[i : i + 1], ratios[i : i + 1], out=products[i + 1 : i + 2])
-    return products
-
-
-def _over_tasks(cells: Cells, values: Floats) -> Floats:
-    """The sum over tasks of each row of values per cell, along the first axis."""
-    return np.moveaxis(cells.tasks @ values.T, -1, 0)
+    for i in range(1, len(rows)):
+        rows[i : i + 1] *= rows[i - 1 : i]
+    return rows
 
 
 def _mean_over_overlaps(cells: Cells, k: int, moments: Floats) -> Floats:
     """The mean over tasks of `moments[2k - m]`, m the runs that two k-subsets share."""
-    shared, chance = overlaps(cells.n, k, k)
-    total = (_over_tasks(cells, chance) * moments[2 * k - shared]).sum(axis=0)
-    return np.asarray(total / cells.task_count)
+    shared, chance = overlaps(cells.lengths, k, k)
+    weights = np.moveaxis(cells.tasks_by_length @ chance.T, -1, 0)
+    return np.asarray((weights * moments[2 * k - shared]).sum(axis=0) / cells.task_count)
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:

@@ -20,14 +20,13 @@ from passhat.stats.mean_intervals import (
 )
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.passk_noise import (
+    Prior,
     cell_moments,
     expected_noise_and_mean,
     observed_noise,
     value_variance,
 )
 from passhat.stats.proportions import Bounds, wilson_bounds
-
-Prior = tuple[Floats, Floats]
 
 
 class SuiteCurve:
@@ -61,7 +60,7 @@ class SuiteCurve:
             self.mean,
             self.variance,
             size=self._size,
-            model=value_variance(self.cells, self.ks, *self.prior),
+            model=value_variance(self.cells, self.ks, self.prior),
             confidence=confidence,
         )
 
@@ -79,16 +78,13 @@ class SuiteCurve:
 
     @cached_property
     def _noise_and_model(self) -> tuple[Floats, Floats]:
-        expected, model = expected_noise_and_mean(self.cells, self.ks, *self.prior)
-        return np.maximum(expected, observed_noise(self.cells, self.ks, self._moments)), model
+        expected, model = expected_noise_and_mean(self.cells, self.ks, self.prior)
+        return np.maximum(expected, observed_noise(self.cells, self.ks)), model
 
     @cached_property
-    def _moments(self) -> Floats:
-        return cell_moments(self.cells, 2 * max(self.ks))
-
-    @property
     def _values(self) -> Floats:
-        return self._moments[list(self.ks)]
+        """pass^k of each cell, a row a k."""
+        return cell_moments(self.cells, max(self.ks))[list(self.ks)]
 
 
 def default_bounds(
@@ -127,6 +123,6 @@ def _around(cells: Cells, k: int, scope: Scope, quantile: Floats | float) -> Bou
     mean, variance = mean_and_variance(cells, k)
     square = variance / cells.task_count
     if scope == THIS_SUITE:
-        square = observed_noise(cells, (k,), cell_moments(cells, 2 * k))[..., 0]
+        square = observed_noise(cells, (k,))[..., 0]
     reach = quantile * np.sqrt(square)
     return np.maximum(mean - reach, 0.0), np.minimum(mean + reach, 1.0)
