@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,8 +20,7 @@ _LARGEST_PRECISION_PER_RUN = 1e4
 _SMALLEST_PRECISION = 1e-4
 _LARGEST_LOGIT = 30.0
 _BLOCK = 1 << 20
-_MANY_COUNTS = 400
-_KEPT_COUNTS = 64
+_SHIFTS = 8
 # Natural logarithm of how small the interpolation's error shall be.
 _DIGITS = 34.0
 # Values of ln Gamma saved, below which interpolating saves no time.
@@ -86,17 +84,13 @@ def fit_beta_binomial(n: ArrayLike, c: ArrayLike) -> BetaPrior:
 @remembered
 def fit_cells(cells: Cells) -> tuple[Floats, Floats]:
     """(a, b) of every suite in `cells`, by damped Newton steps on logit(mean) and log(a + b)."""
-    likelihood = Likelihood(cells)
-    point = likelihood.clipped(_climb(likelihood.thinned(), _start(cells)))
-    a, b = _shapes(_climb(likelihood, point))
+    a, b = _shapes(_climb(Likelihood(cells), _start(cells)))
     shape = cells.tasks.shape[:-1]
     return a.reshape(shape), b.reshape(shape)
 
 
-def _climb(likelihood: Likelihood | None, start: Floats) -> Floats:
-    """The likeliest point, by damped Newton steps; `start` itself where there is no likelihood."""
-    if likelihood is None:
-        return start
+def _climb(likelihood: Likelihood, start: Floats) -> Floats:
+    """The likeliest point, by damped Newton steps."""
     point = likelihood.clipped(start)
     active = np.ones(point.shape[0], dtype=bool)
     damping = np.full(point.shape[0], 1e-3)
@@ -129,16 +123,10 @@ class Likelihood:
         self.passes, self.passed = _marginal(cells.c, tasks)
         self.failures, self.failed = _marginal(cells.n - cells.c, tasks)
         self.runs, self.ran = _marginal(cells.n, tasks)
+        self._counts = np.concatenate((self.passes, self.failures, self.runs))
+        self._weights = np.concatenate((self.passed, self.failed, self.ran), axis=1)
+        self._sizes = [self.passes.size, self.failures.size, self.runs.size]
         self.log_most = np.log(_LARGEST_PRECISION_PER_RUN * max(1.0, float(cells.n.max())))
-
-    def thinned(self) -> Likelihood | None:
-        """A quicker likelihood close to this one, to climb by; None where this one is quick."""
-        if len(self.passed) > 1 or self.passes.size < _MANY_COUNTS:
-            return None
-        quick = copy(self)
-        quick.passes, quick.passed = _thinned(self.passes, self.passed[0])
-        quick.failures, quick.failed = _thinned(self.failures, self.failed[0])
-        return quick
 
     def clipped(self, point: Floats) -> Floats:
         """`point` inside the box where the likelihood can be computed."""
@@ -157,13 +145,25 @@ class Likelihood:
     def at(self, point: Floats, rows: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
         """Value, slope and curvature at a (logit mean, log precision) per suite in `rows`."""
         a, b = _shapes(point)
-        s = a + b
-        value_a, slope_a, bend_a = _gamma_terms(a, self.passes, self.passed[rows])
-        value_b, slope_b, bend_b = _gamma_terms(b, self.failures, self.failed[rows])
-        value_s, slope_s, bend_s = _gamma_terms(s, self.runs, self.ran[rows])
-        slopes = slope_a - slope_s, slope_b - slope_s
-        slope, curvature = _in_logit_coordinates(a, b, slopes, (bend_a, bend_b, bend_s))
-        return _penalised(a, b, value_a + value_b - value_s, slope, curvature)
+        value, slope, bend = self._gamma_terms(np.stack((a, b, a + b), axis=-1), rows)
+        slopes = slope[:, 0] - slope[:, 2], slope[:, 1] - slope[:, 2]
+        slope, curvature = _in_logit_coordinates(a, b, slopes, bend)
+        return _penalised(a, b, value[:, 0] + value[:, 1] - value[:, 2], slope, curvature)
+
+    def _gamma_terms(self, x: Floats, rows: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
+        """Sums of weight * ln(Gamma(x + count) / Gamma(x)), and their two derivatives in x.
+
+        The columns of x and of each sum are for passes, failures and runs.
+        """
+        starts = np.cumsum([0, *self._sizes[:-1]])
+        shifted = np.repeat(x, self._sizes, axis=-1) + self._counts
+        weights = self._weights[rows]
+        whole = np.add.reduceat(weights, starts, axis=-1)
+        value, slope, bend = (
+            np.add.reduceat(weights * term(shifted), starts, axis=-1) - whole * term(x)
+            for term in (special.gammaln, special.digamma, _trigamma)
+        )
+        return value, slope, bend
 
 
 def _marginal(values: Floats, tasks: Floats) -> tuple[Floats, Floats]:
@@ -171,15 +171,6 @@ def _marginal(values: Floats, tasks: Floats) -> tuple[Floats, Floats]:
     order = np.argsort(position, kind="stable")
     starts = np.searchsorted(position[order], np.arange(distinct.size))
     return distinct, np.add.reduceat(tasks[:, order], starts, axis=1)
-
-
-def _thinned(counts: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Small counts as they are; of the large ones, where ln Gamma is straight, groups' means."""
-    step = 1 + (counts.size - _KEPT_COUNTS) // _KEPT_COUNTS
-    place = np.arange(counts.size)
-    place = np.where(place < _KEPT_COUNTS, place, _KEPT_COUNTS + (place - _KEPT_COUNTS) // step)
-    total = np.bincount(place, weights=weights).astype(np.float64)
-    return np.bincount(place, weights=weights * counts) / total, total[None]
 
 
 def _start(cells: Cells) -> Floats:
@@ -199,25 +190,15 @@ def _shapes(point: Floats) -> tuple[Floats, Floats]:
     return precision * special.expit(point[..., 0]), precision * special.expit(-point[..., 0])
 
 
-def _gamma_terms(x: Floats, counts: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
-    """Sum of weight * ln(Gamma(x + count) / Gamma(x)), and its two derivatives in x."""
-    shifted, start = x[:, None] + counts, x[:, None]
-    terms = (
-        special.gammaln(shifted) - special.gammaln(start),
-        special.digamma(shifted) - special.digamma(start),
-        _trigamma(start) - _trigamma(shifted),
-    )
-    value, slope, bend = ((weights * term).sum(axis=-1) for term in terms)
-    return value, slope, -bend
-
-
 def _trigamma(x: Floats) -> Floats:
     """The second derivative of ln Gamma (Abramowitz and Stegun 6.4.12, shifted to x >= 8).
 
     Scipy's zeta(2, x) is several times slower, and Newton's steps need no more digits.
     """
-    near = (1 / (x[..., None] + np.arange(8.0)) ** 2).sum(axis=-1)
-    far = 1 / (x + 8)
+    small = x < 2 * _SHIFTS
+    near = np.zeros(x.shape)
+    near[small] = (1 / (x[small][:, None] + np.arange(float(_SHIFTS))) ** 2).sum(axis=-1)
+    far = 1 / (x + _SHIFTS * small)
     square = far * far
     tail = 1 + far / 2 + square * (1 / 6 - square * (1 / 30 - square * (1 / 42 - square / 30)))
     return np.asarray(near + far * tail)
@@ -254,11 +235,11 @@ def _gamma_sums(x: Floats, counts: Floats, weights: Floats) -> Floats:
 
 
 def _in_logit_coordinates(
-    a: Floats, b: Floats, slopes: tuple[Floats, Floats], bends: tuple[Floats, Floats, Floats]
+    a: Floats, b: Floats, slopes: tuple[Floats, Floats], bend: Floats
 ) -> tuple[Floats, Floats]:
     """The chain rule from (a, b) to (logit mean, log precision)."""
     slope_a, slope_b = slopes
-    bend_aa, bend_bb, bend_ab = bends[0] - bends[2], bends[1] - bends[2], -bends[2]
+    bend_aa, bend_bb, bend_ab = bend[:, 0] - bend[:, 2], bend[:, 1] - bend[:, 2], -bend[:, 2]
     mean = a / (a + b)
     turn = a * (1 - mean)
     slope = np.stack((turn * (slope_a - slope_b), a * slope_a + b * slope_b), axis=-1)

@@ -20,6 +20,7 @@ _WIDEST_LOGIT = 14.0
 _LOOSEST_LOG_PRECISION = -7.0
 _FIRST_REACH = 3.0
 _MANY_TASKS = 200.0
+_STANDARD_ERRORS = 6.0
 
 Range = tuple[float, float]
 
@@ -64,9 +65,9 @@ def prior_weights(cells: Cells) -> PriorWeights:
     """
     likelihood = Likelihood(cells)
     limits = (-_WIDEST_LOGIT, _WIDEST_LOGIT), (_LOOSEST_LOG_PRECISION, float(likelihood.log_most))
-    # Many tasks pin their prior down, few hardly do.
-    reach = _FIRST_REACH if cells.task_count < _MANY_TASKS else _FIRST_REACH / 3
-    ranges = _around(fit_cells(cells), limits, reach)
+    a, b = fit_cells(cells)
+    fitted = np.log(np.stack((a / b, a + b)))
+    ranges = _around(fitted, limits, _first_reach(cells, likelihood, fitted))
     for step in range(_PASSES):
         logits, logs = (np.linspace(*axis, _POINTS) for axis in ranges)
         weight = _weights(likelihood, logits, logs)
@@ -78,26 +79,30 @@ def prior_weights(cells: Cells) -> PriorWeights:
         if shrink > _FILLED:
             break
         ranges = narrower
-    a, b = _shapes(logits, logs)
+    shapes = _shapes(logits, logs)
     kept = weight.ravel() > _NEGLIGIBLE * weight.max()
     flat = weight.ravel()[kept]
-    return PriorWeights(a=a[kept], b=b[kept], weight=flat / flat.sum())
+    return PriorWeights(a=shapes[0][kept], b=shapes[1][kept], weight=flat / flat.sum())
 
 
-def _around(
-    fitted: tuple[Floats, Floats], limits: tuple[Range, Range], reach: float
-) -> tuple[Range, Range]:
+def _first_reach(cells: Cells, likelihood: Likelihood, fitted: Floats) -> Floats:
+    """How far to look first: many tasks pin their prior down, few hardly do."""
+    if cells.task_count < _MANY_TASKS:
+        return np.full(2, _FIRST_REACH)
+    _, _, curvature = likelihood.at(fitted[None], np.ones(1, dtype=bool))
+    (down, off), (_, right) = -curvature[0]
+    variance = np.array((right, down)) / max(down * right - off**2, 1e-12)
+    return np.asarray(np.minimum(_STANDARD_ERRORS * np.sqrt(np.abs(variance)), _FIRST_REACH))
+
+
+def _around(fitted: Floats, limits: tuple[Range, Range], reach: Floats) -> tuple[Range, Range]:
     """Some way to either side of the fitted prior, in logit of the mean and log precision."""
-    a, b = fitted
-    centres = float(np.log(a / b)), float(np.log(a + b))
-
-    def stretch(centre: float, limit: Range) -> Range:
-        inside = min(max(centre, limit[0]), limit[1])
-        return max(inside - reach, limit[0]), min(inside + reach, limit[1])
-
-    if centres[1] > limits[1][1] - reach:
+    if fitted[1] > limits[1][1] - reach[1]:
         return limits  # tasks that may be all alike leave every precision open
-    return stretch(centres[0], limits[0]), stretch(centres[1], limits[1])
+    low, high = np.transpose(limits)
+    inside = np.clip(fitted, low, high)
+    lows, highs = np.maximum(inside - reach, low), np.minimum(inside + reach, high)
+    return (float(lows[0]), float(highs[0])), (float(lows[1]), float(highs[1]))
 
 
 def _spills(weight: Floats, ranges: tuple[Range, Range], limits: tuple[Range, Range]) -> bool:
