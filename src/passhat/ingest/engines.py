@@ -23,6 +23,8 @@ Shape = Literal["csv", "lines", "parquet"]
 
 VIEW = "trials"
 
+_COUNT = f"SELECT COUNT(*) AS n FROM {VIEW}"  # noqa: S608 # constant
+
 _CUBIC = (1_000_000_007, 998_244_353)
 
 
@@ -36,6 +38,10 @@ class Engine(Protocol):
 
     @property
     def columns(self) -> Mapping[str, ColumnKind]: ...
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are: by the metadata alone, where a file has any."""
 
     @property
     def join(self) -> np.ufunc: ...
@@ -60,12 +66,6 @@ def open_engine(path: Path, shape: Shape, separator: str = ",") -> Engine:
     return _Polars(path, shape, separator)
 
 
-def count_rows(path: Path) -> int:
-    """How many rows a Parquet file has, by its metadata alone."""
-    engine = open_engine(path, "parquet")
-    return int(engine.query(f"SELECT COUNT(*) AS n FROM {VIEW}")["n"][0])  # noqa: S608 # constant
-
-
 class _Polars:
     join, part = np.add, np.subtract  # of unsigned numbers: modulo 2**64
 
@@ -83,6 +83,10 @@ class _Polars:
         except polars.exceptions.PolarsError as error:
             raise _unreadable(self._name, error) from error
         self.columns = {name: self._kind(kind) for name, kind in schema.items()}
+
+    @property
+    def rows(self) -> int:
+        return int(self.query(_COUNT)["n"][0])
 
     def query(self, sql: str) -> dict[str, list[Any]]:
         context = self._polars.SQLContext({VIEW: self._frame})
@@ -154,20 +158,32 @@ class _DuckDb:
         values = zip(*rows, strict=True) if rows else [() for _ in names]
         return {name: list(column) for name, column in zip(names, values, strict=True)}
 
+    @property
+    def rows(self) -> int:
+        if self._shape != "parquet":
+            return int(self.query(_COUNT)["n"][0])
+        return sum(dict(chunk[:2] for chunk in self._chunks).values())
+
     def zero_or_one(self, column: str) -> bool:
         if self._shape != "parquet":
             return False
-        known = self._connection.execute(
-            "SELECT type, stats_min_value, stats_max_value, stats_null_count "
-            "FROM parquet_metadata(?) WHERE path_in_schema = ?",
-            [self._file, column],
-        ).fetchall()
+        known = [told for _, _, name, *told in self._chunks if name == column]
         # Between 0 and 1 there is nothing else only where numbers are whole.
         whole, words = {"BOOLEAN", "INT32", "INT64"}, {"0", "1", "false", "true"}
         return bool(known) and all(
             kind in whole and {low, high} <= words and missing == 0
             for kind, low, high, missing in known
         )
+
+    @functools.cached_property
+    def _chunks(self) -> list[tuple[Any, ...]]:
+        """What a Parquet file tells of each column in each group of rows."""
+        told = (
+            "row_group_id, row_group_num_rows, path_in_schema, type, "
+            "stats_min_value, stats_max_value, stats_null_count"
+        )
+        query = f"SELECT {told} FROM parquet_metadata(?)"  # noqa: S608 # constant
+        return list(self._connection.execute(query, [self._file]).fetchall())
 
     def fingerprint(self, column: str) -> str:
         return f"BIT_XOR(HASH(CAST({column} AS BIGINT)))"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from passhat.errors import ReadError, listed, plural
 from passhat.ingest.assemble import judged_only, one_name
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
-from passhat.ingest.engines import VIEW, Engine, Shape, count_rows, open_engine
+from passhat.ingest.engines import VIEW, Engine, Shape, open_engine
 from passhat.ingest.formats import tables
 from passhat.ingest.group_query import (
     GroupQuery,
@@ -52,11 +53,9 @@ def read_tallies(
     [[2, 0]]
     """
     mapping, limits = mapping or ColumnMap(), limits or Limits()
-    path = (
-        big_table(source, mapping) if format in (None, "table") and duplicates != "last" else None
-    )
-    if path is not None:
-        tallies = _stream(path, mapping, duplicates)
+    if format in (None, "table") and duplicates != "last":
+        table = _find_big(source, mapping)
+        tallies = None if table is None else _stream(table, mapping, duplicates)
         if tallies is not None:
             return tallies
     trials = read_trials(
@@ -67,17 +66,35 @@ def read_tallies(
 
 def big_table(source: Input | Sequence[Input], mapping: ColumnMap | None = None) -> Path | None:
     """The path of a single CSV, JSON Lines or Parquet table too big to be held as rows."""
+    table = _find_big(source, mapping or ColumnMap())
+    return None if table is None else table.path
+
+
+class _BigTable:
+    """A file that an engine shall count; the engine starts when first asked."""
+
+    def __init__(self, path: Path, shape: Shape) -> None:
+        self.path, self.shape = path, shape
+
+    @cached_property
+    def engine(self) -> Engine:
+        separator = _separator(self.path) if self.shape == "csv" else ","
+        return open_engine(self.path, self.shape, separator)
+
+
+def _find_big(source: Input | Sequence[Input], mapping: ColumnMap) -> _BigTable | None:
     inputs = as_inputs(source)
     if len(inputs) != 1 or isinstance(inputs[0], bytes) or inputs[0] == STDIN:
         return None
     path = Path(inputs[0])
     if not path.is_file() or (shape := _shape(path)) is None:
         return None
+    table = _BigTable(path, shape)
     if shape == "parquet":
-        return path if count_rows(path) >= BIG_ROWS else None
+        return table if table.engine.rows >= BIG_ROWS else None
     if path.stat().st_size < BIG_BYTES:
         return None
-    return path if _is_plain_table(path, mapping or ColumnMap()) else None
+    return table if _is_plain_table(path, mapping) else None
 
 
 def _shape(path: Path) -> Shape | None:
@@ -98,20 +115,21 @@ def _separator(path: Path) -> str:
     return max((b",", b"\t", b";"), key=header.count).decode()
 
 
-def _stream(path: Path, mapping: ColumnMap, duplicates: Duplicates) -> list[Tally] | None:
+def _stream(table: _BigTable, mapping: ColumnMap, duplicates: Duplicates) -> list[Tally] | None:
     """Counts by an engine, or None where only the row reader can tell what is meant."""
-    shape = _shape(path)
-    if shape is None:
-        return None
-    engine = open_engine(path, shape, _separator(path) if shape == "csv" else ",")
-    plan = plan_query(path, engine, mapping)
+    engine = table.engine
+    plan = plan_query(table.path, engine, mapping)
     if plan is None:
         return None
     groups = count_groups(engine, plan)
     outcomes = _outcome_codes(plan, groups)
+    names = _names(plan, groups, mapping)
     if duplicates == "error" and "trial" in plan.found:
-        _check_duplicates(engine, plan, groups)
-    return _tallies(plan, groups, outcomes, mapping, _source(engine, shape, plan, groups, mapping))
+        _check_duplicates(engine, plan, groups, names)
+    scored = "score" in plan.found and _scores_fit(plan, groups, mapping)
+    tallies = _tallies(plan, groups, outcomes, names, scored=scored)
+    source = _source(engine, table.shape, plan, groups, mapping)
+    return [replace(tally, sources=(source,)) for tally in tallies]
 
 
 def _source(
@@ -185,8 +203,10 @@ def _no_outcome(plan: GroupQuery, groups: Mapping[str, list[Any]], value: Any) -
     )
 
 
-def _check_duplicates(engine: Engine, plan: GroupQuery, groups: Mapping[str, list[Any]]) -> None:
-    if whole_trials(engine, plan) and _numbered_on(engine, groups):
+def _check_duplicates(
+    engine: Engine, plan: GroupQuery, groups: Mapping[str, list[Any]], names: tuple[Labels, Labels]
+) -> None:
+    if whole_trials(engine, plan) and _numbered_on(engine, groups, names):
         return
     # Gaps, or names for numbers: only looking at every trial can tell.
     keys = [quoted(plan.found[name]) for name in ("system", "task", "trial") if name in plan.found]
@@ -204,17 +224,19 @@ def _check_duplicates(engine: Engine, plan: GroupQuery, groups: Mapping[str, lis
     )
 
 
-def _numbered_on(engine: Engine, groups: Mapping[str, list[Any]]) -> bool:
+def _numbered_on(
+    engine: Engine, groups: Mapping[str, list[Any]], names: tuple[Labels, Labels]
+) -> bool:
     """Whether every task has the trials 0..n-1 or 1..n, by their fingerprint."""
-    if any(found is None for found in groups["fingerprint"]):
+    if None in groups["fingerprint"]:
         return False
-    keys = zip(groups.get("s", groups["t"]), groups["t"], strict=True)
-    index: dict[tuple[Any, Any], int] = {}
-    place = np.array([index.setdefault(key, len(index)) for key in keys], dtype=np.intp)
+    systems, tasks = names
+    keys = systems.codes.astype(np.int64) * len(tasks.names) + tasks.codes
+    distinct, place = np.unique(keys, return_inverse=True)
     runs = np.bincount(place, weights=groups["n"]).astype(np.int64)
     if (most := int(runs.max(initial=0))) > BIG_ROWS:
         return False
-    found = np.zeros(len(index), dtype=np.uint64)
+    found = np.zeros(distinct.size, dtype=np.uint64)
     # A fingerprint is a sum modulo 2**64, and may come with a sign.
     engine.join.at(found, place, np.array([p % 2**64 for p in groups["fingerprint"]], np.uint64))
     expected = engine.fingerprints(most + 1)
@@ -226,11 +248,11 @@ def _tallies(
     plan: GroupQuery,
     groups: Mapping[str, list[Any]],
     outcome: NDArray[np.int8],
-    mapping: ColumnMap,
-    source: Source,
+    names: tuple[Labels, Labels],
+    *,
+    scored: bool,
 ) -> list[Tally]:
-    systems, tasks = _names(plan, groups, mapping)
-    scored = "score" in plan.found and _scores_fit(plan, groups, mapping)
+    systems, tasks = names
     columns = {
         name: np.array([0 if v is None else v for v in values], dtype=np.float64)
         for name, values in groups.items()
@@ -241,8 +263,7 @@ def _tallies(
         rows = np.flatnonzero(systems.codes == code)
         own = {name: column[rows] for name, column in columns.items()}
         labels = tasks.take(rows)
-        tally = _tally(system, labels, outcome[rows], own, plan.features, scored=scored)
-        tallies.append(replace(tally, sources=(source,)))
+        tallies.append(_tally(system, labels, outcome[rows], own, plan.features, scored=scored))
     return tallies
 
 
@@ -252,7 +273,7 @@ def _names(
     tasks = groups["t"]
     systems = groups.get("s", [plan.path.name.partition(".")[0]] * len(tasks))
     for name, values in (("task", tasks), ("system", systems)):
-        if any(value is None for value in values):
+        if None in values:
             column = plan.found.get(name, name)
             raise ReadError(f'{plan.path}, column "{column}": some rows name no {name}')
     labels = Labels.of(map(str, systems))
