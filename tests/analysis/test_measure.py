@@ -334,7 +334,7 @@ def test_what_holds_no_trials_is_refused_as_an_argument(given):
 
 def test_a_report_is_told_in_a_line_a_system_with_the_numbers_it_opens_with():
     report = measure(simulate(tasks=8, runs=10, rate={f"s{i:02}": 0.8 for i in range(25)}, seed=1))
-    first, *lines = repr(report).split("\n")
+    first, *lines = str(report).split("\n")
     assert first == "<Report: 25 systems"
     assert len(lines) == 21
     assert lines[-1] == "  and 5 more>"

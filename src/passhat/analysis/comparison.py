@@ -13,6 +13,7 @@ from passhat.analysis.report import Options, Provenance
 from passhat.analysis.task_differences import Aligned, TaskDifference, task_differences
 from passhat.errors import ArgumentError, listed, plural
 from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.records.brief import brief, brief_fields, quoted, rounded
 from passhat.stats.arguments import confidence_level, one_of, whole_number
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
@@ -45,6 +46,8 @@ class Difference:
     second: float | None
     this_suite: PairedDifference | Estimate | Unavailable
     tasks_like_these: PairedDifference | Unavailable
+
+    __repr__ = brief_fields
 
     @property
     def value(self) -> float | None:
@@ -82,6 +85,13 @@ class Comparison:
     margin: float | None
     provenance: Provenance
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        lead = f"mean_score {rounded(self.headline.this_suite)} on this suite"
+        answer = self.headline.answer(THIS_SUITE) or "unavailable"
+        size = f"{plural(len(self.tasks), 'shared task')}, {len(self.flipped):,} flipped"
+        pair = f"Comparison {quoted(self.first)} - {quoted(self.second)}"
+        return brief(pair, f"{lead} ({answer})", size, see=".headline, .differences, .tasks")
 
     @property
     def headline(self) -> Difference:

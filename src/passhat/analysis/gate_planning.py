@@ -20,6 +20,7 @@ from passhat.analysis.gates import (
 from passhat.analysis.planning import DEFAULT_ICC
 from passhat.analysis.sequential_gates import DrawGate, draw_gate, every_task_gate
 from passhat.errors import ArgumentError
+from passhat.records.brief import brief_fields
 from passhat.stats.arguments import Counts, Floats, probability, whole_number
 from passhat.stats.sequential import OperatingCharacteristics, ScoreGate, SuiteGate, TaskGate
 from passhat.stats.sequential.simulation import (
@@ -49,6 +50,8 @@ class GatePlanRow:
     expected_runs: float
     runs_95: float
 
+    __repr__ = brief_fields
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatePlan:
@@ -67,6 +70,8 @@ class GatePlan:
     exact: bool
     repetitions: int | None
     seed: int
+
+    __repr__ = brief_fields
 
     @property
     def worst_runs(self) -> float:

@@ -10,6 +10,7 @@ from typing import Any, Literal, cast, get_args
 
 from passhat.analysis.gate_targets import attempts, is_share, quantile_of, target_path, tool_of
 from passhat.errors import ArgumentError
+from passhat.records.brief import brief_fields
 
 Sign = Literal[">=", ">", "<=", "<"]
 EvidenceKind = Literal["bound", "point", "sequential"]
@@ -97,6 +98,8 @@ class Gate:
     design: Design = "sprt"
     on_undecided: OnUndecided = "exit4"
     severity: Severity = "error"
+
+    __repr__ = brief_fields
 
     def __post_init__(self) -> None:
         for name in ("alpha", "beta"):

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from math import floor
 
 from passhat.analysis.evidence import Evidence, gather
-from passhat.errors import ArgumentError
+from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.records.brief import brief, rounded
 from passhat.stats.arguments import confidence_level, probability, whole_number
 from passhat.stats.estimate import Unavailable
 from passhat.stats.paired_power import (
@@ -92,6 +93,13 @@ class Plan:
     budgets: tuple[Budget, ...]
     power: float
     confidence: float
+
+    def __repr__(self) -> str:
+        chosen = self.chosen
+        size = f"{plural(chosen.tasks, 'task')} x {plural(chosen.runs, 'run')}"
+        here = f"±{rounded(chosen.this_suite)} for this suite"
+        there = f"±{rounded(chosen.tasks_like_these)} for tasks like these"
+        return brief("Plan", f"{size} give {here}", there, see=".chosen, .designs, .detectable")
 
 
 def plan(

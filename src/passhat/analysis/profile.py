@@ -10,8 +10,9 @@ import numpy as np
 from passhat.analysis.evidence import Evidence, gather
 from passhat.analysis.provenance import stamp
 from passhat.analysis.report import Number, Options, Provenance
-from passhat.errors import ArgumentError
+from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.records.brief import brief, brief_fields, quoted, rounded
 from passhat.stats.arguments import confidence_level, one_of, whole_number
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
@@ -48,6 +49,8 @@ class Norm:
     percentile: Number
     high_is_good: bool | None
 
+    __repr__ = brief_fields
+
     @property
     def quartiles(self) -> tuple[float, float, float] | None:
         if not self.field:
@@ -65,6 +68,11 @@ class Profile:
     norms: tuple[Norm, ...]
     provenance: Provenance
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        told = [f"{one.name} {rounded(one.value)}" for one in self.norms[:2]]
+        head = f"Profile {quoted(self.system)} among {plural(len(self.agents), 'agent')}"
+        return brief(head, *told, see=".norms")
 
 
 def profile(

@@ -11,8 +11,9 @@ from passhat.analysis.evidence import Evidence, Floats, gather
 from passhat.analysis.metrics import measure_metrics
 from passhat.analysis.provenance import stamp
 from passhat.analysis.report import Metric, Options, Provenance
-from passhat.errors import ArgumentError
+from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.records.brief import brief, brief_fields, quoted, rounded
 from passhat.stats.arguments import confidence_level, one_of, whole_number
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.passk import pass_at_k, pass_hat_k
@@ -28,6 +29,8 @@ class RankedSystem:
     ranks: tuple[int, int]
     metric: Metric
 
+    __repr__ = brief_fields
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairDifference:
@@ -38,6 +41,8 @@ class PairDifference:
     value: float
     interval: Interval
     p_value: float
+
+    __repr__ = brief_fields
 
     @property
     def told_apart(self) -> bool:
@@ -58,6 +63,13 @@ class RankReport:
     confidence: float
     provenance: Provenance
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        told = [f"{quoted(one.name)} {rounded(one.value)}" for one in self.systems[:3]]
+        more = len(self.systems) - len(told)
+        told += [f"{more:,} more"] if more else []
+        head = f"RankReport by {self.metric} over {plural(self.tasks, 'task')}"
+        return brief(head, *told, see=".systems, .tie_bands, .pairs")
 
 
 def rank(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from passhat.records import Outcome, Tally, Trials
+from passhat.records.brief import brief_fields
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.ratio import ratio_of
@@ -28,6 +29,8 @@ class RecoveryAt:
     under: Number
     score: Number
 
+    __repr__ = brief_fields
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultKindReport:
@@ -41,6 +44,8 @@ class FaultKindReport:
     rate: Number
     score: Number
 
+    __repr__ = brief_fields
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReactionReport:
@@ -50,6 +55,8 @@ class ReactionReport:
     trials: int
     share: Estimate
     rate: Estimate
+
+    __repr__ = brief_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +70,8 @@ class Recovery:
     levels: tuple[RecoveryAt, ...]
     kinds: tuple[FaultKindReport, ...]
     reactions: tuple[ReactionReport, ...]
+
+    __repr__ = brief_fields
 
 
 def measure_recovery(

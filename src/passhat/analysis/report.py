@@ -10,6 +10,7 @@ from passhat.analysis.seed_grid import SeedSpread as SeedSpread
 from passhat.analysis.task_rows import LABELS, Label, TaskRow, TaskTable
 from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Source
+from passhat.records.brief import brief, brief_fields, quoted, rounded
 from passhat.stats.estimate import Estimate, Scope, Unavailable
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class Metric:
     name: str
     this_suite: Number
     tasks_like_these: Number
+
+    __repr__ = brief_fields
 
     @property
     def value(self) -> float | None:
@@ -105,6 +108,8 @@ class VarianceSplit:
     icc: Number
     reliability: Number
 
+    __repr__ = brief_fields
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rounds:
@@ -118,6 +123,8 @@ class Rounds:
     population_sd: float
     standard_error: float
 
+    __repr__ = brief_fields
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
@@ -125,6 +132,8 @@ class CurvePoint:
 
     k: int
     estimate: Number
+
+    __repr__ = brief_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +150,8 @@ class RunOrder:
     flips: float | Unavailable
     tasks: int
 
+    __repr__ = brief_fields
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decay:
@@ -154,6 +165,8 @@ class Decay:
     pass_at: tuple[CurvePoint, ...]
     beyond: tuple[CurvePoint, ...]
     run_order: RunOrder | Unavailable
+
+    __repr__ = brief_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +185,8 @@ class BarCount:
     undetermined: tuple[str, ...]
     model_share: Number
 
+    __repr__ = brief_fields
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorSplit:
@@ -186,6 +201,8 @@ class ErrorSplit:
     rate: Number
     kinds: Mapping[str, int]
     otherwise: Mapping[str, Metric]
+
+    __repr__ = brief_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +226,8 @@ class Feature:
     per_success: Number
     per_streak: Mapping[int, Number]
 
+    __repr__ = brief_fields
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusion:
@@ -217,6 +236,8 @@ class Exclusion:
     what: str
     tasks: tuple[str, ...]
     reason: str
+
+    __repr__ = brief_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,6 +251,8 @@ class Unsettled:
     tasks: tuple[str, ...]
     more_runs: int | None
     advice: str
+
+    __repr__ = brief_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,7 +282,7 @@ class SystemReport:
         told = dict.fromkeys([*known[:1], *[k for k in known if k <= _LARGEST_SHOWN_K][-1:]])
         numbers = "".join(f", {_brief(self.pass_hat(k))}" for k in told)
         shape = f"{plural(self.design.tasks, 'task')}, {plural(self.design.trials, 'trial')}"
-        return f"<SystemReport {self.name!r}: {shape}{numbers}>"
+        return f"<SystemReport {quoted(self.name)}: {shape}{numbers}>"
 
     @property
     def ks(self) -> tuple[int, ...]:
@@ -299,6 +322,8 @@ class Provenance:
     versions: Mapping[str, str]
     options: Options
 
+    __repr__ = brief_fields
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
@@ -309,6 +334,15 @@ class Report:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
+        if len(self.systems) == 1:
+            return f"<Report: {repr(self.systems[0])[1:-1]}; see .system(), .plots>"
+        told = [f"{quoted(s.name)} {rounded(s.mean_score)}" for s in self.systems[:3]]
+        more = len(self.systems) - len(told)
+        told += [f"{more:,} more"] if more else []
+        head = f"Report of {plural(len(self.systems), 'system')} by mean_score"
+        return brief(head, *told, see=".systems, .plots, print()")
+
+    def __str__(self) -> str:
         lines = [f"  {system!r}" for system in self.systems[:_MOST_SHOWN]]
         more = len(self.systems) - len(lines)
         lines += [f"  and {more:,} more"] if more else []

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.records import Trials
+from passhat.records.brief import brief_fields
 from passhat.stats.estimate import Unavailable
 from passhat.stats.seeds import SeedVariance
 
@@ -28,6 +29,8 @@ class SeedGrid:
     columns: Mapping[int, int]
     cells: Mapping[str, str]
 
+    __repr__ = brief_fields
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedSpread:
@@ -36,6 +39,8 @@ class SeedSpread:
     means: Mapping[int, float]
     variance: SeedVariance | Unavailable
     grid: SeedGrid | None = None
+
+    __repr__ = brief_fields
 
 
 def lay_out_seeds(trials: Trials) -> SeedGrid | None:

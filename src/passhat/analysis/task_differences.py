@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from passhat.analysis.evidence import Counts, Evidence, Floats
+from passhat.records.brief import brief_fields
 from passhat.stats.estimate import Interval
 from passhat.stats.multiplicity import benjamini_hochberg
 from passhat.stats.passk import pass_hat_k
@@ -73,6 +74,8 @@ class TaskDifference:
     p_screening: float
     answer: TaskAnswer
     flip: Flip | None
+
+    __repr__ = brief_fields
 
 
 def task_differences(

@@ -9,6 +9,8 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.errors import plural
+from passhat.records.brief import brief, brief_fields
 from passhat.records.natural_order import natural_key
 from passhat.stats.estimate import Estimate, Interval
 
@@ -36,6 +38,8 @@ class TaskRow:
     more_runs: int | None
     sequence: str | None
 
+    __repr__ = brief_fields
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskTable(Sequence[TaskRow]):
@@ -58,6 +62,12 @@ class TaskTable(Sequence[TaskRow]):
     more_runs: NDArray[np.int64]
     sequences: tuple[str, ...] | None
     confidence: float
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{count:,} {label}" for label in LABELS if (count := self.count(label)))
+        size = plural(len(self), "task") + (f" ({found})" if found else "")
+        rate = [f"mean rate {self.rate.mean():.3g}"] if len(self) else []
+        return brief("TaskTable", size, *rate, see="[0], .labelled('flaky'), .names")
 
     def __len__(self) -> int:
         return len(self.names)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from passhat.records import Pairing, ToolSelection, Trials
+from passhat.records.brief import brief_fields
 from passhat.stats.estimate import Interval
 from passhat.stats.proportions import lower_bound, proportion_interval
 
@@ -28,6 +29,8 @@ class SelectionFloor:
     interval: Interval
     bound: float
     confidence: float
+
+    __repr__ = brief_fields
 
     @property
     def passed(self) -> bool:

@@ -14,6 +14,7 @@ from passhat.analysis.evidence import gather
 from passhat.drawing import Figure, Marker, Series, line_chart
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Tally
+from passhat.records.brief import brief_fields
 from passhat.stats.diverging import Divergence, divergence
 from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
 from passhat.stats.labels import TOO_FEW_RUNS, label_tasks
@@ -62,6 +63,8 @@ class TrendPoint:
     runs: int
     carried: tuple[str, ...]
 
+    __repr__ = brief_fields
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskTurn:
@@ -74,6 +77,8 @@ class TaskTurn:
     key: str
     label: str
 
+    __repr__ = brief_fields
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemTrend:
@@ -85,6 +90,8 @@ class SystemTrend:
     changes: Mapping[str, Changes]
     divergence: Divergence | Unavailable
     turns: tuple[TaskTurn, ...]
+
+    __repr__ = brief_fields
 
     @property
     def metrics(self) -> tuple[str, ...]:

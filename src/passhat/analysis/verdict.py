@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 from passhat.analysis.gates import EvidenceKind, Gate
+from passhat.errors import plural
+from passhat.records.brief import brief, quoted, rounded
 from passhat.stats.estimate import Estimate, Unavailable
 
 Word = Literal["PASS", "FAIL", "UNDECIDED"]
@@ -75,6 +77,10 @@ class Verdict:
     tasks: tuple[TaskEvidence, ...] = ()
     steps: tuple[Step, ...] = ()
 
+    def __repr__(self) -> str:
+        told = f"{self.demand}, it is {rounded(self.estimate)} in {plural(self.runs, 'run')}"
+        return brief(f"Verdict {self.word} on {quoted(self.system)}", told, see=".sentence, .tasks")
+
     @property
     def demand(self) -> str:
         return self.gate.require
@@ -97,6 +103,10 @@ class Verdicts(Sequence[Verdict]):
     """All the verdicts of a run, and what they come to."""
 
     each: tuple[Verdict, ...]
+
+    def __repr__(self) -> str:
+        counts = (f"{n:,} {word}" for word in _WORDS if (n := sum(v.word == word for v in self)))
+        return brief(f"Verdicts {self.word}", *counts, see=".sentence, [0], .exit_code")
 
     def __len__(self) -> int:
         return len(self.each)

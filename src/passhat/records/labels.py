@@ -9,6 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.records.brief import brief_fields
+
 Codes = NDArray[np.int32]
 
 NO_CODE = -1
@@ -24,6 +26,8 @@ class Labels:
 
     names: tuple[str, ...]
     codes: Codes
+
+    __repr__ = brief_fields
 
     @classmethod
     def of(cls, values: Iterable[str | None]) -> Self:

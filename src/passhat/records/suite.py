@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
+from passhat.records.brief import brief, quoted
 from passhat.records.budget import Budget, RateLimit
 from passhat.records.system import Model, Server, System
 from passhat.records.task import Task
@@ -96,6 +97,10 @@ class Suite:
     path: Path | None = None
     directory: Path = Path()
     digest: str = ""
+
+    def __repr__(self) -> str:
+        see = ".pairings, .tasks, .systems"
+        return brief(f"Suite {quoted(self.name)}", self.size, see=see)
 
     @property
     def systems(self) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.errors import plural
+from passhat.records.brief import brief, brief_fields, quoted
 from passhat.records.labels import Codes, Labels
 from passhat.records.source import Source
 from passhat.records.trial import ErrorPolicy, Outcome
@@ -24,6 +26,8 @@ class FeatureSums:
     count: Counts
     total: Floats
     squares: Floats
+
+    __repr__ = brief_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +46,12 @@ class Tally:
     score_squares: Floats
     features: Mapping[str, FeatureSums] = field(default_factory=dict)
     sources: tuple[Source, ...] = ()
+
+    def __repr__(self) -> str:
+        ended = (("passed", self.passed), ("failed", self.failed), ("errored", self.errored))
+        counts = ", ".join(f"{int(count.sum()):,} {word}" for word, count in ended)
+        size = f"{plural(len(self.tasks), 'task')}, {plural(self.trials, 'trial')} ({counts})"
+        return brief(f"Tally {quoted(self.system)}", size, see=".tasks, .passed, .runs()")
 
     @property
     def completed(self) -> Counts:

@@ -6,6 +6,8 @@ import enum
 from dataclasses import dataclass
 from typing import Literal
 
+from passhat.records.brief import brief_fields
+
 ErrorPolicy = Literal["fail", "exclude"]
 
 FEATURES = ("tokens_in", "tokens_out", "tokens", "cost", "seconds", "turns", "tool_calls")
@@ -46,6 +48,8 @@ class Trial:
     tags: tuple[str, ...] = ()
     error: str | None = None
     started: str | None = None
+
+    __repr__ = brief_fields
 
     def __post_init__(self) -> None:
         if self.score is None and self.outcome is not Outcome.ERRORED:

@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from passhat.errors import ArgumentError
+from passhat.errors import ArgumentError, plural
 from passhat.records import Budget, Suite, Ticket, Trial
+from passhat.records.brief import brief
 from passhat.runner.allocation import Allocation, FixedRuns
 from passhat.runner.attempt import Attempts
 from passhat.runner.events import (
@@ -57,6 +58,11 @@ class RunResult:
     tokens: int
     limit: str | None = None
     signal: int | None = None
+
+    def __repr__(self) -> str:
+        made = f"{len(self.trials):,} of {plural(self.planned, 'trial')} in {self.seconds:.3g} s"
+        spent = f"${self.cost:.4g}, {plural(self.tokens, 'token')}"
+        return brief("RunResult", self.ending, made, spent, see=".trials, .table()")
 
     @property
     def undone(self) -> int:

@@ -1,0 +1,95 @@
+"""What a session shows of any result: one line, at most 200 characters, and the way on."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+
+import pytest
+
+import passhat
+from passhat.analysis.simulate import World
+from passhat.records.brief import LONGEST
+
+TRIALS = passhat.simulate(
+    tasks=40,
+    runs=8,
+    rate={"a": 0.9, "b" * 300: 0.7, "c\nd\x1b[31m": 0.4},
+    world=World(seeds=5, error_rate=0.05, partial=True),
+    seed=1,
+)
+ONE, OTHER, _ = (TRIALS.where(system=name) for name in TRIALS.systems)
+RESULTS = {
+    "trials": TRIALS,
+    "tally": OTHER.tally(),
+    "report": passhat.measure(TRIALS, bars=0.7),
+    "report of one": passhat.measure(OTHER),
+    "comparison": passhat.compare(ONE, OTHER),
+    "ranking": passhat.rank(TRIALS),
+    "plan": passhat.plan(OTHER, half_width=0.02, difference=0.1),
+    "plan from nothing": passhat.plan(tasks=50),
+    "profile": passhat.profile(OTHER, TRIALS),
+    "verdicts": passhat.judge(TRIALS, ["pass^3 >= 0.8", "every task: pass^1 >= 0.1"]),
+    "gate": passhat.parse_gate("pass^3 >= 0.8"),
+    "world": World(),
+    "determinism": passhat.determinism_check(lambda: 1),
+}
+
+
+def within(value, depth=0):
+    """The value, and every result that hangs on it; numbers of `stats` have their own words."""
+    if type(value).__module__.startswith("passhat.") and ".stats." not in type(value).__module__:
+        yield value
+    if depth > 5:
+        return
+    if is_dataclass(value):
+        parts = [getattr(value, one.name) for one in fields(value) if one.repr]
+    elif isinstance(value, Mapping):
+        parts = list(value.values())[:3]
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        parts = list(value)[:3]
+    else:
+        parts = []
+    for part in parts:
+        yield from within(part, depth + 1)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_the_repr_of_a_result_is_one_bounded_line(name):
+    for value in within(RESULTS[name]):
+        shown = repr(value)
+        assert len(shown) <= LONGEST, shown
+        assert shown.isprintable(), shown
+
+
+@pytest.mark.parametrize(
+    "name", ["tally", "report", "comparison", "ranking", "plan", "profile", "verdicts"]
+)
+def test_the_repr_of_a_result_names_what_leads_on(name):
+    result = RESULTS[name]
+    see = repr(result).rpartition("; see ")[2]
+    assert see
+    for attribute in re.findall(r"\.(\w+)", see):
+        assert hasattr(result, attribute)
+
+
+def test_the_repr_of_a_comparison_tells_the_lead_its_interval_and_the_answer():
+    found = RESULTS["comparison"]
+    lead = found.headline.this_suite
+    bounds = f"[{lead.interval.low:.3g}, {lead.interval.high:.3g}]"
+    assert f"mean_score {lead.value:.3g} {bounds} on this suite (better)" in repr(found)
+
+
+def test_the_repr_of_a_tally_adds_up():
+    tally = RESULTS["tally"]
+    counts = [int(n) for n in re.findall(r"(\d+) (?:passed|failed|errored)", repr(tally))]
+    assert sum(counts) == tally.trials == 320
+
+
+def test_the_repr_of_a_table_of_tasks_counts_its_labels():
+    table = RESULTS["report"].systems[0].tasks
+    inside = re.search(r"\((.*?)\)", repr(table)).group(1)
+    assert sum(int(n) for n in re.findall(r"\d+", inside)) == len(table) == 40
+
+
+def test_printing_a_report_still_tells_every_system_on_a_line():
+    assert len(str(RESULTS["report"]).splitlines()) == 4
