@@ -212,9 +212,14 @@ def test_what_only_errored_is_not_called_unreliable(errors):
     assert len(wording.next_steps(system)) == 1
 
 
-def test_nobody_is_called_best_among_systems_that_ran_different_tasks():
+def test_nobody_is_called_best_among_systems_that_share_no_task():
     said = wording.overview(_report(a=STEADY, b={"other": "F" * 60}))
-    assert said.endswith("they did not run the same tasks, so none is held to be ahead.")
+    assert said.endswith("the systems share no task with 5 runs, so none is held to be ahead.")
+
+
+def test_where_some_tasks_are_not_shared_it_is_said_who_leads_on_those_that_are():
+    said = wording.overview(_report(a=STEADY, b=SHAKY | {"other": "P" * 20}))
+    assert said.endswith("a does best at 5 in a row on the 20 tasks they share, 100 %.")
 
 
 @pytest.mark.parametrize(

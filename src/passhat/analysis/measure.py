@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from passhat.analysis.decay_curves import measure_decay
 from passhat.analysis.effort import measure_effort
 from passhat.analysis.errors_apart import split_errors
 from passhat.analysis.evidence import Evidence, gather
+from passhat.analysis.later import Later, Parts
+from passhat.analysis.leaders import find_leaders
 from passhat.analysis.metrics import measure_metrics, usual_ks
 from passhat.analysis.provenance import sources_of, stamp
 from passhat.analysis.report import (
@@ -65,9 +68,12 @@ def measure(
     )
     if not subjects:
         raise ArgumentError("trials", "must hold at least one trial", 0)
+    systems = tuple(_measure_system(subject, options, parts=True) for subject in subjects)
+    ahead = partial(find_leaders, systems, confidence=options.confidence, seed=options.seed)
     return Report(
-        systems=tuple(_measure_system(subject, options, parts=True) for subject in subjects),
+        systems=systems,
         provenance=stamp(trials, options),
+        standing=Later(ahead),
         notes=_notes(trials),
     )
 
@@ -121,8 +127,8 @@ def _measure_system(subject: _Subject, options: Options, *, parts: bool) -> Syst
         tools={} if trials is None else _tool_rates(trials, level),
         unsettled=list_unsettled(evidence, table, bars, variance, confidence=level),
         excluded=_exclusions(evidence, ks),
-        levels=_parts(subject, options, "level") if parts else {},
-        tags=_parts(subject, options, "tags") if parts else {},
+        levels=_parts(trials, options, "level") if parts else {},
+        tags=_parts(trials, options, "tag") if parts else {},
     )
 
 
@@ -210,20 +216,38 @@ def _exclusions(evidence: Evidence, ks: Sequence[int]) -> tuple[Exclusion, ...]:
     return tuple(found)
 
 
-def _parts(subject: _Subject, options: Options, column: str) -> dict[str, SystemReport]:
-    """Sub-reports by level or tag; a single part that holds everything would say nothing new."""
-    trials = subject.trials
-    if trials is None or getattr(trials, column) is None:
+def _parts(trials: Trials | None, options: Options, kind: str) -> Mapping[str, SystemReport]:
+    """Sub-reports by level or tag, measured when looked at: most are many, and few are shown.
+
+    A single part that holds everything would say nothing new.
+    """
+    if trials is None:
         return {}
-    if column == "level":
-        tables = {name: trials.where(level=name) for name in trials.level.names}  # type: ignore[union-attr]  # checked above
-    else:
-        tables = {name: trials.where(tag=name) for name in trials.words("tags")}
-    return {
-        name: _measure_system(_Subject(tally=table.tally(), trials=table), options, parts=False)
-        for name, table in tables.items()
-        if 0 < len(table) < len(trials)
+    sizes = _level_sizes(trials) if kind == "level" else _tag_sizes(trials)
+    found = {
+        name: Later(partial(_measure_part, trials, options, kind, name))
+        for name, size in sizes.items()
+        if 0 < size < len(trials)
     }
+    return Parts(found)
+
+
+def _level_sizes(trials: Trials) -> dict[str, int]:
+    if trials.level is None:
+        return {}
+    names, codes = trials.level.names, trials.level.codes
+    counts = np.bincount(codes[codes >= 0], minlength=len(names))
+    return dict(zip(names, counts.tolist(), strict=True))
+
+
+def _tag_sizes(trials: Trials) -> dict[str, int]:
+    words = trials.words("tags")
+    return {word: int(np.count_nonzero(trials.has_word("tags", word))) for word in words}
+
+
+def _measure_part(trials: Trials, options: Options, kind: str, name: str) -> SystemReport:
+    table = trials.where(**{kind: name})
+    return _measure_system(_Subject(tally=table.tally(), trials=table), options, parts=False)
 
 
 def _notes(trials: Trials | Sequence[Tally]) -> tuple[str, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from passhat.analysis.evidence import Evidence, Floats, gather
+from passhat.analysis.evidence import Counts, Evidence, Floats, gather
 from passhat.analysis.metrics import measure_metrics
 from passhat.analysis.provenance import stamp
 from passhat.analysis.report import Metric, Options, Provenance
@@ -17,7 +17,7 @@ from passhat.records.brief import brief, brief_fields, quoted, rounded
 from passhat.stats.arguments import confidence_level, one_of, whole_number
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.passk import pass_at_k, pass_hat_k
-from passhat.stats.ranking import rank_systems
+from passhat.stats.ranking import PairOfSystems, rank_systems
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,35 +97,25 @@ def rank(
     tallies = _tallies(trials)
     sides = [gather(tally, options.errors) for tally in tallies]
     sign, k = _parse(metric)
-    names, table = _value_table(sides, sign, k)
-    found = rank_systems(table, confidence=options.confidence, rng=options.seed)
+    tasks, values = value_table(
+        [side.tasks for side in sides], [_values(side, sign, k) for side in sides]
+    )
+    found = rank_systems(values, confidence=options.confidence, rng=options.seed)
     if isinstance(found, Unavailable):
         return found
     titles = [tally.system for tally in tallies]
-    shared = [name for i, name in enumerate(names) if i not in set(found.excluded)]
-
-    def metric_of(i: int) -> Metric:
-        return _metric_on(sides[i], shared, metric, k, options.confidence)
-
+    left_out = set(found.excluded)
+    shared = [name for i, name in enumerate(tasks) if i not in left_out]
+    metrics = [_metric_on(side, shared, metric, k, options.confidence) for side in sides]
     return RankReport(
         metric=metric,
         systems=tuple(
-            _ranked(titles[i], found.means[i], found.rank_sets[i], metric_of(i))
-            for i in found.order
+            _ranked(titles[i], found.means[i], found.rank_sets[i], metrics[i]) for i in found.order
         ),
         tie_bands=tuple(tuple(titles[i] for i in band) for band in found.tie_bands),
-        pairs=tuple(
-            PairDifference(
-                first=titles[pair.first],
-                second=titles[pair.second],
-                value=pair.value,
-                interval=pair.interval,
-                p_value=pair.p_value,
-            )
-            for pair in found.pairs
-        ),
+        pairs=tuple(_named(pair, titles) for pair in found.pairs),
         tasks=found.tasks,
-        unshared=tuple(names[i] for i in found.excluded),
+        unshared=tuple(tasks[i] for i in found.excluded),
         method=found.method,
         confidence=found.confidence,
         provenance=stamp(trials, options),
@@ -133,10 +123,32 @@ def rank(
     )
 
 
-def _ranked(name: str, mean: float, ranks: tuple[int, int], metric: Metric) -> RankedSystem:
-    """The value is the report's own, to the last bit: a mean in another order differs there."""
-    value = mean if metric.value is None else metric.value
-    return RankedSystem(name=name, value=value, ranks=ranks, metric=metric)
+def value_table(
+    tasks: Sequence[Sequence[str]], values: Sequence[Floats]
+) -> tuple[Sequence[str], Floats]:
+    """The tasks of any system, and a row for each: a column per system, nan where it has no value.
+
+    >>> value_table([["a", "b"], ["b"]], [np.array([0.5, 1.0]), np.array([0.2])])[1].tolist()
+    [[0.5, nan], [1.0, 0.2]]
+    """
+    if all(names == tasks[0] for names in tasks[1:]):
+        return tasks[0], np.column_stack(values)
+    every = list(dict.fromkeys(name for names in tasks for name in names))
+    place = {name: i for i, name in enumerate(every)}
+    table = np.full((len(every), len(tasks)), np.nan)
+    for column, names in enumerate(tasks):
+        table[[place[name] for name in names], column] = values[column]
+    return every, table
+
+
+def pass_values(
+    formula: Callable[[Counts, Counts, int], Floats], runs: Counts, passes: Counts, k: int
+) -> Floats:
+    """pass^k or pass@k of each task, nan where it has fewer than k runs."""
+    enough = runs >= k
+    found = np.full(runs.size, np.nan)
+    found[enough] = formula(runs[enough], passes[enough], k)
+    return found
 
 
 def _tallies(trials: Trials | Sequence[Tally]) -> list[Tally]:
@@ -160,25 +172,10 @@ def _parse(metric: str) -> tuple[str, int]:
     return sign, whole_number("k", int(number))
 
 
-def _value_table(sides: Sequence[Evidence], sign: str, k: int) -> tuple[list[str], Floats]:
-    """A row per task of any system, a column per system, nan where a system has no value."""
-    names = list(dict.fromkeys(name for side in sides for name in side.tasks))
-    place = {name: i for i, name in enumerate(names)}
-    table = np.full((len(names), len(sides)), np.nan)
-    for column, side in enumerate(sides):
-        rows = np.array([place[name] for name in side.tasks], dtype=np.intp)
-        table[rows, column] = _values(side, sign, k)
-    return names, table
-
-
 def _values(side: Evidence, sign: str, k: int) -> Floats:
     if sign == "score":
         return np.clip(side.score_total / side.runs, 0.0, 1.0)
-    enough = side.runs >= k
-    found = np.full(side.runs.size, np.nan)
-    formula = pass_hat_k if sign == "^" else pass_at_k
-    found[enough] = formula(side.runs[enough], side.passes[enough], k)
-    return found
+    return pass_values(pass_hat_k if sign == "^" else pass_at_k, side.runs, side.passes, k)
 
 
 def _metric_on(
@@ -195,3 +192,19 @@ def _metric_on(
         without=(),
     )
     return measure_metrics(part, (k,), confidence=confidence)[metric]
+
+
+def _ranked(name: str, mean: float, ranks: tuple[int, int], metric: Metric) -> RankedSystem:
+    """The value is the report's own, to the last bit: a mean in another order differs there."""
+    value = mean if metric.value is None else metric.value
+    return RankedSystem(name=name, value=value, ranks=ranks, metric=metric)
+
+
+def _named(pair: PairOfSystems, titles: Sequence[str]) -> PairDifference:
+    return PairDifference(
+        first=titles[pair.first],
+        second=titles[pair.second],
+        value=pair.value,
+        interval=pair.interval,
+        p_value=pair.p_value,
+    )

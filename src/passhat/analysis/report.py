@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from passhat.analysis.later import Later
 from passhat.analysis.seed_grid import SeedSpread as SeedSpread
 from passhat.analysis.task_rows import LABELS, Label, TaskRow, TaskTable
 from passhat.errors import ArgumentError, plural
@@ -26,6 +27,7 @@ __all__ = [
     "Exclusion",
     "Feature",
     "Label",
+    "Leaders",
     "Metric",
     "Number",
     "Options",
@@ -256,8 +258,29 @@ class Unsettled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Leaders:
+    """The systems that may truly be first at pass^k, the best first; `values` are their pass^k.
+
+    One is told apart from all others that were `compared`; several cannot be told apart from one
+    another. `left_out` counts the tasks that some of those compared have no pass^k of.
+    """
+
+    k: int
+    names: tuple[str, ...]
+    values: tuple[float, ...]
+    compared: tuple[str, ...]
+    tasks: int
+    left_out: int
+    scope: Scope
+    method: str
+    confidence: float
+
+    __repr__ = brief_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SystemReport:
-    """Everything measured about one system."""
+    """Everything measured about one system; `levels` and `tags` when they are looked at."""
 
     name: str
     design: Design
@@ -331,6 +354,7 @@ class Report:
 
     systems: tuple[SystemReport, ...]
     provenance: Provenance
+    standing: Later[Leaders | Unavailable] = field(repr=False, compare=False)
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -347,6 +371,11 @@ class Report:
         more = len(self.systems) - len(lines)
         lines += [f"  and {more:,} more"] if more else []
         return "\n".join([f"<Report: {plural(len(self.systems), 'system')}", *lines]) + ">"
+
+    @property
+    def leaders(self) -> Leaders | Unavailable:
+        """Who is ahead, as `rank` has it at the same pass^k."""
+        return self.standing.look()
 
     @property
     def plots(self) -> Plots:

@@ -14,6 +14,7 @@ from passhat.analysis.report import (
     Design,
     ErrorSplit,
     Feature,
+    Leaders,
     Metric,
     Number,
     Provenance,
@@ -49,6 +50,7 @@ def report_object(report: Report) -> ReportObject:
     return {
         "schema": SCHEMA,
         "systems": [system_object(system) for system in report.systems],
+        "leaders": _leaders(report.leaders),
         "provenance": provenance_object(report.provenance),
         "notes": list(report.notes),
     }
@@ -179,6 +181,22 @@ def provenance_object(provenance: Provenance) -> ProvenanceObject:
 
 
 _LABEL_KEYS = ("solid", "flaky", "broken", "too few runs")
+
+
+def _leaders(found: Leaders | Unavailable) -> dict[str, Any]:
+    if isinstance(found, Unavailable):
+        return {"value": None, "reason": found.reason}
+    return {
+        "metric": f"pass^{found.k}",
+        "names": list(found.names),
+        "values": list(found.values),
+        "compared": list(found.compared),
+        "tasks": found.tasks,
+        "left_out": found.left_out,
+        "scope": found.scope,
+        "method": found.method,
+        "confidence": found.confidence,
+    }
 
 
 def _scoped(number: Number) -> dict[str, float] | None:

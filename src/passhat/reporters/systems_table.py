@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from passhat.analysis.headline import all_errored, common_k, is_judged
 from passhat.analysis.report import Metric, SystemReport
 from passhat.reporters.blocks import Bar, Cell, Table
-from passhat.reporters.judgement import all_errored, common_k, is_judged
 from passhat.reporters.numbers import interval_of, percent, points, span
 from passhat.reporters.wording import common_design
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate

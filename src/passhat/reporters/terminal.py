@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from passhat.analysis.headline import all_errored
 from passhat.analysis.report import (
     LABELS,
     Feature,
@@ -17,8 +18,8 @@ from passhat.analysis.report import (
     VarianceSplit,
 )
 from passhat.reporters import wording
-from passhat.reporters.blocks import (
 from passhat.reporters.advice import RESULTS, only
+from passhat.reporters.blocks import (
     LABEL_WIDTH,
     NARROWEST_BAR,
     Block,
@@ -29,12 +30,11 @@ from passhat.reporters.advice import RESULTS, only
     blocks_lines,
 )
 from passhat.reporters.ink import Ink
-from passhat.reporters.judgement import all_errored
 from passhat.reporters.numbers import amount, interval_of, points, span, value_of
 from passhat.reporters.safe_text import display_width, pad, shorten, wrap
 from passhat.reporters.systems_table import systems_table
 from passhat.reporters.text_bars import interval_bar, run_marks, stacked_bar
-from passhat.stats.estimate import Estimate
+from passhat.stats.estimate import Estimate, Unavailable
 
 MOST_TASKS = 8
 MOST_STEPS = 3
@@ -95,9 +95,17 @@ def _several_systems(report: Report, results: str | None, ink: Ink) -> list[str]
     ]
     if results is not None:
         one = f"See one in full: passhat report {results} {only(systems[0].name)}"
-        all_ = f"See which are ahead and which are tied: passhat rank {results}"
+        all_ = f"See which are ahead and which are tied: passhat rank {results}{_by(report)}"
         blocks.append(Steps("Next", (one, all_)))
     return blocks_lines(blocks, ink)
+
+
+def _by(report: Report) -> str:
+    """What the opening sentence ranks by, where it speaks of all: then `rank` says the same."""
+    found = report.leaders
+    if isinstance(found, Unavailable) or len(found.compared) < len(report.systems):
+        return ""
+    return f" --by pass^{found.k}"
 
 
 def _heading(system: SystemReport, ink: Ink) -> list[str]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passhat.analysis.errors_apart import UNNAMED
-from passhat.analysis.leaders import find_leaders
+from passhat.analysis.headline import all_errored, is_judged
+from passhat.analysis.headline import common_k as common_k
+from passhat.analysis.headline import headline_k as headline_k
+from passhat.analysis.headline import is_partial as is_partial
 from passhat.analysis.report import (
     BarCount,
     Exclusion,
+    Leaders,
     Metric,
     Report,
     Rounds,
@@ -17,16 +21,7 @@ from passhat.analysis.report import (
     VarianceSplit,
 )
 from passhat.errors import plural
-from passhat.reporters.judgement import (
-    DEPENDABLE,
-    all_errored,
-    is_dependable,
-    is_judged,
-    is_refuted,
-)
-from passhat.reporters.judgement import common_k as common_k
-from passhat.reporters.judgement import headline_k as headline_k
-from passhat.reporters.judgement import is_partial as is_partial
+from passhat.reporters.judgement import DEPENDABLE, is_dependable, is_refuted
 from passhat.reporters.numbers import amount, interval_of, percent, percent_range
 from passhat.reporters.safe_text import shorten
 from passhat.stats.estimate import Estimate, Unavailable
@@ -91,7 +86,7 @@ def overview(report: Report) -> str:
         answer = verdict(judged[0])
     else:
         said = _judgement_of_all([one.pass_hat(k) for one in judged])
-        answer = f"{said}: {_ahead(judged, k)}."
+        answer = f"{said}: {_ahead(report.leaders)}."
     return " ".join([answer, *_unjudged(report.systems, k)])
 
 
@@ -311,20 +306,22 @@ def _which(count: int, of_two: str, of_many: str) -> str:
     return f"{of_two} of the two systems" if count == 2 else f"{of_many} of these {count} systems"
 
 
-def _ahead(systems: Sequence[SystemReport], k: int) -> str:
+def _ahead(found: Leaders | Unavailable) -> str:
     """Who is ahead, where that can be told."""
-    streak = "" if k == 1 else f" at {k} in a row"
-    found = find_leaders(systems, k)
     if isinstance(found, Unavailable):
-        return "they did not run the same tasks, so none is held to be ahead"
-    best, rate = short(found.best.name), _rate(found.best.pass_hat(k))
-    if not found.tied:
+        return f"{found.reason}, so none is held to be ahead"
+    streak = "" if found.k == 1 else f" at {found.k} in a row"
+    if found.left_out:
+        streak += f" on the {plural(found.tasks, 'task')} they share"
+    best, *others = (short(name) for name in found.names)
+    rate, *rates = (percent(value) for value in found.values)
+    if not others:
         return f"{best} does best{streak}, {rate}"
-    if len(found.tied) == 1:
-        other, its = short(found.tied[0].name), _rate(found.tied[0].pass_hat(k))
-        return f"{best} and {other} lead{streak}, {rate} and {its}, and cannot be told apart"
-    others = plural(len(found.tied), "other")
-    return f"{best} ({rate}) and {others} lead{streak} and cannot be told apart"
+    if len(others) == 1:
+        both = f"{rate} and {rates[0]}"
+        return f"{best} and {others[0]} lead{streak}, {both}, and cannot be told apart"
+    rest = plural(len(others), "other")
+    return f"{best} ({rate}) and {rest} lead{streak} and cannot be told apart"
 
 
 def _unjudged(systems: Sequence[SystemReport], k: int) -> list[str]:
