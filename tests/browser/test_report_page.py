@@ -310,7 +310,7 @@ def test_a_long_transcript_is_cut_on_the_page_and_the_page_says_where(tmp_path, 
     page = open_page(path.as_uri())
     page.get_by_text("run 1").click()
     assert page.locator("pre").inner_text().endswith("x [cut here: 50,000 more characters]")
-    assert "cut after 100,000 characters" in page.locator("main").inner_text()
+    assert "cut after 100,000 bytes" in page.locator("main").inner_text()
 
 
 def test_no_payload_that_a_log_says_runs_on_its_page(tmp_path, open_page, corpus):

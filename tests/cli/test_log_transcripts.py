@@ -41,6 +41,20 @@ def test_the_transcripts_of_a_page_are_those_of_the_agents_on_it(call, here):
     assert embedded(here / "report.html") == ["answer\n  of b"]
 
 
+def test_more_than_a_page_can_hold_is_told_on_it_and_on_standard_error(call, here):
+    rows = (f"t{n % 50},{n % 3},{'x' * 2_100}" for n in range(12_000))
+    (here / "many.csv").write_text("task,passed,answer\n" + "\n".join(rows).replace(",2,", ",0,"))
+    told = call("report", "many.csv", "--transcripts", "-o", "report.html")
+    assert told.exit_code == 0, told.output
+    shown = len(embedded(here / "report.html"))
+    note = f"Of 12,000 transcripts this page leaves out {12_000 - shown:,}"
+    assert 9_000 < shown < 12_000
+    assert note in told.stderr
+    assert "`passhat view` shows them all" in told.stderr
+    assert note in (here / "report.html").read_text()
+    assert (here / "report.html").stat().st_size < 20_500_000
+
+
 def test_a_file_without_transcripts_says_so_on_its_page(call, here):
     (here / "plain.csv").write_text("task,passed\na,1\na,0\n")
     assert call("report", "plain.csv", "--transcripts", "-o", "report.html").exit_code == 0

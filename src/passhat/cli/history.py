@@ -79,7 +79,7 @@ def show(path: Path, run: str, transcripts: bool, output: Output) -> None:
 
     trials, said = read_run(path, run, transcripts=wants_page(transcripts, output))
     again = shlex.join([str(path), *(["--run", run] if run != LATEST else [])])
-    output.write(measure(trials), advising({**FORMATS, **page_format(trials, said)}, again))
+    output.write(measure(trials), advising({**FORMATS, **page_format(trials, said, output)}, again))
 
 
 @history.command()

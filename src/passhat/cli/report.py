@@ -92,7 +92,7 @@ def report(
     subjects: Trials | list[Tally]
     if wants_page(transcripts or reading.names_transcripts, output):
         trials, said = reading.with_transcripts()
-        page = page_format(trials, said)
+        page = page_format(trials, said, output)
         subjects = choose_systems(trials, only)
     else:
         subjects = reading.subjects(only)

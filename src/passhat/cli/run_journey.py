@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from passhat.cli.output import Formats, Output
     from passhat.cli.run_options import RunOptions
     from passhat.records import Suite, Trial, Trials
+    from passhat.reporters.page_transcripts import PageTranscripts
     from passhat.reporters.run_answer import RunAnswer
     from passhat.runner import RunResult
     from passhat.runner.cassettes import Deck
@@ -170,6 +171,8 @@ def _tell_demands(answer: RunAnswer, output: Output) -> None:
         told += _reasons(answer) if hidden else []
     if hidden and answer.undone:
         told.append(answer.undone)
+    if answer.transcripts is not None and answer.transcripts.left_out_note:
+        told.append(answer.transcripts.left_out_note)
     for text in told:
         output.say(text)
 
@@ -214,8 +217,9 @@ def _answer(
     from passhat.reporters.run_answer import RunAnswer
 
     confidence = job.suite.confidence or DEFAULT_CONFIDENCE
+    report = _report(job.suite, trials)
     return RunAnswer(
-        report=_report(job.suite, trials),
+        report=report,
         verdicts=verdicts,
         recoveries=measure_recovery(
             trials, variants(job.suite), ks=job.suite.ks or None, confidence=confidence
@@ -223,9 +227,22 @@ def _answer(
         floors=suite_floors(plain_pairings(job.suite), trials, confidence=confidence),
         failures=gather_failures(job.suite, result, ledger),
         undone=_undone(result, ledger),
-        transcripts=ledger.transcripts(result.trials) if job.options.transcripts else None,
+        transcripts=_said(report, result, trials, ledger) if _shows_words(job) else None,
         results=None if job.store is None else shlex.quote(str(job.store)),
     )
+
+
+def _shows_words(job: Job) -> bool:
+    pages = (*job.options.outputs, job.options.html or "")
+    return job.options.transcripts and any(
+        name.lower().endswith((".html", ".htm")) for name in pages
+    )
+
+
+def _said(report: Report, result: RunResult, trials: Trials, ledger: Ledger) -> PageTranscripts:
+    from passhat.reporters.page_transcripts import fit_transcripts
+
+    return fit_transcripts(report, ledger.transcripts(result.trials), trials=trials)
 
 
 def _table(suite: Suite, result: RunResult) -> Trials:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from passhat.analysis.report import Report
     from passhat.cli.output import Output
     from passhat.records import Transcripts, Trials
 
@@ -32,14 +32,24 @@ def read_run(store: Path, run: str, *, transcripts: bool) -> tuple[Trials, Trans
         return history.trials(found), all_transcripts(history, found) if transcripts else None
 
 
-def page_format(trials: Trials, transcripts: Transcripts | None) -> dict[str, Callable[..., str]]:
-    """How a report becomes a page that also shows what was said."""
+def page_format(
+    trials: Trials, transcripts: Transcripts | None, output: Output
+) -> dict[str, Callable[..., str]]:
+    """How a report becomes a page that also shows what was said; tells what did not fit."""
     if not transcripts:
         return {}
-    from passhat.reporters.html_page import render_html
 
-    first = min(1, int(trials.trial.min()))  # logs count from 0 or from 1
-    return {"html": partial(render_html, transcripts=transcripts, first_trial=first)}
+    def render(report: Report, **advice: Any) -> str:
+        from passhat.reporters.html_page import render_html
+        from passhat.reporters.page_transcripts import fit_transcripts
+
+        fitted = fit_transcripts(report, transcripts, trials=trials)
+        if fitted.left_out_note:
+            output.say(fitted.left_out_note)
+        first = min(1, int(trials.trial.min()))  # logs count from 0 or from 1
+        return render_html(report, transcripts=fitted, first_trial=first, **advice)
+
+    return {"html": render}
 
 
 def wants_page(transcripts: bool, output: Output) -> bool:

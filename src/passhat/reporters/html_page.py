@@ -4,41 +4,31 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from math import isclose
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from passhat.analysis.report import LABELS, Metric, Report, SystemReport, TaskRow
+from passhat.analysis.report import LABELS, Metric, Report, SystemReport
 from passhat.drawing.figure import DARK, LIGHT, STYLE
-from passhat.records.natural_order import natural_key
-from passhat.records.transcript import CUT, TranscriptKey, Transcripts, cut_text
+from passhat.records.transcript import TranscriptKey, Transcripts
 from passhat.reporters import wording
 from passhat.reporters.advice import RESULTS, results_of
 from passhat.reporters.blocks import Bar, Table
 from passhat.reporters.numbers import amount, points, span
+from passhat.reporters.page_rows import MOST_ROWS, page_rows
+from passhat.reporters.page_transcripts import PageTranscripts, embedded, fit_transcripts
 from passhat.reporters.safe_text import safe_text
 from passhat.reporters.systems_table import most_reliable_first, systems_table
-from passhat.reporters.transcript_text import readable
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-MOST_ROWS = 5_000
-"""Tasks in the table of a page; the lowest ones, where there are more."""
-
 MOST_UNFOLDED = 20
 """Tasks of a second system and further ones that are shown without being asked for."""
-
-LONGEST_TRANSCRIPT = 100_000
-"""Characters of one transcript on a page; fewer where a page has very many."""
-
-PAGE_TEXT, SHORTEST_TRANSCRIPT = 20_000_000, 2_000
-"""Characters of all transcripts of a page, and how short they may get to share them."""
 
 _MARKS = str.maketrans("PFE", "●○×")
 
@@ -59,16 +49,19 @@ def render_html(
     report: Report,
     *,
     verdicts: Sequence[Judged] = (),
-    transcripts: Transcripts | None = None,
+    transcripts: Transcripts | PageTranscripts | None = None,
     first_trial: int = 0,
     results: str | None = RESULTS,
 ) -> str:
     """The page of a report; `transcripts` are shown run by run, rendered when asked for.
 
+    Where they may be too many for a page, `fit_transcripts` chooses among them; without it, the
+    usual limits hold.
     `first_trial` is the number that stands for a first run: logs count from 0 or from 1. `results`
     is what the commands it advises are to read; None where nothing was kept.
     """
-    limit, texts = _shown_transcripts(report, transcripts or {})
+    if not isinstance(transcripts, PageTranscripts):
+        transcripts = fit_transcripts(report, transcripts or {})
     script, style = page_script(), page_style()
     many = len(report.systems) > 1
     answer = wording.overview(report) if many else wording.verdict(report.systems[0])
@@ -85,9 +78,10 @@ def render_html(
             policy=content_policy(script, style),
             script=script,
             style=style,
-            transcripts=_by_task(texts, first_trial),
-            stored=_embedded([text for _, text in texts]) if texts else None,
-            cut_at=limit if any(CUT in text[-60:] for _, text in texts) else None,
+            transcripts=_by_task(transcripts.texts, first_trial),
+            stored=", ".join(map(embedded, transcripts.texts.values())),
+            cut_at=transcripts.cut_at if transcripts.cut else None,
+            left_out=transcripts.left_out_note,
         )
     )
 
@@ -129,7 +123,7 @@ def templates() -> Environment:
         "systems_table": lambda systems: systems_table(
             {system.name: system for system in systems}, "in %", both_scopes=True
         ),
-        "table_rows": _table_rows,
+        "table_rows": page_rows,
         "text_columns": _text_columns,
         "told_metrics": _told_metrics,
         "verdict": wording.verdict,
@@ -195,10 +189,6 @@ def source_hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _table_rows(tasks: Sequence[TaskRow]) -> list[TaskRow]:
-    return sorted(tasks, key=lambda row: (row.rate.value, natural_key(row.name)))[:MOST_ROWS]
-
-
 def _section_links(systems: Sequence[SystemReport]) -> list[str]:
     return [f"#system-{place}" for place in range(1, len(systems) + 1)]
 
@@ -242,27 +232,10 @@ def _sentences(system: SystemReport) -> list[str]:
     return told + [safe_text(note) for note in system.notes]
 
 
-def _shown_transcripts(
-    report: Report, transcripts: Transcripts
-) -> tuple[int, list[tuple[TranscriptKey, str]]]:
-    """The readable transcripts of the tasks that the page lists, and where they are cut."""
-    shown = {(s.name, row.name) for s in report.systems for row in _table_rows(s.tasks)}
-    wanted = {key: text for key, text in transcripts.items() if key[:2] in shown}
-    fair = PAGE_TEXT // max(1, len(wanted))
-    limit = max(SHORTEST_TRANSCRIPT, min(LONGEST_TRANSCRIPT, fair))
-    return limit, [(key, cut_text(readable(text), limit)) for key, text in wanted.items()]
-
-
 def _by_task(
-    transcripts: Iterable[tuple[TranscriptKey, str]], first_trial: int
+    keys: Iterable[TranscriptKey], first_trial: int
 ) -> dict[tuple[str, str], list[tuple[int, str]]]:
     found: dict[tuple[str, str], list[tuple[int, str]]] = {}
-    for index, ((system, task, trial), _) in enumerate(transcripts):
+    for index, (system, task, trial) in enumerate(keys):
         found.setdefault((system, task), []).append((index, f"run {trial - first_trial + 1}"))
     return found
-
-
-def _embedded(value: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
-    text = json.dumps(value, ensure_ascii=True)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

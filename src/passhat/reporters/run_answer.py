@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from passhat.analysis.report import Report
     from passhat.analysis.tool_selection import SelectionFloor
     from passhat.analysis.verdict import Verdicts
-    from passhat.records.transcript import Transcripts
+    from passhat.reporters.page_transcripts import PageTranscripts
 
 MOST_FAILURES = 8
 LONGEST_REASON = 200
@@ -57,7 +57,7 @@ class RunAnswer:
     recoveries: tuple[Recovery, ...] = ()
     failures: tuple[Failure, ...] = ()
     undone: str | None = None
-    transcripts: Transcripts | None = None
+    transcripts: PageTranscripts | None = None
     quarantined: Mapping[str, str] = field(default_factory=dict)
     floored: frozenset[str] = frozenset()
     exempt: frozenset[str] = frozenset()

@@ -1,0 +1,172 @@
+"""A page has room for so many transcripts: which it shows, and what it says of the others."""
+
+import json
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from passhat import Trials, measure, simulate
+from passhat.errors import ArgumentError
+from passhat.records import Outcome
+from passhat.records.transcript import CUT
+from passhat.reporters import page_rows
+from passhat.reporters.html_page import render_html
+from passhat.reporters.page_transcripts import PageLimits, embedded, fit_transcripts
+
+FRAME = 1_200
+"""Bytes for the note, the word of a cut, and the element that holds all transcripts."""
+
+TASKS = {"flaky": "PFPEPFFP" * 4, "solid": "P" * 200, "broken": "F" * 40 + "E" * 5}
+
+
+@pytest.fixture(scope="module")
+def trials():
+    rows = [(task, n, letter) for task, runs in TASKS.items() for n, letter in enumerate(runs)]
+    outcome = {"P": Outcome.PASSED, "F": Outcome.FAILED, "E": Outcome.ERRORED}
+    return Trials.from_columns(
+        system=["agent"] * len(rows),
+        task=[task for task, _, _ in rows],
+        trial=[n for _, n, _ in rows],
+        outcome=[outcome[letter] for _, _, letter in rows],
+    )
+
+
+@pytest.fixture(scope="module")
+def report(trials):
+    found = measure(trials)
+    assert {row.name: row.label for row in found.system().tasks} == {name: name for name in TASKS}
+    return found
+
+
+@pytest.fixture(scope="module")
+def bare(report):
+    return len(render_html(report).encode())
+
+
+def spoken(text):
+    """The same words in every trial."""
+    return {("agent", task, n): text for task, runs in TASKS.items() for n in range(len(runs))}
+
+
+def letters(keys):
+    """The task and the outcome of each trial."""
+    return [(task, TASKS[task][trial]) for _, task, trial in keys]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    text=st.text(max_size=40).map(lambda text: text * 100),
+    most=st.integers(1, 300_000),
+    each=st.integers(1, 20_000),
+)
+def test_a_page_is_never_bigger_than_its_frame_and_the_room_for_transcripts(
+    report, trials, bare, text, most, each
+):
+    limits = PageLimits(max_bytes=most, max_transcript=each)
+    fitted = fit_transcripts(report, spoken(text), trials=trials, limits=limits)
+    page = render_html(report, transcripts=fitted)
+    assert len(page.encode()) <= bare + most + FRAME
+    shown = page.count("<details data-transcript=")
+    assert shown == len(fitted.texts)
+    assert shown + fitted.left_out == len(trials)
+    told = re.search(r"Of ([\d,]+) transcripts this page leaves out ([\d,]+)", page)
+    assert (told is not None) == (fitted.left_out > 0)
+    if told:
+        numbers = [int(number.replace(",", "")) for number in told.groups()]
+        assert numbers == [len(trials), fitted.left_out]
+
+
+def test_usual_limits_hold_for_whoever_names_none(report, bare):
+    said = {("agent", "solid", n): "x" * 2_500 for n in range(12_000)}
+    page = render_html(report, transcripts=said)
+    assert 15_000_000 < len(page.encode()) <= bare + 20_000_000 + FRAME
+    assert "this page leaves out" in page
+
+
+def test_nothing_is_left_out_while_something_less_wanted_is_kept(report, trials):
+    said = spoken("x" * 2_000)
+    kept = set()
+    for most in range(10_000, 700_000, 30_000):
+        limits = PageLimits(max_bytes=most, max_transcript=2_000)
+        fitted = fit_transcripts(report, said, trials=trials, limits=limits)
+        # every step keeps what the last one kept: there is one order, and its beginning is shown
+        assert kept <= set(fitted.texts)
+        kept = set(fitted.texts)
+        found = letters(fitted.texts)
+        left = letters(said.keys() - fitted.texts.keys())
+        if ("flaky", "F") in left or ("flaky", "E") in left:
+            assert found.count(("flaky", "P")) <= 1
+        if any(task == "flaky" for task, _ in left):
+            assert max(found.count(("solid", "P")), found.count(("broken", "F"))) <= 1
+    assert kept == set(said)
+
+
+def test_each_outcome_of_each_task_is_shown_once_before_any_is_shown_twice(report, trials):
+    limits = PageLimits(max_bytes=6 * 2_200, max_transcript=2_000)
+    fitted = fit_transcripts(report, spoken("x" * 2_000), trials=trials, limits=limits)
+    once = {("flaky", "F"), ("flaky", "E"), ("flaky", "P")}
+    once |= {("solid", "P"), ("broken", "F"), ("broken", "E")}
+    assert sorted(letters(fitted.texts)) == sorted(once)
+
+
+def test_a_report_knows_which_failed_where_every_run_has_a_transcript(report, trials):
+    limits = PageLimits(max_bytes=60_000, max_transcript=3_000)
+    said = spoken("x" * 3_000)
+    told = fit_transcripts(report, said, trials=trials, limits=limits)
+    assert fit_transcripts(report, said, limits=limits).texts == told.texts
+    del said["agent", "flaky", 0]
+    assert fit_transcripts(report, said, limits=limits).left_out == len(trials) - 1 - len(
+        told.texts
+    )
+
+
+def test_where_there_is_room_all_are_shown_as_they_are_in_the_order_they_came(report, trials):
+    said = spoken("hello")
+    fitted = fit_transcripts(report, said, trials=trials)
+    assert list(fitted.texts.items()) == list(said.items())
+    assert (fitted.left_out, fitted.left_out_note, fitted.cut) == (0, None, False)
+
+
+def test_transcripts_of_tasks_that_the_page_does_not_list_are_counted(monkeypatch):
+    monkeypatch.setattr(page_rows, "MOST_ROWS", 3)
+    trials = simulate(tasks=5, runs=4, seed=1)
+    said = {(t.system, t.task, t.trial): "hello" for t in trials}
+    fitted = fit_transcripts(measure(trials), said, trials=trials)
+    assert (len(fitted.texts), fitted.left_out) == (12, 8)
+
+
+def test_those_of_agents_that_are_not_on_the_page_are_nobodys_loss(report, trials):
+    said = spoken("hello") | {("another", "flaky", 0): "hello"}
+    assert fit_transcripts(report, said, trials=trials).left_out == 0
+
+
+texts = st.text(st.characters() | st.sampled_from('<>&"\\\\\\n'), max_size=300)
+
+
+@given(text=texts, limit=st.integers(1, 400))
+def test_a_transcript_is_cut_by_the_bytes_it_takes_and_no_sooner(report, text, limit):
+    whole = fit_transcripts(report, {("agent", "flaky", 0): text})
+    (full,) = whole.texts.values()
+    limits = PageLimits(max_transcript=limit)
+    (shown,) = fit_transcripts(report, {("agent", "flaky", 0): text}, limits=limits).texts.values()
+    if len(embedded(full).encode()) - 2 <= limit:
+        assert shown == full
+        return
+    more = int(shown.rpartition(CUT)[2].split()[0].replace(",", ""))
+    kept = full[: len(full) - more]
+    assert len(embedded(kept).encode()) - 2 <= limit
+    assert len(embedded(full[: len(kept) + 1]).encode()) - 2 > limit
+
+
+@given(st.lists(texts, min_size=1, max_size=5))
+def test_what_is_embedded_is_read_back_and_cannot_end_its_element(said):
+    held = [embedded(text) for text in said]
+    assert json.loads(f"[{', '.join(held)}]") == said
+    assert not re.search("[<>&]", "".join(held))
+
+
+def test_limits_of_a_page_are_whole_numbers_of_at_least_one():
+    with pytest.raises(ArgumentError, match="max_bytes must be a whole number of at least 1"):
+        PageLimits(max_bytes=0)
