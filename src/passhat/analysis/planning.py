@@ -28,6 +28,7 @@ DEFAULT_ICC = 0.5
 DEFAULT_TASKS = 20
 
 _RUN_STEPS = (1, 2, 3, 5, 10, 20, 50)
+_ONE_TASK = Unavailable("telling two agents apart needs at least 2 tasks")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,25 +132,22 @@ def plan(
     evidence = None if trials is None else gather(_one_tally(trials), errors)
     base = _assumptions(evidence, rate, correlation, task_correlation)
     level = confidence_level(confidence)
-    wanted = probability("power", power, open_ends=True)
+    rivals = _Rivals(base=base, power=probability("power", power, open_ends=True), confidence=level)
     target = _Target(base=base, half_width=half_width, cost_ratio=cost_ratio, confidence=level)
-    size = _size(evidence, tasks, runs, target)
-    chosen = target.design(*size)
-    steps = {*_RUN_STEPS, size[1], chosen.runs_this_suite or 1}
+    tasks, runs = _size(evidence, tasks, runs, target)
+    chosen = target.design(tasks, runs)
     return Plan(
         assumptions=base,
         chosen=chosen,
-        designs=tuple(target.design(size[0], n) for n in sorted(steps)),
+        designs=target.designs(tasks, {runs, chosen.runs_this_suite or 1}),
         one_task_runs=recommend_runs(half_width, p=base.rate, confidence=level),
-        zero_failures=tuple(
-            (goal, zero_failure_runs(goal, confidence=level)) for goal in ZERO_FAILURE_RATES
-        ),
-        detectable=_detectable(base, size, wanted, level),
+        zero_failures=_zero_failures(level),
+        detectable=rivals.detectable(tasks, runs),
         difference=difference,
-        tasks_for_difference=_tasks_for(base, difference, size[1], wanted, level),
-        runs_for_difference=_runs_for(base, difference, size[0], wanted, level),
-        budgets=_budgets(target, size[0], _priced(spending or Spending(), trials)),
-        power=wanted,
+        tasks_for_difference=rivals.tasks_for(difference, runs),
+        runs_for_difference=rivals.runs_for(difference, tasks),
+        budgets=_budgets(target, tasks, _priced(spending or Spending(), trials)),
+        power=rivals.power,
         confidence=level,
     )
 
@@ -173,6 +171,45 @@ class _Target:
             cost_ratio=self.cost_ratio,
             confidence=self.confidence,
         )
+
+    def designs(self, tasks: int, more: set[int]) -> tuple[SuitePlan, ...]:
+        """At growing numbers of runs: the usual steps, and those that matter here."""
+        return tuple(self.design(tasks, runs) for runs in sorted({*_RUN_STEPS, *more}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rivals:
+    """Two agents that are to be told apart on the same tasks."""
+
+    base: Assumptions
+    power: float
+    confidence: float
+
+    def detectable(self, tasks: int, runs: int) -> DetectableDifference | Unavailable:
+        if tasks < 2:
+            return _ONE_TASK
+        return detectable_difference(tasks=tasks, runs=runs, **self._terms())
+
+    def tasks_for(self, difference: float | None, runs: int) -> int | None:
+        if difference is None:
+            return None
+        return tasks_for_difference(difference, runs=runs, **self._terms())
+
+    def runs_for(self, difference: float | None, tasks: int) -> int | Unavailable | None:
+        if difference is None:
+            return None
+        if tasks < 2:
+            return _ONE_TASK
+        return runs_for_difference(difference, tasks=tasks, **self._terms())
+
+    def _terms(self) -> dict[str, float]:
+        return {
+            "variance": self.base.variance,
+            "icc": self.base.icc,
+            "task_correlation": self.base.task_correlation,
+            "power": self.power,
+            "confidence": self.confidence,
+        }
 
 
 def _one_tally(trials: Trials | Tally) -> Tally:
@@ -229,53 +266,10 @@ def _size(
     return whole_number("tasks", tasks), whole_number("runs", runs)
 
 
-def _detectable(
-    base: Assumptions, size: tuple[int, int], power: float, confidence: float
-) -> DetectableDifference | Unavailable:
-    if size[0] < 2:
-        return Unavailable("telling two agents apart needs at least 2 tasks")
-    return detectable_difference(
-        tasks=size[0],
-        runs=size[1],
-        variance=base.variance,
-        icc=base.icc,
-        task_correlation=base.task_correlation,
-        power=power,
-        confidence=confidence,
-    )
-
-
-def _tasks_for(
-    base: Assumptions, difference: float | None, runs: int, power: float, confidence: float
-) -> int | None:
-    if difference is None:
-        return None
-    return tasks_for_difference(
-        difference,
-        runs=runs,
-        variance=base.variance,
-        icc=base.icc,
-        task_correlation=base.task_correlation,
-        power=power,
-        confidence=confidence,
-    )
-
-
-def _runs_for(
-    base: Assumptions, difference: float | None, tasks: int, power: float, confidence: float
-) -> int | Unavailable | None:
-    if difference is None:
-        return None
-    if tasks < 2:
-        return Unavailable("telling two agents apart needs at least 2 tasks")
-    return runs_for_difference(
-        difference,
-        tasks=tasks,
-        variance=base.variance,
-        icc=base.icc,
-        task_correlation=base.task_correlation,
-        power=power,
-        confidence=confidence,
+def _zero_failures(confidence: float) -> tuple[tuple[float, int], ...]:
+    """How many runs without a failure show each rate."""
+    return tuple(
+        (rate, zero_failure_runs(rate, confidence=confidence)) for rate in ZERO_FAILURE_RATES
     )
 
 
