@@ -141,14 +141,16 @@ def test_a_band_of_ties_hides_nobody():
 
 
 @pytest.mark.parametrize(
-    ("names", "heads"),
+    ("width", "names", "heads"),
     [
-        (("new", "old"), "new old"),
-        (("claude-opus-4-1-20250805", "qwen-3-max-preview"), "claude-opus… qwen-3-max-…"),
-        (("agent (results-new.csv)", "agent (results-old.csv)"), "…ts-new.csv) …ts-old.csv)"),
+        (80, ("new", "old"), "new old"),
+        (80, ("claude-opus-4-1-20250805", "qwen-3-max-preview"), "claude-opus… qwen-3-max-…"),
+        (80, ("agent (results-new.csv)", "agent (results-old.csv)"), "…ts-new.csv) …ts-old.csv)"),
+        (120, ("claude-opus-4-1-20250805", "qwen-3"), "claude-opus-4-1-20250… qwen-3"),
+        (120, ("claude-opus-4-1", "qwen-3-max-preview"), "claude-opus-4-1 qwen-3-max-preview"),
+        (80, ("a" * 30 + "b" + "a" * 30, "a" * 30 + "c" + "a" * 30), "first second"),
     ],
 )
-@pytest.mark.parametrize("width", [80, 120])
 def test_columns_of_a_comparison_go_by_the_names_of_the_two(names, heads, width):
     found = compare(simulate(tasks=20, runs=8, rate=dict.fromkeys(names, 0.7), seed=3))
     lines = comparison_blocks.render_comparison(found, Ink(width=width)).split("\n")

@@ -190,7 +190,7 @@ class Pages:
         blocks: list[Block] = []
         figure = None
         if isinstance(answer, Comparison):
-            blocks = comparison_blocks.comparison_blocks(answer, wide=True, every_task_follows=True)
+            blocks = comparison_blocks.comparison_blocks(answer, every_task_follows=True)
             figure = plot_differences(answer)
         elif isinstance(answer, RankReport):
             told = rank_blocks.rank_blocks(answer)

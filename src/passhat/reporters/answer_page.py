@@ -18,7 +18,7 @@ from passhat.reporters.rank_blocks import rank_blocks
 
 def render_comparison_html(comparison: Comparison) -> str:
     """Two systems: the verdict, the dumbbells, the numbers."""
-    blocks = comparison_blocks(comparison, wide=True)
+    blocks = comparison_blocks(comparison)
     return _page("comparison", blocks, plot_differences(comparison), comparison.provenance)
 
 

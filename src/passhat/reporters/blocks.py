@@ -19,7 +19,9 @@ _INDENT = "  "
 _GAP = "  "
 _HANGING = "   "
 _COMMAND = ": passhat "
-_SHORTEST_NAME, _NAME = 8, 30
+_SHORTEST_NAME = 8
+_WANTED_NAME = 60
+"""Names have their room up to here before bars and columns that may go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +55,14 @@ Cell = str | Bar
 class Table:
     """Rows under a header; the first column is text and to the left, the others to the right.
 
-    `scale` is the range of the column of bars, if there is one, with its two ends as text.
+    `scale` is the range of the column of bars, if there is one, with its two ends as text. The
+    columns in `spare` give way where a name would have to be cut on a terminal, as bars do.
     """
 
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     left: tuple[int, ...] = (0,)
+    spare: tuple[int, ...] = ()
     scale: tuple[float, float] = (0.0, 1.0)
     ends: tuple[str, str] = ("0", "100")
 
@@ -172,11 +176,8 @@ def _step(text: str, width: int) -> list[str]:
 
 
 def _table_lines(table: Table, ink: Ink) -> list[str]:
+    table = _eased(table, ink.width)
     widths = _column_widths(table, ink.width)
-    crowded = _full_width(widths) > ink.width or widths[0] < min(_name_width(table), _NAME)
-    if crowded and (bars := _bar_columns(table)):
-        # The numbers say it all: bars that do not fit beside them, or cut names, are left out.
-        return _table_lines(_without(table, bars), ink)
     header = _line(table, [_header_cell(table, i, widths[i]) for i in range(len(widths))], widths)
     lines = [ink.style(header.rstrip(), "dim")]
     names = shorten_apart([str(row[0]) for row in table.rows], widths[0])
@@ -185,6 +186,16 @@ def _table_lines(table: Table, ink: Ink) -> list[str]:
         cells = [name, *(_drawn(table, cell, width, ink) for cell, width in rest)]
         lines.append(_line(table, cells, widths))
     return lines
+
+
+def _eased(table: Table, width: int) -> Table:
+    """The table without what is too much beside its names: the bars, then the spare columns."""
+    for columns in (_bar_columns(table), table.spare):
+        widths = _column_widths(table, width)
+        crowded = _full_width(widths) > width or widths[0] < min(_name_width(table), _WANTED_NAME)
+        if crowded and columns:
+            table = _without(table, columns)
+    return table
 
 
 def _column_widths(table: Table, width: int) -> list[int]:
@@ -225,6 +236,7 @@ def _without(table: Table, columns: Sequence[int]) -> Table:
         header=tuple(table.header[i] for i in kept),
         rows=tuple(tuple(row[i] for i in kept) for row in table.rows),
         left=tuple(kept.index(i) for i in table.left if i in kept),
+        spare=tuple(kept.index(i) for i in table.spare if i in kept),
     )
 
 

@@ -18,7 +18,7 @@ from passhat.reporters.blocks import (
 )
 from passhat.reporters.ink import Ink
 from passhat.reporters.numbers import points, signed_span
-from passhat.reporters.safe_text import display_width, safe_text, shorten
+from passhat.reporters.safe_text import display_width, safe_text, shorten, shorten_apart
 from passhat.reporters.wording import LONGEST_NAME, short
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
@@ -35,7 +35,8 @@ MOST_TASKS = 10
 
 def render_comparison(comparison: Comparison, ink: Ink | None = None) -> str:
     """The comparison as text for a terminal."""
-    return blocks_text(comparison_blocks(comparison), ink)
+    ink = ink or Ink()
+    return blocks_text(comparison_blocks(comparison, width=ink.width), ink)
 
 
 def render_comparison_markdown(comparison: Comparison) -> str:
@@ -44,25 +45,24 @@ def render_comparison_markdown(comparison: Comparison) -> str:
 
 
 def comparison_blocks(
-    comparison: Comparison, *, wide: bool = False, every_task_follows: bool = False
+    comparison: Comparison, *, width: int | None = None, every_task_follows: bool = False
 ) -> list[Block]:
     """The verdict, the differences in both scopes, the tasks that differ, what would settle it.
 
-    A `wide` place has room for the names of the two above their columns. Where a table of every
-    task follows, none of them is said to be found elsewhere.
+    `width` is the room for a line, where it is short: the names of the two are cut above their
+    columns. Where a table of every task follows, none of them is said to be found elsewhere.
     """
-    headings = _headings(comparison, LONGEST_NAME if wide else 12)
+    headings = _headings(comparison, LONGEST_NAME if width is None else _heading_width(width))
     blocks: list[Block] = [Headline(verdict(comparison)), _difference_table(comparison, headings)]
     blocks += [Paragraph("Shown", _shown(comparison))]
     if isinstance(comparison.seeded, Estimate):
         blocks.append(Paragraph("Seeds", _seeds_sentence(comparison, comparison.seeded)))
     blocks += [Paragraph("Tasks", _tasks_sentence(comparison))]
     if rows := _notable(comparison):
-        blocks.append(_task_table(rows, headings if wide else _headings(comparison, 9)))
-    for owner, names in (
-        (comparison.first, comparison.only_first),
-        (comparison.second, comparison.only_second),
-    ):
+        # On a terminal the names of tasks need the room.
+        blocks.append(_task_table(rows, headings if width is None else _headings(comparison, 9)))
+    alone = (comparison.only_first, comparison.only_second)
+    for owner, names in zip(_called(comparison), alone, strict=True):
         if names:
             blocks.append(Paragraph("Left out", _unshared(owner, names)))
     blocks += [Paragraph("Note", f"{note}.") for note in comparison.notes]
@@ -73,7 +73,7 @@ def comparison_blocks(
 
 def verdict(comparison: Comparison) -> str:
     """Which of the two is better, in one sentence."""
-    first, second = short(comparison.first), short(comparison.second)
+    first, second = _called(comparison)
     here = comparison.headline.this_suite
     there = comparison.headline.tasks_like_these
     answer = comparison.headline.answer(THIS_SUITE) or comparison.headline.answer(TASKS_LIKE_THESE)
@@ -99,6 +99,12 @@ def verdict(comparison: Comparison) -> str:
     return f"{winner} is better than {loser} on this suite by {size} {bounds}{limit}."
 
 
+def _called(comparison: Comparison) -> tuple[str, str]:
+    """What the two are called in sentences: cut where they are long, and never alike."""
+    first, second = shorten_apart((comparison.first, comparison.second), LONGEST_NAME)
+    return first, second
+
+
 def _turned(interval: Interval | None) -> Interval | None:
     """The interval of the second system's lead over the first."""
     return None if interval is None else Interval(-interval.high, -interval.low)
@@ -116,8 +122,16 @@ def _difference_table(comparison: Comparison, headings: tuple[str, str]) -> Tabl
     )
 
 
+def _heading_width(width: int) -> int:
+    """The columns of a name above its numbers.
+
+    The two make up for what a narrow terminal lacks, and share with the bars what a wide one has.
+    """
+    return max(6, 12 + (width - 80) // (4 if width > 80 else 2))
+
+
 def _headings(comparison: Comparison, width: int) -> tuple[str, str]:
-    """The two names, cut where they are alike: at the end, or else at the start."""
+    """The two names, cut where they must be and never so that they look alike."""
     names = comparison.first, comparison.second
     for cut in (shorten, _ending):
         first, second = (cut(name, width) for name in names)
@@ -151,7 +165,7 @@ def _difference_row(one: Difference) -> tuple[str | Bar, ...]:
 def _shown(comparison: Comparison) -> str:
     """What each scope decides, metric by metric."""
     told = [_shown_in(comparison, scope) for scope in (THIS_SUITE, TASKS_LIKE_THESE)]
-    first = short(comparison.first)
+    first, _ = _called(comparison)
     if told[0] == told[1]:
         return f"{first}: {told[0]}, for this suite and for tasks like these."
     return f"{first}: {told[0]} for this suite; {told[1]} for tasks like these."
@@ -203,7 +217,7 @@ def _tasks_sentence(comparison: Comparison) -> str:
     gained = sum(task.flip == "gained" for task in tasks)
     lost = sum(task.flip == "lost" for task in tasks)
     text = (
-        f"Of {plural(len(tasks), 'shared task')}, {short(comparison.first)} is shown better on "
+        f"Of {plural(len(tasks), 'shared task')}, {_called(comparison)[0]} is shown better on "
         f"{better} and worse on {worse}"
     )
     blind = sum(task.answer == "unevaluable" for task in tasks)
@@ -221,7 +235,7 @@ def _notable(comparison: Comparison) -> list[TaskDifference]:
 
 def _task_table(rows: list[TaskDifference], headings: tuple[str, str]) -> Table:
     return Table(
-        header=("task", *headings, "difference", "", "p (Holm)", "p (BH)"),
+        header=("task", *headings, "diff.", "", "p (Holm)", "p (BH)"),
         rows=tuple(
             (
                 task.name,
@@ -235,13 +249,14 @@ def _task_table(rows: list[TaskDifference], headings: tuple[str, str]) -> Table:
             for task in rows[:MOST_TASKS]
         ),
         left=(0, 4),
+        spare=(6,),
     )
 
 
 def _unshared(owner: str, names: tuple[str, ...]) -> str:
     shown = ", ".join(short(name) for name in names[:5])
     more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    return f"Only {short(owner)} ran {plural(len(names), 'task')}, left out: {shown}{more}."
+    return f"Only {owner} ran {plural(len(names), 'task')}, left out: {shown}{more}."
 
 
 def _steps(comparison: Comparison, every_task_follows: bool) -> list[str]:

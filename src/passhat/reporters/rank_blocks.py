@@ -17,7 +17,8 @@ from passhat.reporters.blocks import (
 )
 from passhat.reporters.ink import Ink
 from passhat.reporters.numbers import interval_of, points, span
-from passhat.reporters.wording import short
+from passhat.reporters.safe_text import shorten_apart
+from passhat.reporters.wording import LONGEST_NAME, short
 
 MOST_NAMES = 4
 
@@ -37,7 +38,12 @@ def render_ranking_markdown(report: RankReport, *, results: str | None = RESULTS
 def rank_blocks(report: RankReport, *, results: str | None = RESULTS) -> list[Block]:
     """Who leads, the table, the ties; `results` is what the command it advises is to read."""
     blocks: list[Block] = [Headline(verdict(report)), _table(report)]
-    blocks += [Paragraph("Tied", _band(band)) for band in report.tie_bands if len(band) > 1]
+    called = _called(report)
+    blocks += [
+        Paragraph("Tied", f"{_listed([called[name] for name in band])} cannot be told apart.")
+        for band in report.tie_bands
+        if len(band) > 1
+    ]
     if report.unshared:
         shown = ", ".join(short(name) for name in report.unshared[:5])
         more = f" and {len(report.unshared) - 5:,} more" if len(report.unshared) > 5 else ""
@@ -60,14 +66,14 @@ def rank_blocks(report: RankReport, *, results: str | None = RESULTS) -> list[Bl
 
 def verdict(report: RankReport) -> str:
     """Who is ahead, in one sentence."""
-    best = report.systems[0]
+    best, called = report.systems[0], _called(report)
     name = report.metric.replace("_", " ")
     first = [system for system in report.systems if system.ranks[0] == 1]
     value = f"{points(best.value, digits=1)} %"
     if len(first) == 1:
-        return f"{short(best.name)} leads alone, with a {name} of {value}."
-    rivals = _names([system.name for system in first[1:]])
-    return f"{short(best.name)} has the highest {name} ({value}), but {rivals} may be as good."
+        return f"{called[best.name]} leads alone, with a {name} of {value}."
+    rivals = _names([called[system.name] for system in first[1:]])
+    return f"{called[best.name]} has the highest {name} ({value}), but {rivals} may be as good."
 
 
 def _table(report: RankReport) -> Table:
@@ -75,7 +81,7 @@ def _table(report: RankReport) -> Table:
         header=("system", "in %", "this suite", "tasks like these", "true rank", ""),
         rows=tuple(
             (
-                short(system.name),
+                system.name,
                 points(system.value, digits=1),
                 span(interval_of(system.metric.this_suite)),
                 span(interval_of(system.metric.tasks_like_these)),
@@ -96,15 +102,16 @@ def _ranks(ranks: tuple[int, int]) -> str:
     return str(ranks[0]) if ranks[0] == ranks[1] else f"{ranks[0]} to {ranks[1]}"
 
 
-def _band(names: tuple[str, ...]) -> str:
-    return f"{_listed([short(name) for name in names])} cannot be told apart."
+def _called(report: RankReport) -> dict[str, str]:
+    """What the systems are called in sentences: cut where they are long, and never alike."""
+    names = [system.name for system in report.systems]
+    return dict(zip(names, shorten_apart(names, LONGEST_NAME), strict=True))
 
 
 def _names(names: list[str]) -> str:
-    shown = [short(name) for name in names]
     if len(names) > MOST_NAMES + 1:  # "and 1 more" is as long as its name
-        shown = [*shown[:MOST_NAMES], f"{len(names) - MOST_NAMES} more"]
-    return _listed(shown)
+        names = [*names[:MOST_NAMES], f"{len(names) - MOST_NAMES} more"]
+    return _listed(names)
 
 
 def _listed(names: list[str]) -> str:

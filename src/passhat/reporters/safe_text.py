@@ -67,8 +67,12 @@ def shorten(text: str, width: int) -> str:
 def shorten_apart(names: Sequence[str], width: int) -> list[str]:
     """Names of at most `width` columns, cut near the middle where that leaves them distinct.
 
+    Names that no one cut tells apart are numbered.
+
     >>> shorten_apart(["claude-sonnet-4", "claude-sonnet-4-5", "o3"], 13)
     ['claude…nnet-4', 'claude…et-4-5', 'o3']
+    >>> shorten_apart(["a" * 20, "a" * 21], 12)
+    ['aaaaaaa… (1)', 'aaaaaaa… (2)']
     """
     shown = [safe_text(name) for name in names]
     if all(display_width(name) <= width for name in shown):
@@ -80,8 +84,8 @@ def shorten_apart(names: Sequence[str], width: int) -> list[str]:
         if (distinct := len(set(found))) > most:
             best, most = found, distinct
         if most == wanted:
-            break
-    return best
+            return best
+    return _numbered(shown, best, width)
 
 
 def pad(text: str, width: int) -> str:
@@ -111,6 +115,18 @@ def wrap(text: str, width: int, *, indent: str = "") -> list[str]:
             longer = indent + word
         line = longer
     return [part.replace("\0", " ") for part in (*lines, line)]
+
+
+def _numbered(shown: Sequence[str], cut: Sequence[str], width: int) -> list[str]:
+    """What was cut alike, each with its number among those that were."""
+    alike: dict[str, dict[str, int]] = {}
+    for name, short in zip(shown, cut, strict=True):
+        alike.setdefault(short, {}).setdefault(name, len(alike[short]) + 1)
+    told = []
+    for name, short in zip(shown, cut, strict=True):
+        number = f" ({alike[short][name]})" if len(alike[short]) > 1 else ""
+        told.append(shorten(name, width - len(number)) + number if number else short)
+    return told
 
 
 def _cut_inside(shown: str, head: int, width: int) -> str:

@@ -8,7 +8,6 @@ from passhat.analysis.headline import all_errored
 from passhat.analysis.report import (
     LABELS,
     Feature,
-    Label,
     Metric,
     Number,
     Report,
@@ -31,20 +30,15 @@ from passhat.reporters.blocks import (
 )
 from passhat.reporters.ink import Ink
 from passhat.reporters.numbers import amount, interval_of, points, span, value_of
-from passhat.reporters.safe_text import display_width, pad, shorten, wrap
+from passhat.reporters.safe_text import display_width, safe_text, shorten, wrap
 from passhat.reporters.systems_table import systems_table
-from passhat.reporters.text_bars import interval_bar, run_marks, stacked_bar
+from passhat.reporters.task_lines import LABEL_COLORS, task_lines
+from passhat.reporters.text_bars import interval_bar, stacked_bar
 from passhat.stats.estimate import Estimate, Unavailable
 
 MOST_TASKS = 8
 MOST_STEPS = 3
 
-_COLORS: dict[Label, str] = {
-    "solid": "green",
-    "flaky": "magenta",
-    "broken": "red",
-    "too few runs": "dim",
-}
 _INDENT = "  "
 _WIDEST_BAR = 60
 
@@ -109,7 +103,10 @@ def _by(report: Report) -> str:
 
 
 def _heading(system: SystemReport, ink: Ink) -> list[str]:
-    return [f"{ink.style(wording.short(system.name), 'bold')}  {wording.design(system)}"]
+    name, design = wording.short(system.name), wording.design(system)
+    if display_width(name) + 2 + len(design) <= ink.width:
+        return [f"{ink.style(name, 'bold')}  {design}"]
+    return [ink.style(name, "bold"), *wrap(design, ink.width)]
 
 
 def _metric_table(system: SystemReport, ink: Ink) -> list[str]:
@@ -170,13 +167,11 @@ def _task_section(
         return [*lines, ""]
     lines += [" " * LABEL_WIDTH + line for line in _label_bar(table, ink)]
     shown = list(table) if all_tasks else _worst(table)
-    if shown and table.sequences is not None:
-        lines.append(" " * LABEL_WIDTH + ink.style(_run_legend(ink), "dim"))
-    lines += [_task_line(row, ink) for row in shown]
+    lines += task_lines(shown, ink)
     unlisted = len(table) - table.count("solid") - sum(row.label != "solid" for row in shown)
     if unlisted > 0 and not all_tasks:
-        more = f"{'and ' if shown else ''}{unlisted:,} more{_way_to_list(results)}"
-        lines += [ink.style(_INDENT + line, "dim") for line in wrap(more, ink.width - 2)]
+        more = f"{'and ' if shown else ''}{unlisted:,} more"
+        lines += [ink.style(_INDENT + line, "dim") for line in _way_to_list(more, results, ink)]
     return [*lines, ""]
 
 
@@ -185,40 +180,30 @@ def _label_bar(table: TaskTable, ink: Ink) -> list[str]:
     counts = [table.count(label) for label in LABELS]
     pieces = stacked_bar(counts, width=min(40, max(10, ink.width - 60)), pen=ink.pen)
     found = [(piece, label) for piece, label in zip(pieces, LABELS, strict=True) if piece]
-    drawn = "".join(ink.style(piece, _COLORS[label]) for piece, label in found)
-    meaning = "  ".join(f"{ink.style(piece[0], _COLORS[label])} {label}" for piece, label in found)
+    drawn = "".join(ink.style(piece, LABEL_COLORS[label]) for piece, label in found)
+    meaning = "  ".join(
+        f"{ink.style(piece[0], LABEL_COLORS[label])} {label}" for piece, label in found
+    )
     plain = "  ".join(f"{piece[0]} {label}" for piece, label in found)
     beside = LABEL_WIDTH + sum(map(len, pieces)) + 2 + len(plain) <= ink.width
     return [f"{drawn}  {meaning}"] if beside else [drawn, meaning]
 
 
-def _way_to_list(results: str | None) -> str:
+def _way_to_list(more: str, results: str | None, ink: Ink) -> list[str]:
+    """How many are not listed, and what lists them; a command is not broken over lines."""
     if results is None:
-        return ""
+        return [more]
     command = "" if results == RESULTS else f"passhat report {results} "
-    return f" ({command}--all-tasks lists every task)"
+    line = f"{more} ({command}--all-tasks lists every task)"
+    if display_width(safe_text(line)) <= ink.width - len(_INDENT):
+        return [line]
+    return [f"{more}; this lists every task:", safe_text(f"{command}--all-tasks")]
 
 
 def _worst(table: TaskTable) -> list[TaskRow]:
     """Flaky tasks, then broken ones; where none has a label, those that went both ways."""
     found = table.labelled("flaky", MOST_TASKS) + table.labelled("broken", MOST_TASKS)
     return found[:MOST_TASKS] or table.mixed(MOST_TASKS)
-
-
-def _run_legend(ink: Ink) -> str:
-    pen = ink.pen
-    return f"{pen.passed} passed  {pen.failed} failed  {pen.errored} errored"
-
-
-def _task_line(row: TaskRow, ink: Ink) -> str:
-    marks = run_marks(row.sequence, pen=ink.pen) if row.sequence else ""
-    room = ink.width - 2 - 14 - 8 - 13 - 3
-    name = pad(row.name, min(36, room - min(20, len(marks)) - 2))
-    counted = f"{row.passed}/{row.runs}"
-    left = ink.width - (2 + display_width(name) + 2 + 12 + 2 + 8 + 14)
-    marks = marks if len(marks) <= left else marks[: max(0, left - 1)] + "…"
-    label = ink.style(f"{row.label:<12}", _COLORS[row.label])
-    return f"{_INDENT}{name}  {label}  {counted:<8}{span(row.rate.interval, digits=0):<14}{marks}"
 
 
 def _effort_section(system: SystemReport, ink: Ink) -> list[str]:

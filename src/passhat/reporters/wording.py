@@ -23,10 +23,10 @@ from passhat.analysis.report import (
 from passhat.errors import plural
 from passhat.reporters.judgement import DEPENDABLE, is_dependable, is_refuted
 from passhat.reporters.numbers import amount, interval_of, percent, percent_range
-from passhat.reporters.safe_text import shorten
+from passhat.reporters.safe_text import shorten, shorten_apart
 from passhat.stats.estimate import Estimate, Unavailable
 
-LONGEST_NAME = 40
+LONGEST_NAME = 60
 LONGEST_REASON = 160
 _MOST_NAMES = 3
 
@@ -51,7 +51,7 @@ def verdict(system: SystemReport) -> str:
     """The answer in one sentence."""
     if all_errored(system):
         return f"Nothing could be measured: {_all_errored([system])}."
-    name = shorten(system.name, LONGEST_NAME)
+    name = short(system.name)
     k = headline_k(system)
     one, streak = system.metrics.get("pass^1"), system.pass_hat(k)
     if streak.value is None:
@@ -223,7 +223,7 @@ def next_steps(system: SystemReport, results: str | None = "RESULTS") -> list[st
     steps = [one.advice for one in system.unsettled if one.what not in other_bars]
     flaky = system.tasks.labelled("flaky", 1)
     if flaky:
-        name = shorten(flaky[0].name, LONGEST_NAME)
+        name = short(flaky[0].name)
         steps.append(
             f"Look at the failures of {name}: it passed {flaky[0].passed} of {flaky[0].runs}."
         )
@@ -267,8 +267,8 @@ def exclusion(left_out: Exclusion) -> str:
 
 
 def short(name: str) -> str:
-    """A name from data, safe and of bounded width."""
-    return shorten(name, LONGEST_NAME)
+    """A name from data, safe and of bounded width; its end is as telling as its beginning."""
+    return shorten_apart([name], LONGEST_NAME)[0]
 
 
 def _money(number: Estimate) -> str:
@@ -313,7 +313,7 @@ def _ahead(found: Leaders | Unavailable) -> str:
     streak = "" if found.k == 1 else f" at {found.k} in a row"
     if found.left_out:
         streak += f" on the {plural(found.tasks, 'task')} they share"
-    best, *others = (short(name) for name in found.names)
+    best, *others = shorten_apart(found.names, LONGEST_NAME)
     rate, *rates = (percent(value) for value in found.values)
     if not others:
         return f"{best} does best{streak}, {rate}"
@@ -345,7 +345,7 @@ def _all_errored(systems: Sequence[SystemReport]) -> str:
 
 
 def _names(systems: Sequence[SystemReport]) -> str:
-    shown = [short(one.name) for one in systems[:_MOST_NAMES]]
+    shown = shorten_apart([one.name for one in systems[:_MOST_NAMES]], LONGEST_NAME)
     more = len(systems) - len(shown)
     if more:
         return f"{', '.join(shown)} and {more:,} more"

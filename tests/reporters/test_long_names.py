@@ -1,0 +1,115 @@
+"""Long names: whole where anything else can give way, never alike where they must be cut."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passhat import compare, measure, rank, simulate
+from passhat.records import Labels
+from passhat.reporters.comparison_blocks import render_comparison
+from passhat.reporters.ink import Ink
+from passhat.reporters.rank_blocks import render_ranking
+from passhat.reporters.safe_text import display_width, shorten_apart
+from passhat.reporters.terminal import render_terminal
+
+DISTINCT = {
+    "at the end": ["x" * 70 + "-1", "x" * 70 + "-2"],
+    "at the start": ["1-" + "x" * 70, "2-" + "x" * 70],
+    "near the middle": ["x" * 40 + "-1-" + "x" * 33, "x" * 40 + "-2-" + "x" * 33],
+    "by more": ["x" * 70, "x" * 71],
+}
+
+
+def named(systems=("one", "two"), tasks=None, **options):
+    """Trials of systems, of tasks, that are called so."""
+    size = len(tasks) if tasks else 8
+    rates = dict(zip(systems, (0.75, 0.6, 0.4), strict=False))
+    trials = simulate(tasks=size, runs=8, rate=rates, seed=4, **options)
+    return replace(trials, task=Labels(tuple(tasks), trials.task.codes)) if tasks else trials
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("length", [20, 36, 44])
+def test_names_of_systems_that_fit_without_bars_are_whole(width, length):
+    names = [f"{'claude-sonnet-4-5-and-its-many-tools-at-work'[: length - 2]}-{i}" for i in "ab"]
+    shown = render_terminal(measure(named(names)), Ink(width=width))
+    assert "…" not in shown
+    for name in names:
+        assert re.search(rf"^  {name} ", shown, re.MULTILINE)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_names_of_tasks_are_whole_where_the_marks_of_runs_can_give_way(width):
+    tasks = [f"airline/refund-a-cancelled-flight-{i:05}" for i in range(8)]
+    report = measure(named(["one"], tasks))
+    shown = render_terminal(report, Ink(width=width), all_tasks=True)
+    for name in tasks:
+        assert re.search(rf"^  {name}  ", shown, re.MULTILINE)
+    assert ("passed  ○ failed" in shown) is (width == 120)
+
+
+def test_runs_are_marked_where_names_leave_room():
+    report = measure(named(["one"], [f"task-{i}" for i in range(8)]))
+    shown = render_terminal(report, Ink(width=80), all_tasks=True)
+    assert len(re.findall(r"[●○]{8}$", shown, re.MULTILINE)) == 8
+
+
+@pytest.mark.parametrize("width", [72, 80, 120])
+@pytest.mark.parametrize("names", DISTINCT.values(), ids=DISTINCT)
+def test_tasks_that_must_be_cut_never_look_alike(width, names):
+    shown = render_terminal(measure(named(["one"], names)), Ink(width=width), all_tasks=True)
+    lines = re.findall(r"^  (\S.*?)  +(?:solid|flaky|broken|too few)", shown, re.MULTILINE)
+    assert len(set(lines)) == len(lines) == 2
+
+
+@pytest.mark.parametrize("width", [72, 80, 120])
+@pytest.mark.parametrize("names", DISTINCT.values(), ids=DISTINCT)
+def test_systems_that_must_be_cut_never_look_alike(width, names):
+    trials = named(names)
+    report = render_terminal(measure(trials), Ink(width=width), results=None)
+    ranking = render_ranking(rank(trials), Ink(width=width), results=None)
+    for text in (report, ranking):
+        rows = re.findall(r"^  (\S*x\S*(?: \(\d\))?) +\d", text, re.MULTILINE)
+        assert len(set(rows)) == len(rows) == 2
+        assert all(display_width(line) <= width for line in text.split("\n"))
+
+
+@pytest.mark.parametrize("width", [72, 80, 120])
+@pytest.mark.parametrize("names", DISTINCT.values(), ids=DISTINCT)
+def test_a_comparison_never_calls_two_systems_alike(width, names):
+    trials = named(names)
+    found = compare(*(trials.where(system=name) for name in names))
+    text = render_comparison(found, Ink(width=width))
+    header = next(line for line in text.split("\n") if line.startswith("  in %"))
+    _, first, second, *_ = re.split("  +", header.strip())
+    assert first != second
+    said = " ".join(text.partition("\n\n")[0].split())
+    pair = re.match(r"(\S+(?: \(\d\))?) (?:and|is better than) (\S+(?: \(\d\))?) ", said)
+    assert pair.group(1) != pair.group(2)
+    assert all(display_width(line) <= width for line in text.split("\n"))
+
+
+@given(
+    st.lists(st.text("ab-", min_size=1, max_size=40), unique=True, min_size=1, max_size=9),
+    st.integers(12, 60),
+)
+def test_distinct_names_are_cut_to_distinct_ones(names, width):
+    cut = shorten_apart(names, width)
+    assert len(set(cut)) == len(names)
+    assert all(display_width(one) <= width for one in cut)
+    assert all(one == name for one, name in zip(cut, names, strict=True) if len(name) <= width)
+
+
+def test_what_must_go_from_a_table_of_tasks_are_the_p_values_of_screening():
+    tasks = [f"airline/refund-{i:06}" for i in range(8)]
+    trials = simulate(tasks=8, runs=20, rate={"new": 0.95, "old": 0.2}, seed=4)
+    trials = replace(trials, task=Labels(tuple(tasks), trials.task.codes))
+    found = compare(trials.where(system="new"), trials.where(system="old"))
+    narrow = render_comparison(found, Ink(width=72))
+    assert "p (Holm)" in narrow
+    assert "p (BH)" not in narrow
+    assert "p (BH)" in render_comparison(found, Ink(width=120))
+    assert "…" not in narrow
