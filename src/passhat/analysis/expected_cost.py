@@ -25,7 +25,7 @@ def expected_cost(
     >>> round(expected_cost(past, {("system", "a"): 10}).value, 3)
     1.5
     """
-    from scipy.special import ndtri
+    from passhat.stats.special import ndtri
 
     costs = trials.features.get("cost")
     if costs is None:

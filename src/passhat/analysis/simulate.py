@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from passhat.errors import ArgumentError
 from passhat.records import Labels, Outcome, Source, Trials
+from passhat.stats import special
 from passhat.stats.arguments import probability, whole_number
 
 Floats = NDArray[np.float64]

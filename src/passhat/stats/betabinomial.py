@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from passhat.errors import ArgumentError
+from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells, count_cells, remembered
 

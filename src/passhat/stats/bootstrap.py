@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
+from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells
 from passhat.stats.estimate import Interval

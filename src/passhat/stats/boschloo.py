@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import bdtr, xlog1py, xlogy
 
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.hypergeometric import log_choose, upper_tail
+from passhat.stats.special import bdtr, xlog1py, xlogy
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

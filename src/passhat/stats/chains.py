@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from passhat.errors import ArgumentError
+from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, trial_counts, whole_number
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.proportions import proportion_interval

@@ -8,8 +8,8 @@ from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
+from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, whole_number
 from passhat.stats.betabinomial import fit_cells
 from passhat.stats.cells import Cells, count_cells, task_counts

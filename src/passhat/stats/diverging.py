@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import confidence_level
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.series import MeanSeries
+from passhat.stats.special import ndtr, ndtri
 from passhat.stats.task_series import TaskSeries
 
 Series = MeanSeries | TaskSeries

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
+from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level, whole_number
 from passhat.stats.betabinomial import fit_cells
 from passhat.stats.cells import count_cells

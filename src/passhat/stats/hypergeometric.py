@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import betaln
+
+from passhat.stats.special import betaln
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

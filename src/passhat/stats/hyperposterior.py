@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
+from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.betabinomial import Likelihood, fit_cells
 from passhat.stats.cells import Cells, remembered

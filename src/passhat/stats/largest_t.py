@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from scipy import special
 
+from passhat.stats import special
 from passhat.stats.arguments import Floats
 
 _STEPS = 100

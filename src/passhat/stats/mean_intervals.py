@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.proportions import Bounds, wilson_bounds
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr
 
 from passhat.stats.hypergeometric import log_probability
+from passhat.stats.special import ndtr
 
 if TYPE_CHECKING:
     from passhat.stats.arguments import Counts, Floats

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Floats, score_array
 from passhat.stats.estimate import THIS_SUITE, Interval, Scope
+from passhat.stats.special import ndtr, ndtri, stdtr, stdtrit
 from passhat.stats.task_sums import Mask, TaskSums
 
 _SAME = 1e-12

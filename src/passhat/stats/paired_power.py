@@ -7,9 +7,9 @@ from functools import partial
 from math import sqrt
 
 import numpy as np
-from scipy import special
 
 from passhat.errors import ArgumentError
+from passhat.stats import special
 from passhat.stats.arguments import confidence_level, probability, whole_number
 from passhat.stats.estimate import Unavailable
 from passhat.stats.power import MOST, finite_number, score_variance, smallest_count

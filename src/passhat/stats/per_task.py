@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.special import xlogy
 
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import (
@@ -20,6 +19,7 @@ from passhat.stats.arguments import (
 from passhat.stats.boschloo import boschloo_greater
 from passhat.stats.multiplicity import benjamini_hochberg, holm
 from passhat.stats.proportions import proportion_bounds
+from passhat.stats.special import xlogy
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import ceil, floor, isfinite, log, sqrt
 
 import numpy as np
-from scipy import special
 
 from passhat.errors import ArgumentError
+from passhat.stats import special
 from passhat.stats.arguments import confidence_level, one_of, probability, whole_number
 from passhat.stats.estimate import Unavailable
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
+from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level, probability
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from passhat.errors import ArgumentError
+from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
 

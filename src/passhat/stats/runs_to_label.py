@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
+from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.betabinomial import chance_above
 from passhat.stats.cells import Cells, count_cells, task_counts

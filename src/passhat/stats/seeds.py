@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from passhat.errors import ArgumentError
+from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, score_array
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,

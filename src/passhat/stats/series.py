@@ -7,13 +7,13 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, Floats, trial_counts
 from passhat.stats.estimate import Interval
 from passhat.stats.hypergeometric import upper_tail
 from passhat.stats.proportions import proportion_bounds
+from passhat.stats.special import ndtr, ndtri
 
 Number = TypeVar("Number", np.int64, np.float64)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from passhat.stats.estimate import THIS_SUITE, Scope
 from passhat.stats.paired_fit import Fit, Pair
+from passhat.stats.special import ndtri
 
 SETTLING_POWER = 0.8
 

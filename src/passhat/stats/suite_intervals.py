@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-from scipy import special
 
+from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.betabinomial import fit_cells
 from passhat.stats.cells import Cells

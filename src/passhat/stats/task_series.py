@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, Floats, one_of, trial_counts, whole_number
@@ -18,6 +17,7 @@ from passhat.stats.estimate import Interval
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.passk_noise import beta_moments, run_covariances
 from passhat.stats.permutation import permutation_p
+from passhat.stats.special import ndtr, ndtri
 from passhat.stats.suite_mean import METRICS
 
 # Windows times tasks looked at together: bounds the memory, whatever the history.

@@ -7,12 +7,12 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from scipy.special import ndtr
 
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, confidence_level, probability, whole_number
 from passhat.stats.estimate import Interval
 from passhat.stats.series import MeanSeries, PassSeries
+from passhat.stats.special import ndtr
 from passhat.stats.task_series import TaskSeries
 
 Direction = Literal["up", "down"]

@@ -7,9 +7,9 @@ from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from passhat.errors import ArgumentError
+from passhat.stats import special
 from passhat.stats.arguments import (
     Floats,
     confidence_level,

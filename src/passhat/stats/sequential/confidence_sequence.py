@@ -8,11 +8,11 @@ from math import log, log1p, sqrt
 from typing import Self
 
 import numpy as np
-from scipy.special import betaln, xlog1py, xlogy
 
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.estimate import Interval
+from passhat.stats.special import betaln, xlog1py, xlogy
 
 Ends = tuple[float, float]
 

@@ -7,11 +7,11 @@ from functools import lru_cache
 from math import ceil, log
 
 import numpy as np
-from scipy.special import bdtr, bdtrc
 
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, probability
 from passhat.stats.sequential.verdicts import error_rates
+from passhat.stats.special import bdtr, bdtrc
 
 _CHUNK = 1024
 _MOST_RUNS = 10_000_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainc, betaln, xlog1py, xlogy
 
 from passhat.stats.arguments import Floats
+from passhat.stats.special import betainc, betaln, xlog1py, xlogy
 
 # Below this the regularised beta function has lost its digits and a continued fraction takes over.
 _TINY = 1e-280

@@ -7,9 +7,9 @@ last axis runs over tasks. A bet multiplies the wealth by 1 + stake (x - centre 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit, logit
 
 from passhat.stats.arguments import Counts, Floats
+from passhat.stats.special import expit, logit
 
 # The index of the task drawn: (task,), or (repetitions, tasks) in a simulation.
 Drawn = tuple[int] | tuple[Counts, Counts]

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from scipy.special import ndtri
-
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Interval
 from passhat.stats.sequential.fixed_design import fixed_design
 from passhat.stats.sequential.random_tasks import RandomTaskGate, SuiteState
 from passhat.stats.sequential.score_wealth import ScoreWealth
 from passhat.stats.sequential.verdicts import GateResult
+from passhat.stats.special import ndtri
 
 _CAP_OVER_FIXED = 4
 _ONE_THRESHOLD_CAP = 1000

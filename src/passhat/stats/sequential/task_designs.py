@@ -8,7 +8,6 @@ from math import floor, inf, log
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, bdtrc
 
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.sequential.fixed_design import fixed_design
@@ -18,6 +17,7 @@ from passhat.stats.sequential.operating import (
     OperatingCharacteristics,
     operating_characteristics,
 )
+from passhat.stats.special import bdtr, bdtrc
 
 # The truncated design may use a tenth more runs than the fixed one: enough slack to stop early.
 _TRUNCATION = 1.1
