@@ -3,6 +3,7 @@ import re
 import pytest
 
 from passhat.analysis.measure import measure
+from passhat.analysis.simulate import simulate
 from passhat.records import Trials
 from passhat.reporters.html_page import render_html
 from passhat.reporters.ink import Ink
@@ -99,6 +100,8 @@ def test_the_answer_comes_first_and_what_to_do_last(report):
 
 def test_the_ranking_that_is_advised_says_what_the_opening_sentence_says(three):
     assert render_terminal(three).endswith("passhat rank RESULTS --by pass^5\n")
+    bold = measure(simulate(tasks=5, runs=3, rate=[0.5, 0.6], seed=1), confidence=0.8)
+    assert "passhat rank RESULTS --by pass^3 --confidence 0.8" in render_terminal(bold)
 
 
 def test_where_one_system_has_no_such_pass_k_the_means_are_ranked():

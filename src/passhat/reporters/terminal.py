@@ -41,6 +41,7 @@ MOST_STEPS = 3
 
 _INDENT = "  "
 _WIDEST_BAR = 60
+_USUAL_CONFIDENCE = 0.95
 
 
 def render_terminal(
@@ -99,7 +100,8 @@ def _by(report: Report) -> str:
     found = report.leaders
     if isinstance(found, Unavailable) or len(found.compared) < len(report.systems):
         return ""
-    return f" --by pass^{found.k}"
+    level = "" if found.confidence == _USUAL_CONFIDENCE else f" --confidence {found.confidence:g}"
+    return f" --by pass^{found.k}{level}"
 
 
 def _heading(system: SystemReport, ink: Ink) -> list[str]:
