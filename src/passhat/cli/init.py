@@ -13,7 +13,11 @@ from passhat.errors import SuiteError
 @click.argument(
     "directory", type=click.Path(file_okay=False, path_type=Path), default=Path(), required=False
 )
-@click.option("--ci", type=click.Choice(["github", "gitlab"]), help="Also write a CI job.")
+@click.option(
+    "--ci",
+    type=click.Choice(["github", "gitlab"]),
+    help="Also write a CI job: it runs the suite and publishes a JUnit file and a page.",
+)
 @click.option("--pytest", "with_pytest", is_flag=True, help="Also write a test that runs it.")
 @click.option("--scripted", is_flag=True, help="With a model that acts out a script.")
 @click.option("--force", is_flag=True, help="Overwrite what is there.")

@@ -1,0 +1,90 @@
+"""The CI jobs that `passhat init --ci` writes, run as their systems run them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from passhat.suite.yaml_tree import read_tree
+
+KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
+FILES = {"github": ".github/workflows/passhat.yml", "gitlab": ".gitlab-ci.yml"}
+GATES = [("pass@1 >= 0.5", 0), ("pass@1 >= 0.99", 1), ("pass@1 >= 0.73", 4)]
+
+
+class Job:
+    """A job in a checkout: its steps, what it publishes, and how it ended."""
+
+    def __init__(self, directory: Path, text: str) -> None:
+        tree = read_tree(text, env={}, keeps_references=lambda path: True)
+        assert not tree.problems
+        self.directory, self.told, self.code = directory, tree.value, 0
+
+    def bash(self, script: str) -> None:
+        """A step, in the shell that both systems use; the first failure is the job's code."""
+        if script.startswith("pip install"):
+            assert script == 'pip install "passhat[run]"'  # what is here is what it would install
+            return
+        kept = {name: value for name, value in os.environ.items() if name not in KEYS}
+        bin_first = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script],
+            cwd=self.directory,
+            env={**kept, "CI": "true", "PATH": bin_first, "GITHUB_STEP_SUMMARY": "step.md"},
+            timeout=120,
+            check=False,
+        )
+        self.code = self.code or done.returncode
+
+
+def run_github(job: Job) -> list[str]:
+    """The artifacts of the job; after a failure only steps that say so are run."""
+    published: list[str] = []
+    for step in job.told["jobs"]["reliability"]["steps"]:
+        if job.code and step.get("if") != "always()":
+            continue
+        if "run" in step:
+            job.bash(step["run"])
+        elif "upload-artifact" in step["uses"]:
+            published += step["with"]["path"].split()
+    return published
+
+
+def run_gitlab(job: Job) -> list[str]:
+    told = job.told["passhat"]
+    for line in told["script"]:
+        if not job.code:
+            job.bash(line)
+    artifacts = told["artifacts"]
+    kept = not job.code or artifacts.get("when") == "always"
+    return [*artifacts["paths"], artifacts["reports"]["junit"]] if kept else []
+
+
+@pytest.mark.parametrize(("gate", "code"), GATES)
+@pytest.mark.parametrize(("ci", "run"), [("github", run_github), ("gitlab", run_gitlab)])
+def test_a_job_publishes_everything_and_ends_as_its_gate_does(shell, ci, run, gate, code):
+    assert shell("init", "--ci", ci).returncode == 0
+    suite = shell.directory / "passhat.yml"
+    suite.write_text(suite.read_text().replace("- pass@1 >= 0.5", f"- {gate}"))
+    job = Job(shell.directory, (shell.directory / FILES[ci]).read_text())
+    published = run(job)
+    assert job.code == code
+    assert {"results.xml", "report.html", ".passhat/history.db"} <= set(published)
+    assert all((shell.directory / name).stat().st_size for name in published)
+    root = ET.parse(shell.directory / "results.xml").getroot()
+    assert bool(root.findall(".//failure")) is (code == 1)
+    assert "<!doctype html>" in (shell.directory / "report.html").read_text().lower()
+    if ci == "github":
+        assert gate.replace(">", "&gt;") in (shell.directory / "step.md").read_text()
+
+
+@pytest.mark.parametrize(("ci", "run"), [("github", run_github), ("gitlab", run_gitlab)])
+def test_a_job_whose_suite_is_wrong_fails_without_hiding_it(shell, ci, run):
+    assert shell("init", "--ci", ci).returncode == 0
+    shell.write("passhat.yml", "agents: [{name: a, model: scripted, pompt: hi}]\n")
+    job = Job(shell.directory, (shell.directory / FILES[ci]).read_text())
+    run(job)
+    assert job.code == 2
