@@ -1,16 +1,39 @@
-"""At which k a system is judged, and which of several can be: sentences and tables agree on it."""
+"""At which k systems are judged, which of several can be, and who of them leads."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from passhat.stats.estimate import Estimate
+from passhat.records.brief import brief_fields
+from passhat.stats.estimate import Estimate, Scope
 
 if TYPE_CHECKING:
     from passhat.analysis.report import Metric, SystemReport
 
 _HEADLINE_K = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaders:
+    """The systems that may truly be first at pass^k, the best first; `values` are their pass^k.
+
+    One is told apart from all others that were `compared`; several cannot be told apart from one
+    another. `left_out` counts the tasks that some of those compared have no pass^k of.
+    """
+
+    k: int
+    names: tuple[str, ...]
+    values: tuple[float, ...]
+    compared: tuple[str, ...]
+    tasks: int
+    left_out: int
+    scope: Scope
+    method: str
+    confidence: float
+
+    __repr__ = brief_fields
 
 
 def headline_k(system: SystemReport) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from passhat.analysis.headline import Leaders as Leaders
 from passhat.analysis.later import Later
 from passhat.analysis.seed_grid import SeedSpread as SeedSpread
 from passhat.analysis.task_rows import LABELS, Label, TaskRow, TaskTable
@@ -253,27 +254,6 @@ class Unsettled:
     tasks: tuple[str, ...]
     more_runs: int | None
     advice: str
-
-    __repr__ = brief_fields
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leaders:
-    """The systems that may truly be first at pass^k, the best first; `values` are their pass^k.
-
-    One is told apart from all others that were `compared`; several cannot be told apart from one
-    another. `left_out` counts the tasks that some of those compared have no pass^k of.
-    """
-
-    k: int
-    names: tuple[str, ...]
-    values: tuple[float, ...]
-    compared: tuple[str, ...]
-    tasks: int
-    left_out: int
-    scope: Scope
-    method: str
-    confidence: float
 
     __repr__ = brief_fields
 
