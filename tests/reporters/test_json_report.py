@@ -1,6 +1,7 @@
 import json
 
 import jsonschema
+import numpy as np
 import pytest
 
 from passhat.analysis.measure import measure
@@ -22,6 +23,10 @@ def _tables() -> dict[str, Trials]:
         "one run": Trials.from_columns(task=["a"], passed=[True]),
         "all errored": Trials.from_columns(task=["a", "a"], outcome=["errored"] * 2),
         "all pass": Trials.from_columns(task=["a", "a", "b", "b"], passed=[1] * 4),
+        "nothing shared": Trials.from_columns(
+            system=[*"aabb"], task=[*"xxyy"], passed=[1, 1, 0, 0]
+        ),
+        "some shared": simulate(tasks=5, runs=4, rate=[0.6, 0.9], seed=1).take(np.arange(6, 40)),
         "parts": Trials.from_columns(
             task=["a", "a", "b"],
             passed=[1, 0, 1],
@@ -73,6 +78,18 @@ def test_the_fields_that_readers_rely_on_are_there(report):
     assert metric["method"]
     assert system["metrics"]["reliability@4"] == metric
     assert {"pass@4", "mean_score"} <= set(system["metrics"])
+
+
+def test_who_is_ahead_is_there_with_how_it_was_found(three, report):
+    found = json.loads(render_json(three))["leaders"]
+    assert (found["metric"], found["names"]) == ("pass^5", ["gpt", "opus"])
+    values = [three.system(name).pass_hat(5).value for name in found["names"]]
+    assert found["values"] == values
+    assert (found["compared"], found["left_out"]) == (["gpt", "opus", "tiny"], 0)
+    assert json.loads(render_json(report))["leaders"] == {
+        "value": None,
+        "reason": "being ahead takes two systems with a pass^5",
+    }
 
 
 def test_json_is_ascii_and_keeps_any_name():
