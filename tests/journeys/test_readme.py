@@ -1,0 +1,51 @@
+"""The recipes of the README run as they stand, in its order, in a fresh clone."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CONSOLE = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
+KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "CI")
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A folder with what of the clone the recipes name."""
+    shutil.copytree(ROOT / "tests" / "samples", tmp_path / "tests" / "samples")
+    return tmp_path
+
+
+def recipes():
+    """Every command of the README but those that set something up, in its order."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for block in CONSOLE.findall(text):
+        for line in re.findall(r"^\$ (.*)$", block, re.MULTILINE):
+            if not line.startswith(("make ", "pip ")):
+                yield line
+
+
+def test_every_recipe_runs_and_exits_with_0_or_as_a_gate_says(clone):
+    kept = {name: value for name, value in os.environ.items() if name not in KEYS}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
+    ran = list(recipes())
+    assert len(ran) >= 14
+    for command in ran:
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=clone,
+            env={**kept, "PATH": path, "NO_COLOR": "1"},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        gated = "--require" in command
+        assert done.returncode in ((0, 1, 4) if gated else (0,)), f"{command}\n{done.stderr}"
+        assert done.stdout or "wrote" in done.stderr
+    assert (clone / "my-suite" / "report.html").is_file()
