@@ -1,3 +1,4 @@
+import base64
 import json
 import re
 
@@ -248,6 +249,79 @@ def test_an_opened_transcript_can_be_read_at_any_width(tmp_path, open_page, widt
     page.get_by_text("run 2").click()
     assert page.locator("pre").bounding_box()["width"] > 300
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+UNREACHABLE = """() => [...document.querySelectorAll(".said summary")].filter(summary => {
+  const box = summary.closest(".scroll").getBoundingClientRect();
+  return summary.getBoundingClientRect().right > box.right;
+}).map(summary => summary.textContent)"""
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_every_transcript_of_many_runs_can_be_reached(tmp_path, open_page, width):
+    """They stand still while the table scrolls below them: what does not fit is out of reach."""
+    trials = Trials.from_columns(task=["a"] * 60, passed=[True, False] * 30)
+    said = {("system", "a", run): "words" for run in range(60)}
+    path = page_of(trials, tmp_path, transcripts=said)
+    page = open_page(path.as_uri(), viewport={"width": width, "height": 800})
+    assert page.locator(".said summary").count() == 60
+    assert page.evaluate(UNREACHABLE) == []
+
+
+# The words away, a picture of the right edge of what scrolls; its colours, column by column.
+BARE = """box => { for (const one of box.querySelectorAll("*")) {
+  one.style.color = one.style.borderColor = one.style.textDecorationColor = "transparent";
+} }"""
+COLUMNS = """async picture => {
+  const bytes = Uint8Array.from(atob(picture), c => c.charCodeAt(0));
+  const image = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
+  const paper = new OffscreenCanvas(image.width, image.height).getContext("2d");
+  paper.drawImage(image, 0, 0);
+  return [...Array(image.width).keys()].map(x => [...paper.getImageData(x, 0, 1, 1).data]);
+}"""
+COLOURS = """names => names.map(name => {
+  document.body.style.color = `var(--${name})`;
+  return getComputedStyle(document.body).color.match(/[0-9]+/g).map(Number);
+})"""
+
+
+def contrast(one, other):
+    """As WCAG 2.2 defines it."""
+
+    def luminance(colour):
+        parts = [c / 255 for c in colour[:3]]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_over_the_shadow_of_what_scrolls_can_be_read(report, open_page, scheme):
+    page = open_page(report.as_uri(), color_scheme=scheme, viewport={"width": 400, "height": 800})
+    box = page.locator(".scroll.whole").first
+    assert box.evaluate("e => e.scrollWidth > e.clientWidth")
+    box.evaluate(BARE)
+    at = box.bounding_box()
+    clip = {"x": at["x"] + at["width"] - 40, "y": at["y"] + 30, "width": 40, "height": 1}
+    picture = base64.b64encode(page.screenshot(clip=clip, full_page=True)).decode()
+    *ground, line, edge = open_page("about:blank").evaluate(COLUMNS, picture)
+    assert ground[0] != ground[-1]  # there is a shadow, and at its end a line that is seen
+    assert min(contrast(line, ground[0]), contrast(edge, ground[0])) >= 3
+    inks = page.evaluate(COLOURS, ["ink", "soft", "a", "b", "c", "e"])
+    assert min(contrast(ink, colour) for ink in inks for colour in ground) >= 4.5
+
+
+def test_two_agents_with_long_names_are_compared_without_scrolling_on_a_desk(tmp_path, open_page):
+    names = [f"provider/an-agent-with-quite-a-long-name-{n} (with its settings)" for n in (1, 2)]
+    trials = simulate(tasks=12, runs=6, rate=dict(zip(names, (0.9, 0.5), strict=True)), seed=2)
+    path = tmp_path / "comparison.html"
+    path.write_text(render_comparison_html(compare(trials)), encoding="utf-8")
+    page = open_page(path.as_uri(), viewport={"width": 1280, "height": 800})
+    boxes = page.locator(".scroll")
+    assert boxes.count() == 2
+    assert [box.evaluate("e => e.scrollWidth - e.clientWidth") for box in boxes.all()] == [0, 0]
 
 
 LONG_NAMES = [

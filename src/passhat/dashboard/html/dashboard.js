@@ -23,8 +23,10 @@ if (live) {
   const words = { P: "passed", F: "failed", E: "errored" };
   const cell = (row, text, kind) => {
     const made = row.insertCell();
-    made.textContent = text;
-    if (kind) made.className = kind;
+    // A long name may be broken at its seams, as the page does.
+    const pieces = text.length > 16 ? text.split(/(?<=[ _/.:-])(?=[^ _/.:-])/) : [text];
+    made.append(...pieces.flatMap((piece, i) => (i ? [document.createElement("wbr"), piece] : [piece])));
+    made.className = kind;
     return made;
   };
   // A row is found by what it is about; text from data is only ever set as text.
@@ -54,7 +56,7 @@ if (live) {
     for (const [system, task, runs] of news.tasks) {
       const row = rowOf(at("tasks"), system + "\n" + task, (made) => {
         cell(made, task, "name");
-        cell(made, system);
+        cell(made, system, "name");
         cell(made, "", "runs");
       });
       row.cells[2].textContent = [...runs].map((letter) => marks[letter]).join("");
