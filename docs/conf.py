@@ -9,6 +9,7 @@ release = version = installed_version("passhat")
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["build"]
 html_theme = "furo"
+smartquotes = False  # an option is `--json`, with two hyphens, wherever it is named
 html_title = "passhat"
 myst_heading_anchors = 3
 autodoc_typehints = "none"

@@ -101,7 +101,11 @@ class Incomplete(Refusal):
 @click.command(
     cls=Commands,
     epilog=EPILOG,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "show_default": True,
+    },
 )
 @click.version_option(__version__, "--version", message="passhat %(version)s")
 def main() -> None:

@@ -90,7 +90,10 @@ def show(file: Path, task: str | None, trial: int | None) -> None:
 @_files
 @click.pass_context
 def verify(context: click.Context, files: Paths) -> None:
-    """Read cassettes to the last byte, and hold them against the suite where there is one."""
+    """Read cassettes to the last byte, and hold them against the suite where there is one.
+
+    Exit codes: 0 all are sound; 2 one is not, or the suite has moved away from it.
+    """
     suite = None if files else _suite()
     found = [_read(path) for path in _paths(files)]
     problems = 0

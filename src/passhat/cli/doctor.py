@@ -48,8 +48,10 @@ def doctor(context: click.Context, suite: Path | None, ask: bool) -> None:
     """See whether SUITE (passhat.yml here, where none is named) can run on this machine.
 
     Keys are looked for, servers are started and asked for their tools, programs are looked up.
-    Nothing is paid for without --ask. Exits with 1 where there is a problem, with 2 where the
-    suite itself is at fault: not valid, or naming a program or function that is not here.
+    Nothing is paid for without --ask.
+
+    Exit codes: 0 ready; 1 there is a problem; 2 the suite itself is at fault: not valid, or naming
+    a program or function that is not here.
     """
     context.exit(asyncio.run(_examine(suite, ask=ask)))
 

@@ -77,7 +77,11 @@ DEFAULT_STORE = ".passhat/history.db"
     show_default=True,
     help="Whether an errored trial counts as a failure or not at all.",
 )
-@click.option("--store", type=click.Path(path_type=Path), help="The store; .passhat/history.db.")
+@click.option(
+    "--store",
+    type=click.Path(path_type=Path),
+    help="The store of a run that is named.  [default: .passhat/history.db]",
+)
 @click.option("--explain", is_flag=True, help="Print the evidence, step by step, and a picture.")
 @seed_option()
 @output_options(FORMATS)
@@ -108,6 +112,9 @@ def gate(
       passhat gate results.jsonl --require 'pass^3 >= 0.8'
       passhat gate new.eval --against old.eval --margin 0.02
       passhat gate latest --against main
+
+    Exit codes: 0 every gate passed; 1 one failed; 2 usage or unreadable input; 4 undecided, unless
+    --on-undecided says otherwise.
     """
     gates = _gates(require, suite, against, margin, terms)
     if (named := named_store(reading.paths)) is not None:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 @click.group(invoke_without_command=True)
-@click.option("--store", type=click.Path(path_type=Path), help="The store; .passhat/history.db.")
+@click.option(
+    "--store", type=click.Path(path_type=Path), help="The store.  [default: .passhat/history.db]"
+)
 @click.option("--sql", metavar="QUERY", help="Print the rows of a reading query, tab-separated.")
 @click.pass_context
 def history(ctx: click.Context, store: Path | None, sql: str | None) -> None:
@@ -47,7 +49,9 @@ def history(ctx: click.Context, store: Path | None, sql: str | None) -> None:
 @history.command("list")
 @click.option("--suite", help="Runs of this suite only.")
 @click.option("--branch", help="Runs of this branch only.")
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def list_runs(path: Path, suite: str | None, branch: str | None, limit: int, as_json: bool) -> None:
@@ -99,7 +103,10 @@ def tag(path: Path, run: str, name: str) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def delete(path: Path, run: str, yes: bool) -> None:
-    """Forget a run and everything that was its own."""
+    """Forget a run and everything that was its own.
+
+    Exit codes: 0 it is forgotten; 1 it was not confirmed; 2 there is no such run.
+    """
     with _open(path) as store:
         found = store.find_run(run)
         if not yes:

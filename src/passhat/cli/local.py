@@ -36,7 +36,10 @@ def pull() -> None:
 @local.command()
 @click.pass_context
 def status(context: click.Context) -> None:
-    """Say whether local/smollm2 can run here; exits with 1 where it cannot."""
+    """Say whether local/smollm2 can run here.
+
+    Exit codes: 0 it can; 1 it cannot, and why is said.
+    """
     reason = why_not_here(NAME)
     click.echo(f"{NAME}: {reason or 'ready'}")
     if reason is not None:

@@ -40,9 +40,19 @@ LONGEST_NAME = 40
     help="What decides: the exit code, or a JSON line on its output with `score` or `passed`.",
 )
 @click.option(
-    "--timeout", type=click.FloatRange(min=0, min_open=True), default=120.0, show_default=True
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=120.0,
+    show_default=True,
+    help="Seconds that one run may take.",
 )
-@click.option("--concurrency", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Runs at a time.",
+)
 @click.option(
     "--store", type=click.Path(dir_okay=False, path_type=Path), help="Keep the runs in this store."
 )

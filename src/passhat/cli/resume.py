@@ -31,7 +31,11 @@ def _limit_options(command: Command) -> Command:
 @click.option("--retry-errors", is_flag=True, help="Run errored trials again.")
 @click.option("--changed", is_flag=True, help="Go on although the suite file has changed.")
 @click.option(
-    "--store", type=click.Path(dir_okay=False, path_type=Path), default=STORE, show_default=True
+    "--store",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=STORE,
+    show_default=True,
+    help="Where the run is kept.",
 )
 @click.option("--html", metavar="FILE", help="Also write the report as a page.")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
@@ -51,6 +55,8 @@ def resume(
 
     What was asked for is what the run was started with, its -o and --html too; limits and files may
     be given anew. Finished trials are not run again, and no answered model call is paid for again.
+
+    Exit codes: those of `passhat run`; 2 also where there is nothing to resume.
     """
     from passhat.cli.chosen_suite import apply_options
     from passhat.cli.run_journey import Job, conduct

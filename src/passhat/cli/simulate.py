@@ -19,8 +19,8 @@ _PROBABILITY = click.FloatRange(0, 1)
 
 
 @click.command()
-@click.option("--tasks", type=_COUNT, default=20, show_default=True, help="How many tasks.")
-@click.option("--runs", type=_COUNT, default=10, show_default=True, help="Runs of each.")
+@click.option("--tasks", type=_COUNT, default=20, help="How many tasks.")
+@click.option("--runs", type=_COUNT, default=10, help="Runs of each.")
 @click.option(
     "--rate",
     "rates",
@@ -28,13 +28,9 @@ _PROBABILITY = click.FloatRange(0, 1)
     multiple=True,
     help="Mean pass rate of an agent; repeat it for several.  [default: 0.7]",
 )
-@click.option("--luck", type=_PROBABILITY, default=0.6, show_default=True, help="Share of luck.")
+@click.option("--luck", type=_PROBABILITY, default=0.6, help="Share of luck.")
 @click.option(
-    "--shared",
-    type=_PROBABILITY,
-    default=0.8,
-    show_default=True,
-    help="How far agents find the same tasks hard.",
+    "--shared", type=_PROBABILITY, default=0.8, help="How far agents find the same tasks hard."
 )
 @click.option("--seeds", type=click.IntRange(min=0), default=0, help="Seeds that runs carry.")
 @click.option("--seed-effect", type=click.FloatRange(min=0), default=0.0, help="Its sd, log-odds.")

@@ -19,11 +19,21 @@ FORMATS = {
 
 @click.command()
 @click.argument("suite", required=False)
-@click.option("--store", type=click.Path(path_type=Path), help="The history store to read.")
+@click.option(
+    "--store",
+    type=click.Path(path_type=Path),
+    help="The history store to read.  [default: .passhat/history.db]",
+)
 @click.option("--branch", help="Runs of this branch only.")
 @click.option("--only", metavar="AGENT", multiple=True, help="This agent only.")
 @click.option("--k", type=click.IntRange(min=1), help="The k of pass^k and pass@k.")
-@click.option("--last", type=click.IntRange(min=2), default=50, show_default=True, help="Runs.")
+@click.option(
+    "--last",
+    type=click.IntRange(min=2),
+    default=50,
+    show_default=True,
+    help="The newest runs of the suite.",
+)
 @confidence_option()
 @output_options(FORMATS)
 def trend(
