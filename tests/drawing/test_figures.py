@@ -1,5 +1,6 @@
 """Laws that hold for every kind of picture, whatever text and numbers come in."""
 
+import re
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -160,3 +161,14 @@ def test_ticks_of_a_logarithmic_axis_are_round_and_inside_and_more_than_one(low,
     assert len(ticks) > 1
     assert all(low <= tick <= high for tick in ticks)
     assert all(float(f"{tick:.3g}") == pytest.approx(tick) for tick in ticks)
+
+
+def test_words_on_shaded_rows_are_not_soft_for_bands_may_overlap():
+    rows = [IntervalRow(name=f"system {n}", value=n, note=f"{n} of 3") for n in (1, 2, 3)]
+    drawn = {"title": "", "finding": "", "x_label": "", "x_range": (1, 3)}
+    plain = interval_rows(rows, **drawn).svg()
+    shaded = interval_rows(rows, **drawn, bands=[(0, 1, ""), (1, 2, "")]).svg()
+    soft = re.compile(r'<text[^>]*class="soft"[^>]*>\d of 3')
+    assert len(soft.findall(plain)) == 3
+    assert soft.findall(shaded) == []
+    assert shaded.count(" of 3</text>") == 3

@@ -48,7 +48,11 @@ def interval_rows(
     body = (
         "".join(_band(*band, x=x, width=width) for band in bands)
         + _frame(x, height, x_label, zero)
-        + "".join(_row(row, TOP + ROW * i + ROW / 2, x) for i, row in enumerate(rows))
+        # On bands that overlap, soft words would be too soft.
+        + "".join(
+            _row(row, TOP + ROW * i + ROW / 2, x, "" if bands else "soft")
+            for i, row in enumerate(rows)
+        )
     )
     text = "\n".join([title, *(_text_row(row, x) for row in rows)])
     return Figure(title=title, finding=finding, width=width, height=height, body=body, text=text)
@@ -66,7 +70,7 @@ def _frame(x: Scale, height: int, x_label: str, zero: float | None) -> str:
     return "".join(parts)
 
 
-def _row(row: IntervalRow, y: float, x: Scale) -> str:
+def _row(row: IntervalRow, y: float, x: Scale, told: str) -> str:
     parts = [element("title", escape(f"{row.name}: {row.note}"))] if row.note else []
     if row.low is not None and row.high is not None:
         line = f"M{number(x(row.low))} {number(y)}H{number(x(row.high))}"
@@ -79,7 +83,7 @@ def _row(row: IntervalRow, y: float, x: Scale) -> str:
         parts.append(element("path", d=f"M{number(x(row.bar))} {number(y - 6)}v12", class_="axis"))
     parts.append(element("circle", cx=x(row.value), cy=y, r=3.5, class_="fill"))
     name = label(row.name, LEFT - 10, y + 4, "end", most=20)
-    note = label(row.note, x.stop + 10, y + 4, "soft", most=15) if row.note else ""
+    note = label(row.note, x.stop + 10, y + 4, told, most=15) if row.note else ""
     marks = element("g", "".join(parts), class_=row.colour)
     return element("g", marks + name + note, data_row=row.name)
 
