@@ -8,11 +8,11 @@ from passhat.stats import passk_noise
 from passhat.stats.cells import count_cells
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.passk_noise import (
+    _sharing_chances,
     beta_moments,
     cell_moments,
     expected_noise_and_mean,
     observed_noise,
-    overlaps,
     run_covariances,
     value_variance,
 )
@@ -85,14 +85,16 @@ def test_expected_noise_and_mean_of_a_known_prior_are_right():
     assert float(mean[0]) == pytest.approx((p**3).mean(), rel=0.02)
 
 
-@given(st.integers(1, 6), st.integers(0, 4), st.lists(st.integers(0, 15), min_size=1, max_size=3))
-def test_overlaps_are_hypergeometric(k, wider, more):
+@given(
+    st.integers(1, 60), st.integers(0, 40), st.lists(st.integers(0, 300), min_size=1, max_size=3)
+)
+def test_runs_that_two_subsets_share_are_hypergeometric(k, wider, more):
     j = k + wider
-    n = np.array([j + extra for extra in sorted(more)], dtype=float)
-    shared, chance = overlaps(n, k, j)
-    for column, runs in zip(chance.T, n, strict=True):
-        assert column == pytest.approx(stats.hypergeom.pmf(shared, int(runs), j, k), abs=1e-12)
-        assert column.sum() == pytest.approx(1)
+    n = np.array([j + extra for extra in more], dtype=float)
+    (chances,) = _sharing_chances(n.tobytes(), ((k, j),))
+    for column, runs in zip(chances.T, n, strict=True):
+        known = stats.hypergeom.sf(k + j - np.arange(k + j) - 1, int(runs), j, k)
+        assert column == pytest.approx(known, abs=1e-12)
 
 
 def test_moments_of_a_cell_are_the_shares_of_its_passing_subsets_and_none_beyond_its_runs():

@@ -211,8 +211,7 @@ def _run_covariance(cells: Cells, longest: int, prior: Prior) -> tuple[Floats, F
     totals = expected_totals(cells, 2 * longest, prior)
     alone = [(k, k) for k in range(1, longest + 1)]
     neighbours = [(k, k + 1) for k in range(1, longest)]
-    found = run_covariances(cells.lengths, alone + neighbours, totals)
-    total = np.stack(found).sum(axis=-1)
+    total = run_covariances(cells.lengths, alone + neighbours, totals).sum(axis=-1)
     return total[:longest], total[longest:]
 
 

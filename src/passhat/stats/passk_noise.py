@@ -5,11 +5,10 @@ Every function answers for several k at once: the last axis of what it returns r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells
@@ -19,9 +18,12 @@ from passhat.stats.hypergeometric import log_probability
 _ENOUGH_TASKS = 0.5
 # Moments held at once.
 _BLOCK = 1 << 20
+# Distinct numbers of runs up to which chances for several k are held together.
+_FEW_LENGTHS = 64
 
 Prior = tuple[Floats, Floats]
 """The shapes (a, b) of each suite's beta prior."""
+Pairs = Sequence[tuple[int, int]]
 
 
 def expected_noise_and_mean(cells: Cells, ks: Sequence[int], prior: Prior) -> tuple[Floats, Floats]:
@@ -29,17 +31,16 @@ def expected_noise_and_mean(cells: Cells, ks: Sequence[int], prior: Prior) -> tu
 
     That is the variance of the suite's mean pass^k over new runs, and the suite's mean p^k.
     """
-    totals, tasks = expected_totals(cells, 2 * max(ks), prior), cells.task_count[..., None]
-    noise = run_covariances(cells.lengths, [(k, k) for k in ks], totals)
-    variance = np.stack([one.sum(axis=-1) for one in noise], axis=-1)
-    return variance / tasks**2, np.stack([totals[k].sum(axis=-1) for k in ks], axis=-1) / tasks
+    totals, tasks = expected_totals(cells, 2 * max(ks), prior), cells.task_count
+    noise = run_covariances(cells.lengths, _alone(ks), totals).sum(axis=-1) / tasks**2
+    mean = totals[list(ks)].sum(axis=-1) / tasks
+    return np.moveaxis(noise, 0, -1), np.moveaxis(mean, 0, -1)
 
 
 def observed_noise(cells: Cells, ks: Sequence[int]) -> Floats:
     """The same variance from the suite's own moments, without a prior."""
-    moments = _observed_moments(cells, 2 * max(ks))
-    per_task = [_mean_over_overlaps(cells, k, moments - moments[2 * k]) for k in ks]
-    return np.stack(per_task, axis=-1) / cells.task_count[..., None]
+    noise = _mean_noise(cells, ks, _observed_moments(cells, 2 * max(ks)))
+    return np.moveaxis(noise / cells.task_count, 0, -1)
 
 
 def expected_totals(cells: Cells, most: int, prior: Prior) -> Floats:
@@ -52,32 +53,34 @@ def expected_totals(cells: Cells, most: int, prior: Prior) -> Floats:
     return _totals(cells, most, moments)
 
 
-def run_covariances(n: Floats, pairs: Sequence[tuple[int, int]], moments: Floats) -> list[Floats]:
-    """E[Cov(pass^k, pass^j of the same n runs | p)], where moments[m] = E[p^m], for k <= j.
+def run_covariances(n: Floats, pairs: Pairs, moments: Floats) -> Floats:
+    """E[Cov(pass^k, pass^j of the same n runs | p)], where moments[m] = E[p^m]: a row a (k, j).
 
-    A k-subset and a j-subset of n runs that share m of them all pass with chance p^(k + j - m),
-    and m is hypergeometric: so Cov = sum over m of P(m) (p^(k + j - m) - p^(k + j)), every term
-    positive. A column stands for a task of n runs, or for the sum over several tasks.
+    A column stands for a task of n runs, or for the sum over several. A k-subset and a j-subset
+    of n runs that share m of them all pass with chance p^(k + j - m), and m is hypergeometric: so
+    Cov = sum over m of P(m) (p^(k + j - m) - p^(k + j)). Summed by parts, that is the sum over i
+    of (p^i - p^(i + 1)) P(m >= k + j - i), every term positive.
 
     >>> moments = beta_moments(np.array([1.0]), np.array([2.0]), 2)
-    >>> [float(found[0]) for found in run_covariances(np.array([10.0]), [(1, 1)], moments)]
-    [0.01666...]
+    >>> float(run_covariances(np.array([10.0]), [(1, 1)], moments)[0, 0])
+    0.01666...
     """
-
-    def covariance(k: int, j: int) -> Floats:
-        shared, chance = overlaps(n, k, j)
-        gain = moments[k + j - shared[-1] : k + j - shared[0] + 1] - moments[k + j]
-        return np.asarray(np.einsum("mj,m...j->...j", chance[::-1], gain))
-
-    return [covariance(*pair) for pair in pairs]
+    distinct, place = np.unique(n, return_inverse=True)
+    falls = moments[:-1] - moments[1:]
+    found = [
+        np.einsum("pij,i...j->p...j", chances[..., place], falls[: chances.shape[1]])
+        for chances in _sharing(distinct, pairs)
+    ]
+    return np.concatenate(found)
 
 
 def value_variance(cells: Cells, ks: Sequence[int], prior: Prior) -> Floats:
     """The variance of a task's pass^k, over tasks drawn from Beta(a, b) and over their runs."""
     a, b = prior
     moments = beta_moments(a, a + b, 2 * max(ks))
-    variance = [_mean_over_overlaps(cells, k, moments) - moments[k] ** 2 for k in ks]
-    return np.asarray(np.maximum(np.stack(variance, axis=-1), 0.0))
+    k = np.array(ks)
+    between = np.maximum(moments[2 * k] - moments[k] ** 2, 0.0)
+    return np.moveaxis(between + _mean_noise(cells, ks, moments), 0, -1)
 
 
 def beta_moments(a: Floats, whole: Floats, most: int) -> Floats:
@@ -101,18 +104,6 @@ def cell_moments(cells: Cells, most: int) -> Floats:
     # Where runs have run out so have passes: 0 of 1 is as good as 0 of none.
     left /= np.maximum(_runs(cells) - m, 1)
     return _running_product(moments)
-
-
-def overlaps(n: Floats, k: int, j: int) -> tuple[NDArray[np.intp], Floats]:
-    """The likely numbers m of runs that a k-subset and a j-subset of n share, with their chances.
-
-    Hypergeometric: C(j, m) C(n - j, k - m) / C(n, k), for k <= j <= n. A row an m, a column an n.
-    """
-    if n.size == 1:
-        return _remembered_overlaps(float(n[0]), k, j)
-    distinct, place = np.unique(n, return_inverse=True)
-    shared, chance = _overlaps(distinct, k, j)
-    return shared, chance[:, place]
 
 
 def _runs(cells: Cells) -> Floats:
@@ -164,31 +155,54 @@ def _running_product(rows: Floats) -> Floats:
     return rows
 
 
-def _mean_over_overlaps(cells: Cells, k: int, moments: Floats) -> Floats:
-    """The mean over tasks of `moments[2k - m]`, m the runs that two k-subsets share."""
-    shared, chance = overlaps(cells.lengths, k, k)
-    weights = np.moveaxis(cells.tasks_by_length @ chance.T, -1, 0)
-    return np.asarray((weights * moments[2 * k - shared]).sum(axis=0) / cells.task_count)
+def _mean_noise(cells: Cells, ks: Sequence[int], moments: Floats) -> Floats:
+    """The mean over tasks of Var(pass^k), along the first axis, all with the same moments."""
+    falls, tasks = moments[:-1] - moments[1:], cells.tasks_by_length
+    found = [
+        np.einsum("pij,...j,i...->p...", chances, tasks, falls[: chances.shape[1]])
+        for chances in _sharing(cells.lengths, _alone(ks))
+    ]
+    return np.asarray(np.concatenate(found) / cells.task_count)
+
+
+def _alone(ks: Iterable[int]) -> Pairs:
+    return [(k, k) for k in ks]
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
     return np.divide(above, below, out=np.zeros(np.shape(below)), where=below > 0)
 
 
-# A report asks for the same chances once a number, scope and curve.
-@lru_cache(maxsize=512)
-def _remembered_overlaps(n: float, k: int, j: int) -> tuple[NDArray[np.intp], Floats]:
-    return _overlaps(np.array([n]), k, j)
+def _sharing(n: Floats, pairs: Pairs) -> Iterator[Floats]:
+    """`_sharing_chances` of all pairs at once, or of one after the other where there are many n."""
+    if n.size <= _FEW_LENGTHS:
+        yield _sharing_chances(n.tobytes(), tuple(pairs))
+    else:
+        for pair in pairs:
+            yield _sharing_chances.__wrapped__(n.tobytes(), (pair,))
 
 
-def _overlaps(n: Floats, k: int, j: int) -> tuple[NDArray[np.intp], Floats]:
-    shared = _likely_overlaps(n, k, j)
+# A report asks for the same ones for each metric and system.
+@lru_cache(maxsize=16)
+def _sharing_chances(lengths: bytes, pairs: tuple[tuple[int, int], ...]) -> Floats:
+    """P(a k-subset and a j-subset of n runs share k + j - i or more), for a pair, an i and an n.
+
+    The runs they share are hypergeometric: C(j, m) C(n - j, k - m) / C(n, k), for k <= j <= n.
+    """
+    n = np.frombuffer(lengths)
+    most = [_most_shared(n, k, j) for k, j in pairs]
+    m = np.arange(max(most) + 1)[:, None]
+    k, j = np.array(pairs).T[..., None, None]
     # The k runs of one subset hold m of the j runs of the other.
-    return shared, np.exp(log_probability(shared[:, None], k, n - k, j))
+    chance = np.exp(log_probability(m, k, n - k, j))
+    tails = np.cumsum(chance[:, ::-1], axis=1)[:, ::-1]
+    found = np.zeros((len(pairs), int((k + j).max()), n.size))
+    for row, tail, last, (one, other) in zip(found, tails, most, pairs, strict=True):
+        row[one + other - last : one + other] = tail[last:0:-1]
+    return found
 
 
-def _likely_overlaps(n: Floats, k: int, j: int) -> NDArray[np.intp]:
-    """The numbers of shared runs that can happen: within ten standard deviations of the mean."""
+def _most_shared(n: Floats, k: int, j: int) -> int:
+    """More shared runs than this do not happen: it is ten standard deviations above the mean."""
     mean = k * j / n
-    reach = 10 * np.sqrt(mean) * (1 - k / n) + 20
-    return np.arange(max(0, int(np.min(mean - reach))), min(k, int(np.max(mean + reach))) + 1)
+    return min(k, int(np.max(mean + 10 * np.sqrt(mean) * (1 - k / n) + 20)))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.betabinomial import fit_cells
-from passhat.stats.cells import Cells
+from passhat.stats.cells import Cells, remembered
 from passhat.stats.estimate import THIS_SUITE, Scope
 from passhat.stats.mean_intervals import (
     SuiteSize,
@@ -30,68 +29,87 @@ from passhat.stats.proportions import Bounds, wilson_bounds
 
 
 class SuiteCurve:
-    """A suite's mean pass^k for several k, and what its default intervals are made of.
+    """A suite's mean pass^k for any k, and what its default intervals are made of.
 
-    Each part is computed when first asked for, for all k at once (along the last axis), and
-    serves every scope and confidence. `prior` saves the fit where it was made before.
+    The last axis of every answer runs over the k. What is asked of several k is computed for all
+    at once, kept, and serves every confidence. `prior` saves the fit where it was made before.
     """
 
-    def __init__(self, cells: Cells, ks: Sequence[int], prior: Prior | None = None) -> None:
-        self.cells, self.ks = cells, tuple(ks)
+    def __init__(self, cells: Cells, prior: Prior | None = None) -> None:
+        self.cells = cells
         self.prior = prior or fit_cells(cells)
         self._size = SuiteSize(tasks=cells.task_count[..., None], runs=cells.run_count[..., None])
-        self._found: dict[tuple[Scope, float], Bounds] = {}
+        self._moments = _ForEachK(self._find_moments)
+        self._noise = _ForEachK(self._find_noise)
+        self._model = _ForEachK(self._find_model)
 
-    def bounds(self, scope: Scope, confidence: float) -> Bounds:
+    def means(self, ks: Sequence[int]) -> Floats:
+        """The mean over tasks."""
+        return self._moments(ks)[0]
+
+    def bounds(self, ks: Sequence[int], scope: Scope, confidence: float) -> Bounds:
         """The default intervals for the scope."""
-        asked = scope, confidence
-        if asked not in self._found:
-            self._found[asked] = self._bounds(scope, confidence)
-        return self._found[asked]
-
-    def _bounds(self, scope: Scope, confidence: float) -> Bounds:
+        mean, variance = self._moments(ks)
         if scope == THIS_SUITE:
-            noise, model = self._noise_and_model
-            k = np.array(self.ks)
+            noise, level = self._noise(ks)
             return suite_bounds(
-                self.mean, noise, size=self._size, model=model, k=k, confidence=confidence
+                mean, noise, size=self._size, model=level, k=np.array(ks), confidence=confidence
             )
+        (model,) = self._model(ks)
         return population_bounds(
-            self.mean,
-            self.variance,
-            size=self._size,
-            model=value_variance(self.cells, self.ks, self.prior),
-            confidence=confidence,
+            mean, variance, size=self._size, model=model, confidence=confidence
         )
 
-    @cached_property
-    def mean(self) -> Floats:
-        """The mean over tasks."""
-        return np.asarray(self.cells.tasks @ self._values.T / self._size.tasks)
+    def _find_moments(self, ks: Sequence[int]) -> tuple[Floats, Floats]:
+        """The mean, and the sample variance of a task's value (0 for one task)."""
+        values, tasks = cell_moments(self.cells, max(ks))[list(ks)], self._size.tasks
+        mean = np.asarray(self.cells.tasks @ values.T / tasks)
+        square = (self.cells.tasks[..., None, :] * (values - mean[..., None]) ** 2).sum(axis=-1)
+        return mean, square / np.maximum(tasks - 1, 1)
 
-    @cached_property
-    def variance(self) -> Floats:
-        """The sample variance of a task's value (0 for one task)."""
-        apart = (self._values - self.mean[..., None]) ** 2
-        square = (self.cells.tasks[..., None, :] * apart).sum(axis=-1)
-        return np.asarray(square / np.maximum(self._size.tasks - 1, 1))
+    def _find_noise(self, ks: Sequence[int]) -> tuple[Floats, Floats]:
+        expected, level = expected_noise_and_mean(self.cells, ks, self.prior)
+        return np.maximum(expected, observed_noise(self.cells, ks)), level
 
-    @cached_property
-    def _noise_and_model(self) -> tuple[Floats, Floats]:
-        expected, model = expected_noise_and_mean(self.cells, self.ks, self.prior)
-        return np.maximum(expected, observed_noise(self.cells, self.ks)), model
+    def _find_model(self, ks: Sequence[int]) -> tuple[Floats]:
+        return (value_variance(self.cells, ks, self.prior),)
 
-    @cached_property
-    def _values(self) -> Floats:
-        """pass^k of each cell, a row a k."""
-        return cell_moments(self.cells, max(self.ks))[list(self.ks)]
+
+class _ForEachK:
+    """Numbers for each k, found for all that are not known yet at once, and kept."""
+
+    def __init__(self, find: Callable[[Sequence[int]], tuple[Floats, ...]]) -> None:
+        self._find = find
+        self._known: dict[int, tuple[Floats, ...]] = {}
+
+    def __call__(self, ks: Sequence[int]) -> tuple[Floats, ...]:
+        fresh = [k for k in ks if k not in self._known]
+        found = self._find(fresh) if fresh else ()
+        for place, k in enumerate(fresh):
+            self._known[k] = tuple(part[..., place] for part in found)
+        columns = zip(*(self._known[k] for k in ks), strict=True)
+        return tuple(np.stack(column, axis=-1) for column in columns)
+
+
+@remembered
+def hat_curve(cells: Cells) -> SuiteCurve:
+    """The curve of pass^k."""
+    return SuiteCurve(cells)
+
+
+@remembered
+def at_curve(cells: Cells) -> SuiteCurve:
+    """The curve of 1 - pass@k: that of pass^k of the failures."""
+    # The failures' prior is that of the passes, turned round: one fit serves both.
+    a, b = fit_cells(cells)
+    return SuiteCurve(cells.mirrored(), (b, a))
 
 
 def default_bounds(
     cells: Cells, k: int, scope: Scope, confidence: float, prior: Prior | None = None
 ) -> Bounds:
     """The default interval for one k."""
-    low, high = SuiteCurve(cells, (k,), prior).bounds(scope, confidence)
+    low, high = SuiteCurve(cells, prior).bounds((k,), scope, confidence)
     return low[..., 0], high[..., 0]
 
 

@@ -19,7 +19,6 @@ from passhat.stats.arguments import (
     random_generator,
     whole_number,
 )
-from passhat.stats.betabinomial import fit_cells
 from passhat.stats.bootstrap import (
     EXACT_BOOTSTRAP_TASKS,
     bca_interval,
@@ -41,6 +40,8 @@ from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.proportions import Bounds, proportion_interval
 from passhat.stats.suite_intervals import (
     SuiteCurve,
+    at_curve,
+    hat_curve,
     normal_bounds,
     pooled_wilson_bounds,
     student_bounds,
@@ -182,21 +183,24 @@ def _why_not(every: Cells, cells: Cells, asked: _Question) -> Unavailable | None
 def _answers(every: Cells, asked: Sequence[_Question]) -> Iterator[Estimate | Unavailable]:
     """The default answers to questions that the same tasks have the runs for."""
     cells = every.having(asked[0].k)
+    ks = sorted({one.k for one in asked})
     curve: SuiteCurve | None = None
+    found: dict[Scope, Bounds] = {}
     for one in asked:
         missing = _why_not(every, cells, one)
         if missing is not None:
             yield missing
             continue
-        curve = curve or _curve(_counted(cells, one), one.metric, sorted({q.k for q in asked}))
-        value = curve.mean[curve.ks.index(one.k)]
-        yield _estimate(every, cells, one, _from_curve(curve, one), value)
+        curve = curve or _curve(_counted(cells, one), one)
+        if one.scope not in found:
+            found[one.scope] = curve.bounds(ks, one.scope, one.confidence)
+        place = ks.index(one.k)
+        answer = _from_curve(curve, one, found[one.scope], place)
+        yield _estimate(every, cells, one, answer, curve.means(ks)[place])
 
 
-def _curve(cells: Cells, metric: str, ks: Sequence[int]) -> SuiteCurve:
-    # The failures' prior is that of the passes, turned round: one fit serves both.
-    prior = fit_cells(cells.mirrored())[::-1] if metric == "pass@k" else fit_cells(cells)
-    return SuiteCurve(cells, ks, prior)
+def _curve(cells: Cells, asked: _Question) -> SuiteCurve:
+    return at_curve(cells.mirrored()) if asked.metric == "pass@k" else hat_curve(cells)
 
 
 def _counted(cells: Cells, asked: _Question) -> Cells:
@@ -223,15 +227,14 @@ def _estimate(
 
 
 def _default(cells: Cells, asked: _Question) -> _Answer:
-    return _from_curve(_curve(cells, asked.metric, (asked.k,)), asked)
+    curve = _curve(cells, asked)
+    return _from_curve(curve, asked, curve.bounds((asked.k,), asked.scope, asked.confidence), 0)
 
 
-def _from_curve(curve: SuiteCurve, asked: _Question) -> _Answer:
+def _from_curve(curve: SuiteCurve, asked: _Question, bounds: Bounds, place: int) -> _Answer:
     if asked.scope == THIS_SUITE and curve.cells.task_count == 1:
         return _one_task(curve.cells, asked)
-    low, high = curve.bounds(asked.scope, asked.confidence)
-    place = curve.ks.index(asked.k)
-    interval = Interval(float(low[place]), float(high[place]))
+    interval = Interval(float(bounds[0][place]), float(bounds[1][place]))
     return _Answer(interval=interval, method=_DEFAULT_METHODS[asked.scope])
 
 

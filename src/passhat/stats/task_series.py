@@ -158,4 +158,5 @@ class TaskSeries:
         runs, passes = (np.broadcast_to(part, n.shape).ravel() for part in known)
         moments = beta_moments(a + passes, a + b + runs, 2 * self.k)
         able = np.maximum(n, self.k).astype(np.float64).ravel()
-        return run_covariances(able, [(self.k, self.k)], moments)[0].reshape(n.shape)
+        noise: Floats = run_covariances(able, [(self.k, self.k)], moments)[0]
+        return noise.reshape(n.shape)
