@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -172,3 +173,24 @@ def test_words_on_shaded_rows_are_not_soft_for_bands_may_overlap():
     assert len(soft.findall(plain)) == 3
     assert soft.findall(shaded) == []
     assert shaded.count(" of 3</text>") == 3
+
+
+def test_the_name_of_a_moment_stands_off_the_lines_and_their_names():
+    for y in ([0.99, 0.98, 0.97], [0.9, 0.95, 0.6], [1.0, 0.5, 0.98]):
+        for x in (1, 2, 3):
+            series = [Series(name="pass@5", x=[1, 2, 3], y=y)]
+            figure = line_chart(
+                series, title="", finding="", x_label="", y_label="", y_range=(0, 1),
+                markers=[Marker(name="pass^5 down", x=x)],
+            )  # fmt: skip
+            root = ET.fromstring(figure.svg())
+            (name,) = (e for e in root.iter() if (e.text or "") == "pass^5 down")
+            left, bottom = float(name.get("x")), float(name.get("y"))
+            line = next(e.get("d") for e in root.iter() if "line" in (e.get("class") or "").split())
+            points = [tuple(map(float, pair.split())) for pair in line[1:].split("L")]
+            for (x0, y0), (x1, y1) in pairwise(points):
+                for step in range(101):
+                    at = x0 + (x1 - x0) * step / 100
+                    height = y0 + (y1 - y0) * step / 100
+                    inside = left <= at <= left + 70 and bottom - 10 <= height <= bottom
+                    assert not inside, (y, x)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from passhat.drawing.figure import WIDTH, Figure, element, label, number
 from passhat.drawing.scale import Kind, Scale, spread
@@ -14,6 +15,8 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 120, 32, 44
 COLOURS = "abcde"
 DASHES = ("", "dash", "dot", "", "dash")
 TEXT_HEIGHT, TEXT_WIDTH = 12, 56
+
+_LETTER = 7  # how wide a letter is, about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +67,10 @@ def line_chart(
     body = (
         _frame(x_scale, y_scale, x_label, y_label, x_names)
         + "".join(_guide(guide, x_scale, y_scale) for guide in guides)
-        + "".join(_marker(marker, i, x_scale) for i, marker in enumerate(markers))
+        + "".join(
+            _marker(marker, i, x_scale, _in_the_way(marker, series, x_scale, y_scale))
+            for i, marker in enumerate(markers)
+        )
         + "".join(_line(s, i, x_scale, y_scale) for i, s in enumerate(series))
         + _names(series, y_scale, x_scale.stop + 10)
     )
@@ -125,12 +131,34 @@ def _guide(guide: Guide, x: Scale, y: Scale) -> str:
     ) + label(guide.name, x.start + 6, at - 4, "soft")
 
 
-def _marker(marker: Marker, index: int, x: Scale) -> str:
-    """Names stand in three rows, so that neighbours do not cover each other."""
+def _marker(marker: Marker, index: int, x: Scale, lines: Sequence[tuple[float, float]]) -> str:
+    """Names stand in three rows, so that neighbours do not cover each other, and off the lines."""
     at = x(marker.x)
+    rows = [TOP + 10 + 14 * row for row in range(index % 3, 15, 3)]
+    clear = (y for y in rows if all(low > y + 4 or high < y - 13 for low, high in lines))
     return element("path", d=f"M{number(at)} {TOP}V{HEIGHT - BOTTOM}", class_="n thin dot") + label(
-        marker.name, at + 4, TOP + 10 + 14 * (index % 3), "soft"
+        marker.name, at + 4, next(clear, rows[0]), "soft"
     )
+
+
+def _in_the_way(
+    marker: Marker, series: Sequence[Series], x: Scale, y: Scale
+) -> list[tuple[float, float]]:
+    """From where to where, downwards, lines and their names pass beside a marker."""
+    first = x(marker.x)
+    last = first + 4 + _LETTER * len(marker.name)
+    found = []
+    for one in series:
+        points = [(x(a), y(b)) for a, b in zip(one.x, one.y, strict=True)]
+        if points and last > x.stop + 10:
+            found.append((points[-1][1] - 7, points[-1][1] + 7))  # its name, at the end
+        for (left, top), (right, bottom) in pairwise(points):
+            ends = [max(first, left), min(last, right)]
+            if ends[0] < ends[1]:
+                slope = (bottom - top) / (right - left)
+                heights = [top + slope * (end - left) for end in ends]
+                found.append((min(heights), max(heights)))
+    return found
 
 
 def _line(series: Series, index: int, x: Scale, y: Scale) -> str:
