@@ -18,11 +18,17 @@ TRIALS = passhat.simulate(
     seed=1,
 )
 ONE, OTHER, _ = (TRIALS.where(system=name) for name in TRIALS.systems)
+TAGGED = passhat.Trials.from_columns(
+    task=[f"task {i % 20}" for i in range(80)],
+    passed=[i % 3 > 0 for i in range(80)],
+    tags=[[f"a tag with a long name {i % 20}"] for i in range(80)],
+)
 RESULTS = {
     "trials": TRIALS,
     "tally": OTHER.tally(),
     "report": passhat.measure(TRIALS, bars=0.7),
     "report of one": passhat.measure(OTHER),
+    "tagged": passhat.measure(TAGGED),
     "comparison": passhat.compare(ONE, OTHER),
     "ranking": passhat.rank(TRIALS),
     "plan": passhat.plan(OTHER, half_width=0.02, difference=0.1),

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
+from passhat.records.brief import brief, quoted
+
 Answer = TypeVar("Answer")
 
 
@@ -63,7 +65,7 @@ class Parts(Mapping[str, Answer]):
         return len(self._parts)
 
     def __repr__(self) -> str:
-        return f"<Parts: {', '.join(map(repr, self._parts))}>"
+        return brief("Parts", *map(quoted, self._parts))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)
