@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from passhat.analysis.later import Later
 from passhat.records import Outcome, Trials
 from passhat.stats.arguments import confidence_level, whole_number
 from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
@@ -90,6 +91,8 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif is_dataclass(value) and not isinstance(value, type):
         for field in fields(value):
             yield from _leaves(f"{path}.{field.name}", getattr(value, field.name))
+    elif isinstance(value, Later):
+        yield from _leaves(path, value.look())
     elif isinstance(value, np.ndarray):
         yield path, (value.dtype.str, value.shape, value.tobytes())
     else:
