@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap, find_columns, milliseconds
@@ -51,22 +50,10 @@ def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | N
     )
 
 
-def count_groups(engine: Engine, plan: GroupQuery) -> dict[str, list[Any]]:
-    """The answer to the query, by column; a row for each outcome, however it was asked for."""
-    groups = engine.query(render_query(engine, plan))
-    if not plan.summed:
-        return groups
-    passes = [int(count) for count in groups.pop("passes")]
-    failures = [n - count for n, count in zip(groups["n"], passes, strict=True)]
-    twice = {name: values * 2 for name, values in groups.items()}
-    # Passes and failures were fingerprinted together: what the one has, the other lacks.
-    if "fingerprint" in twice:
-        twice["fingerprint"] = groups["fingerprint"] + [0] * len(passes)
-    return twice | {"o": [1] * len(passes) + [0] * len(passes), "n": passes + failures}
-
-
 def render_query(engine: Engine, plan: GroupQuery) -> str:
     """SQL for counts and sums by system, task, outcome as written, and whether it broke.
+
+    A plan that is `summed` has the passes in a column instead of a row for each outcome.
 
     Scores and features are summed by outcome anyway, and grouping by the outcome as it is written
     leaves its meaning to the same table of words that small files are read by.

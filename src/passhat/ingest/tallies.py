@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,9 @@ from passhat.ingest.engines import VIEW, Engine, Shape, open_engine
 from passhat.ingest.formats import tables
 from passhat.ingest.group_query import (
     GroupQuery,
-    count_groups,
     plan_query,
     quoted,
+    render_query,
     whole_trials,
 )
 from passhat.ingest.inputs import STDIN, Input, as_inputs
@@ -121,13 +121,13 @@ def _stream(table: _BigTable, mapping: ColumnMap, duplicates: Duplicates) -> lis
     plan = plan_query(table.path, engine, mapping)
     if plan is None:
         return None
-    groups = count_groups(engine, plan)
-    outcomes = _outcome_codes(plan, groups)
+    groups = engine.query(render_query(engine, plan))
     names = _names(plan, groups, mapping)
+    counts = _summed(groups, names) if plan.summed else _by_outcome(plan, groups, names)
     if duplicates == "error" and "trial" in plan.found:
         _check_duplicates(engine, plan, groups, names)
     scored = "score" in plan.found and _scores_fit(plan, groups, mapping)
-    tallies = _tallies(plan, groups, outcomes, names, scored=scored)
+    tallies = _tallies(counts, plan.features, scored=scored)
     source = _source(engine, table.shape, plan, groups, mapping)
     return [replace(tally, sources=(source,)) for tally in tallies]
 
@@ -168,6 +168,37 @@ def _head(path: Path) -> Document:
     with path.open("rb") as stream:
         lines = b"".join(stream.readlines(2**16))
     return Document(path.name, path=None, data=lines, limits=Limits())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Counts:
+    """A row for each system, task and outcome: their sums by column."""
+
+    systems: Labels
+    tasks: Labels
+    outcome: NDArray[np.int8]
+    sums: Mapping[str, Floats]
+
+
+def _by_outcome(
+    plan: GroupQuery, groups: Mapping[str, list[Any]], names: tuple[Labels, Labels]
+) -> _Counts:
+    sums = {
+        name: np.array([0 if v is None else v for v in values], dtype=np.float64)
+        for name, values in groups.items()
+        if name.endswith(("_count", "_total", "_squares")) or name == "n"
+    }
+    outcome = _outcome_codes(plan, groups)
+    return _Counts(systems=names[0], tasks=names[1], outcome=outcome, sums=sums)
+
+
+def _summed(groups: Mapping[str, list[Any]], names: tuple[Labels, Labels]) -> _Counts:
+    """Of groups whose passes were added up: all passes, then all failures."""
+    systems, tasks = (Labels(one.names, np.tile(one.codes, 2)) for one in names)
+    n, passes = (np.array(groups[name], dtype=np.float64) for name in ("n", "passes"))
+    outcome = np.repeat(np.array((Outcome.PASSED, Outcome.FAILED), dtype=np.int8), n.size)
+    sums = {"n": np.concatenate((passes, n - passes))}
+    return _Counts(systems=systems, tasks=tasks, outcome=outcome, sums=sums)
 
 
 def _outcome_codes(plan: GroupQuery, groups: Mapping[str, list[Any]]) -> NDArray[np.int8]:
@@ -244,26 +275,13 @@ def _numbered_on(
     return bool(((found == expected[runs]) | (found == from_one)).all())
 
 
-def _tallies(
-    plan: GroupQuery,
-    groups: Mapping[str, list[Any]],
-    outcome: NDArray[np.int8],
-    names: tuple[Labels, Labels],
-    *,
-    scored: bool,
-) -> list[Tally]:
-    systems, tasks = names
-    columns = {
-        name: np.array([0 if v is None else v for v in values], dtype=np.float64)
-        for name, values in groups.items()
-        if name.endswith(("_count", "_total", "_squares")) or name == "n"
-    }
+def _tallies(counts: _Counts, features: Sequence[str], *, scored: bool) -> list[Tally]:
     tallies = []
-    for code, system in sorted(enumerate(systems.names), key=lambda pair: pair[1]):
-        rows = np.flatnonzero(systems.codes == code)
-        own = {name: column[rows] for name, column in columns.items()}
-        labels = tasks.take(rows)
-        tallies.append(_tally(system, labels, outcome[rows], own, plan.features, scored=scored))
+    for code, system in sorted(enumerate(counts.systems.names), key=lambda pair: pair[1]):
+        rows = np.flatnonzero(counts.systems.codes == code)
+        own = {name: column[rows] for name, column in counts.sums.items()}
+        tasks, outcome = counts.tasks.take(rows), counts.outcome[rows]
+        tallies.append(_tally(system, tasks, outcome, own, features, scored=scored))
     return tallies
 
 
@@ -307,7 +325,7 @@ def _tally(
     *,
     scored: bool,
 ) -> Tally:
-    order = np.argsort(np.array(task.names, dtype=object))
+    order = np.array(sorted(range(len(task.names)), key=task.names.__getitem__), dtype=np.intp)
     shape = (len(Outcome), len(order))
     cells = outcome.astype(np.int64) * shape[1] + np.argsort(order)[task.codes]
 

@@ -31,10 +31,11 @@ class Labels:
 
     @classmethod
     def of(cls, values: Iterable[str | None]) -> Self:
-        index: dict[str | None, int] = {None: NO_CODE}
-        codes = [index.setdefault(value, len(index) - 1) for value in values]
-        del index[None]
-        return cls(tuple(str(name) for name in index), np.asarray(codes, dtype=np.int32))
+        rows = tuple(values)
+        names = tuple(name for name in dict.fromkeys(rows) if name is not None)
+        index: dict[str | None, int] = {name: code for code, name in enumerate(names)}
+        index[None] = NO_CODE
+        return cls(names, np.fromiter(map(index.__getitem__, rows), np.int32, len(rows)))
 
     @classmethod
     def missing(cls, size: int) -> Self:

@@ -221,8 +221,15 @@ def _gamma_sum(x: Floats, counts: Floats, weights: Floats) -> Floats:
     order = np.arange(points)
     series = 2 / points * np.cos(np.outer(order, angle)) @ values
     series[0] /= 2
-    where = np.arccos(np.clip((logs - middle) / half, -1, 1))
-    return np.asarray(np.cos(np.outer(where, order)) @ series)
+    return _chebyshev(series, np.clip((logs - middle) / half, -1, 1))
+
+
+def _chebyshev(series: Floats, x: Floats) -> Floats:
+    """The sum of series[k] T_k(x), by Clenshaw's recurrence (1955)."""
+    last = before = np.zeros(x.shape)
+    for part in series[:0:-1]:
+        last, before = part + 2 * x * last - before, last
+    return np.asarray(series[0] + x * last - before)
 
 
 def _gamma_sums(x: Floats, counts: Floats, weights: Floats) -> Floats:

@@ -81,11 +81,15 @@ class Cells:
     def having(self, runs: int) -> Cells:
         """The cells with at least `runs` runs."""
         kept = self.n >= runs
+        if kept.all():
+            return self
         return Cells(n=self.n[kept], c=self.c[kept], tasks=self.tasks[..., kept])
 
     @cached_property
     def _starts(self) -> NDArray[np.intp]:
-        return np.flatnonzero(np.diff(self.n, prepend=np.nan) != 0)
+        fresh = np.ones(self.n.size, dtype=bool)
+        np.not_equal(self.n[1:], self.n[:-1], out=fresh[1:])
+        return np.flatnonzero(fresh)
 
 
 def remembered(find: Callable[[Cells], Found]) -> Callable[[Cells], Found]:

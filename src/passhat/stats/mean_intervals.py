@@ -95,11 +95,10 @@ def guarded_wilson(share: Floats, n: Floats, quantile: Floats) -> Bounds:
     """
     low, high = wilson_bounds(share, n, quantile)
     tail = special.ndtr(-np.asarray(quantile))
-    x, y = n * share, n * (1 - share)
-    near_low = special.betaincinv(x + _BETWEEN, y + 1 - _BETWEEN, tail)
-    near_high = special.betainccinv(x + 1 - _BETWEEN, y + _BETWEEN, tail)
-    low = np.where((share > 0) & (share < 0.5), np.minimum(low, near_low), low)
-    high = np.where((share < 1) & (share > 0.5), np.maximum(high, near_high), high)
+    rarer = np.minimum(share, 1 - share)
+    near = special.betaincinv(n * rarer + _BETWEEN, n * (1 - rarer) + 1 - _BETWEEN, tail)
+    low = np.where((share > 0) & (share < 0.5), np.minimum(low, near), low)
+    high = np.where((share < 1) & (share > 0.5), np.maximum(high, 1 - near), high)
     return low, high
 
 

@@ -184,19 +184,19 @@ def _answers(every: Cells, asked: Sequence[_Question]) -> Iterator[Estimate | Un
     """The default answers to questions that the same tasks have the runs for."""
     cells = every.having(asked[0].k)
     ks = sorted({one.k for one in asked})
-    curve: SuiteCurve | None = None
-    found: dict[Scope, Bounds] = {}
+    found: dict[Scope, tuple[SuiteCurve, Bounds, Floats]] = {}
     for one in asked:
         missing = _why_not(every, cells, one)
         if missing is not None:
             yield missing
             continue
-        curve = curve or _curve(_counted(cells, one), one)
         if one.scope not in found:
-            found[one.scope] = curve.bounds(ks, one.scope, one.confidence)
+            curve = _curve(_counted(cells, one), one)
+            bounds = curve.bounds(ks, one.scope, one.confidence)
+            found[one.scope] = curve, bounds, curve.means(ks)
+        curve, bounds, means = found[one.scope]
         place = ks.index(one.k)
-        answer = _from_curve(curve, one, found[one.scope], place)
-        yield _estimate(every, cells, one, answer, curve.means(ks)[place])
+        yield _estimate(every, cells, one, _from_curve(curve, one, bounds, place), means[place])
 
 
 def _curve(cells: Cells, asked: _Question) -> SuiteCurve:
