@@ -1,7 +1,7 @@
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from passhat.reporters.safe_text import (
@@ -93,6 +93,7 @@ def test_a_message_keeps_its_lines_and_nothing_else():
 
 
 @given(st.lists(any_text, max_size=6), st.integers(2, 40))
+@example(["\x88", "\U000125b8"], 2)
 def test_cut_names_fit_and_short_ones_stay_whole(names, width):
     found = shorten_apart(names, width)
     assert len(found) == len(names)

@@ -80,6 +80,8 @@ def test_one_that_forks_itself_anew_all_the_time_is_caught(suite_of, tmp_path):
     code = """
 import os, sys, time
 if os.fork():
+    while not os.path.exists(sys.argv[1]):
+        time.sleep(0.01)
     os._exit(0)
 for stream in range(3):
     os.close(stream)

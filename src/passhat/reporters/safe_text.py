@@ -118,14 +118,15 @@ def wrap(text: str, width: int, *, indent: str = "") -> list[str]:
 
 
 def _numbered(shown: Sequence[str], cut: Sequence[str], width: int) -> list[str]:
-    """What was cut alike, each with its number among those that were."""
+    """What was cut alike, each with its number among those that were, where there is room for it."""
     alike: dict[str, dict[str, int]] = {}
     for name, short in zip(shown, cut, strict=True):
         alike.setdefault(short, {}).setdefault(name, len(alike[short]) + 1)
     told = []
     for name, short in zip(shown, cut, strict=True):
-        number = f" ({alike[short][name]})" if len(alike[short]) > 1 else ""
-        told.append(shorten(name, width - len(number)) + number if number else short)
+        number = f" ({alike[short][name]})"
+        stays = len(alike[short]) == 1 or len(number) >= width
+        told.append(short if stays else shorten(name, width - len(number)) + number)
     return told
 
 

@@ -42,9 +42,9 @@ def runs_to_label(
     ones that `label_tasks` weighs, weighed anew by those runs: left as they are now, they would
     have a suite of one or two tasks wait for several times too long.
 
-    In 400 simulated suites of 1 to 40 tasks and 2 to 10 runs, 93 % of the tasks that went on at
-    the observed rate had a label within the runs promised, and 43 % of those that went on at
-    their true one: a task that looks clean after a few runs often is not.
+    In 4,032 simulated suites of 1 to 40 tasks and 2 to 10 runs (bench/calibrate/labels.py), 92 %
+    of the tasks that went on at the observed rate had a label within the runs promised, and 33 %
+    of those that went on at their true one: one that looks clean after a few runs often is not.
 
     >>> from passhat.stats.labels import label_tasks
     >>> runs_to_label([60, 2], [60, 2], label_tasks([60, 2], [60, 2]).labels).tolist()
