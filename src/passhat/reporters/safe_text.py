@@ -118,7 +118,7 @@ def wrap(text: str, width: int, *, indent: str = "") -> list[str]:
 
 
 def _numbered(shown: Sequence[str], cut: Sequence[str], width: int) -> list[str]:
-    """What was cut alike, each with its number among those that were, where there is room for it."""
+    """What was cut alike, each with its number among those that were, where that fits."""
     alike: dict[str, dict[str, int]] = {}
     for name, short in zip(shown, cut, strict=True):
         alike.setdefault(short, {}).setdefault(name, len(alike[short]) + 1)
