@@ -12,14 +12,14 @@ from passhat.stats.passk_noise import (
     beta_moments,
     cell_moments,
     expected_noise_and_mean,
-    observed_noise,
+    observed_noise_and_values,
     run_covariances,
     value_variance,
 )
 
 
 def noise_seen(cells, k):
-    return float(observed_noise(cells, (k,))[0])
+    return float(observed_noise_and_values(cells, (k,))[0][0])
 
 
 def variance_given(p, n, k):
@@ -127,10 +127,12 @@ def test_noise_is_that_of_its_tasks_one_by_one_however_few_moments_are_held_at_o
     alone = [expected_noise_and_mean(count_cells([i], [j]), (k,), prior) for i, j in pairs]
     noise, mean = (np.mean([one[part][0] for one in alone]) for part in (0, 1))
     cells = count_cells(n, c)
-    whole = observed_noise(cells, (k,))
+    whole = observed_noise_and_values(cells, (k,))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passk_noise, "_BLOCK", block)
         found = expected_noise_and_mean(cells, (k,), prior)
-        assert observed_noise(cells, (k,)) == pytest.approx(whole, rel=1e-12)
+        parts = observed_noise_and_values(cells, (k,))
+    for part, all_at_once in zip(parts, whole, strict=True):
+        assert part == pytest.approx(all_at_once, rel=1e-12)
     assert found[0][0] == pytest.approx(noise / len(pairs), rel=1e-10)
     assert found[1][0] == pytest.approx(mean, rel=1e-10)

@@ -38,10 +38,22 @@ def expected_noise_and_mean(cells: Cells, ks: Sequence[int], prior: Prior) -> tu
     return np.moveaxis(noise, 0, -1), np.moveaxis(mean, 0, -1)
 
 
-def observed_noise(cells: Cells, ks: Sequence[int]) -> Floats:
-    """The same variance from the suite's own moments, without a prior."""
-    noise = _mean_noise(cells, ks, _observed_moments(cells, 2 * max(ks)))
-    return np.moveaxis(noise / cells.task_count, 0, -1)
+def observed_noise_and_values(cells: Cells, ks: Sequence[int]) -> tuple[Floats, Floats]:
+    """The same variance from the suite's own moments, without a prior; and pass^k of each cell.
+
+    The values have a row for each k.
+    """
+    most, suites = 2 * max(ks), tuple(range(1, cells.tasks.ndim))
+    values: list[Floats] = []
+
+    def moments(some: Cells) -> Floats:
+        found = cell_moments(some, most)
+        values.append(found[list(ks)])
+        return np.expand_dims(found, suites)  # they are those of every suite
+
+    totals = _totals(cells, most, moments).sum(axis=-1)
+    noise = _mean_noise(cells, ks, _going_on(cells, totals)) / cells.task_count
+    return np.moveaxis(noise, 0, -1), np.concatenate(values, axis=-1)
 
 
 def expected_totals(cells: Cells, most: int, prior: Prior) -> Floats:
@@ -112,20 +124,14 @@ def _runs(cells: Cells) -> Floats:
     return cells.lengths if cells.lengths.size == 1 else cells.n
 
 
-def _observed_moments(cells: Cells, most: int) -> Floats:
-    """The suite's mean p^m, along the first axis, by its cells' moments.
+def _going_on(cells: Cells, totals: Floats) -> Floats:
+    """The suite's mean p^m, along the first axis, from the totals of its cells' moments.
 
     Where too few tasks have m runs, moments are log-convex: going on with the last ratio bounds
     p^(2k) from below and the variance from above.
     """
-    suites = tuple(range(1, cells.tasks.ndim))
-
-    def shared(some: Cells) -> Floats:
-        return np.expand_dims(cell_moments(some, most), suites)
-
-    totals = _totals(cells, most, shared).sum(axis=-1)
     moments, tasks = totals / cells.task_count, cells.tasks_by_length
-    for m in range(int(cells.lengths.min()) + 1, most + 1):
+    for m in range(int(cells.lengths.min()) + 1, len(totals)):
         count, last = (tasks * (cells.lengths >= m)).sum(axis=-1), moments[m - 1]
         fresh = _ratio(totals[m] / np.maximum(count, 1.0), last)
         enough = count >= _ENOUGH_TASKS * cells.task_count

@@ -20,9 +20,8 @@ from passhat.stats.mean_intervals import (
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.passk_noise import (
     Prior,
-    cell_moments,
     expected_noise_and_mean,
-    observed_noise,
+    observed_noise_and_values,
     value_variance,
 )
 from passhat.stats.proportions import Bounds, wilson_bounds
@@ -39,39 +38,44 @@ class SuiteCurve:
         self.cells = cells
         self.prior = prior or fit_cells(cells)
         self._size = SuiteSize(tasks=cells.task_count[..., None], runs=cells.run_count[..., None])
-        self._moments = _ForEachK(self._find_moments)
-        self._noise = _ForEachK(self._find_noise)
-        self._model = _ForEachK(self._find_model)
+        self._observed = _ForEachK(self._observe)
+        self._expected = _ForEachK(self._expect)
+        self._model = _ForEachK(self._model_variance)
 
     def means(self, ks: Sequence[int]) -> Floats:
         """The mean over tasks."""
-        return self._moments(ks)[0]
+        return self._observed(ks)[0]
 
     def bounds(self, ks: Sequence[int], scope: Scope, confidence: float) -> Bounds:
         """The default intervals for the scope."""
-        mean, variance = self._moments(ks)
+        mean, variance, noise = self._observed(ks)
         if scope == THIS_SUITE:
-            noise, level = self._noise(ks)
+            expected, level = self._expected(ks)
             return suite_bounds(
-                mean, noise, size=self._size, model=level, k=np.array(ks), confidence=confidence
+                mean,
+                np.maximum(noise, expected),
+                size=self._size,
+                model=level,
+                k=np.array(ks),
+                confidence=confidence,
             )
         (model,) = self._model(ks)
         return population_bounds(
             mean, variance, size=self._size, model=model, confidence=confidence
         )
 
-    def _find_moments(self, ks: Sequence[int]) -> tuple[Floats, Floats]:
-        """The mean, and the sample variance of a task's value (0 for one task)."""
-        values, tasks = cell_moments(self.cells, max(ks))[list(ks)], self._size.tasks
+    def _observe(self, ks: Sequence[int]) -> tuple[Floats, Floats, Floats]:
+        """The mean, the sample variance of a task's value (0 for one task), and the run noise."""
+        noise, values = observed_noise_and_values(self.cells, ks)
+        tasks = self._size.tasks
         mean = np.asarray(self.cells.tasks @ values.T / tasks)
         square = (self.cells.tasks[..., None, :] * (values - mean[..., None]) ** 2).sum(axis=-1)
-        return mean, square / np.maximum(tasks - 1, 1)
+        return mean, square / np.maximum(tasks - 1, 1), noise
 
-    def _find_noise(self, ks: Sequence[int]) -> tuple[Floats, Floats]:
-        expected, level = expected_noise_and_mean(self.cells, ks, self.prior)
-        return np.maximum(expected, observed_noise(self.cells, ks)), level
+    def _expect(self, ks: Sequence[int]) -> tuple[Floats, Floats]:
+        return expected_noise_and_mean(self.cells, ks, self.prior)
 
-    def _find_model(self, ks: Sequence[int]) -> tuple[Floats]:
+    def _model_variance(self, ks: Sequence[int]) -> tuple[Floats]:
         return (value_variance(self.cells, ks, self.prior),)
 
 
@@ -141,6 +145,6 @@ def _around(cells: Cells, k: int, scope: Scope, quantile: Floats | float) -> Bou
     mean, variance = mean_and_variance(cells, k)
     square = variance / cells.task_count
     if scope == THIS_SUITE:
-        square = observed_noise(cells, (k,))[..., 0]
+        square = observed_noise_and_values(cells, (k,))[0][..., 0]
     reach = quantile * np.sqrt(square)
     return np.maximum(mean - reach, 0.0), np.minimum(mean + reach, 1.0)
