@@ -137,6 +137,16 @@ def test_a_trend_leads_from_run_to_run(site, runs):
     )
 
 
+def test_a_trend_opens_on_the_newest_suite_that_has_something_to_show(serve_site, tmp_path):
+    path = tmp_path / "history.db"
+    with History.open(path) as history:
+        run = history.start_run("old", started="2026-11-01T09:00:00.000+00:00")
+        history.add_trials(run, simulate(tasks=4, runs=3, seed=1))
+        history.finish_run(run)
+        history.start_run("begun", started="2026-11-02T09:00:00.000+00:00")
+    assert "old over history" in words(serve_site(path).get("/trend")[2])
+
+
 def test_search_finds_tasks_systems_suites_and_commits(site, runs):
     for text, found in (
         ("TASK-03", "task-03"),

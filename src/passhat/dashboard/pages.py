@@ -208,7 +208,7 @@ class Pages:
     def _trend_parts(self, query: QueryParams) -> Iterator[str]:
         with self.shelf.open() as history:
             suites = lookups.list_suites(history)
-            suite = query.get("suite") or (suites[0].name if suites else "")
+            suite = query.get("suite") or lookups.newest_suite(history)
             branch = query.get("branch") or None
             yield render(
                 "trend_top.html", suites=suites, suite=suite, branch=branch,

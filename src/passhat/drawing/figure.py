@@ -97,12 +97,15 @@ def label(text: str, x: float, y: float, kind: str = "", *, most: int = 0) -> st
 
 
 def shorten(text: str, most: int) -> str:
-    """At most `most` characters, with an ellipsis where something was cut.
+    """At most `most` characters; of a name the end tells as much as the beginning.
 
     >>> shorten("a-long-name", 6)
-    'a-lon…'
+    'a-l…me'
     """
-    return text if len(text) <= most else text[: most - 1] + "…"
+    if len(text) <= most:
+        return text
+    head = most // 2
+    return text[:head] + "…" + text[len(text) - (most - 1 - head) :]
 
 
 def escape(text: str) -> str:

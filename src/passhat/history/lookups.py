@@ -90,6 +90,12 @@ def list_suites(history: History) -> list[SuiteLine]:
     return [SuiteLine(name=name, runs=runs, latest=latest) for name, runs, latest in rows]
 
 
+def newest_suite(history: History) -> str:
+    """The suite that ran last and has trials to show, if any has; "" where nothing ran."""
+    latest = page_of_runs(history)
+    return next((run.suite for run in latest if run.trials), latest[0].suite if latest else "")
+
+
 def count_runs(history: History, *, suite: str | None = None) -> int:
     """How many runs there are (of one suite)."""
     row = history.connection.execute(
