@@ -19,8 +19,8 @@ from passhat.analysis.gates import (
 )
 from passhat.analysis.planning import DEFAULT_ICC
 from passhat.analysis.sequential_gates import DrawGate, draw_gate, every_task_gate
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
-from passhat.records.brief import brief_fields
 from passhat.stats.arguments import Counts, Floats, probability, whole_number
 from passhat.stats.sequential import OperatingCharacteristics, ScoreGate, SuiteGate, TaskGate
 from passhat.stats.sequential.simulation import (

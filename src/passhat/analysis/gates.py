@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from typing import Any, Literal, cast, get_args
 
 from passhat.analysis.gate_targets import attempts, is_share, quantile_of, target_path, tool_of
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
-from passhat.records.brief import brief_fields
 
 Sign = Literal[">=", ">", "<=", "<"]
 EvidenceKind = Literal["bound", "point", "sequential"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from passhat.records.brief import brief_fields
+from passhat.brief import brief_fields
 from passhat.stats.estimate import Estimate, Scope
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
-from passhat.records.brief import brief, quoted
+from passhat.brief import brief, quoted
 
 Answer = TypeVar("Answer")
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from math import floor
 
 from passhat.analysis.evidence import Evidence, gather
+from passhat.brief import brief, rounded
 from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.records.brief import brief, rounded
 from passhat.stats.arguments import confidence_level, probability, whole_number
 from passhat.stats.estimate import Unavailable
 from passhat.stats.paired_power import (

@@ -10,9 +10,9 @@ import numpy as np
 from passhat.analysis.evidence import Evidence, gather
 from passhat.analysis.provenance import stamp
 from passhat.analysis.report import Number, Options, Provenance
+from passhat.brief import brief, brief_fields, quoted, rounded
 from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.records.brief import brief, brief_fields, quoted, rounded
 from passhat.stats.arguments import confidence_level, one_of, whole_number
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,

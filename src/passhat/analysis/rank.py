@@ -11,9 +11,9 @@ from passhat.analysis.evidence import Counts, Evidence, Floats, gather
 from passhat.analysis.metrics import measure_metrics
 from passhat.analysis.provenance import stamp
 from passhat.analysis.report import Metric, Options, Provenance
+from passhat.brief import brief, brief_fields, quoted, rounded
 from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.records.brief import brief, brief_fields, quoted, rounded
 from passhat.stats.arguments import confidence_level, one_of, whole_number
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.passk import pass_at_k, pass_hat_k

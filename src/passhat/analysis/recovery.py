@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from passhat.brief import brief_fields
 from passhat.records import Outcome, Tally, Trials
-from passhat.records.brief import brief_fields
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.ratio import ratio_of

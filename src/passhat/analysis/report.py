@@ -10,9 +10,9 @@ from passhat.analysis.headline import Leaders as Leaders
 from passhat.analysis.later import Later
 from passhat.analysis.seed_grid import SeedSpread as SeedSpread
 from passhat.analysis.task_rows import LABELS, Label, TaskRow, TaskTable
+from passhat.brief import brief, brief_fields, quoted, rounded
 from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Source
-from passhat.records.brief import brief, brief_fields, quoted, rounded
 from passhat.stats.estimate import Estimate, Scope, Unavailable
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.brief import brief_fields
 from passhat.records import Trials
-from passhat.records.brief import brief_fields
 from passhat.stats.estimate import Unavailable
 from passhat.stats.seeds import SeedVariance
 

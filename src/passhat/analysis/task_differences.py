@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from passhat.analysis.evidence import Counts, Evidence, Floats
-from passhat.records.brief import brief_fields
+from passhat.brief import brief_fields
 from passhat.stats.estimate import Interval
 from passhat.stats.multiplicity import benjamini_hochberg
 from passhat.stats.passk import pass_hat_k

@@ -9,8 +9,8 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.brief import brief, brief_fields
 from passhat.errors import plural
-from passhat.records.brief import brief, brief_fields
 from passhat.records.natural_order import natural_key
 from passhat.stats.estimate import Estimate, Interval
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from passhat.brief import brief_fields
 from passhat.records import Pairing, ToolSelection, Trials
-from passhat.records.brief import brief_fields
 from passhat.stats.estimate import Interval
 from passhat.stats.proportions import lower_bound, proportion_interval
 

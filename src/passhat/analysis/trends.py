@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.evidence import gather
+from passhat.brief import brief_fields
 from passhat.drawing import Figure, Marker, Series, line_chart
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Tally
-from passhat.records.brief import brief_fields
 from passhat.stats.diverging import Divergence, divergence
 from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
 from passhat.stats.labels import TOO_FEW_RUNS, label_tasks

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 from passhat.analysis.gates import EvidenceKind, Gate
+from passhat.brief import brief, quoted, rounded
 from passhat.errors import plural
-from passhat.records.brief import brief, quoted, rounded
 from passhat.stats.estimate import Estimate, Unavailable
 
 Word = Literal["PASS", "FAIL", "UNDECIDED"]

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.records.brief import brief_fields
+from passhat.brief import brief_fields
 
 Codes = NDArray[np.int32]
 

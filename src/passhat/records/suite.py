@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from passhat.records.brief import brief, quoted
+from passhat.brief import brief, quoted
 from passhat.records.budget import Budget, RateLimit
 from passhat.records.system import Model, Server, System
 from passhat.records.task import Task

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.brief import brief, brief_fields, quoted
 from passhat.errors import plural
-from passhat.records.brief import brief, brief_fields, quoted
 from passhat.records.labels import Codes, Labels
 from passhat.records.source import Source
 from passhat.records.trial import ErrorPolicy, Outcome

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import Literal
 
-from passhat.records.brief import brief_fields
+from passhat.brief import brief_fields
 
 ErrorPolicy = Literal["fail", "exclude"]
 

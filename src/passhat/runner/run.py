@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from passhat.brief import brief
 from passhat.errors import ArgumentError, plural
 from passhat.records import Budget, Suite, Ticket, Trial
-from passhat.records.brief import brief
 from passhat.runner.allocation import Allocation, FixedRuns
 from passhat.runner.attempt import Attempts
 from passhat.runner.events import (

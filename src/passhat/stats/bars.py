@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, Floats, confidence_level, score_array, whole_number
 from passhat.stats.betabinomial import chance_above, fit_cells
@@ -37,6 +38,8 @@ class BarsCleared:
     verdicts: NDArray[np.str_]
     model_share: Estimate | Unavailable
     plug_in_share: float | None
+
+    __repr__ = brief_fields
 
 
 def bars_cleared(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, trial_counts, whole_number
@@ -25,6 +26,8 @@ class Cascade:
     reliability: Estimate
     steps: tuple[Estimate, ...]
     weakest: int
+
+    __repr__ = brief_fields
 
     @property
     def length(self) -> int:

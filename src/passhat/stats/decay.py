@@ -9,6 +9,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from passhat.brief import brief_fields
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, whole_number
 from passhat.stats.betabinomial import fit_cells
@@ -48,6 +49,8 @@ class DecayCurve:
     runs: int
     excluded_tasks: int
 
+    __repr__ = brief_fields
+
     @property
     def values(self) -> tuple[float, ...]:
         return tuple(point.value for point in self.points)
@@ -63,6 +66,8 @@ class DecaySummary:
 
     sequences: tuple[SequenceDecay, ...]
     curve: DecayCurve | Unavailable
+
+    __repr__ = brief_fields
 
 
 def decay_summary(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import confidence_level
 from passhat.stats.estimate import Estimate, Interval, Unavailable
@@ -32,6 +33,8 @@ class Divergence:
     method: str
     confidence: float
     observations: int
+
+    __repr__ = brief_fields
 
 
 def divergence(

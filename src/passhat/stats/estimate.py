@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
 
 Scope = Literal["this suite", "tasks like these"]
@@ -53,6 +54,8 @@ class Estimate:
     excluded_tasks: int = 0
     seed: int | None = None
     notes: tuple[str, ...] = ()
+
+    __repr__ = brief_fields
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
 from passhat.stats import special
 from passhat.stats.arguments import Floats, probability
@@ -31,6 +32,8 @@ class TaskLabels:
     solid: Floats
     flaky: Floats
     broken: Floats
+
+    __repr__ = brief_fields
 
     def count(self, label: str) -> int:
         return int((self.labels == label).sum())

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.brief import brief_fields
 from passhat.errors import plural
 from passhat.stats.arguments import (
     RandomSource,
@@ -54,6 +55,8 @@ class PairedDifference:
     excluded: tuple[int, ...] = ()
     seed: int | None = None
     notes: tuple[str, ...] = ()
+
+    __repr__ = brief_fields
 
 
 def paired_difference(

@@ -8,6 +8,7 @@ from math import sqrt
 
 import numpy as np
 
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
 from passhat.stats import special
 from passhat.stats.arguments import confidence_level, probability, whole_number
@@ -26,6 +27,8 @@ class DetectableDifference:
     confidence: float
     standard_error: float
     method: str = "paired t on task means, noncentral t"
+
+    __repr__ = brief_fields
 
 
 def detectable_difference(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import (
     Counts,
@@ -54,6 +55,8 @@ class TaskTests:
     confidence: float
     tasks: int
     runs: tuple[int, int]
+
+    __repr__ = brief_fields
 
 
 def task_tests(

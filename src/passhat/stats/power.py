@@ -8,6 +8,7 @@ from math import ceil, floor, isfinite, log, sqrt
 
 import numpy as np
 
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
 from passhat.stats import special
 from passhat.stats.arguments import confidence_level, one_of, probability, whole_number
@@ -38,6 +39,8 @@ class SuitePlan:
     cost_ratio: float | None
     best_runs: int | Unavailable | None
     method: str = "z sqrt(V (rho + (1 - rho) / n) / T)"
+
+    __repr__ = brief_fields
 
 
 def recommend_runs(

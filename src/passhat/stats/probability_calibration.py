@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
 from passhat.stats import special
 from passhat.stats.arguments import (
@@ -35,6 +36,8 @@ class CalibrationBin:
     happened: float
     interval: Interval
 
+    __repr__ = brief_fields
+
     @property
     def gap(self) -> float:
         return self.happened - self.stated
@@ -53,6 +56,8 @@ class Calibration:
     ece_if_calibrated: float
     base_rate: float
     bins: tuple[CalibrationBin, ...]
+
+    __repr__ = brief_fields
 
 
 def calibration(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError, plural
 from passhat.stats.arguments import (
     Floats,
@@ -43,6 +44,8 @@ class PairOfSystems:
     standard_error: float
     p_value: float
 
+    __repr__ = brief_fields
+
     @property
     def told_apart(self) -> bool:
         return 0 not in self.interval
@@ -70,6 +73,8 @@ class Ranking:
     replicates: int
     seed: int | None
     notes: tuple[str, ...] = ()
+
+    __repr__ = brief_fields
 
 
 def rank_systems(

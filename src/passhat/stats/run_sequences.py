@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.estimate import Unavailable
@@ -41,6 +42,8 @@ class SequenceDecay:
     flips: int | Unavailable
     runs: int
     passes: int
+
+    __repr__ = brief_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, score_array
@@ -37,6 +38,8 @@ class SeedVariance:
     seeds: int
     tasks: int
     runs: int
+
+    __repr__ = brief_fields
 
 
 def seed_variance(

@@ -8,6 +8,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, Floats, trial_counts
 from passhat.stats.estimate import Interval
@@ -29,6 +30,8 @@ class PassSeries:
     n: Counts
     c: Counts
     test: ClassVar[str] = "Fisher exact"
+
+    __repr__ = brief_fields
 
     def __post_init__(self) -> None:
         runs, passes = trial_counts(self.n, self.c)
@@ -81,6 +84,8 @@ class MeanSeries:
     value: Floats
     error: Floats
     test: ClassVar[str] = "normal"
+
+    __repr__ = brief_fields
 
     def __post_init__(self) -> None:
         value, error = np.asarray(self.value, float), np.asarray(self.error, float)

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, Floats, count_array, score_array, trial_counts
 
@@ -26,6 +27,8 @@ class TaskSums:
     runs: Counts
     total: Floats
     squares: Floats
+
+    __repr__ = brief_fields
 
     @classmethod
     def of_passes(cls, n: ArrayLike, c: ArrayLike) -> Self:

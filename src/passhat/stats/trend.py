@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, confidence_level, probability, whole_number
 from passhat.stats.estimate import Interval
@@ -43,6 +44,8 @@ class ChangePoint:
     interval: Interval
     p_value: float
 
+    __repr__ = brief_fields
+
     @property
     def size(self) -> float:
         return self.after - self.before
@@ -64,6 +67,8 @@ class Changes:
     confidence: float
     observations: int
     seed: int
+
+    __repr__ = brief_fields
 
 
 def change_points(

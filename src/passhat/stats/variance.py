@@ -8,6 +8,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
 from passhat.stats import special
 from passhat.stats.arguments import (
@@ -39,6 +40,8 @@ class VarianceComponents:
     runs: int
     method: str = "one-way random effects, n0 for unequal runs"
     notes: tuple[str, ...] = ()
+
+    __repr__ = brief_fields
 
     @property
     def total(self) -> float:

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import score_array, whole_number
 from passhat.stats.sequential.draws import Ticket
@@ -51,6 +52,8 @@ class EveryTaskGate:
     max_runs_per_task: int | None = None
     gates: tuple[TaskGate, ...] = field(init=False, repr=False, compare=False)
     """The gate of each task."""
+
+    __repr__ = brief_fields
 
     def __post_init__(self) -> None:
         error_rates(self.alpha, self.beta)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Interval
 from passhat.stats.sequential.fixed_design import fixed_design
@@ -33,6 +34,8 @@ class ScoreGate(RandomTaskGate):
 
     low: float = 0.0
     high: float = 1.0
+
+    __repr__ = brief_fields
 
     def __post_init__(self) -> None:
         RandomTaskGate.__post_init__(self)

@@ -9,6 +9,7 @@ from typing import Literal, Self
 
 from numpy.typing import ArrayLike
 
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import one_of, probability, whole_number
 from passhat.stats.sequential import task_designs
@@ -71,6 +72,8 @@ class TaskGate:
     beta: float = 0.05
     design: TaskDesign = "sprt"
     max_runs: int | None = None
+
+    __repr__ = brief_fields
 
     def __post_init__(self) -> None:
         one_of("design", self.design, _DESIGNS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class GateResult:
     alpha: float
     beta: float
     seed: int | None = None
+
+    __repr__ = brief_fields
 
     @property
     def runs_saved(self) -> int | None:

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from passhat.brief import LONGEST, LONGEST_TEXT, brief, brief_fields, quoted, rounded
 from passhat.records import Outcome, Trial
-from passhat.records.brief import LONGEST, LONGEST_TEXT, brief, brief_fields, quoted, rounded
 from passhat.stats.estimate import Interval
 
 
