@@ -52,3 +52,23 @@ def test_a_scipy_that_copies_nothing_is_imported_plainly(monkeypatch):
 def test_what_builds_on_the_whole_of_scipy_works_after_it():
     script = LEAN + "from scipy import stats\nprint(stats.boschloo_exact([[3, 5], [8, 2]]).pvalue)"
     assert float(run(script)) == pytest.approx(0.0838692)
+
+
+@pytest.mark.parametrize("other", ["scipy.special", "scipy.stats", "passhat.stats.special"])
+def test_threads_may_import_it_and_scipy_at_the_same_time(other):
+    script = f"""
+import importlib, threading
+both = threading.Barrier(2)
+faults = []
+def load(name):
+    both.wait()
+    try:
+        importlib.import_module(name)
+    except Exception as error:
+        faults.append(repr(error))
+threads = [threading.Thread(target=load, args=(n,)) for n in ("passhat.stats.special", {other!r})]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(faults)
+"""
+    assert run(script) == "[]"

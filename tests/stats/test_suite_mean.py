@@ -292,3 +292,19 @@ def test_bad_counts_are_refused_by_name():
         suite_estimate([5, 5], [4, 6])
     with pytest.raises(ArgumentError, match="takes at most 500 tasks; use 'task-bootstrap'"):
         suite_estimate([5] * 501, [4] * 501, method="exact-bootstrap")
+
+
+def test_an_answer_is_the_same_to_the_last_bit_whatever_was_asked_before():
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        n = rng.integers(6, 30, int(rng.integers(2, 60)))
+        c = rng.binomial(n, rng.beta(2, 1, n.size))
+        first = suite_estimates(n, c, ks=(1, 2, 3, 4, 5))
+        suite_estimates(n, c, ks=(2,))
+        assert suite_estimates(n, c, ks=(1, 2, 3, 4, 5)) == first
+
+
+def test_numbers_too_small_to_be_squared_still_have_an_interval():
+    found = suite_estimate([9993] + [10_000] * 4, [4996] + [5000] * 4, k=600)
+    assert 0 < found.value < 1e-180
+    assert found.interval.low <= found.value <= found.interval.high < 1e-3

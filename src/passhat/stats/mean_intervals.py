@@ -117,7 +117,7 @@ def _stray_bound(
     """
     half = -np.log(_tail(confidence)) / 2 * shift
     with np.errstate(divide="ignore", invalid="ignore"):
-        reach = half + np.sqrt(quantile**2 * noise / mean**2 + half**2)
+        reach = half + np.hypot(quantile * np.sqrt(noise) / mean, half)
     return np.where(mean > 0, mean * np.exp(-reach), 0.0)
 
 

@@ -18,6 +18,10 @@ from typing import Any
 @contextmanager
 def _copying_what_is_loaded() -> Iterator[None]:
     try:
+        # From the outside in: a part that is imported first holds the lock of the parts around
+        # it, and another thread that imports scipy the usual way would find them unfinished.
+        for package in ("scipy", "scipy._lib", "scipy._lib.array_api_compat"):
+            import_module(package)
         copier = import_module("scipy._lib.array_api_compat._internal")
         copy_all: Callable[..., Any] = copier.clone_module
     except (ImportError, AttributeError):

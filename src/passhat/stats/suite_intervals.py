@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
 from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.betabinomial import fit_cells
-from passhat.stats.cells import Cells, remembered
+from passhat.stats.cells import Cells
 from passhat.stats.estimate import THIS_SUITE, Scope
 from passhat.stats.mean_intervals import (
     SuiteSize,
@@ -28,92 +29,55 @@ from passhat.stats.proportions import Bounds, wilson_bounds
 
 
 class SuiteCurve:
-    """A suite's mean pass^k for any k, and what its default intervals are made of.
+    """A suite's mean pass^k for several k, and what its default intervals are made of.
 
-    The last axis of every answer runs over the k. What is asked of several k is computed for all
-    at once, kept, and serves every confidence. `prior` saves the fit where it was made before.
+    Each part is computed when first asked for, for all k at once (along the last axis), and
+    serves every scope and confidence. `prior` saves the fit where it was made before.
     """
 
-    def __init__(self, cells: Cells, prior: Prior | None = None) -> None:
-        self.cells = cells
+    def __init__(self, cells: Cells, ks: Sequence[int], prior: Prior | None = None) -> None:
+        self.cells, self.ks = cells, tuple(ks)
         self.prior = prior or fit_cells(cells)
         self._size = SuiteSize(tasks=cells.task_count[..., None], runs=cells.run_count[..., None])
-        self._observed = _ForEachK(self._observe)
-        self._expected = _ForEachK(self._expect)
-        self._model = _ForEachK(self._model_variance)
 
-    def means(self, ks: Sequence[int]) -> Floats:
+    @property
+    def mean(self) -> Floats:
         """The mean over tasks."""
-        return self._observed(ks)[0]
+        return self._observed[0]
 
-    def bounds(self, ks: Sequence[int], scope: Scope, confidence: float) -> Bounds:
+    def bounds(self, scope: Scope, confidence: float) -> Bounds:
         """The default intervals for the scope."""
-        mean, variance, noise = self._observed(ks)
+        mean, variance, noise = self._observed
         if scope == THIS_SUITE:
-            expected, level = self._expected(ks)
+            expected, level = expected_noise_and_mean(self.cells, self.ks, self.prior)
             return suite_bounds(
                 mean,
                 np.maximum(noise, expected),
                 size=self._size,
                 model=level,
-                k=np.array(ks),
+                k=np.array(self.ks),
                 confidence=confidence,
             )
-        (model,) = self._model(ks)
+        model = value_variance(self.cells, self.ks, self.prior)
         return population_bounds(
             mean, variance, size=self._size, model=model, confidence=confidence
         )
 
-    def _observe(self, ks: Sequence[int]) -> tuple[Floats, Floats, Floats]:
+    @cached_property
+    def _observed(self) -> tuple[Floats, Floats, Floats]:
         """The mean, the sample variance of a task's value (0 for one task), and the run noise."""
-        noise, values = observed_noise_and_values(self.cells, ks)
+        noise, values = observed_noise_and_values(self.cells, self.ks)
         tasks = self._size.tasks
         mean = np.asarray(self.cells.tasks @ values.T / tasks)
         square = (self.cells.tasks[..., None, :] * (values - mean[..., None]) ** 2).sum(axis=-1)
         return mean, square / np.maximum(tasks - 1, 1), noise
-
-    def _expect(self, ks: Sequence[int]) -> tuple[Floats, Floats]:
-        return expected_noise_and_mean(self.cells, ks, self.prior)
-
-    def _model_variance(self, ks: Sequence[int]) -> tuple[Floats]:
-        return (value_variance(self.cells, ks, self.prior),)
-
-
-class _ForEachK:
-    """Numbers for each k, found for all that are not known yet at once, and kept."""
-
-    def __init__(self, find: Callable[[Sequence[int]], tuple[Floats, ...]]) -> None:
-        self._find = find
-        self._known: dict[int, tuple[Floats, ...]] = {}
-
-    def __call__(self, ks: Sequence[int]) -> tuple[Floats, ...]:
-        fresh = [k for k in ks if k not in self._known]
-        found = self._find(fresh) if fresh else ()
-        for place, k in enumerate(fresh):
-            self._known[k] = tuple(part[..., place] for part in found)
-        columns = zip(*(self._known[k] for k in ks), strict=True)
-        return tuple(np.stack(column, axis=-1) for column in columns)
-
-
-@remembered
-def hat_curve(cells: Cells) -> SuiteCurve:
-    """The curve of pass^k."""
-    return SuiteCurve(cells)
-
-
-@remembered
-def at_curve(cells: Cells) -> SuiteCurve:
-    """The curve of 1 - pass@k: that of pass^k of the failures."""
-    # The failures' prior is that of the passes, turned round: one fit serves both.
-    a, b = fit_cells(cells)
-    return SuiteCurve(cells.mirrored(), (b, a))
 
 
 def default_bounds(
     cells: Cells, k: int, scope: Scope, confidence: float, prior: Prior | None = None
 ) -> Bounds:
     """The default interval for one k."""
-    low, high = SuiteCurve(cells, prior).bounds((k,), scope, confidence)
+    low, high = SuiteCurve(cells, (k,), prior).bounds(scope, confidence)
     return low[..., 0], high[..., 0]
 
 

@@ -19,6 +19,7 @@ from passhat.stats.arguments import (
     random_generator,
     whole_number,
 )
+from passhat.stats.betabinomial import fit_cells
 from passhat.stats.bootstrap import (
     EXACT_BOOTSTRAP_TASKS,
     bca_interval,
@@ -40,8 +41,6 @@ from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.proportions import Bounds, proportion_interval
 from passhat.stats.suite_intervals import (
     SuiteCurve,
-    at_curve,
-    hat_curve,
     normal_bounds,
     pooled_wilson_bounds,
     student_bounds,
@@ -183,24 +182,25 @@ def _why_not(every: Cells, cells: Cells, asked: _Question) -> Unavailable | None
 def _answers(every: Cells, asked: Sequence[_Question]) -> Iterator[Estimate | Unavailable]:
     """The default answers to questions that the same tasks have the runs for."""
     cells = every.having(asked[0].k)
-    ks = sorted({one.k for one in asked})
-    found: dict[Scope, tuple[SuiteCurve, Bounds, Floats]] = {}
+    curve: SuiteCurve | None = None
+    found: dict[Scope, Bounds] = {}
     for one in asked:
         missing = _why_not(every, cells, one)
         if missing is not None:
             yield missing
             continue
+        curve = curve or _curve(_counted(cells, one), one.metric, sorted({q.k for q in asked}))
         if one.scope not in found:
-            curve = _curve(_counted(cells, one), one)
-            bounds = curve.bounds(ks, one.scope, one.confidence)
-            found[one.scope] = curve, bounds, curve.means(ks)
-        curve, bounds, means = found[one.scope]
-        place = ks.index(one.k)
-        yield _estimate(every, cells, one, _from_curve(curve, one, bounds, place), means[place])
+            found[one.scope] = curve.bounds(one.scope, one.confidence)
+        place = curve.ks.index(one.k)
+        answer = _from_curve(curve, one, found[one.scope], place)
+        yield _estimate(every, cells, one, answer, curve.mean[place])
 
 
-def _curve(cells: Cells, asked: _Question) -> SuiteCurve:
-    return at_curve(cells.mirrored()) if asked.metric == "pass@k" else hat_curve(cells)
+def _curve(cells: Cells, metric: str, ks: Sequence[int]) -> SuiteCurve:
+    # The failures' prior is that of the passes, turned round: one fit serves both.
+    prior = fit_cells(cells.mirrored())[::-1] if metric == "pass@k" else fit_cells(cells)
+    return SuiteCurve(cells, ks, prior)
 
 
 def _counted(cells: Cells, asked: _Question) -> Cells:
@@ -227,8 +227,8 @@ def _estimate(
 
 
 def _default(cells: Cells, asked: _Question) -> _Answer:
-    curve = _curve(cells, asked)
-    return _from_curve(curve, asked, curve.bounds((asked.k,), asked.scope, asked.confidence), 0)
+    curve = _curve(cells, asked.metric, (asked.k,))
+    return _from_curve(curve, asked, curve.bounds(asked.scope, asked.confidence), 0)
 
 
 def _from_curve(curve: SuiteCurve, asked: _Question, bounds: Bounds, place: int) -> _Answer:
