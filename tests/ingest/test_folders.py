@@ -152,12 +152,33 @@ def test_a_tau2_simulation_that_was_left_half_written_says_so_in_its_place(tmp_p
     assert "s1.json: not valid JSON" in kept[1]["error"]
 
 
-def test_a_tau2_file_that_is_being_written_or_lies_elsewhere_is_no_simulation(tmp_path):
+def test_a_tau2_file_that_is_being_written_is_no_simulation_yet(tmp_path):
     folder = tau2_run(tmp_path / "run", 2, index=False)
     put(folder / ".sim_half.json", "{")
+    assert len(read_trials(tmp_path / "run")) == 2
+
+
+def test_a_tau2_simulation_that_lies_elsewhere_is_neither_opened_nor_left_out_in_silence(tmp_path):
+    folder = tau2_run(tmp_path / "run", 2, index=False)
     put(tmp_path / "secret.json", {"task_id": "9", "reward": 1.0})
     (folder / "link.json").symlink_to(tmp_path / "secret.json")
-    assert len(read_trials(tmp_path / "run")) == 2
+    with pytest.raises(ReadError, match=r"link\.json: .* leads out of the folder"):
+        read_trials(tmp_path / "run")
+
+
+def test_what_belongs_to_one_result_hides_no_result_of_another_folder(tmp_path):
+    meta = {"task_name": "t", "model_name": "m", "execution_result": {"success": True}}
+    put(tmp_path / "a" / "meta.json", meta)
+    put(tmp_path / "a" / "messages.json", [{"role": "user", "content": "hello"}])
+    put(tmp_path / "b" / "messages.json", [{"task": "t", "passed": True, "system": "other"}])
+    assert "other" in read_trials(tmp_path).systems
+
+
+def test_a_link_that_leads_to_itself_is_passed_by(tmp_path):
+    put(tmp_path / "results.jsonl", {"task": "t", "passed": True})
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "loop.json").symlink_to(tmp_path / "loop.json")
+    assert len(read_trials(tmp_path)) == 1
 
 
 @pytest.mark.parametrize("limit", [700, 2_000, 5_000])

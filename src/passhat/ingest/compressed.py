@@ -7,6 +7,7 @@ import io
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
+from typing import BinaryIO
 
 from passhat.errors import ReadError
 from passhat.ingest.limits import Limits
@@ -44,6 +45,16 @@ def inflate(raw: bytes) -> Iterator[bytes]:
         yield inflater.decompress(raw, PIECE)
         raw = inflater.unconsumed_tail
     yield inflater.flush()
+
+
+def read_all(name: str, stream: BinaryIO, limits: Limits) -> bytes:
+    """The rest of a stream of unknown length, refused as soon as it outgrows the limits."""
+    parts, size = [], 0
+    while piece := stream.read(PIECE):
+        parts.append(piece)
+        size += len(piece)
+        limits.check_size(name, size)
+    return b"".join(parts)
 
 
 def join(name: str, pieces: Iterable[bytes], compressed: int, limits: Limits) -> bytes:

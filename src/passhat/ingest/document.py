@@ -15,7 +15,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.archive import ZIP_MAGIC
-from passhat.ingest.compressed import PIECE, decompress
+from passhat.ingest.compressed import PIECE, decompress, read_all
 from passhat.ingest.limits import Limits
 
 Kind = Literal["zip", "parquet", "xml", "json", "array", "lines", "text", "binary", "empty"]
@@ -136,7 +136,11 @@ def _read_once(
             head = stream.read(4)
             if head.startswith(_FROM_THE_END):
                 return head, _hash(head, stream), b""
-            content = head + stream.read(limits.max_bytes)  # it may still be growing
+            if stream.seekable():
+                stream.seek(0)
+                content = stream.read()
+            else:
+                content = head + read_all(name, stream, limits)
     except OSError as error:
         raise ReadError(f"{name}: cannot be opened ({error.strerror or error})") from error
     limits.check_size(name, len(content))

@@ -143,15 +143,19 @@ def _from_folder(document: Document, shape: type[Value]) -> Iterator[Value]:
     files = names_beside(
         document, FOLDER, keep=lambda name: name.endswith(".json") and not name.startswith(".")
     )
-    total = 0
+    folder, total = document.path.parent / FOLDER, 0
     for name in files:
         path = file_beside(document, FOLDER, name)
-        total += path.stat().st_size if path is not None else 0
-        document.limits.check_size(f"{document.path.parent / FOLDER}", total)
+        if path is None:  # without it the others would be another run's results
+            raise ReadError(
+                f"{folder / name}: cannot be opened, or is a link that leads out of the folder; "
+                "put the file itself there, or move it away"
+            )
+        total += path.stat().st_size
+        document.limits.check_size(str(folder), total)
     for name in sorted(files):
         found = bytes_beside(document, FOLDER, name)
-        if found is not None:
-            yield decode(f"{document.path.parent / FOLDER / name}", found, shape)
+        yield decode(str(folder / name), found or b"", shape)
 
 
 def _indexed(document: Document, entry: _Spoken) -> Transcript | None:
