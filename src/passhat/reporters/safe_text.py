@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
+from zlib import crc32
 
 ELLIPSIS = "…"
 
@@ -12,6 +14,8 @@ _FIRST_COMBINING = 0x300
 _OWN_MARKS = frozenset("●○━─█▒░…")
 # Joiners belong to real names (emoji, Indic scripts), but only between two such characters.
 _JOINERS = "\u200c\u200d"
+# Digits of a mark on names that are cut alike: four nearly always suffice.
+_MARKS = (4, 6, 8)
 
 
 def safe_text(text: str) -> str:
@@ -67,12 +71,12 @@ def shorten(text: str, width: int) -> str:
 def shorten_apart(names: Sequence[str], width: int) -> list[str]:
     """Names of at most `width` columns, cut near the middle where that leaves them distinct.
 
-    Names that no one cut tells apart are numbered.
+    Names that no one cut tells apart are marked, each alike wherever it has to be.
 
     >>> shorten_apart(["claude-sonnet-4", "claude-sonnet-4-5", "o3"], 13)
     ['claude…nnet-4', 'claude…et-4-5', 'o3']
     >>> shorten_apart(["a" * 20, "a" * 21], 12)
-    ['aaaaaaa… (1)', 'aaaaaaa… (2)']
+    ['aaaaaa…#266f', 'aaaaaa…#944d']
     """
     shown = [safe_text(name) for name in names]
     if all(display_width(name) <= width for name in shown):
@@ -85,7 +89,7 @@ def shorten_apart(names: Sequence[str], width: int) -> list[str]:
             best, most = found, distinct
         if most == wanted:
             return best
-    return _numbered(shown, best, width)
+    return _marked(shown, best, width)
 
 
 def pad(text: str, width: int) -> str:
@@ -117,17 +121,25 @@ def wrap(text: str, width: int, *, indent: str = "") -> list[str]:
     return [part.replace("\0", " ") for part in (*lines, line)]
 
 
-def _numbered(shown: Sequence[str], cut: Sequence[str], width: int) -> list[str]:
-    """What was cut alike, each with its number among those that were, where that fits."""
-    alike: dict[str, dict[str, int]] = {}
-    for name, short in zip(shown, cut, strict=True):
-        alike.setdefault(short, {}).setdefault(name, len(alike[short]) + 1)
-    told = []
-    for name, short in zip(shown, cut, strict=True):
-        number = f" ({alike[short][name]})"
-        stays = len(alike[short]) == 1 or len(number) >= width
-        told.append(short if stays else shorten(name, width - len(number)) + number)
+def _marked(shown: Sequence[str], cut: Sequence[str], width: int) -> list[str]:
+    """What was cut alike, each with a mark that its whole name alone decides, where that fits."""
+    alike = Counter(short for _, short in set(zip(shown, cut, strict=True)))
+    told = list(cut)
+    for mark in _MARKS:
+        if mark + 2 > width:
+            break
+        told = [
+            _with_mark(name, mark, width) if alike[short] > 1 else short
+            for name, short in zip(shown, cut, strict=True)
+        ]
+        if len(set(told)) == len(set(shown)):
+            break
     return told
+
+
+def _with_mark(shown: str, digits: int, width: int) -> str:
+    mark = f"#{crc32(shown.encode()):08x}"[: digits + 1]
+    return shorten(shown, width - len(mark)) + mark
 
 
 def _cut_inside(shown: str, head: int, width: int) -> str:
