@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+LONGEST_VALUE = 160
+
 
 class PasshatError(Exception):
     """Anything passhat raises on purpose."""
@@ -37,7 +39,7 @@ class ArgumentError(InputError, ValueError):
     """
 
     def __init__(self, argument: str, rule: str, value: object) -> None:
-        super().__init__(f"{argument} {rule}, got {value!r}")
+        super().__init__(f"{argument} {rule}, got {told_value(value)}")
         self.argument = argument
         self.rule = rule
         self.value = value
@@ -97,6 +99,21 @@ class ModelBusy(ModelError):
 
 class GraderError(RunError):
     """A grader broke: neither a pass nor a failure."""
+
+
+def told_value(value: object) -> str:
+    """What was handed in, for a message: short, on one line, and a list of names as names.
+
+    >>> told_value(0.5), told_value(("a", "b")), told_value([])
+    ('0.5', "'a', 'b'", 'none')
+    """
+    shown = repr(value)
+    if isinstance(value, tuple | list) and all(isinstance(one, str) for one in value):
+        shown = listed(map(repr, value)) or "none"
+    if "\n" in shown or " at 0x" in shown:  # a table over many lines, or only an address
+        kind = type(value).__name__
+        return f"{'an' if kind[:1] in 'AEIOUaeiou' else 'a'} {kind}"
+    return shown if len(shown) <= LONGEST_VALUE else f"{shown[: LONGEST_VALUE - 1]}…"
 
 
 def plural(count: int, noun: str, several: str | None = None) -> str:

@@ -95,6 +95,19 @@ def test_inside_a_page_a_picture_brings_no_style_of_its_own(draw):
 
 
 @FIGURES
+@given(text=ANY_TEXT)
+def test_a_picture_shows_itself_on_one_short_line_that_says_how_to_see_and_keep_it(draw, text):
+    shown = repr(draw(text, 0.5))
+    assert shown.isprintable()
+    assert len(shown) <= 200
+    assert shown.startswith("<Figure ")
+    assert "print(figure)" in shown
+    assert ".svg(standalone=True)" in shown
+    if text.isprintable() and len(repr(text)) <= 40:
+        assert repr(text) in shown
+
+
+@FIGURES
 def test_the_same_numbers_give_the_same_bytes(draw):
     assert draw("x", 0.3) == draw("x", 0.3)
 

@@ -8,6 +8,7 @@ import polars
 import pyarrow
 import pytest
 
+import passhat
 from passhat.errors import ArgumentError
 from passhat.records import Outcome, Trial, Trials
 
@@ -64,6 +65,58 @@ def test_what_is_no_frame_or_lacks_a_column_is_said():
         Trials.from_frame(frame, task="case")
     with pytest.raises(ArgumentError, match=r"renamed must be among .* got 'colour'"):
         Trials.from_frame(frame, colour="task")
+
+
+COLUMNS = {"task": ["t", "t"], "passed": [True, False]}
+FRAMES = [pandas.DataFrame(COLUMNS), polars.DataFrame(COLUMNS), polars.LazyFrame(COLUMNS)]
+FRAMES.append(pyarrow.table(COLUMNS))
+TAKES_NO_FRAME = {
+    "from_columns": Trials.from_columns,
+    "from_records": Trials.from_records,
+    "concat": lambda frame: Trials.concat([frame]),
+    "read_trials": passhat.read_trials,
+    "read_trials of several": lambda frame: passhat.read_trials([frame, frame]),
+    "read_tallies": passhat.read_tallies,
+    "write_trials": lambda frame: passhat.write_trials(frame, "never-written.csv"),
+    "measure": passhat.measure,
+    "compare": lambda frame: passhat.compare(frame, frame),
+    "compare of one": passhat.compare,
+    "rank": passhat.rank,
+    "profile": lambda frame: passhat.profile(frame, frame),
+    "plan": lambda frame: passhat.plan(frame, half_width=0.05),
+    "judge": lambda frame: passhat.judge(frame, ["pass^1 >= 0.5"]),
+}
+
+
+@pytest.mark.parametrize("frame", FRAMES, ids=["pandas", "polars", "lazy polars", "arrow"])
+@pytest.mark.parametrize("take", TAKES_NO_FRAME.values(), ids=TAKES_NO_FRAME)
+def test_whatever_takes_no_frame_says_on_one_line_how_one_gets_in(take, frame):
+    with pytest.raises(ArgumentError, match=r"Trials\.from_frame\(frame, task='case'") as caught:
+        take(frame)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.endswith(f"got a {type(frame).__name__}")
+
+
+def test_a_frame_without_task_or_outcome_is_told_which_columns_it_lacks_and_has():
+    frame = pandas.DataFrame({"case": ["t"], "ok": [True]})
+    with pytest.raises(ArgumentError, match=r"columns task and passed .* got 'case', 'ok'"):
+        Trials.from_frame(frame)
+
+
+def test_what_another_way_in_takes_is_sent_there():
+    with pytest.raises(ArgumentError, match=r"\(Trials.from_columns takes this\)"):
+        Trials.from_frame(COLUMNS)
+    with pytest.raises(ArgumentError, match=r"\(Trials.from_records takes this\)"):
+        Trials.from_frame([{"task": "t", "passed": True}])
+    with pytest.raises(ArgumentError, match="records must be Trial objects or dicts, got 't'"):
+        Trials.from_records(["t"])
+    with pytest.raises(ArgumentError, match="columns must be lists by name"):
+        Trials.from_columns([("task", "t")])
+    with pytest.raises(ArgumentError, match="first must be Trials; read_trials reads a file"):
+        passhat.compare("new.csv", "old.csv")
+    with pytest.raises(ArgumentError, match="source must be paths, patterns or bytes, got None"):
+        passhat.read_trials(None)
 
 
 def test_the_table_of_trials_loads_no_data_frame_library():

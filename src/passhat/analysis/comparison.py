@@ -14,6 +14,7 @@ from passhat.analysis.task_differences import Aligned, TaskDifference, task_diff
 from passhat.brief import brief, brief_fields, quoted, rounded
 from passhat.errors import ArgumentError, listed, plural
 from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.records.subject import check_subject
 from passhat.stats.arguments import confidence_level, one_of, whole_number
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
@@ -155,6 +156,7 @@ def compare(
 def _two_tallies(first: Trials | Tally, second: Trials | Tally | None) -> tuple[Tally, Tally]:
     if second is not None:
         return _one_tally(first, "first"), _one_tally(second, "second")
+    check_subject("trials", first)
     if not isinstance(first, Trials) or len(first.systems) != 2:
         names = first.systems if isinstance(first, Trials) else (first.system,)
         raise ArgumentError("trials", "must hold exactly two systems (or rank them)", names)
@@ -162,6 +164,7 @@ def _two_tallies(first: Trials | Tally, second: Trials | Tally | None) -> tuple[
 
 
 def _one_tally(trials: Trials | Tally, which: str) -> Tally:
+    check_subject(which, trials)
     if isinstance(trials, Tally):
         return trials
     if len(trials.systems) != 1:

@@ -32,6 +32,7 @@ from passhat.analysis.task_table import tabulate_tasks
 from passhat.analysis.unsettled import list_unsettled
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.records.frames import refuse_frame
 from passhat.stats.arguments import confidence_level, one_of, whole_number
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.proportions import proportion_interval
@@ -95,6 +96,7 @@ def _subjects(trials: object) -> list[_Subject]:
         names = trials.systems
         tables = [trials] if len(names) == 1 else [trials.where(system=name) for name in names]
         return [_Subject(tally=table.tally(), trials=table) for table in tables]
+    refuse_frame("trials", "must be Trials or a list of Tally", trials)
     if not isinstance(trials, Sequence) or not all(isinstance(one, Tally) for one in trials):
         raise ArgumentError("trials", "must be Trials or a list of Tally", trials)
     return [_Subject(tally=tally, trials=None) for tally in trials if tally.trials]

@@ -9,6 +9,7 @@ from passhat.analysis.evidence import Evidence, gather
 from passhat.brief import brief, rounded
 from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.records.subject import check_subject
 from passhat.stats.arguments import confidence_level, probability, whole_number
 from passhat.stats.estimate import Unavailable
 from passhat.stats.paired_power import (
@@ -213,6 +214,7 @@ class _Rivals:
 
 
 def _one_tally(trials: Trials | Tally) -> Tally:
+    check_subject("trials", trials)
     if isinstance(trials, Tally):
         return trials
     if len(trials.systems) != 1:

@@ -13,6 +13,8 @@ from passhat.analysis.report import Number, Options, Provenance
 from passhat.brief import brief, brief_fields, quoted, rounded
 from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.records.frames import refuse_frame
+from passhat.records.subject import check_subject
 from passhat.stats.arguments import confidence_level, one_of, whole_number
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
@@ -120,6 +122,7 @@ def profile(
 
 
 def _one_tally(trials: Trials | Tally) -> Tally:
+    check_subject("trials", trials)
     if isinstance(trials, Tally):
         return trials
     if len(trials.systems) != 1:
@@ -128,6 +131,7 @@ def _one_tally(trials: Trials | Tally) -> Tally:
 
 
 def _tallies(reference: Trials | Sequence[Tally]) -> list[Tally]:
+    refuse_frame("reference", "must be Trials or a list of Tally", reference)
     if isinstance(reference, Trials):
         return [reference.tally(name) for name in reference.systems]
     return list(reference)

@@ -14,6 +14,7 @@ from passhat.analysis.report import Metric, Options, Provenance
 from passhat.brief import brief, brief_fields, quoted, rounded
 from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.records.frames import refuse_frame
 from passhat.stats.arguments import confidence_level, one_of, whole_number
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.passk import pass_at_k, pass_hat_k
@@ -152,6 +153,7 @@ def pass_values(
 
 
 def _tallies(trials: Trials | Sequence[Tally]) -> list[Tally]:
+    refuse_frame("trials", "must be Trials or a list of Tally", trials)
     if isinstance(trials, Trials):
         found = [trials.tally(name) for name in trials.systems]
     else:

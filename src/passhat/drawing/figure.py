@@ -6,6 +6,8 @@ import hashlib
 import re
 from dataclasses import dataclass
 
+from passhat.brief import brief, quoted
+
 # Okabe and Ito's colours, darkened or lightened to 4.5 : 1 on their ground; colour never stands
 # alone (series differ in dash, outcomes in shape).
 LIGHT = (
@@ -39,7 +41,10 @@ _CONTROLS = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A picture: `svg()` for a page, `text` for a terminal, `finding` for who cannot see it."""
+    """A picture: `svg()` for a page, `text` for a terminal, `finding` for who cannot see it.
+
+    To keep it: `Path("decay.svg").write_text(figure.svg(standalone=True), encoding="utf-8")`.
+    """
 
     title: str
     finding: str
@@ -70,6 +75,10 @@ class Figure:
 
     def _repr_svg_(self) -> str:
         return self.svg(standalone=True)
+
+    def __repr__(self) -> str:
+        see = "print(figure) for text, .svg(standalone=True) for a file, .finding for words"
+        return brief(f"Figure {quoted(self.title)}", f"{self.width} x {self.height}", see=see)
 
     def __str__(self) -> str:
         return self.text

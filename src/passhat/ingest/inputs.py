@@ -5,15 +5,17 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from passhat.errors import ReadError, listed
+from passhat.errors import ArgumentError, ReadError, listed
+from passhat.ingest.compressed import read_all
 from passhat.ingest.document import COMPRESSED_SUFFIXES, Document
 from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
 from passhat.ingest.readers import COMPANIONS
+from passhat.records.frames import refuse_frame
 
 Input = str | os.PathLike[str] | bytes
 Recognise = Callable[[Document], Reader]
@@ -27,7 +29,18 @@ RESULT_SUFFIXES = (".eval", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parq
 
 def as_inputs(given: Input | Sequence[Input]) -> list[Input]:
     """One input or several, as a list."""
-    return [given] if isinstance(given, (str, bytes, os.PathLike)) else list(given)
+    if isinstance(given, (str, bytes, os.PathLike)):
+        return [given]
+    rule = "must be paths, patterns or bytes"
+    refuse_frame("source", rule, given)
+    if not isinstance(given, Iterable):
+        raise ArgumentError("source", rule, given)
+    several: list[Any] = list(given)
+    for one in several:
+        if not isinstance(one, (str, bytes, os.PathLike)):
+            refuse_frame("source", rule, one)
+            raise ArgumentError("source", rule, one)
+    return several
 
 
 def open_input(
@@ -61,9 +74,7 @@ def find_paths(given: str | os.PathLike[str]) -> list[Path]:
 
 def read_stdin(limits: Limits) -> bytes:
     """All of standard input, refused beyond the limit."""
-    data = sys.stdin.buffer.read(limits.max_bytes + 1)
-    limits.check_size("standard input", len(data))
-    return data
+    return read_all("standard input", sys.stdin.buffer, limits)
 
 
 def _handed_in(given: Input, recognise: Recognise, limits: Limits) -> Known:
@@ -76,15 +87,13 @@ def _handed_in(given: Input, recognise: Recognise, limits: Limits) -> Known:
 def _open_folder(
     folder: Path, recognise: Recognise, limits: Limits, skipped: dict[str, ReadError]
 ) -> Iterator[Known]:
-    count, companions = 0, set[str]()
-    for document, reader in _walk(folder, recognise, limits, skipped, companions, depth=1):
+    count = 0
+    for document, reader in _walk(folder, recognise, limits, skipped, frozenset(), depth=1):
         count += 1
         limits.check_members(str(folder), count + len(skipped))
         yield document, reader
     if not count:
         raise _nothing_known(folder, skipped)
-    for path in [path for path in skipped if Path(path).name in companions]:
-        del skipped[path]
 
 
 def _nothing_known(folder: Path, skipped: Mapping[str, ReadError]) -> ReadError:
@@ -104,9 +113,10 @@ def _walk(
     recognise: Recognise,
     limits: Limits,
     skipped: dict[str, ReadError],
-    companions: set[str],
+    companions: frozenset[str],
     depth: int,
 ) -> Iterator[Known]:
+    """The results in a folder and below; `companions` are the names of what belongs to others."""
     if depth > limits.max_depth:
         raise ReadError(f"{folder}: deeper than max_depth = {limits.max_depth} folders")
     files, folders = _entries(folder, limits)
@@ -120,9 +130,12 @@ def _walk(
         except ReadError as error:
             skipped[str(path)] = error
             continue
-        companions.update(reader.companions)
+        companions |= set(reader.companions)
         covered = covered or reader.covers_subfolders
         yield document, reader
+    for path in files:
+        if path.name in companions:
+            skipped.pop(str(path), None)
     for path in [] if covered else folders:
         yield from _walk(path, recognise, limits, skipped, companions, depth + 1)
 
@@ -135,10 +148,13 @@ def _entries(folder: Path, limits: Limits) -> tuple[list[Path], list[Path]]:
         for entry in entries:
             if entry.name.startswith("."):
                 continue
-            if entry.is_dir():
-                folders += [] if entry.is_symlink() else [folder / entry.name]
-            elif _looks_like_results(entry.name) and entry.is_file():
-                files.append(folder / entry.name)
+            try:
+                if entry.is_dir():
+                    folders += [] if entry.is_symlink() else [folder / entry.name]
+                elif _looks_like_results(entry.name) and entry.is_file():
+                    files.append(folder / entry.name)
+            except OSError:  # a link that leads to itself
+                continue
             limits.check_members(str(folder), max(len(files), len(folders)))
     return sorted(files, key=lambda path: (path.name in COMPANIONS, path)), sorted(folders)
 

@@ -14,6 +14,7 @@ import msgspec
 from passhat.errors import ArgumentError, MissingExtra
 from passhat.ingest.rows import SCHEMA
 from passhat.records import Outcome, Trials
+from passhat.records.subject import check_subject
 
 FORMATS = (".jsonl", ".csv", ".tsv", ".parquet")
 
@@ -23,6 +24,7 @@ def write_trials(trials: Trials, path: str | os.PathLike[str]) -> None:
 
     A JSON Lines file opens with a line that names its schema; missing values are left out.
     """
+    check_subject("trials", trials, counts=False)
     target = Path(path)
     if target.suffix not in FORMATS:
         raise ArgumentError("path", f"must end in {', '.join(FORMATS)}", str(path))

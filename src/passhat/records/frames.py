@@ -11,7 +11,26 @@ from passhat.records.trial import Outcome, Trial
 
 Columns = Mapping[str, list[Any]]
 
+WAY_IN = (
+    "Trials.from_frame(frame) makes trials of a data frame, and Trials.from_frame(frame, "
+    "task='case', passed='ok') of one whose columns have names of their own"
+)
+
 _COLUMNS = (*(field.name for field in fields(Trial)), "passed")
+_LIBRARIES = ("pandas", "polars", "pyarrow")
+
+
+def is_frame(value: object) -> bool:
+    """Whether a value is a table of some data frame library; looks at its type alone."""
+    spoken = ("__arrow_c_stream__", "__dataframe__")
+    library = type(value).__module__.partition(".")[0]
+    return library in _LIBRARIES or any(hasattr(type(value), name) for name in spoken)
+
+
+def refuse_frame(argument: str, rule: str, value: object) -> None:
+    """Say how a data frame gets in, wherever one is handed to what takes none."""
+    if is_frame(value):
+        raise ArgumentError(argument, f"{rule}; {WAY_IN}", value)
 
 
 def columns_of_frame(frame: Any, renamed: Mapping[str, str]) -> dict[str, list[Any]]:
@@ -30,6 +49,9 @@ def columns_of_frame(frame: Any, renamed: Mapping[str, str]) -> dict[str, list[A
     chosen = {name: name for name in _COLUMNS if name in given} | dict(renamed)
     if missing := [name for name in chosen.values() if name not in given]:
         raise ArgumentError("frame", f"must have the column {missing[0]}", sorted(given))
+    if "task" not in chosen or not {"outcome", "passed", "score"} & set(chosen):
+        rule = "must have the columns task and passed (or outcome, or score); " + WAY_IN
+        raise ArgumentError("frame", rule, sorted(given))
     return _filled({name: given[column] for name, column in chosen.items()})
 
 
@@ -82,7 +104,10 @@ def _plain_columns(frame: Any) -> Columns:
     if hasattr(frame, "__arrow_c_stream__"):
         return _from_arrow_stream(frame)
     rule = "must be a pandas, polars or Arrow table, or have __arrow_c_stream__"
-    raise ArgumentError("frame", rule, type(frame).__name__)
+    if isinstance(frame, Mapping | list):
+        way = "from_columns" if isinstance(frame, Mapping) else "from_records"
+        rule += f" (Trials.{way} takes this)"
+    raise ArgumentError("frame", rule, frame)
 
 
 def _pandas_list(series: Any) -> list[Any]:

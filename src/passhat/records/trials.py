@@ -68,7 +68,11 @@ class Trials:
         >>> Trials.from_records([{"task": "a", "passed": False, "seconds": 2.5}]).trial.tolist()
         [0]
         """
-        rows = list(records)
+        frames.refuse_frame("records", "must be Trial objects or dicts", records)
+        rows: list[Any] = list(records)
+        for row in rows:
+            if not isinstance(row, Trial | Mapping):
+                raise ArgumentError("records", "must be Trial objects or dicts", row)
         names = [f.name for f in fields(Trial)] + ["passed"]
         columns: dict[str, list[Any]] = {}
         for name in names:
@@ -95,6 +99,9 @@ class Trials:
         Without `trial`, the rows of a system and task are numbered as they come. Without
         `outcome` and `passed`, a score of 1 passes.
         """
+        frames.refuse_frame("columns", "must be lists by name", columns)
+        if not isinstance(columns, Mapping | None):
+            raise ArgumentError("columns", "must be lists by name, as in a dict", columns)
         given = {**(columns or {}), **more}
         known = {f.name for f in fields(Trial)} | {"passed"}
         if unknown := sorted(set(given) - known):
@@ -140,6 +147,8 @@ class Trials:
     @classmethod
     def concat(cls, tables: Sequence[Trials]) -> Trials:
         """The rows of several tables, one after the other; their sources too."""
+        for table in tables:
+            frames.refuse_frame("tables", "must be Trials", table)
         if not tables:
             return cls.from_columns(task=[], outcome=[])
         if len(tables) == 1:

@@ -1,0 +1,21 @@
+"""What functions of trials are handed, and what to say of anything else."""
+
+from __future__ import annotations
+
+from passhat.errors import ArgumentError
+from passhat.records.frames import refuse_frame
+from passhat.records.tally import Tally
+from passhat.records.trials import Trials
+
+
+def check_subject(argument: str, value: object, *, counts: bool = True) -> None:
+    """Refuse what is no Trials (nor, with `counts`, a Tally); say how frames and files get in.
+
+    >>> check_subject("first", "results.csv")
+    Traceback (most recent call last):
+    passhat.errors.ArgumentError: first must be Trials; read_trials reads a file, got 'results.csv'
+    """
+    if isinstance(value, Trials | Tally if counts else Trials):
+        return
+    refuse_frame(argument, "must be Trials", value)
+    raise ArgumentError(argument, "must be Trials; read_trials reads a file", value)
