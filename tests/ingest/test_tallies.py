@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from passhat.analysis.measure import measure
 from passhat.errors import ReadError
-from passhat.ingest import ColumnMap, engines, read_tallies, read_trials, tallies
+from passhat.ingest import ColumnMap, count_big, engines, read_tallies, read_trials, tallies
 
 ROWS = st.lists(
     st.fixed_dictionaries(
@@ -159,19 +159,20 @@ def test_other_formats_and_choices_that_engines_lack_are_read_row_by_row(samples
 
 def test_only_single_plain_tables_are_big(tmp_path, samples, monkeypatch):
     small = write([{"task": "t", "passed": 1}], tmp_path / "t.parquet")
-    assert tallies.big_table(small) is None
-    assert tallies.big_table([small, small]) is None
+    assert count_big(small) is None
+    assert count_big([small, small]) is None
     monkeypatch.setattr(tallies, "BIG_BYTES", 1)
     monkeypatch.setattr(tallies, "BIG_ROWS", 1)
-    assert tallies.big_table(small) == small
-    assert tallies.big_table(b"task,passed\n") is None
-    assert tallies.big_table("-") is None
-    assert tallies.big_table(samples / "inspect" / "flaky_5x5_two_scorers_1error.eval") is None
-    assert tallies.big_table(samples / "promptfoo" / "out.jsonl") is None
+    assert count_big(small)[0].passed.tolist() == [1]
+    assert count_big(b"task,passed\n") is None
+    assert count_big("-") is None
+    assert count_big(samples / "inspect" / "flaky_5x5_two_scorers_1error.eval") is None
+    assert count_big(samples / "promptfoo" / "out.jsonl") is None
     unusual = tmp_path / "u.csv"
     unusual.write_text("question,right\nq,1\n")
-    assert tallies.big_table(unusual) is None
-    assert tallies.big_table(unusual, ColumnMap(task="question", passed="right")) == unusual
+    assert count_big(unusual) is None
+    mapping = ColumnMap(task="question", passed="right")
+    assert count_big(unusual, mapping=mapping)[0].tasks == ("q",)
 
 
 def test_a_small_table_gives_the_tallies_of_its_trials():

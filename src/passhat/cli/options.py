@@ -77,11 +77,12 @@ class Reading:
 
     def subjects(self, only: Sequence[str] = ()) -> Trials | list[Tally]:
         """The trials of the named systems (all, if none is named); of huge tables the counts."""
-        from passhat.ingest import big_table, read_tallies
+        from passhat.ingest import count_big
 
-        if named_store(self.paths) is not None or big_table(list(self.paths)) is None:
+        stored = named_store(self.paths) is not None
+        tallies = None if stored else count_big(list(self.paths), **self._how())
+        if tallies is None:
             return choose_systems(self.trials(), only)
-        tallies = read_tallies(list(self.paths), **self._how())
         _check_names(only, [tally.system for tally in tallies])
         return [tally for tally in tallies if not only or tally.system in only]
 

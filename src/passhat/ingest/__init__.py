@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from passhat.ingest.read import Duplicates, read_trials, read_with_transcripts
     from passhat.ingest.reader import Reader, Table
     from passhat.ingest.readers import READERS
-    from passhat.ingest.tallies import big_table, read_tallies
+    from passhat.ingest.tallies import count_big, read_tallies
     from passhat.ingest.write import write_trials
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
     "Limits",
     "Reader",
     "Table",
-    "big_table",
+    "count_big",
     "read_tallies",
     "read_trials",
     "read_with_transcripts",
@@ -36,7 +36,7 @@ _HOMES = {
     "read": ("Duplicates", "read_trials", "read_with_transcripts"),
     "reader": ("Reader", "Table"),
     "readers": ("READERS",),
-    "tallies": ("big_table", "read_tallies"),
+    "tallies": ("count_big", "read_tallies"),
     "write": ("write_trials",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -52,22 +52,31 @@ def read_tallies(
     >>> [tally.passed.tolist() for tally in read_tallies(b"task,passed\na,1\na,1\nb,0\n")]
     [[2, 0]]
     """
-    mapping, limits = mapping or ColumnMap(), limits or Limits()
-    if format in (None, "table") and duplicates != "last":
-        table = _find_big(source, mapping)
-        tallies = None if table is None else _stream(table, mapping, duplicates)
-        if tallies is not None:
-            return tallies
+    tallies = count_big(source, format=format, mapping=mapping, duplicates=duplicates)
+    if tallies is not None:
+        return tallies
     trials = read_trials(
         source, format=format, mapping=mapping, duplicates=duplicates, limits=limits
     )
     return [trials.tally(system) for system in trials.systems]
 
 
-def big_table(source: Input | Sequence[Input], mapping: ColumnMap | None = None) -> Path | None:
-    """The path of a single CSV, JSON Lines or Parquet table too big to be held as rows."""
-    table = _find_big(source, mapping or ColumnMap())
-    return None if table is None else table.path
+def count_big(
+    source: Input | Sequence[Input],
+    *,
+    format: str | None = None,  # noqa: A002 # the word users know
+    mapping: ColumnMap | None = None,
+    duplicates: Duplicates = "error",
+) -> list[Tally] | None:
+    """The counts of a single CSV, JSON Lines or Parquet table too big to be held as rows.
+
+    None where the rows themselves can be read, or must be.
+    """
+    if format not in (None, "table") or duplicates == "last":
+        return None
+    mapping = mapping or ColumnMap()
+    table = _find_big(source, mapping)
+    return None if table is None else _stream(table, mapping, duplicates)
 
 
 class _BigTable:
