@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from passhat.cli import main
-from passhat.history import History
+from passhat.history import Checkout, History
 from passhat.records import Outcome, Trial
 
 
@@ -101,7 +101,64 @@ def test_a_regression_against_a_file_is_found_as_a_suite_and_task_by_task(gate, 
     assert result.exit_code == 1
     assert "no_worse_than good.jsonl by 0.05" in result.stdout
     assert "t4 (was 30/30, now 3/30)" in " ".join(result.stdout.split())
-    assert gate(good, "--against", good).exit_code == 0
+    again = write(tmp_path / "again.jsonl", {f"t{i}": (30, 30) for i in range(5)})
+    assert gate(again, "--against", good).exit_code == 0
+
+
+def test_results_are_not_held_against_themselves(gate, good):
+    same = gate(good, "--against", "good.jsonl")
+    assert same.exit_code == 2
+    assert "--against must name other results than those judged" in same.output
+
+
+def test_a_branch_as_baseline_is_its_run_before_the_one_judged(gate, tmp_path):
+    with History.open(tmp_path / ".passhat" / "history.db") as history:
+        for day, passes in ((1, 30), (2, 10)):
+            at = Checkout(branch="main", commit=f"1f2e3d{day}")
+            run = history.start_run("suite", checkout=at, started=f"2026-11-0{day}")
+            history.add_trials(
+                run,
+                [
+                    Trial(system="agent", task="t", trial=i, outcome=Outcome(int(i < passes)))
+                    for i in range(30)
+                ],
+            )
+            history.finish_run(run)
+        first, second = reversed(history.runs())
+    told = gate("latest", "--against", "main")
+    assert told.exit_code == 1
+    assert f"held against run {first.key} of 2026-11-01 (main)" in told.stderr
+    assert "held" not in gate("latest", "--against", "main", "-q").stderr
+    for name in ("latest", second.key, "1f2e3d2"):
+        refused = gate("main", "--against", name)
+        assert refused.exit_code == 2
+        assert "a run is not held against itself" in refused.stderr
+
+
+def test_a_baseline_that_is_not_judged_stays_a_baseline(gate, tmp_path):
+    path = tmp_path / "two.jsonl"
+    path.write_text(
+        "".join(
+            json.dumps({"system": name, "task": f"t{t}", "trial": i, "passed": i < passes}) + "\n"
+            for name, passes in (("old", 10), ("new", 30))
+            for t in range(5)
+            for i in range(30)
+        )
+    )
+    told = gate(str(path), "--only", "new", "-r", "no_worse_than old by 0.02")
+    assert told.exit_code == 0, told.output
+    assert told.stdout.startswith("PASS       new: no_worse_than old")
+
+
+def test_a_baseline_of_two_systems_is_refused_with_their_names_and_the_way_out(
+    gate, tmp_path, good
+):
+    lines = [json.dumps({"system": s, "task": "t0", "passed": True}) for s in ("one", "two")]
+    (tmp_path / "both.jsonl").write_text("\n".join(lines))
+    told = gate(good, "--against", "both.jsonl")
+    assert told.exit_code == 2
+    assert "passhat convert FILE --only SYSTEM" in told.stderr
+    assert "got 'one', 'two'" in told.stderr
 
 
 def test_runs_of_the_history_are_judged_by_name(gate, tmp_path):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from passhat.history import History
+from passhat.history import Checkout, History
 from passhat.records import Outcome, Trial
 
 
@@ -84,3 +84,43 @@ def test_a_trend_of_a_suite_that_is_not_there_lists_those_that_are(call, store):
 def test_a_store_without_runs_says_how_to_get_some(call, here):
     History.open(here / ".passhat" / "history.db").close()
     assert "it holds no run yet: `passhat run`" in call("trend").stderr
+
+
+def test_the_store_may_be_named_before_or_behind_what_is_done_with_it(call, here, store):
+    (here / store).rename(here / "runs.db")
+    before = call("history", "--store", "runs.db", "list")
+    behind = call("history", "list", "--store", "runs.db")
+    assert before.exit_code == behind.exit_code == 0
+    assert before.stdout == behind.stdout
+    for words in (
+        ("show", "v1"),
+        ("export", "v1", "v1.jsonl"),
+        ("tag", "v1", "best"),
+        ("add", "v1.jsonl"),
+        ("delete", "best", "--yes"),
+        ("vacuum",),
+    ):
+        done = call("history", *words, "--store", "runs.db")
+        assert done.exit_code == 0, done.output
+    assert not (here / ".passhat" / "history.db").exists()
+
+
+def test_that_the_newest_of_several_runs_of_a_commit_is_taken_is_said(call, here):
+    with History.open(here / ".passhat" / "history.db") as history:
+        for day in (1, 2):
+            at = Checkout(commit="1f2e3d4")
+            run = history.start_run("suite", checkout=at, started=f"2026-11-0{day}")
+            trials = [Trial(system="a", task="t", trial=n, outcome=Outcome(1)) for n in range(day)]
+            history.add_trials(run, trials)
+    for words in (
+        ("history", "show", "1f2e3d4"),
+        ("report", ".passhat/history.db", "--run", "1f2e"),
+    ):
+        assert f"2 runs of commit 1f2e3d4; taken: the newest, {run.key}" in call(*words).stderr
+        assert "taken" not in call(*words, "-q").stderr
+
+
+def test_who_is_profiled_must_be_said_where_there_are_several(call, store):
+    told = call("profile", store)
+    assert told.exit_code == 2
+    assert "RESULTS hold 2 agents (a, b): say which to profile, --only AGENT" in told.stderr

@@ -70,6 +70,24 @@ def test_counts_made_in_the_database_are_those_of_the_trials(history):
             assert np.allclose(getattr(tally, name), getattr(expected, name))
 
 
+def test_the_rate_of_a_run_is_the_mean_over_tasks_however_often_each_was_tried(history):
+    run = history.start_run("suite")
+    assert run.pass_rate is None
+    counts = {("a", "easy"): (30, 30), ("a", "hard"): (1, 4), ("b", "easy"): (1, 2)}
+    history.add_trials(
+        run,
+        [
+            Trial(system=system, task=task, trial=i, outcome=Outcome(int(i < passed)))
+            for (system, task), (passed, runs) in counts.items()
+            for i in range(runs)
+        ],
+    )
+    history.add_trials(run, [Trial(system="b", task="hard", trial=0, outcome=Outcome.ERRORED)])
+    run = history.run_by_id(run.id)
+    assert run.pass_rate == pytest.approx((1 + 1 / 4 + 1 / 2 + 0) / 4)
+    assert (run.passed, run.trials) == (32, 37)
+
+
 def test_a_trial_is_kept_once_and_a_second_try_changes_nothing(history):
     run = history.start_run("suite")
     history.add_trials(run, [trial(0)])

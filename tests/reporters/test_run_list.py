@@ -12,6 +12,7 @@ def run(**changes) -> Row:
         run="dc7d2445", suite="customer-support-refunds", status="interrupted",
         started="2026-11-15T09:14:00", commit="1f2e3d4c5b6a", branch="main", dirty=True, tags=[],
         systems=1, tasks=12, trials=12_345, passed=11_000, errored=0,
+        pass_rate=0.5851,
     )  # fmt: skip
     return {**row, **changes}
 
@@ -36,9 +37,17 @@ def test_where_there_is_room_nothing_is_cut():
 
 
 def test_columns_stand_under_their_titles():
-    head, first, second = render_terminal([run(), run(suite="s", trials=0)], Ink()).splitlines()
+    head, first, second = render_terminal(
+        [run(), run(suite="s", trials=0, pass_rate=None)], Ink()
+    ).splitlines()
     for title in ("started", "suite", "commit", "status"):
         assert first[head.index(title) - 1] == second[head.index(title) - 1] == " "
     end = head.index("trials") + len("trials")
     assert first[:end].endswith("12345")
     assert second[:end].endswith(" 0")
+
+
+def test_the_rate_is_the_mean_over_tasks_under_the_name_that_a_report_gives_it():
+    head, first = render_terminal([run()], Ink()).splitlines()
+    end = head.index("pass^1") + len("pass^1")
+    assert first[:end].endswith("58.5 %")

@@ -24,6 +24,7 @@ from passhat.analysis.replay import judge_sequentially
 from passhat.analysis.verdict import Verdict, Verdicts
 from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Trials
+from passhat.records.subject import check_subject
 from passhat.stats.arguments import one_of
 
 GateLike = Gate | str | Mapping[str, Any]
@@ -64,6 +65,7 @@ def judge(
     >>> verdicts.word, verdicts.exit_code
     ('PASS', 0)
     """
+    check_subject("trials", trials, counts=False)
     around = Circumstances(
         bars=bars,
         baselines=_baselines(baseline)
@@ -138,7 +140,9 @@ def _baselines(baseline: Trials | Mapping[str, Trials] | None) -> dict[str, Tria
     named = {"": baseline} if isinstance(baseline, Trials) else dict(baseline)
     for name, table in named.items():
         if len(table.systems) != 1:
-            raise ArgumentError(f"baseline {name}".strip(), "must hold one system", table.systems)
+            way = "`passhat convert FILE --only SYSTEM -o one.jsonl` takes one out"
+            rule = f"must hold one system ({way})"
+            raise ArgumentError(f"baseline {name}".strip(), rule, table.systems)
     return named
 
 

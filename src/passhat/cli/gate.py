@@ -19,13 +19,14 @@ from passhat.cli.options import (
     seed_option,
 )
 from passhat.cli.output import Output
-from passhat.cli.stored_run import named_store
-from passhat.errors import HistoryError, InputError
+from passhat.cli.stored_run import named_store, told
+from passhat.errors import ArgumentError, InputError
 
 if TYPE_CHECKING:
     from passhat.analysis.gates import Gate
     from passhat.analysis.verdict import Verdicts
     from passhat.history import History, Run
+    from passhat.history.references import Found
     from passhat.records import ErrorPolicy, Trials
 
 FORMATS = {
@@ -123,12 +124,14 @@ def gate(
     if found is None:
         from passhat.analysis.judge import judge
 
-        trials = choose_systems(_results(reading, store), only)
+        everybody, judged = _results(reading, store)
+        trials = choose_systems(everybody, only)
         found = judge(
             trials,
             gates,
             bars=_bars(bars, suite, trials),
-            baseline=None if against is None else _results(reading, store, against),
+            baseline=_left_out(gates, everybody, trials)
+            | ({} if against is None else {"": _held_against(reading, store, against, judged)}),
             errors=errors,
             seed=seed,
         )
@@ -139,25 +142,47 @@ def gate(
     context.exit(found.exit_code)
 
 
-def _results(reading: Reading, store: Path | None, reference: str | None = None) -> Trials:
-    """Trials from files, or from the history where no such file exists."""
-    paths = reading.paths if reference is None else (reference,)
-    if not _may_be_a_run(paths, store):
-        return reading.trials(paths)
+def _results(reading: Reading, store: Path | None) -> tuple[Trials, Run | None]:
+    """Trials from files, or from the history where no such file exists, and which run they are."""
+    if not _may_be_a_run(reading.paths, store):
+        return reading.trials(), None
     with _open(store) as history:
-        return history.trials(_find(history, paths[0]))
+        run = told(_find(history, reading.paths[0]))
+        return history.trials(run), run
 
 
-def _find(history: History, name: str) -> Run:
+def _held_against(reading: Reading, store: Path | None, against: str, judged: Run | None) -> Trials:
+    """The baseline: files, or a run that is not the one that is judged."""
+    if not _may_be_a_run((against,), store):
+        if len(reading.paths) == 1 and _same_file(reading.paths[0], against):
+            raise ArgumentError("--against", "must name other results than those judged", against)
+        return reading.trials((against,))
+    with _open(store) as history:
+        return history.trials(told(_find(history, against, judged=judged, baseline=True)))
+
+
+def _same_file(one: str, other: str) -> bool:
+    return Path(one).is_file() and Path(other).is_file() and Path(one).samefile(other)
+
+
+def _left_out(gates: list[Gate], everybody: Trials, trials: Trials) -> dict[str, Trials]:
+    """Systems that --only leaves out of judgement and that demands name as their baseline."""
+    names = {getattr(gate.demand, "baseline", None) for gate in gates}
+    out = [name for name in everybody.systems if name not in trials.systems]
+    return {name: everybody.where(system=name) for name in out if name in names}
+
+
+def _find(
+    history: History, name: str, *, judged: Run | None = None, baseline: bool = False
+) -> Found:
     """The run of that name; a branch may be called feature/x, so a path is told only at last."""
-    try:
-        return history.find_run(name)
-    except HistoryError as error:
-        if not names_a_file(name):
-            raise
+    from passhat.history.references import knows, look_up, look_up_baseline
+
+    if names_a_file(name) and not knows(history, name):
         raise InputError(
             f"{name}: no such file; and {history.name} has no run, tag or branch of that name"
-        ) from error
+        )
+    return look_up_baseline(history, name, judged=judged) if baseline else look_up(history, name)
 
 
 def _replayed(
@@ -172,7 +197,7 @@ def _replayed(
     from passhat.suite import load_suite
 
     with _open(store) as history:
-        journal = RunJournal(history, _find(history, reading.paths[0]))
+        journal = RunJournal(history, _find(history, reading.paths[0]).run)
         tickets = journal.launched()
         if not any(ticket.stamp for ticket in tickets):
             return None

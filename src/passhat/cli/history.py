@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,16 +22,32 @@ if TYPE_CHECKING:
     from passhat.reporters.run_list import Row
 
 
-@click.group(invoke_without_command=True)
-@click.option(
+_STORE = click.option(
     "--store", type=click.Path(path_type=Path), help="The store.  [default: .passhat/history.db]"
 )
+
+
+def _of_store(command: Callable[..., None]) -> Callable[..., None]:
+    """--store behind a subcommand too, where people look for it; handed over as `path`."""
+
+    @_STORE
+    @click.pass_obj
+    @functools.wraps(command)
+    def with_path(before: Path, /, *, store: Path | None, **values: Any) -> None:
+        command(store or before, **values)
+
+    return with_path
+
+
+@click.group(invoke_without_command=True)
+@_STORE
 @click.option("--sql", metavar="QUERY", help="Print the rows of a reading query, tab-separated.")
 @click.pass_context
 def history(ctx: click.Context, store: Path | None, sql: str | None) -> None:
     """Every run that was kept.
 
-    RUN is a key (or its beginning), a tag, a commit, a branch (its newest run), or `latest`.
+    RUN is a key, a tag, a commit, a branch (its newest run), or `latest`; of a key or a commit, the
+    first 4 characters or more will do where no other begins so.
 
     \b
       passhat history
@@ -53,7 +71,7 @@ def history(ctx: click.Context, store: Path | None, sql: str | None) -> None:
     "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.pass_obj
+@_of_store
 def list_runs(path: Path, suite: str | None, branch: str | None, limit: int, as_json: bool) -> None:
     """List the newest runs."""
     from passhat.reporters.run_list import render_json, render_terminal
@@ -70,7 +88,7 @@ def list_runs(path: Path, suite: str | None, branch: str | None, limit: int, as_
 @click.argument("run")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
 @output_options(FORMATS)
-@click.pass_obj
+@_of_store
 def show(path: Path, run: str, transcripts: bool, output: Output) -> None:
     """Report on one run.
 
@@ -89,11 +107,13 @@ def show(path: Path, run: str, transcripts: bool, output: Output) -> None:
 @history.command()
 @click.argument("run")
 @click.argument("name")
-@click.pass_obj
+@_of_store
 def tag(path: Path, run: str, name: str) -> None:
     """Name a run, for example as a baseline; a name moves when it is given again."""
+    from passhat.cli.stored_run import run_named
+
     with _open(path) as store:
-        found = store.find_run(run)
+        found = run_named(store, run)
         store.tag(found, name)
     click.echo(f"{found.key} is now {name}", err=True)
 
@@ -101,14 +121,16 @@ def tag(path: Path, run: str, name: str) -> None:
 @history.command()
 @click.argument("run")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.pass_obj
+@_of_store
 def delete(path: Path, run: str, yes: bool) -> None:
     """Forget a run and everything that was its own.
 
     Exit codes: 0 it is forgotten; 1 it was not confirmed; 2 there is no such run.
     """
+    from passhat.cli.stored_run import run_named
+
     with _open(path) as store:
-        found = store.find_run(run)
+        found = run_named(store, run)
         if not yes:
             size = plural(found.trials, "trial")
             click.confirm(f"Forget run {found.key} with {size}?", abort=True)
@@ -119,19 +141,20 @@ def delete(path: Path, run: str, yes: bool) -> None:
 @history.command()
 @click.argument("run")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.pass_obj
+@_of_store
 def export(path: Path, run: str, file: Path) -> None:
     """Write the trials of a run to a .jsonl, .csv or .parquet file."""
+    from passhat.cli.stored_run import run_named
     from passhat.ingest import write_trials
 
     with _open(path, read_only=True) as store:
-        trials = store.trials(store.find_run(run))
+        trials = store.trials(run_named(store, run))
     write_trials(trials, file)
     click.echo(f"wrote {file}", err=True)
 
 
 @history.command()
-@click.pass_obj
+@_of_store
 def vacuum(path: Path) -> None:
     """Give the space of deleted runs back."""
     with _open(path) as store:
@@ -145,7 +168,7 @@ def vacuum(path: Path) -> None:
 @click.option("--branch", help="The branch it ran on.")
 @click.option("--started", help="When it ran (ISO 8601); else now.")
 @click.option("--no-transcripts", is_flag=True, help="Do not keep what was said.")
-@click.pass_obj
+@_of_store
 def add(
     path: Path,
     reading: Reading,
@@ -210,6 +233,7 @@ def _rows(runs: list[Run]) -> list[Row]:
             "trials": run.trials,
             "passed": run.passed,
             "errored": run.errored,
+            "pass_rate": run.pass_rate,
         }
         for run in runs
     ]

@@ -13,6 +13,7 @@ from passhat.cli.options import (
     reading_options,
 )
 from passhat.cli.output import Output
+from passhat.errors import InputError, listed
 
 FORMATS = {
     "text": "passhat.reporters.profile_blocks:render_profile",
@@ -51,6 +52,9 @@ def profile(
     from passhat.analysis.profile import profile as profile_system
 
     trials = reading.trials()
+    if only is None and len(trials.systems) > 1:
+        held = f"{len(trials.systems)} agents ({listed(trials.systems)})"
+        raise InputError(f"RESULTS hold {held}: say which to profile, --only AGENT")
     reference = reading.trials(against) if against else trials
     answer = profile_system(
         choose_systems(trials, [only] if only else ()),

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from passhat.cli.run_ledger import Ledger
     from passhat.records import Pairing, Suite, Trials
 
-FINISHED = "finished"
-
 
 def gates_of(suite: Suite, require: Sequence[str]) -> tuple[Gate, ...]:
     """Every gate that speaks about something in the suite, those of the suite first."""
@@ -131,18 +129,14 @@ def baselines_of(gates: Sequence[Gate], suite: Suite, ledger: Ledger) -> Mapping
     """The runs that gates compare with, from the history: by tag, branch, commit or key."""
     names = [getattr(gate.demand, "baseline", None) for gate in gates]
     wanted = dict.fromkeys(name for name in names if name and name not in suite.systems)
-    return {name: _baseline(name, suite, ledger) for name in wanted}
+    return {name: _baseline(name, ledger) for name in wanted}
 
 
-def _baseline(name: str, suite: Suite, ledger: Ledger) -> Trials:
+def _baseline(name: str, ledger: Ledger) -> Trials:
     if ledger.history is None or ledger.run is None:
         raise HistoryError(f"no_worse_than {name}: a run with --no-store knows no earlier runs")
-    history, current = ledger.history, ledger.run
+    from passhat.history.references import look_up_baseline
+
     # The newest run of a branch may be this one: the baseline is the one before it.
-    for run in history.runs(suite=suite.name, branch=name):
-        if run.id != current.id and run.status == FINISHED:
-            return history.trials(run)
-    found = history.find_run(name)
-    if found.id == current.id:
-        raise HistoryError(f"no_worse_than {name}: the only such run is this one")
-    return history.trials(found)
+    found = look_up_baseline(ledger.history, name, judged=ledger.run)
+    return ledger.history.trials(found.run)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from passhat.cli.stored_run import run_named
 from passhat.errors import HistoryError, InputError
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def unfinished_run(store: Path, reference: str | None) -> Run:
 
     with History.open(store, read_only=True) as history:
         if reference is not None:
-            return history.find_run(reference)
+            return run_named(history, reference)
         for run in history.runs():
             if run.status in UNFINISHED and run.options.get("suite"):
                 return run

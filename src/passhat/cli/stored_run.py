@@ -6,9 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 if TYPE_CHECKING:
     from passhat.analysis.report import Report
     from passhat.cli.output import Output
+    from passhat.history import History, Run
+    from passhat.history.references import Found
     from passhat.records import Transcripts, Trials
 
 _SQLITE = b"SQLite format 3\0"
@@ -28,8 +32,25 @@ def read_run(store: Path, run: str, *, transcripts: bool) -> tuple[Trials, Trans
     from passhat.history.lookups import all_transcripts
 
     with History.open(store, read_only=True) as history:
-        found = history.find_run(run)
+        found = run_named(history, run)
         return history.trials(found), all_transcripts(history, found) if transcripts else None
+
+
+def run_named(history: History, reference: str) -> Run:
+    """The run of that name; where there were several to choose from, the choice is told."""
+    from passhat.history.references import look_up
+
+    return told(look_up(history, reference))
+
+
+def told(found: Found) -> Run:
+    """The run that was found, its note on standard error unless the command is to be quiet."""
+    context = click.get_current_context(silent=True)
+    if found.note and not (context and context.params.get("quiet")):
+        from passhat.reporters.safe_text import safe_lines
+
+        click.echo(safe_lines(found.note), err=True)
+    return found.run
 
 
 def page_format(

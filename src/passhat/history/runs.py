@@ -15,7 +15,11 @@ from passhat.records import Source
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run of a suite, as the store knows it."""
+    """One run of a suite, as the store knows it.
+
+    `passed` and `errored` count trials; `pass_rate` is the mean over the tasks (of each system),
+    as in a report's pass^1: a task that was tried more often does not count for more.
+    """
 
     id: int
     key: str
@@ -34,6 +38,7 @@ class Run:
     errored: int = 0
     systems: int = 0
     tasks: int = 0
+    pass_rate: float | None = None
 
 
 def new_run_row(

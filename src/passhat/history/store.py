@@ -12,6 +12,7 @@ from passhat.errors import HistoryError
 from passhat.history.checkout import Checkout
 from passhat.history.connection import connect, only_reading
 from passhat.history.packed_text import pack, unpack
+from passhat.history.references import look_up
 from passhat.history.runs import Run, new_run_row, now, run_of_row
 from passhat.history.trial_rows import TRIAL_COLUMNS, tally_of_rows, trial_row, trials_of_rows
 from passhat.records import Source, Trial
@@ -175,22 +176,8 @@ class History:
         return self._select_runs("id = :id", {"id": run_id, "limit": 1})[0]
 
     def find_run(self, reference: str) -> Run:
-        """A run by key (or its beginning), tag, commit, branch (its newest), or `latest`."""
-        if reference == "latest" and (runs := self.runs(limit=1)):
-            return runs[0]
-        for where in (
-            "id = (SELECT run FROM tags WHERE name = :ref)",
-            "key = :ref",
-            "branch = :ref",
-            "length(:ref) >= 4 AND substr(key, 1, length(:ref)) = :ref",
-            "length(:ref) >= 7 AND substr(commit_id, 1, length(:ref)) = :ref",
-        ):
-            if found := self._select_runs(where, {"ref": reference, "limit": 1}):
-                return found[0]
-        known = ", ".join(run.key for run in self.runs(limit=5)) or "none"
-        raise HistoryError(
-            f"{self.name}: no run, tag, branch or commit {reference!r}; newest runs: {known}"
-        )
+        """A run by tag, key, commit, branch (its newest), `latest`, or a beginning of 4 letters."""
+        return look_up(self, reference).run
 
     def tag(self, run: Run, name: str) -> None:
         """Name a run, for example as a baseline; a name moves when it is given again."""
@@ -265,7 +252,9 @@ class History:
               (SELECT count(*) FROM trials WHERE run = r.id AND outcome = 1) AS passed,
               (SELECT count(*) FROM trials WHERE run = r.id AND outcome = 2) AS errored,
               (SELECT count(DISTINCT system) FROM trials WHERE run = r.id) AS systems,
-              (SELECT count(DISTINCT task) FROM trials WHERE run = r.id) AS tasks
+              (SELECT count(DISTINCT task) FROM trials WHERE run = r.id) AS tasks,
+              (SELECT avg(rate) FROM (SELECT avg(outcome = 1) AS rate FROM trials
+                WHERE run = r.id GROUP BY system, task)) AS pass_rate
             FROM (SELECT * FROM runs WHERE {where} ORDER BY started DESC, id DESC LIMIT :limit) r
             """,  # noqa: S608  `where` is one of our own texts
             values,

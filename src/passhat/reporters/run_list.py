@@ -10,7 +10,7 @@ from passhat.reporters.json_report import to_json
 from passhat.reporters.numbers import points
 from passhat.reporters.safe_text import display_width, pad, safe_text
 
-_HEADER: tuple[str, ...] = ("run", "started", "suite", "commit", "trials", "passed", "status")
+_HEADER: tuple[str, ...] = ("run", "started", "suite", "commit", "trials", "pass^1", "status")
 _GAPS = 2 * (len(_HEADER) - 1)
 _SHORTEST_SUITE, _SHORTEST_STATUS = 8, 11
 
@@ -18,7 +18,10 @@ SCHEMA: Literal["passhat.runs/1"] = "passhat.runs/1"
 
 
 class Row(TypedDict):
-    """One run that was kept, and what its trials came to."""
+    """One run that was kept, and what its trials came to.
+
+    `passed` counts trials; `pass_rate` is pass^1, the mean over the tasks of each system.
+    """
 
     run: str
     suite: str
@@ -33,6 +36,7 @@ class Row(TypedDict):
     trials: int
     passed: int
     errored: int
+    pass_rate: float | None
 
 
 class RunsObject(TypedDict):
@@ -70,15 +74,15 @@ def _widths(cells: Sequence[tuple[str, ...]]) -> list[int]:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    passed = points(row["passed"] / row["trials"]) + " %" if row["trials"] else "-"
+    rate = "-" if row["pass_rate"] is None else points(row["pass_rate"], digits=1) + " %"
     commit = (row["commit"] or "-")[:9] + ("*" if row["dirty"] else "")
     status = ", ".join([row["status"], *row["tags"]])
     started = str(row["started"])[:16].replace("T", " ")
-    found = (row["run"], started, row["suite"], commit, str(row["trials"]), passed, status)
+    found = (row["run"], started, row["suite"], commit, str(row["trials"]), rate, status)
     return tuple(safe_text(cell) for cell in found)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    run, started, suite, commit, trials, passed, status = map(pad, cells, widths)
-    counts = f"{trials.strip():>{widths[4]}}  {passed.strip():>{widths[5]}}"
+    run, started, suite, commit, trials, rate, status = map(pad, cells, widths)
+    counts = f"{trials.strip():>{widths[4]}}  {rate.strip():>{widths[5]}}"
     return f"{run}  {started}  {suite}  {commit}  {counts}  {status}".rstrip()

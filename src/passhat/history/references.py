@@ -1,0 +1,130 @@
+"""Which run a name means: `latest`, a tag, a key, a commit, a branch, or a beginning of a key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from passhat.errors import HistoryError
+
+if TYPE_CHECKING:
+    from passhat.history.runs import Run
+    from passhat.history.store import History
+
+Kind = Literal["latest", "tag", "key", "commit", "branch"]
+
+LATEST = "latest"
+SHORTEST = 4
+"""Characters of a key or a commit that are enough, where no other begins so."""
+
+_NAMED = 5
+# What is named in full comes before any beginning, and what names one run before what names many.
+_WHOLE: dict[Kind, str] = {
+    "tag": "SELECT run FROM tags WHERE name = ?1",
+    "key": "SELECT id FROM runs WHERE key = ?1",
+    "commit": "SELECT id FROM runs WHERE commit_id = ?1 ORDER BY started DESC, id DESC",
+    "branch": "SELECT id FROM runs WHERE branch = ?1 ORDER BY started DESC, id DESC",
+}
+_BEGINNINGS: dict[Kind, str] = {
+    "key": "SELECT id, key FROM runs WHERE substr(key, 1, length(?1)) = ?1",
+    "commit": "SELECT id, commit_id FROM runs WHERE substr(commit_id, 1, length(?1)) = ?1 "
+    "ORDER BY started DESC, id DESC",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A run that was named, and what to tell of the choice where there was one."""
+
+    run: Run
+    note: str | None = None
+
+
+def look_up(history: History, reference: str) -> Found:
+    """The run of that name; of several runs of one commit, or of a branch, the newest.
+
+    A key or a commit in full wins over one that only begins so; a beginning that fits several is
+    refused.
+    """
+    kind, ids = _fitting(history, reference)
+    run = history.run_by_id(ids[0])
+    if kind != "commit" or len(ids) == 1:
+        return Found(run=run)  # of a branch, everybody means the newest
+    several = f"{len(ids)} runs of commit {run.checkout.commit}"
+    return Found(run=run, note=f"{several}; taken: the newest, {run.key}")
+
+
+def look_up_baseline(history: History, reference: str, *, judged: Run | None) -> Found:
+    """What a run is held against: the newest run of that name other than the one that is judged.
+
+    Of a branch, one of the same suite, and a finished one if there is any.
+    """
+    kind, ids = _fitting(history, reference)
+    if judged is None:
+        return look_up(history, reference)
+    runs = [history.run_by_id(run) for run in ids[: None if kind == "branch" else 2]]
+    others = [run for run in runs if run.id != judged.id]
+    if kind == "branch":
+        others = [run for run in others if run.suite == judged.suite]
+        others.sort(key=lambda run: run.status != "finished")
+    if not others:
+        raise HistoryError(_only_itself(history, reference, kind, judged))
+    run = others[0]
+    started = run.started[:16].replace("T", " ")
+    return Found(run=run, note=f"held against run {run.key} of {started} ({reference})")
+
+
+def knows(history: History, reference: str) -> bool:
+    """Whether anything has that name, or begins so."""
+    return _matching(history, reference) is not None
+
+
+def _fitting(history: History, reference: str) -> tuple[Kind, list[int]]:
+    if (found := _matching(history, reference)) is None:
+        raise HistoryError(_unknown(history, reference))
+    return found
+
+
+def _matching(history: History, reference: str) -> tuple[Kind, list[int]] | None:
+    """The runs of that name, newest first, and what kind of name it is."""
+    if reference == LATEST and (newest := history.runs(limit=1)):
+        return "latest", [newest[0].id]
+    for kind, query in _WHOLE.items():
+        if rows := history.connection.execute(query, (reference,)).fetchall():
+            return kind, [run for (run,) in rows]
+    return _beginning_so(history, reference) if len(reference) >= SHORTEST else None
+
+
+def _beginning_so(history: History, reference: str) -> tuple[Kind, list[int]] | None:
+    found: dict[str, tuple[Kind, list[int]]] = {}
+    for kind, query in _BEGINNINGS.items():
+        for run, name in history.connection.execute(query, (reference,)):
+            found.setdefault(name, (kind, []))[1].append(run)
+    if len(found) > 1:
+        names = list(found)
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        raise HistoryError(
+            f"{history.name}: {reference!r} is the beginning of several: "
+            f"{', '.join(names[:_NAMED])}{more}; write more of the one that is meant"
+        )
+    return next(iter(found.values()), None)
+
+
+def _only_itself(history: History, reference: str, kind: Kind, judged: Run) -> str:
+    if kind in ("branch", "commit"):
+        what = f"no run of {judged.suite} on {kind} {reference} but the one that is judged"
+    else:
+        what = f"{reference} is the run that is judged"
+    return (
+        f"{history.name}: {what} ({judged.key}), and a run is not held against itself; "
+        "`passhat history` lists the runs"
+    )
+
+
+def _unknown(history: History, reference: str) -> str:
+    known = ", ".join(run.key for run in history.runs(limit=5)) or "none"
+    rule = f"a key or a commit may be cut to its first {SHORTEST} characters or more"
+    return (
+        f"{history.name}: no run, tag, branch or commit {reference!r} ({rule}); "
+        f"newest runs: {known}"
+    )
