@@ -4,6 +4,7 @@ PasshatError                 anything a caller may want to catch at once
 ├── InputError               what came from the user cannot be used (exit code 2)
 │   ├── ArgumentError        a function was handed a value outside its rule
 │   ├── ReadError            a result file cannot be read
+│   │   └── UnknownFile      no reader knows it, unless its columns are named
 │   ├── SuiteError           a suite file is not valid
 │   ├── CassetteError        a cassette is torn, foreign, drifted or too short
 │   ├── HistoryError         the history store cannot serve the request
@@ -47,6 +48,10 @@ class ArgumentError(InputError, ValueError):
 
 class ReadError(InputError):
     """A result file cannot be read."""
+
+
+class UnknownFile(ReadError):
+    """No reader knows a file, unless its columns are named: in a folder it is left out."""
 
 
 class SuiteError(InputError):

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -46,8 +47,52 @@ def test_a_folder_a_pattern_and_a_list_read_the_same_files(tmp_path):
     tables = [read_trials(given) for given in (tmp_path, f"{tmp_path}/*.csv", paths)]
     assert {table.systems for table in tables} == {("agent0", "agent1", "agent2")}
     assert [len(table.sources) for table in tables] == [1, 1, 3]
-    assert "2 files that no reader knows, left out:" in tables[0].sources[0].notes[0]
-    assert "notes.json" in tables[0].sources[0].notes[0]
+    unknown, broken = tables[0].sources[0].notes
+    assert unknown == "1 file that no reader knows, left out: notes.json"
+    assert broken.startswith("left out: tsconfig.json: line 1: not valid JSON")
+    assert [table.sources[0].name for table in tables] == [
+        f"{tmp_path} (3 files)",
+        f"{tmp_path}/*.csv (3 files)",
+        str(paths[0]),
+    ]
+
+
+def test_a_file_left_out_of_a_folder_is_told_what_it_is_told_alone(tmp_path):
+    (tmp_path / "runs.csv").write_bytes(TABLE)
+    for i in range(5):
+        (tmp_path / f"results_{i}.json").write_text(
+            '{"results": {}, "configs": {}, "versions": {}, "n-shot": {}}'
+        )
+    (tmp_path / "cut.json").write_text('{"results": [{"a": 1}, {"a')
+    (source,) = read_trials(tmp_path).sources
+    with pytest.raises(ReadError, match="holds the means of an lm-evaluation-harness run") as alone:
+        read_trials(tmp_path / "results_0.json")
+    reason = str(alone.value).partition(": ")[2]
+    names = "results_0.json, results_1.json, results_2.json and 2 more"
+    assert f"left out: {names}: {reason}" in source.notes
+    assert any("cut.json: not valid JSON: it ends in the middle" in note for note in source.notes)
+    assert source.name == f"{tmp_path} (1 file)"
+
+
+def test_many_different_reasons_to_leave_files_out_are_told_in_few_notes(tmp_path):
+    (tmp_path / "runs.csv").write_bytes(TABLE)
+    for i in range(20):
+        (tmp_path / f"cut_{i:02}.json").write_text('{"a": "' + "x" * i)
+    (source,) = read_trials(tmp_path).sources
+    assert len(source.notes) == 4
+    assert source.notes[-1] == (
+        "left out, for other reasons: cut_03.json, cut_04.json, cut_05.json and 14 more"
+    )
+
+
+def test_notes_name_their_file_by_its_place_in_the_folder(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "a" / "runs.csv").write_bytes(b"task,passed,colour\nt,1,red\nt,0,red\n")
+    (tmp_path / "b" / "runs.csv").write_bytes(b"task,passed\nt,1\nt,0\nt,0\n")
+    (source,) = read_trials(tmp_path).sources
+    (note,) = source.notes
+    assert note.startswith(f"a{os.sep}runs.csv: columns not used: colour")
 
 
 def test_a_table_of_other_columns_is_left_out_of_a_folder_that_has_better_ones(tmp_path):
@@ -58,7 +103,7 @@ def test_a_table_of_other_columns_is_left_out_of_a_folder_that_has_better_ones(t
     trials = read_trials(tmp_path, mapping=mapping)
     assert len(trials) == 2
     assert trials.sources[0].notes == (
-        f"1 file that no reader knows or without the columns, left out: {other}",
+        "1 file that no reader knows or without the columns, left out: other.csv",
     )
     named = r'other.csv: has no column "Frage" for --task; it has colour, size'
     with pytest.raises(ReadError, match=named):
@@ -165,8 +210,8 @@ def test_what_some_files_of_a_folder_say_is_said_of_those_files(tmp_path):
         (tmp_path / f"{domain}.json").write_text(json.dumps(results))
     (source,) = read_trials(tmp_path).sources
     assert set(source.notes) == {
-        'tasks of the domain "airline" (airline.json)',
-        'tasks of the domain "telecom" (telecom.json)',
+        'airline.json: tasks of the domain "airline"',
+        'telecom.json: tasks of the domain "telecom"',
     }
     (alone,) = read_trials(tmp_path / "airline.json").sources
     assert alone.notes == ('tasks of the domain "airline"',)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 
-from passhat.errors import ReadError, listed
+from passhat.errors import UnknownFile, listed
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "system": ("system", "agent", "agent_name", "agent_id", "model", "model_name", "system_name"),
@@ -147,13 +147,13 @@ def milliseconds(column: str) -> bool:
     return _usual(column).endswith("_ms")
 
 
-def missing_column(name: str, meaning: str, column: str, names: Iterable[str]) -> ReadError:
+def missing_column(name: str, meaning: str, column: str, names: Iterable[str]) -> UnknownFile:
     """The error of a chosen column that the file does not have."""
     option = "pass" if meaning == "passed" else meaning
     known = [str(known) for known in names]
     near = difflib.get_close_matches(column, known, n=1)
     hint = f' Did you mean "{near[0]}"?' if near else ""
-    return ReadError(
+    return UnknownFile(
         f'{name}: has no column "{column}" for --{option}; it has {listed(known)}.{hint}'
     )
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -21,27 +20,15 @@ from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
 from passhat.ingest.readers import READERS, readers_of
 from passhat.ingest.rows import is_own_file
-from passhat.ingest.transcripts.kept import by_trial, kept_texts, silent_note
+from passhat.ingest.sources import Part, describe_sources
+from passhat.ingest.transcripts.kept import by_trial, kept_texts
 from passhat.ingest.unknown import unknown_file
-from passhat.records import Source, Trials
+from passhat.records import Trials
 from passhat.records.transcript import TranscriptKey, Transcripts
 
 Duplicates = Literal["error", "keep", "last"]
 
 _TABULAR = ("text", "lines", "array", "json", "parquet")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Part:
-    """What one file gave; `numbered` where the file itself numbers its trials.
-
-    `said` has the kept text of each trial's transcript, where those were asked for.
-    """
-
-    trials: Trials
-    given: int
-    numbered: bool
-    said: Sequence[str | None] = ()
 
 
 def read_trials(
@@ -108,11 +95,11 @@ def _read(
 ) -> tuple[Trials, Transcripts]:
     if duplicates not in ("error", "keep", "last"):
         raise ArgumentError("duplicates", "must be error, keep or last", duplicates)
-    mapping, limits = mapping or ColumnMap(), limits or Limits()
+    mapping, limits, inputs = mapping or ColumnMap(), limits or Limits(), as_inputs(source)
     chosen = _recogniser(format_name, mapping)
     unknown: dict[int, dict[str, ReadError]] = {}
-    parts: list[_Part] = []
-    for given, one in enumerate(as_inputs(source)):
+    parts: list[Part] = []
+    for given, one in enumerate(inputs):
         for document, reader in open_input(one, chosen, limits, unknown.setdefault(given, {})):
             if part := _part(document, reader, mapping, given):
                 if transcripts:
@@ -120,23 +107,23 @@ def _read(
                     part = replace(part, said=said)
                 parts.append(part)
     if not parts:
-        shown = ("input" if isinstance(one, bytes) else str(one) for one in as_inputs(source))
+        shown = ("input" if isinstance(one, bytes) else str(one) for one in inputs)
         raise ReadError(f"{listed(shown)}: holds no trial")
     parts = _without_copies(parts, duplicates)
     trials = _number(Trials.concat([part.trials for part in parts]), parts)
-    trials = replace(trials, sources=_sources(parts, unknown, mapping))
+    trials = replace(trials, sources=describe_sources(parts, inputs, unknown, mapping))
     said = [text for part in parts for text in part.said]
     if twice := trials.duplicates():
         trials, said = _settle_duplicates(trials, said, twice, duplicates)
     return trials, by_trial(trials, said)
 
 
-def _part(document: Document, reader: Reader, mapping: ColumnMap, given: int) -> _Part | None:
+def _part(document: Document, reader: Reader, mapping: ColumnMap, given: int) -> Part | None:
     table = reader.read(document, mapping)
     if not len(table):
         return None
     trials = assemble(document, reader.name, table, mapping)
-    return _Part(trials=trials, given=given, numbered="trial" in table.columns)
+    return Part(trials=trials, given=given, numbered="trial" in table.columns)
 
 
 def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
@@ -164,32 +151,32 @@ def _chosen_columns(document: Document, mapping: ColumnMap) -> Reader:
     return tables.READER
 
 
-def _without_copies(parts: list[_Part], duplicates: Duplicates) -> list[_Part]:
+def _without_copies(parts: list[Part], duplicates: Duplicates) -> list[Part]:
     """Files that number no trials and say exactly the same are likely one run, given twice."""
     if len(parts) == 1 or duplicates == "keep":
         return parts
-    kept: dict[str, _Part] = {}
+    kept: dict[str, Part] = {}
     for part in parts:
-        key = _fingerprint(part) if not part.numbered else part.trials.sources[0].name
+        key = _fingerprint(part) if not part.numbered else part.source.name
         earlier = kept.get(key)
         if earlier is not None and not part.numbered and duplicates == "error":
             raise ReadError(
-                f"{part.trials.sources[0].name}: says the same as "
-                f"{earlier.trials.sources[0].name}, trial for trial; leave one out, or pass "
+                f"{part.source.name}: says the same as "
+                f"{earlier.source.name}, trial for trial; leave one out, or pass "
                 "--duplicates keep if two runs did end alike"
             )
         kept[key] = part
     return list(kept.values())
 
 
-def _fingerprint(part: _Part) -> str:
+def _fingerprint(part: Part) -> str:
     digest = hashlib.sha256()
     for name, values in part.trials.to_columns().items():
         digest.update(f"{name}={values}".encode())
     return digest.hexdigest()
 
 
-def _number(trials: Trials, parts: Sequence[_Part]) -> Trials:
+def _number(trials: Trials, parts: Sequence[Part]) -> Trials:
     """Number the trials of files that do not, on from file to file."""
     if len(parts) == 1 or all(part.numbered for part in parts):
         return trials
@@ -214,45 +201,4 @@ def _settle_duplicates(
         f"{listed((source.name for source in trials.sources), 3)}: {occur} more "
         f"than once: {listed(shown, 5)}. Pass --duplicates last to keep the last of each, or "
         "--duplicates keep if they are different runs"
-    )
-
-
-def _sources(
-    parts: Sequence[_Part], unknown: Mapping[int, Collection[str]], mapping: ColumnMap
-) -> tuple[Source, ...]:
-    """One source for each input and format: the files of a folder count as one."""
-    groups: dict[tuple[int, str], list[_Part]] = {}
-    for part in parts:
-        groups.setdefault((part.given, part.trials.sources[0].format), []).append(part)
-    merged = {key: _merged([part.trials.sources[0] for part in g]) for key, g in groups.items()}
-    for key, group in groups.items():
-        if silent := silent_note([part.said for part in group if part.said]):
-            merged[key] = replace(merged[key], notes=(*merged[key].notes, silent))
-    what = "that no reader knows" + (" or without the columns" if mapping.chosen() else "")
-    for given, skipped in unknown.items():
-        first = next((key for key in merged if key[0] == given), None)
-        if skipped and first is not None:
-            note = f"{plural(len(skipped), 'file')} {what}, left out: {listed(skipped, 3)}"
-            merged[first] = replace(merged[first], notes=(*merged[first].notes, note))
-    return tuple(merged.values())
-
-
-def _merged(group: Sequence[Source]) -> Source:
-    if len(group) == 1:
-        return group[0]
-    joined = "\n".join(source.sha256 for source in group)
-    said: dict[str, list[str]] = {}
-    for source in group:
-        for note in dict.fromkeys(source.notes):
-            said.setdefault(note, []).append(re.split(r"[/\\]", source.name)[-1])
-    # What only some of the files say is said of those files.
-    notes = [
-        note if len(names) == len(group) else f"{note} ({listed(names, 3)})"
-        for note, names in said.items()
-    ]
-    return Source(
-        name=f"{group[0].name} and {plural(len(group) - 1, 'more file')}",
-        format=group[0].format,
-        sha256=hashlib.sha256(joined.encode()).hexdigest(),
-        notes=tuple(notes),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from passhat.errors import ReadError, listed
+from passhat.errors import ReadError, UnknownFile, listed
 from passhat.ingest.columns import ColumnMap, find_columns
 from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
@@ -32,7 +32,7 @@ def unknown_file(document: Document) -> ReadError:
         if fault is not None:
             return fault
     has = f" It has the columns {listed(names)}." if names else ""
-    return ReadError(
+    return UnknownFile(
         f"{document.name}: no reader knows this file (tried {', '.join(READERS)}).{has} Name the "
         "columns of a table with --task, --pass or --score, --trial and --system, or the tool "
         "with --format"

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError, listed
+from passhat.errors import ReadError, UnknownFile, listed
 from passhat.ingest.columns import (
     ColumnMap,
     find_columns,
@@ -115,9 +115,11 @@ def lacking(name: str, columns: Collection[str], mapping: ColumnMap) -> ReadErro
     found = find_columns(columns, mapping)
     it_has = f"It has the columns {listed(columns)}"
     if "task" not in found:
-        return ReadError(f"{name}: no column says which task a row is about; use --task. {it_has}")
+        return UnknownFile(
+            f"{name}: no column says which task a row is about; use --task. {it_has}"
+        )
     if not mapping.pass_if and "passed" not in found and "score" not in found:
-        return ReadError(
+        return UnknownFile(
             f"{name}: no column says whether a run passed; use --pass, --score or --pass-if. "
             f"{it_has}"
         )

@@ -1,0 +1,121 @@
+"""Where trials came from, and what to know of each file: a source for each input and format."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from passhat.errors import ReadError, UnknownFile, listed, plural
+from passhat.ingest.columns import ColumnMap
+from passhat.ingest.inputs import Input
+from passhat.ingest.transcripts.kept import silent_note
+from passhat.records import Source, Trials
+
+MOST_REASONS = 3
+MOST_NAMES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Part:
+    """What one file gave; `numbered` where the file itself numbers its trials.
+
+    `given` is the place of the input that it was found through; `said` has the kept text of each
+    trial's transcript, where those were asked for.
+    """
+
+    trials: Trials
+    given: int
+    numbered: bool
+    said: Sequence[str | None] = ()
+
+    @property
+    def source(self) -> Source:
+        return self.trials.sources[0]
+
+
+def describe_sources(
+    parts: Sequence[Part],
+    inputs: Sequence[Input],
+    skipped: Mapping[int, Mapping[str, ReadError]],
+    mapping: ColumnMap,
+) -> tuple[Source, ...]:
+    """One source for each input and format: the files of a folder count as one.
+
+    A file that was given by itself keeps its name; what was found in a folder is called by the
+    folder, and each note says which of its files it is about.
+    """
+    groups: dict[tuple[int, str], list[Part]] = {}
+    for part in parts:
+        groups.setdefault((part.given, part.source.format), []).append(part)
+    told: set[int] = set()
+    sources = []
+    for (given, _), group in groups.items():
+        left_out = {} if given in told else skipped.get(given, {})
+        told.add(given)
+        sources.append(_one_source(group, inputs[given], left_out, mapping))
+    return tuple(sources)
+
+
+def _one_source(
+    group: Sequence[Part], given: Input, skipped: Mapping[str, ReadError], mapping: ColumnMap
+) -> Source:
+    own = [part.source for part in group]
+    silent = silent_note([part.said for part in group if part.said])
+    last = [silent] if silent else []
+    if len(own) == 1 and not skipped:
+        return replace(own[0], notes=(*own[0].notes, *last))
+    return Source(
+        name=f"{_shown(given)} ({plural(len(own), 'file')})",
+        format=own[0].format,
+        sha256=own[0].sha256 if len(own) == 1 else _joint_hash(own),
+        notes=(*_notes_by_file(own, given), *last, *_left_out(skipped, given, mapping)),
+    )
+
+
+def _joint_hash(sources: Iterable[Source]) -> str:
+    return hashlib.sha256("\n".join(source.sha256 for source in sources).encode()).hexdigest()
+
+
+def _notes_by_file(sources: Sequence[Source], given: Input) -> list[str]:
+    """What only some of the files say is said of those files."""
+    said: dict[str, list[str]] = {}
+    for source in sources:
+        for note in dict.fromkeys(source.notes):
+            said.setdefault(note, []).append(_inside(source.name, given))
+    everybody = len(sources) if len(sources) > 1 else 0
+    return [
+        note if len(names) == everybody else f"{listed(names, MOST_NAMES)}: {note}"
+        for note, names in said.items()
+    ]
+
+
+def _left_out(skipped: Mapping[str, ReadError], given: Input, mapping: ColumnMap) -> Iterable[str]:
+    """The files left out: those that nobody knows together, the others with their reasons."""
+    unknown: list[str] = []
+    reasons: dict[str, list[str]] = {}
+    for path, error in skipped.items():
+        if isinstance(error, UnknownFile):
+            unknown.append(_inside(path, given))
+        else:
+            reason = str(error).removeprefix(path).lstrip(":, ")
+            reasons.setdefault(reason, []).append(_inside(path, given))
+    if unknown:
+        what = "that no reader knows" + (" or without the columns" if mapping.chosen() else "")
+        yield f"{plural(len(unknown), 'file')} {what}, left out: {listed(unknown, MOST_NAMES)}"
+    told = list(reasons.items())
+    for reason, names in told[:MOST_REASONS]:
+        yield f"left out: {listed(names, MOST_NAMES)}: {reason}"
+    if more := [name for _, names in told[MOST_REASONS:] for name in names]:
+        yield f"left out, for other reasons: {listed(more, MOST_NAMES)}"
+
+
+def _shown(given: Input) -> str:
+    return "input" if isinstance(given, bytes) else os.fspath(given)
+
+
+def _inside(path: str, given: Input) -> str:
+    """A file by its name within the folder that was given; whole where it was found otherwise."""
+    folder = os.path.join(_shown(given), "")  # noqa: PTH118 # keeps the folder as it was written
+    return path.removeprefix(folder)
