@@ -57,6 +57,21 @@ def test_a_fall_is_found_where_it_happened():
     assert any("went down at c8" in sentence for sentence in sentences(trend))
 
 
+def test_between_two_falls_there_is_one_level_in_words_and_numbers():
+    rng = np.random.default_rng(3)
+    rates = [0.95] * 5 + [0.8] * 4 + [0.5] * 4
+    history = [moment(i, [8] * 30, rng.binomial(8, rate, size=30)) for i, rate in enumerate(rates)]
+    (trend,) = trends(history, k=5)
+    first, second = trend.changes["pass^5"].points
+    assert (first.position, second.position) == (5, 9)
+    assert first.after == second.before
+    levels = [point.metrics["pass^5"].value for point in trend.points[5:9]]
+    assert min(levels) < first.after < max(levels)
+    told = [s for s in sentences(trend) if s.startswith("pass^5")]
+    assert f"to {100 * first.after:.0f} %" in told[0]
+    assert f"from {100 * first.after:.0f} %" in told[1]
+
+
 def test_a_fall_of_both_numbers_at_once_is_marked_with_both():
     rng = np.random.default_rng(5)
     story = calm(rng, 8, 0.9) + [
@@ -117,6 +132,11 @@ def test_tasks_that_turned_are_named_with_the_run_that_showed_it():
         ("t0", "broke", "c2"),
         ("t0", "got fixed", "c3"),
     ]
+
+
+def test_one_run_alone_is_said_to_be_one():
+    (trend,) = trends([moment(1, [8] * 3, [4] * 3)])
+    assert sentences(trend) == ["agent: one run so far; a change takes two to be seen."]
 
 
 def test_systems_stay_apart_and_a_run_without_one_is_no_point_of_it():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -58,6 +60,30 @@ def test_a_fall_and_a_recovery_are_two_changes():
     found = change_points(PassSeries(np.full(75, 40), rng.binomial(40, rate))).points
     assert [point.direction for point in found] == ["down", "up"]
     assert [abs(p.position - at) <= 2 for p, at in zip(found, (25, 50), strict=True)] == [True] * 2
+
+
+@pytest.mark.parametrize("third", [6, 9, 30])
+def test_each_change_goes_from_the_level_since_the_last_one_to_the_level_until_the_next(third):
+    # The second step comes within the points that locate the first one, or long after it.
+    passes = [90] * 12 + [60] * third + [20] * 10
+    history = PassSeries([100] * len(passes), passes)
+    first, second = change_points(history).points
+    assert (first.position, second.position) == (12, 12 + third)
+    assert (first.before, first.after) == (0.9, 0.6)
+    assert (second.before, second.after) == (0.6, 0.2)
+    assert first.size in first.interval
+    assert second.size in second.interval
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=15, deadline=None)
+def test_what_one_change_ends_at_the_next_one_begins_with(seed):
+    rng = np.random.default_rng(seed)
+    rates = np.repeat(rng.uniform(0.1, 0.9, size=6), rng.integers(2, 9, size=6))
+    history = PassSeries([60] * rates.size, rng.binomial(60, rates))
+    found = change_points(history).points
+    assert all(one.after == next_.before for one, next_ in pairwise(found))
+    assert all((point.after > point.before) == (point.direction == "up") for point in found)
 
 
 def test_means_with_errors_show_the_same_step():

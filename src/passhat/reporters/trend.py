@@ -141,13 +141,15 @@ def sentences(trend: SystemTrend) -> list[str]:
     for name, changes in trend.changes.items():
         told += [_change(name, change, trend.points) for change in changes.points]
     told += [_turn(turn) for turn in trend.turns]
-    if not told:
-        rate = percent(next(iter(trend.changes.values())).false_alarm)
-        told.append(
-            f"{safe_text(trend.name)}: no change over {len(trend.points)} runs "
-            f"(a false alarm has a chance of {rate})."
-        )
-    return told
+    return told or [_no_change(trend)]
+
+
+def _no_change(trend: SystemTrend) -> str:
+    name, count = safe_text(trend.name), len(trend.points)
+    if count == 1:
+        return f"{name}: one run so far; a change takes two to be seen."
+    rate = percent(next(iter(trend.changes.values())).false_alarm)
+    return f"{name}: no change over {count} runs (a false alarm has a chance of {rate})."
 
 
 def _change(name: str, change: ChangePoint, moments: Sequence[TrendPoint]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -32,6 +33,8 @@ _CALIBRATION_CELLS = 2_000_000
 class ChangePoint:
     """The rate moved at `position` (the first point of the new rate), which `alarm` showed.
 
+    `before` is the level from the change before it (or the beginning), `after` that until the next
+    change (or the end), over the tasks of both; `p_value` is that of the alarm's own points.
     `interval` is for the size given the place; the place was chosen because the difference is
     large there, so the size is on the large side.
     """
@@ -56,7 +59,8 @@ class Changes:
     """The changes in a history, found with a chance `false_alarm` of any in `horizon` calm points.
 
     An alarm depends on no later point, so looking after every commit costs nothing. Where the
-    change lies is told from up to four points after the alarm, too.
+    change lies is told from up to four points after the alarm, too, and how large it is from all
+    points until the next change.
     """
 
     points: tuple[ChangePoint, ...]
@@ -99,7 +103,7 @@ def change_points(
         found.append(_located(series, start, alarm, confidence))
         start, looked = found[-1].position, alarm + 1
     return Changes(
-        points=tuple(found),
+        points=tuple(_between_neighbours(series, found, confidence)),
         false_alarm=rate,
         horizon=span,
         threshold=threshold,
@@ -174,3 +178,26 @@ def _located(series: Series, start: int, alarm: int, confidence: float) -> Chang
         interval=series.difference(start, at, end, confidence),
         p_value=float(p),
     )
+
+
+def _between_neighbours(
+    series: Series, found: Sequence[ChangePoint], confidence: float
+) -> Iterator[ChangePoint]:
+    """The same changes, each with the levels of the stretches next to it.
+
+    An alarm's own points may reach over the next change: one change's `after` would then not be the
+    next one's `before`.
+    """
+    ends = [0, *(change.position for change in found), len(series)]
+    for change, start, end in zip(found, ends, ends[2:], strict=False):
+        before, after = series.levels(start, change.position, end)
+        if np.isnan(before):  # no task was run in both stretches: what the alarm saw stands
+            yield change
+            continue
+        yield replace(
+            change,
+            direction="up" if after > before else "down",
+            before=before,
+            after=after,
+            interval=series.difference(start, change.position, end, confidence),
+        )
