@@ -1,12 +1,10 @@
 """What is written reads back as the same trials."""
 
-import sys
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passhat.errors import ArgumentError, MissingExtra
+from passhat.errors import ArgumentError
 from passhat.ingest import read_trials, write_trials
 from passhat.records import Outcome, Trial, Trials
 
@@ -71,11 +69,3 @@ def test_an_ending_that_names_no_format_is_refused(tmp_path):
     trials = Trials.from_columns(task=["a"], passed=[True])
     with pytest.raises(ArgumentError, match=r"path must end in .jsonl, .csv, .tsv, .parquet"):
         write_trials(trials, tmp_path / "t.xlsx")
-
-
-def test_parquet_without_its_extra_names_the_extra(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "polars", None)
-    trials = Trials.from_columns(task=["a"], passed=[True])
-    told = r"writing Parquet needs an extra: pip install 'passhat\[frames\]'"
-    with pytest.raises(MissingExtra, match=told):
-        write_trials(trials, tmp_path / "a.parquet")

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.errors import ReadError, listed
+from passhat.errors import ReadError, listed, told_value
 from passhat.ingest.columns import ColumnMap
+from passhat.ingest.decimal_commas import comma_fault
 from passhat.ingest.document import Document
 from passhat.ingest.outcomes import is_missing, number, parse_pass_if
 from passhat.ingest.reader import Table
@@ -101,7 +102,8 @@ def _number(name: str, value: Any, row: int, fault: Fault) -> float:
     try:
         return number(value)
     except ValueError:
-        raise fault(row, name, f"must be a number or empty, got {value!r}") from None
+        told = comma_fault(value) or f"must be a number or empty, got {told_value(value)}"
+        raise fault(row, name, told) from None
 
 
 def _apply_pass_if(pass_if: str, columns: dict[str, Any], fault: Fault) -> list[Outcome]:
@@ -151,7 +153,9 @@ def _whole(name: str, value: Any, row: int, fault: Fault) -> int | None:
             raise ValueError  # both faults get the message below
         return int(as_number)
     except (ValueError, TypeError):
-        raise fault(row, name, f"must be a whole number or empty, got {value!r}") from None
+        raise fault(
+            row, name, f"must be a whole number or empty, got {told_value(value)}"
+        ) from None
 
 
 def _trial_numbers(columns: dict[str, Any], fault: Fault) -> list[int]:

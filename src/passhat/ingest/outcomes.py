@@ -117,7 +117,8 @@ def number(cell: object) -> float:
 
 def seen(cells: Iterable[object], most: int = 8) -> str:
     """The distinct values of a column, for a message."""
-    distinct = list(dict.fromkeys(repr(cell)[:40] for cell in cells))
+    shown = ("nothing" if is_missing(cell) else repr(cell)[:40] for cell in cells)
+    distinct = list(dict.fromkeys(shown))
     return ", ".join(distinct[:most]) + (", ..." if len(distinct) > most else "")
 
 
@@ -132,5 +133,7 @@ def _comparison(part: str, text: str) -> Comparison:
     except ValueError:
         if symbol not in ("==", "!=", "="):
             rule = f"can compare with a word only by == or !=, not {symbol}"
+            if re.fullmatch(r"[+-]?\d*,\d+", value):
+                rule = f"must write {value.replace(',', '.')} with a point"
             raise ArgumentError("--pass-if", rule, text) from None
     return Comparison(column=column, symbol=symbol, value=value.strip("\"'"))

@@ -6,28 +6,31 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
-from passhat.errors import MissingExtra, ReadError, listed, plural
+from passhat.errors import ReadError, listed, plural
 from passhat.ingest.columns import has_column
 from passhat.ingest.document import Document
+from passhat.ingest.parquet import parquet_columns, parquet_names
 
 SCHEMA = "passhat.trials/1"
 """What the first line of passhat's own JSON Lines says."""
 
 Row = dict[str, Any]
 
-_ROW_BYTES = 64  # at the least, of a row held in Python
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sheet:
-    """Cells by column, and for each row the number by which its file's owner would find it."""
+    """Cells by column, and for each row the number by which its file's owner would find it.
+
+    `separator` is what parts the cells, where they are written as text.
+    """
 
     columns: Mapping[str, Sequence[Any]]
     numbers: Sequence[int]
+    separator: str | None = None
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -52,7 +55,7 @@ def column_names(document: Document) -> list[str]:
         except ReadError:
             return []
     if document.kind == "parquet":
-        return list(_parquet_names(document))
+        return parquet_names(document)
     if document.kind in ("lines", "array"):
         return [] if is_own_file(document) else list(document.first)
     if document.kind == "json":
@@ -88,7 +91,7 @@ def sheet_of(document: Document) -> Sheet:
     if document.kind == "text":
         return _csv_sheet(document)
     if document.kind == "parquet":
-        columns = _parquet(document)
+        columns = parquet_columns(document)
         return Sheet(columns=columns, numbers=range(len(next(iter(columns.values()), ()))))
     if document.kind == "lines":
         numbered = [pair for pair in document.lines(Row) if pair[1].get("schema") != SCHEMA]
@@ -115,17 +118,21 @@ def _csv_sheet(document: Document) -> Sheet:
         raise ReadError(f"{document.name}, line 1: the column {listed(twice)} occurs twice")
     columns = zip(*(cells for _, cells in lines), strict=True) if lines else ([] for _ in names)
     numbers = [number for number, _ in lines]
-    return Sheet(columns=dict(zip(names, columns, strict=True)), numbers=numbers)
+    by_name = dict(zip(names, columns, strict=True))
+    return Sheet(columns=by_name, numbers=numbers, separator=_separator(document))
 
 
 def _csv_reader(document: Document) -> Any:
     encoding = "utf-16" if document.data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
     text = io.TextIOWrapper(io.BytesIO(document.data), encoding=encoding, newline="")
-    header = document.data.partition(b"\n")[0]
-    # The separator that occurs most in the header: a comma, a tab or a semicolon.
-    separator = max((b",", b"\t", b";"), key=header.count).decode()
     csv.field_size_limit(2**31 - 1)  # a transcript may stand in a cell; the file is bounded
-    return csv.reader(text, delimiter=separator)
+    return csv.reader(text, delimiter=_separator(document))
+
+
+def _separator(document: Document) -> str:
+    """What occurs most in the header: a comma, a tab or a semicolon."""
+    header = document.data.partition(b"\n")[0]
+    return max((b",", b"\t", b";"), key=header.count).decode()
 
 
 def _ragged(document: Document, line: int, cells: int, columns: int) -> ReadError:
@@ -163,32 +170,3 @@ def _inner_list(document: Document) -> tuple[str, Mapping[str, Any]] | None:
     except msgspec.DecodeError:
         return None
     return found[0], {**document.first, **first}
-
-
-def _parquet_names(document: Document) -> list[str]:
-    with document.stream() as stream:
-        return list(_open_parquet(document, stream).schema_arrow.names)
-
-
-def _parquet(document: Document) -> dict[str, list[Any]]:
-    with document.stream() as stream:
-        file = _open_parquet(document, stream)
-        metadata = file.metadata
-        groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
-        size = sum(group.total_byte_size for group in groups)
-        stream.seek(0, io.SEEK_END)
-        document.limits.check_size(document.name, size, stream.tell())
-        document.limits.check_size(document.name, metadata.num_rows * _ROW_BYTES)
-        return dict(file.read().to_pydict())
-
-
-def _open_parquet(document: Document, stream: BinaryIO) -> Any:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtra("reading Parquet", "frames") from None
-    try:
-        return parquet.ParquetFile(stream)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise ReadError(f"{document.name}: not a valid Parquet file ({error})") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import os
@@ -29,7 +30,7 @@ def write_trials(trials: Trials, path: str | os.PathLike[str]) -> None:
     if target.suffix not in FORMATS:
         raise ArgumentError("path", f"must end in {', '.join(FORMATS)}", str(path))
     if target.suffix == ".parquet":
-        _frame(trials).write_parquet(target, metadata={"schema": SCHEMA})
+        _write_parquet(trials, target)
     elif target.suffix == ".jsonl":
         target.write_bytes(render_jsonl(trials))
     else:
@@ -63,11 +64,18 @@ def render_csv(trials: Trials, *, separator: str = ",") -> str:
     return text.getvalue()
 
 
-def _frame(trials: Trials) -> Any:
+def _write_parquet(trials: Trials, target: Path) -> None:
+    """By polars or pyarrow, either of which reads it back."""
+    with contextlib.suppress(MissingExtra):
+        trials.to_polars().write_parquet(target, metadata={"schema": SCHEMA})
+        return
     try:
-        return trials.to_polars()
+        table = trials.to_arrow()
     except MissingExtra as error:  # who writes a file has not asked for a data frame
         raise MissingExtra("writing Parquet", error.extra) from error
+    from pyarrow import parquet
+
+    parquet.write_table(table.replace_schema_metadata({"schema": SCHEMA}), target)
 
 
 def _words(trials: Trials) -> tuple[list[str], Sequence[tuple[Any, ...]]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError, UnknownFile, listed
+from passhat.errors import ReadError, UnknownFile, listed, told_value
 from passhat.ingest.columns import (
     ColumnMap,
     find_columns,
@@ -21,6 +21,7 @@ from passhat.ingest.columns import (
     missing_column,
     transcript_column,
 )
+from passhat.ingest.decimal_commas import SEPARATORS, comma_fault, with_points
 from passhat.ingest.document import Document
 from passhat.ingest.outcomes import (
     Comparison,
@@ -34,8 +35,15 @@ from passhat.ingest.outcomes import (
 from passhat.ingest.reader import Reader, Table
 from passhat.ingest.rows import Sheet, column_names, is_own_file, sheet_of
 from passhat.ingest.transcripts.messages import transcript_of
-from passhat.records import Outcome
+from passhat.records import FEATURES, Outcome
 from passhat.records.transcript import Transcript
+
+_NO_WORD = 'no outcome; write "error" for a trial that broke, or leave its row out'
+_NO_NUMBER = (
+    'no outcome; say what broke a trial in a column "error" (or one that --error names), or leave '
+    "its row out"
+)
+_NUMBERS = ("passed", "score", *FEATURES)
 
 
 def recognises(document: Document) -> bool:
@@ -50,6 +58,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     if fault := lacking(document.name, sheet.columns, mapping):
         raise fault
+    sheet, commas = _without_commas(sheet, found, tests)
     table = Table(columns={}, entry=_entry(document), numbers=sheet.numbers)
     columns = {
         meaning: _typed(meaning, column, sheet.cells(column))
@@ -72,7 +81,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         own=is_own_file(document),
         repeats=lambda: _repeats(columns),
     )
-    return replace(table, columns=columns, notes=notes, judged=True)
+    return replace(table, columns=columns, notes=(*notes, *commas), judged=True)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -160,6 +169,28 @@ def _asked_for(columns: Collection[str], mapping: ColumnMap) -> Iterator[tuple[s
             yield meaning, part
     for test in parse_pass_if(mapping.pass_if) if mapping.pass_if else ():
         yield "pass-if", found.get(test.column, test.column)
+
+
+def _without_commas(
+    sheet: Sheet, found: Mapping[str, str], tests: Sequence[Comparison]
+) -> tuple[Sheet, list[str]]:
+    """Decimal commas as points where the separator leaves them free, and the note that says so."""
+    if sheet.separator not in SEPARATORS:
+        return sheet, []
+    numbers = [found[meaning] for meaning in _NUMBERS if meaning in found]
+    numbers += [found.get(test.column, test.column) for test in tests]
+    read = {
+        column: points
+        for column in dict.fromkeys(numbers)
+        if (points := with_points(sheet.cells(column))) is not None
+    }
+    if not read:
+        return sheet, []
+    column, points = next(iter(read.items()))
+    at = next(i for i, cell in enumerate(sheet.cells(column)) if cell != points[i])
+    example = f"{sheet.cells(column)[at]} is {points[at]}"
+    note = f"decimal commas were read as points in {listed(read)} ({example})"
+    return replace(sheet, columns={**sheet.columns, **read}), [note]
 
 
 def _entry(document: Document) -> str:
@@ -261,20 +292,22 @@ def _no_outcome(
     sheet: Sheet,
     tests: Sequence[Comparison],
 ) -> ReadError:
+    usual = found.get("passed") or found.get("score", "")
+    columns = [found.get(test.column, test.column) for test in tests] or [usual]
+    for column in columns:
+        cell = sheet.cells(column)[row]
+        nothing = _NO_WORD if column == found.get("passed") else _NO_NUMBER
+        told = nothing if is_missing(cell) else comma_fault(cell)
+        if told:
+            return ReadError(f'{name}, {where}, column "{column}": {told}')
     if tests:
-        columns = [found.get(test.column, test.column) for test in tests]
-        shown = listed(f"{column} is {sheet.cells(column)[row]!r}" for column in columns)
-        return ReadError(f"{name}, {where}: --pass-if cannot be told ({shown})")
-    column = found.get("passed") or found["score"]
-    cells = sheet.cells(column)
-    if is_missing(cells[row]):
-        return ReadError(
-            f'{name}, {where}, column "{column}": no outcome; write "error" for a trial that '
-            "broke, or leave its row out"
-        )
+        shown = listed(f"{column} is {told_value(sheet.cells(column)[row])}" for column in columns)
+        return ReadError(f"{name}, {where}: --pass-if compares with a number, but {shown}")
+    cells = sheet.cells(usual)
     return ReadError(
-        f'{name}, {where}, column "{column}": {cells[row]!r} does not say whether the trial '
-        f"passed. The column holds {seen(cells)}; say what passes with --pass-if '{column}==...'"
+        f'{name}, {where}, column "{usual}": {told_value(cells[row])} does not say whether the '
+        f"trial passed. The column holds {seen(cells)}; say what passes with --pass-if "
+        f"'{usual}==...'"
     )
 
 
