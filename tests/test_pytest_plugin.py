@@ -114,6 +114,8 @@ def test_steady(n): pass
         ("reliable()", "reliable takes one demand"),
         ('reliable("pas^3 >= 0.9")', "pas^3"),
         ('reliable("pass^1 >= 0.9", runs="many")', "runs must be a whole number, at least 1"),
+        ('reliable("pass^1 >= 0.9", run=20)', 'reliable has no such term (did you mean "runs"?)'),
+        ('reliable("pass^1 >= 0.9", colour=1)', "(the terms are runs, require, name, "),
         ('reliable("pass^1 >= 0.9", runs=0)', "runs must be a whole number, at least 1"),
         ('reliable("pass^1 >= 0.9", certainty=0.9)', "certainty"),
         ('reliable("no_worse_than main by 0.05")', "main"),

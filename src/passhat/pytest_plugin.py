@@ -142,6 +142,8 @@ def _demand(item: pytest.Item) -> _Demand | None:
     marker = item.get_closest_marker("reliable")
     if marker is None:
         return None
+    from passhat.analysis.gates import TERMS, unknown_term
+
     terms = {"evidence": "sequential", **marker.kwargs}
     own = terms.pop("runs", DEFAULT_RUNS)
     given = item.config.getoption("--reliable-runs")
@@ -153,6 +155,9 @@ def _demand(item: pytest.Item) -> _Demand | None:
         )
     if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
         raise ArgumentError("runs", "must be a whole number, at least 1", runs)
+    for name in terms:
+        if name not in TERMS:
+            raise unknown_term("reliable", name, ("runs", *TERMS))
     return _Demand(gate={"require": marker.args[0], **terms}, runs=runs)
 
 

@@ -1,5 +1,7 @@
 """Sentences become demands; what cannot be demanded is refused with the way out."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -135,3 +137,23 @@ def test_any_text_is_a_gate_or_an_input_error(text):
 )
 def test_rates_can_be_watched_and_other_numbers_cannot(sentence, possible):
     assert (why_not_sequential(parse_gate(sentence)) is None) is possible
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("pas^1 >= 0.8", "pass^1"),
+        ("pass^^4 >= 0.8", "pass^4"),
+        ("pss@12 >= 0.8", "pass@12"),
+        ("relability@7 >= 0.8", "reliability@7"),
+        ("mean_scor >= 0.8", "mean_score"),
+    ],
+)
+def test_the_k_that_was_written_is_the_k_that_was_meant(text, meant):
+    with pytest.raises(ArgumentError, match=re.escape(f'did you mean "{meant}"?')):
+        parse_gate(text)
+
+
+def test_a_share_written_as_points_is_asked_back_in_the_words_that_came():
+    with pytest.raises(ArgumentError, match=r"in \[0, 1\] \(did you mean 80%\?\), got 80$"):
+        parse_gate("pass^3 >= 80")

@@ -311,7 +311,7 @@ def test_a_log_that_runs_out_leaves_the_gate_open():
     table = simulate(tasks=5, runs=4, seed=3, rate=0.8)
     verdict = judge(table, [{"require": "pass^1 >= 0.78", "evidence": "sequential"}])[0]
     assert verdict.word == "UNDECIDED"
-    assert "the log has no more runs of" in verdict.sentence
+    assert "the log has no more runs of task " in verdict.sentence
 
 
 def test_a_log_of_a_live_run_gives_the_same_verdict():

@@ -65,6 +65,27 @@ def test_the_verdict_is_told_when_it_goes_to_a_file_too(gate, middling):
     assert gate(middling, "-r", "pass^3 >= 0.8", "-o", "g.xml", "--quiet").output == ""
 
 
+def test_the_word_of_a_verdict_stands_once_in_its_line(gate, middling):
+    fixed = gate(middling, "-r", "pass^3 >= 0.8").stdout
+    assert fixed.startswith("FAIL       agent: pass^3 >= 0.8. pass^3 is ")
+    watched = gate(middling, "-r", "pass^1 >= 0.5", "--evidence", "sequential").stdout
+    assert watched.startswith("PASS       agent: pass^1 >= 0.5, after ")
+
+
+def test_why_a_log_did_not_settle_a_gate_is_said_once(gate, tmp_path):
+    few = write(tmp_path / "few.jsonl", {f"t{i}": (2, 3) for i in range(5)})
+    told = gate(few, "-r", "pass^1 >= 0.73", "--evidence", "sequential").stdout
+    assert " ".join(told.split()).count("the log has no more runs of task t") == 1
+
+
+def test_a_demand_with_a_margin_is_not_told_to_state_one(gate, good, tmp_path):
+    few = write(tmp_path / "few.jsonl", {f"t{i}": (2, 3) for i in range(5)})
+    same = write(tmp_path / "same.jsonl", {f"t{i}": (2, 3) for i in range(5)})
+    told = gate(few, "--against", same, "--margin", "0.02").stdout
+    assert "UNDECIDED  agent: no_worse_than same.jsonl by 0.02." in told
+    assert "state a margin" not in told
+
+
 def test_terms_on_the_command_line_hold_for_every_demand(gate, middling):
     result = gate(middling, "-r", "pass^1 >= 0.73", "--on-undecided", "fail")
     assert result.exit_code == 1

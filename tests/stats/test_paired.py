@@ -310,6 +310,7 @@ def test_no_difference_at_all_needs_a_margin_not_more_runs():
     found = paired_difference(same, same, scope="this suite")
     assert found.needed is None
     assert "no difference was seen: to show equivalence, state a margin" in found.notes
+    assert paired_difference(same, same, scope="this suite", margin=0.001).notes == ()
 
 
 def test_the_same_seed_gives_the_same_bits_and_is_recorded():

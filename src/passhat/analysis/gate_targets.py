@@ -95,6 +95,13 @@ def tool_of(path: str) -> str | None:
 
 
 def _hint(wanted: str) -> str:
-    near = get_close_matches(wanted.lower(), _EXAMPLES, n=1, cutoff=0.5)
+    near = get_close_matches(wanted.lower(), _examples(wanted), n=1, cutoff=0.5)
     listing = "`passhat report --targets` lists them"
     return f'did you mean "{near[0]}"? ({listing})' if near else listing
+
+
+def _examples(wanted: str) -> list[str]:
+    """Numbers that may be meant; the k that was written is the k that is meant."""
+    if (k := re.search(r"[1-9]\d*", wanted)) is None:
+        return list(_EXAMPLES)
+    return [re.sub(r"([\^@\[])\d+", rf"\g<1>{k[0]}", name) for name in _EXAMPLES]

@@ -146,6 +146,17 @@ def parse_demand(text: str) -> Demand:
     raise ArgumentError("gate", f"must read like {_EXAMPLE} ({_what_is_wrong(sentence)})", text)
 
 
+def unknown_term(owner: str, name: object, terms: Sequence[str]) -> ArgumentError:
+    """What to raise where something of `owner` is named that is none of its terms.
+
+    >>> print(unknown_term("gate", "confidense", TERMS))
+    gate has no such term (did you mean "confidence"?), got 'confidense'
+    """
+    near = get_close_matches(str(name), terms, n=1)
+    hint = f'did you mean "{near[0]}"?' if near else f"the terms are {', '.join(terms)}"
+    return ArgumentError(owner, f"has no such term ({hint})", name)
+
+
 def why_not_sequential(gate: Gate) -> str | None:
     """Why a gate cannot be decided run by run; None where it can."""
     if gate.scope != "this suite":
@@ -220,8 +231,9 @@ _SENTENCES = (
 def _value(match: re.Match[str], *, share: bool, what: str) -> float:
     value = float(match["number"]) / (100 if match["percent"] else 1)
     if share and not 0 <= value <= 1:
-        hint = f"; did you mean {match['number']}%?" if 1 < value <= 100 else ""
-        raise ArgumentError("gate", f"must hold {what} against a share in [0, 1]{hint}", value)
+        hint = f" (did you mean {match['number']}%?)" if 1 < value <= 100 else ""
+        came = int(value) if value.is_integer() else value
+        raise ArgumentError("gate", f"must hold {what} against a share in [0, 1]{hint}", came)
     return value
 
 
@@ -237,7 +249,7 @@ def _tidy(text: str) -> str:
     return " ".join(text.split())
 
 
-_TERMS = tuple(field.name for field in fields(Gate) if field.name != "demand")
+TERMS = tuple(field.name for field in fields(Gate) if field.name != "demand")
 _WORDS: dict[str, tuple[str, ...]] = {
     "scope": get_args(GateScope),
     "evidence": get_args(EvidenceKind),
@@ -262,10 +274,8 @@ def _long_form(terms: dict[str, Any]) -> Gate:
 
 
 def _check_term(name: str, value: Any) -> None:
-    if name not in _TERMS:
-        near = get_close_matches(str(name), _TERMS, n=1)
-        hint = f'did you mean "{near[0]}"?' if near else f"the terms are {', '.join(_TERMS)}"
-        raise ArgumentError("gate", f"has no such term; {hint}", name)
+    if name not in TERMS:
+        raise unknown_term("gate", name, TERMS)
     if name in _WORDS and value not in _WORDS[name]:
         raise ArgumentError(name, f"must be one of {', '.join(map(repr, _WORDS[name]))}", value)
     if name == "confidence":

@@ -15,6 +15,7 @@ from passhat.analysis.verdict import TaskEvidence, Verdict, Word
 from passhat.errors import plural
 from passhat.records import Tally
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Interval, Unavailable
+from passhat.stats.paired import STATE_A_MARGIN
 from passhat.stats.per_task import TaskTests, task_tests
 
 _NAMED = 5
@@ -96,7 +97,8 @@ def _difference(
         scope=gate.scope,
         tasks=low.tasks,
         runs=subject.runs,
-        notes=(*low.notes, *_unshared(found)),
+        # the demand itself states a margin
+        notes=(*(note for note in low.notes if note != STATE_A_MARGIN), *_unshared(found)),
     )
 
 

@@ -36,7 +36,7 @@ def judge_sequentially(
     verdict = stream_verdict(stream, stream.watches[0])
     if verdict.word != "UNDECIDED" or empty is None:
         return verdict
-    note = f"the log has no more runs of {empty}"
+    note = f"the log has no more runs of task {empty}"
     sentence = f"{verdict.sentence.removesuffix('.')} ({note})."
     return replace(verdict, sentence=sentence, notes=(*verdict.notes, note))
 

@@ -68,7 +68,7 @@ class RunAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Judged:
-    """A floor as the page shows gates."""
+    """What a page shows of a gate or a floor."""
 
     word: str
     sentence: str
@@ -113,10 +113,18 @@ def render_run_html(answer: RunAnswer) -> str:
     floors = [_Judged(word=floor.word, sentence=floor.line) for floor in answer.floors]
     return render_html(
         answer.report,
-        verdicts=(*(answer.verdicts or ()), *floors),
+        verdicts=(*_judged(answer), *floors),
         transcripts=answer.transcripts,
         results=answer.results,
     )
+
+
+def _judged(answer: RunAnswer) -> list[_Judged]:
+    if not answer.verdicts:
+        return []
+    from passhat.reporters.verdict_blocks import beside_word
+
+    return [_Judged(word=one.word, sentence=beside_word(one)) for one in answer.verdicts]
 
 
 def failure_lines(failures: Sequence[Failure], *, most: int) -> list[str]:

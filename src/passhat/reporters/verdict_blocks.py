@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passhat.analysis.gate_plots import evidence_figure
+from passhat.analysis.gate_sentences import opening
 from passhat.analysis.verdict import Verdict, Verdicts
 from passhat.drawing import Figure
 from passhat.errors import plural
@@ -64,9 +65,19 @@ def render_verdicts_markdown(verdicts: Verdicts) -> str:
     return blocks_markdown(blocks)
 
 
+def beside_word(verdict: Verdict) -> str:
+    """The sentence of a verdict where its word already stands before it."""
+    start = opening(verdict.gate, verdict.system, verdict.word)
+    if not verdict.sentence.startswith(start):
+        return verdict.sentence
+    rest = verdict.sentence.removeprefix(start)
+    comma = "," if rest.startswith(" after ") else ""
+    return f"{start.removesuffix(f': {verdict.word}')}{comma}{rest}"
+
+
 def _verdict_lines(verdict: Verdict, ink: Ink) -> list[str]:
     tint = _COLORS[verdict.word]
-    first, *rest = wrap(safe_text(verdict.sentence), ink.width - 11, indent="")
+    first, *rest = wrap(safe_text(beside_word(verdict)), ink.width - 11, indent="")
     lines = [f"{ink.style(f'{verdict.word:<9}', 'bold', tint)}  {first}"]
     lines += [f"{'':<11}{line}" for line in rest]
     for text in _details(verdict):
@@ -81,7 +92,7 @@ def _details(verdict: Verdict) -> list[str]:
         way = "saved" if verdict.runs_saved > 0 else "more than"
         count = plural(abs(verdict.runs_saved), "run")
         details.append(f"{count} {way} against the fixed design with the same error rates.")
-    details += [f"{note}." for note in verdict.notes]
+    details += [f"{note}." for note in verdict.notes if note not in verdict.sentence]
     if verdict.gate.severity == "warning" and verdict.word != "PASS":
         details.append("A warning only: it does not change the exit code.")
     return details

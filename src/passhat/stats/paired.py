@@ -25,6 +25,8 @@ from passhat.stats.task_sums import TaskSums
 
 Answer = Literal["better", "worse", "equivalent", "undecided"]
 
+STATE_A_MARGIN = "no difference was seen: to show equivalence, state a margin"
+
 _FEW_TASKS = 5
 
 
@@ -128,7 +130,7 @@ def _judged(
         runs=_run_counts(pair),
         excluded=pair.excluded,
         seed=seed if exact and exact.random else None,
-        notes=_notes(pair, fit, p, 1 - confidence, answer),
+        notes=_notes(pair, fit, p, 1 - confidence, answer, margin),
     )
 
 
@@ -166,7 +168,9 @@ def _run_counts(pair: Pair) -> tuple[int, int] | None:
     return int(pair.sums[0].runs.sum()), int(pair.sums[1].runs.sum())
 
 
-def _notes(pair: Pair, fit: Fit, p: float, alpha: float, answer: Answer) -> tuple[str, ...]:
+def _notes(
+    pair: Pair, fit: Fit, p: float, alpha: float, answer: Answer, margin: float | None
+) -> tuple[str, ...]:
     notes = []
     if pair.excluded:
         missing = plural(len(pair.excluded), "task has", "tasks have")
@@ -178,6 +182,6 @@ def _notes(pair: Pair, fit: Fit, p: float, alpha: float, answer: Answer) -> tupl
         notes.append(f"the interval leaves out 0, but the exact test does not (p = {p:.3g})")
     if answer == "equivalent" and 0 not in fit.interval(alpha):
         notes.append("the difference is real, and smaller than the margin")
-    if answer == "undecided" and fit.value == 0:
-        notes.append("no difference was seen: to show equivalence, state a margin")
+    if answer == "undecided" and fit.value == 0 and margin is None:
+        notes.append(STATE_A_MARGIN)
     return tuple(notes)
