@@ -1,7 +1,9 @@
 """`passhat view`, installed, from the printed address to Ctrl-C."""
 
 import http.client
+import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -54,6 +56,30 @@ def test_a_log_is_looked_at_and_left_as_it_was(shell):
     assert process.returncode == 0, told
     assert "Traceback" not in told
     assert [path.name for path in shell.directory.iterdir()] == ["airline.csv"]
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the documented script uses curl")
+def test_the_documented_script_fetches_a_page(shell):
+    page = (Path(__file__).parents[2] / "docs/how-to/look-at-results.md").read_text()
+    (script,) = re.findall(r"^```bash\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
+    shell.write("airline.csv", ROWS)
+    process = shell.start("view", "airline.csv", "--no-browser")
+    try:
+        address = start_address(process).geturl()
+        fetched = subprocess.run(
+            ["bash", "-c", script],
+            cwd=shell.directory,
+            env={"PATH": os.environ["PATH"], "ADDRESS": address},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+    finally:
+        process.kill()
+        process.communicate()
+    assert "<title>Runs" in fetched.stdout
+    assert "airline" in fetched.stdout
 
 
 def test_what_a_log_of_another_tool_says_is_read_in_the_browser(shell):
