@@ -351,3 +351,22 @@ def test_a_report_without_a_number_is_told_too():
     assert repr(measure(trials, errors="exclude").system()) == (
         "<SystemReport 'system': 1 task, 1 trial>"
     )
+
+
+@pytest.mark.parametrize(("tasks", "runs"), [(1, 10), (3, 1), (6, 4), (40, 7)])
+@pytest.mark.parametrize("errors", ["fail", "exclude"])
+@pytest.mark.parametrize("ks", [None, [3]])
+def test_without_partial_credit_the_mean_score_is_pass_1_under_its_other_name(
+    tasks, runs, errors, ks
+):
+    trials = simulate(tasks=tasks, runs=runs, rate=0.7, world=World(error_rate=0.1), seed=tasks)
+    mean = measure(trials, errors=errors, ks=ks).system().mean_score
+    once = measure(trials, errors=errors, ks=[1]).system().pass_hat(1)
+    assert (mean.this_suite, mean.tasks_like_these) == (once.this_suite, once.tasks_like_these)
+
+
+def test_partial_credit_keeps_a_mean_of_its_own_even_where_its_sum_is_that_of_the_passes():
+    columns = {"task": [*"aabb"], "passed": [1, 0, 1, 0], "score": [0.9, 0.1, 0.8, 0.2]}
+    system = measure(Trials.from_columns(**columns)).system()
+    assert system.mean_score.value == pytest.approx(system.pass_hat(1).value)
+    assert system.mean_score.this_suite.interval != system.pass_hat(1).this_suite.interval

@@ -62,3 +62,42 @@ def test_one_system_cannot_be_ranked():
 def test_an_unknown_metric_is_refused(metric):
     with pytest.raises(ArgumentError, match="metric must be mean_score, pass"):
         rank(TRIALS, metric=metric)
+
+
+def _runs(**runs):
+    rows = [
+        (name, t, r) for name, counts in runs.items() for t, n in counts.items() for r in range(n)
+    ]
+    system, task, trial = zip(*rows, strict=True)
+    passed = [(len(s) + r) % 2 for s, _, r in rows]
+    return Trials.from_columns(system=system, task=task, trial=trial, passed=passed)
+
+
+FOUR, ONCE = dict.fromkeys("xyz", 4), dict.fromkeys("xyz", 1)
+
+
+@pytest.mark.parametrize("metric", ["pass^4", "pass@4"])
+def test_a_system_without_k_runs_is_left_out_and_takes_no_task_from_the_others(metric):
+    found = rank(_runs(a=FOUR, b=FOUR, c=ONCE), metric=metric)
+    assert {one.name for one in found.systems} == {"a", "b"}
+    assert [(one.name, one.reason) for one in found.unranked] == [
+        ("c", f"1 run of every task, so no {metric}")
+    ]
+    assert (found.tasks, found.unshared, found.scope) == (3, (), "tasks like these")
+    alone = rank(_runs(a=FOUR, b=FOUR), metric=metric)
+    assert [one.value for one in found.systems] == [one.value for one in alone.systems]
+
+
+def test_where_no_two_have_the_runs_of_most_tasks_those_with_any_are_ranked():
+    some = {"x": 4, "y": 4, "z": 1, "w": 1, "v": 1}
+    found = rank(_runs(a=some, b=some, c=ONCE), metric="pass^4")
+    assert {one.name for one in found.systems} == {"a", "b"}
+    assert found.unshared == ("z", "w", "v")
+
+
+def test_a_ranking_of_fewer_than_two_names_who_is_in_the_way():
+    found = rank(_runs(a=FOUR, b=ONCE, c={"x": 1, "y": 3}), metric="pass^4")
+    assert found == Unavailable(
+        "ranking by pass^4 needs two systems with 4 runs of a task; "
+        "b has 1 run of every task, c has at most 3 runs of any task"
+    )

@@ -1,6 +1,8 @@
+import numpy as np
 import pytest
 
 from passhat.analysis.measure import measure
+from passhat.analysis.planning import plan
 from passhat.analysis.simulate import World, simulate
 from passhat.analysis.unsettled import WORTH_RUNNING, runs_until
 from passhat.records import Trials
@@ -107,3 +109,63 @@ def test_a_number_of_runs_that_nobody_makes_is_not_advised():
         f"it lies so close to its bar that it would take {bar.more_runs:,} more runs: "
         "look at the failures instead."
     )
+
+
+def _half(number):
+    return (number.interval.high - number.interval.low) / 2
+
+
+@pytest.mark.parametrize(("tasks", "runs"), [(2, 10), (5, 5), (12, 10), (50, 4), (6, 2)])
+@pytest.mark.parametrize("scope", ["this suite", "tasks like these"])
+def test_now_is_half_the_interval_that_the_report_prints_and_the_plan_begins_there(
+    tasks, runs, scope
+):
+    trials = simulate(tasks=tasks, runs=runs, rate=0.7, seed=tasks)
+    system = measure(trials).system()
+    half = _half(system.mean_score.within(scope))
+    (found,) = [one for one in system.unsettled if one.what == f"mean_score, {scope}"]
+    assert f"(now ±{100 * half:.1f})" in found.advice
+    chosen = plan(trials).chosen
+    planned = chosen.this_suite if scope == "this suite" else chosen.tasks_like_these
+    assert planned == pytest.approx(half)
+
+
+@pytest.mark.parametrize(("tasks", "runs"), [(5, 5), (10, 5), (50, 4)])
+def test_in_about_half_of_the_cases_or_more_the_runs_promised_reach_the_width(tasks, runs):
+    rng = np.random.default_rng(tasks)
+    reached = []
+    for _ in range(24):
+        rates = rng.beta(1, 1, tasks)
+        passes = rng.binomial(runs, rates)
+        found = measure(_counted(passes, runs)).system().unsettled
+        more = [one.more_runs for one in found if one.what == "mean_score, this suite"]
+        if more:
+            passes = passes + rng.binomial(more[0], rates)
+            after = measure(_counted(passes, runs + more[0])).system().mean_score
+            reached.append(_half(after.this_suite) <= 0.0505)
+    assert len(reached) > 12
+    assert np.mean(reached) > 0.4
+
+
+def test_runs_are_promised_for_tasks_like_these_only_where_their_floor_is_known():
+    few = measure(simulate(tasks=2, runs=10, rate=0.5, seed=0)).system()
+    (found,) = [one for one in few.unsettled if one.what == "mean_score, tasks like these"]
+    assert found.more_runs is None
+    assert "stop helping somewhere between ±0 and" in found.advice
+
+
+def test_where_tasks_hardly_differ_the_runs_promised_do_for_tasks_like_these_too():
+    rng = np.random.default_rng(3)
+    passes = rng.binomial(10, 0.5, 30)
+    system = measure(_counted(passes, 10)).system()
+    (found,) = [one for one in system.unsettled if one.what == "mean_score, tasks like these"]
+    assert found.advice.startswith(f"It takes {found.more_runs} more runs of every task")
+    after = passes + rng.binomial(found.more_runs, 0.5, 30)
+    mean = measure(_counted(after, 10 + found.more_runs)).system().mean_score
+    assert _half(mean.tasks_like_these) == pytest.approx(0.05, abs=0.008)
+
+
+def _counted(passes, runs):
+    rows = [(f"t{i}", r, r < c) for i, c in enumerate(passes) for r in range(runs)]
+    task, trial, passed = zip(*rows, strict=True)
+    return Trials.from_columns(task=task, trial=trial, passed=passed)

@@ -1,6 +1,7 @@
 """What an answer advises next can be called as it stands."""
 
 import html
+import json
 import re
 import shlex
 
@@ -69,6 +70,16 @@ def test_every_command_that_an_answer_advises_runs_as_it_stands(here, call, resu
         done = call(*command)
         assert done.exit_code == 0, (command, done.stderr)
         assert "RESULTS" not in done.stdout
+
+
+def test_of_some_agents_of_a_file_the_ranking_advised_is_over_the_same(here, call, results):
+    chosen = ["a b", "-c"]
+    said = call("report", "several agents.csv", *(w for one in chosen for w in ("--only", one)))
+    one, all_ = advised(said.stdout)
+    assert one == ["report", "several agents.csv", "--only", "a b"]
+    assert [all_[i + 1] for i, word in enumerate(all_) if word == "--only"] == chosen
+    ranked = json.loads(call(*all_, "--json").stdout)
+    assert {system["name"] for system in ranked["systems"]} == set(chosen)
 
 
 def test_markdown_and_pages_advise_the_same_commands(here, call, results):

@@ -38,6 +38,28 @@ def test_two_runs_of_one_agent_go_by_the_names_of_their_files(call, here):
     assert (found["first"], found["second"]) == ("agent (run1.jsonl)", "agent (run2.jsonl)")
 
 
+def test_two_sides_never_go_by_the_same_name(call, here):
+    for folder in ("a", "b"):
+        (here / folder).mkdir()
+        write_trials(simulate(tasks=4, runs=4, seed=1), here / folder / "run.jsonl")
+    assert call("history", "--store", "h.db", "add", "a/run.jsonl").exit_code == 0
+    for paths, names in (
+        (("a/run.jsonl", "b/run.jsonl"), ("agent (a/run.jsonl)", "agent (b/run.jsonl)")),
+        (("h.db", "h.db"), ("agent (h.db, first)", "agent (h.db, second)")),
+    ):
+        found = json.loads(call("compare", *paths, "--json").stdout)
+        assert (found["first"], found["second"]) == names
+    done = call("compare", "a/run.jsonl", "--only", "agent", "--only", "agent")
+    assert "comparing needs two agents; --only names just agent" in done.stderr
+
+
+def test_a_pair_that_was_picked_from_more_is_said_to_be_one_of_several(call, files):
+    done = call("compare", "all.jsonl", "--only", "old", "--only", "new", "--json")
+    (note,) = [text for text in json.loads(done.stdout)["notes"] if "pairs" in text]
+    assert note.startswith("this is 1 of the 3 pairs of the 3 agents in these results")
+    assert "pairs" not in call("compare", "new.jsonl", "old.jsonl").stdout
+
+
 def test_more_than_two_agents_are_ranked_and_that_is_said(call, files):
     done = call("compare", "all.jsonl", "--json")
     assert json.loads(done.stdout)["schema"] == "passhat.ranking/1"

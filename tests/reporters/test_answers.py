@@ -11,6 +11,7 @@ from passhat.analysis.rank import rank
 from passhat.analysis.simulate import World, simulate
 from passhat.records import Trials
 from passhat.reporters import (
+    answer_page,
     comparison_blocks,
     json_answers,
     plan_blocks,
@@ -92,8 +93,8 @@ def test_json_names_its_schema_and_comes_out_the_same_twice(answers, kind):
 @pytest.mark.parametrize(
     ("rates", "margin", "phrase"),
     [
-        ({"new": 0.95, "old": 0.4}, None, "new is better than old on this suite by"),
-        ({"new": 0.4, "old": 0.95}, None, "old is better than new on this suite by"),
+        ({"new": 0.95, "old": 0.4}, None, "new is better than old on this suite: +"),
+        ({"new": 0.4, "old": 0.95}, None, "new is worse than old on this suite: -"),
         ({"new": 0.7, "old": 0.7}, None, "cannot be told apart yet"),
         ({"new": 0.7, "old": 0.7}, 0.2, "are equivalent to within 20 points"),
     ],
@@ -105,22 +106,75 @@ def test_the_verdict_of_a_comparison_says_who_is_better(rates, margin, phrase):
 
 
 @pytest.mark.parametrize("rates", [(0.9, 0.4), (0.7, 0.7), (0.75, 0.7), (0.4, 0.9)])
-def test_the_interval_of_a_headline_is_of_the_lead_that_it_states(rates):
+def test_a_headline_states_the_difference_of_its_table_and_turned_round_its_opposite(rates):
     first, second = rates
     trials = simulate(tasks=30, runs=8, rate={"new": first, "old": second}, seed=2)
     turned = compare(trials.where(system="old"), trials.where(system="new"))
-    found = [comparison_blocks.verdict(one) for one in (compare(trials), turned)]
-    for text in found:
+    stated = []
+    for one in (compare(trials), turned):
+        text = comparison_blocks.verdict(one)
         size, low, high = (float(number) for number in re.findall(r"[-+]?\d+\.\d", text))
         assert low <= size <= high
-    assert found[0].partition(" by ")[2] == found[1].partition(" by ")[2]
+        row = next(
+            line
+            for line in comparison_blocks.render_comparison(one).split("\n")
+            if "pass^1" in line
+        )
+        assert f"{size:+.1f}  [{low:+.1f}, {high:+.1f}]" in row
+        stated.append((size, low, high))
+    (size, low, high), other = stated
+    assert other == (-size, -high, -low)
+
+
+def test_numbers_over_fewer_of_the_shared_tasks_are_starred_and_explained():
+    rows = [
+        (name, f"t{i}", r, (i + r) % 3 > 0)
+        for name in ("new", "old")
+        for i in range(4)
+        for r in range(4 if i else 1)
+    ]
+    system, task, trial, passed = zip(*rows, strict=True)
+    trials = Trials.from_columns(system=system, task=task, trial=trial, passed=passed)
+    text = comparison_blocks.render_comparison_markdown(compare(trials))
+    assert "| pass^1 |" in text
+    assert "| pass^2 \\* |" in text
+    assert "pass^2 is over 3 of 4 shared tasks" in text
+    even = compare(simulate(tasks=4, runs=4, rate={"new": 0.9, "old": 0.5}, seed=1))
+    assert "*" not in comparison_blocks.render_comparison(even)
 
 
 def test_a_lone_leader_is_named_and_a_shared_lead_too():
     alone = rank(simulate(tasks=60, runs=8, rate={"a": 0.95, "b": 0.4}, seed=1))
     assert rank_blocks.verdict(alone).startswith("a leads alone")
     shared = rank(simulate(tasks=20, runs=5, rate={"a": 0.7, "b": 0.7, "c": 0.7}, seed=1))
-    assert rank_blocks.verdict(shared).endswith("may be as good.")
+    held = "may be as good (for tasks like these, all 3 compared at once)."
+    assert rank_blocks.verdict(shared).endswith(held)
+
+
+def test_a_ranking_names_who_has_too_few_runs_for_its_metric_in_every_format():
+    rows = [
+        (name, task, r, r % 2)
+        for name, runs in {"a": 4, "b": 5, "c": 1}.items()
+        for task in "xyz"
+        for r in range(runs)
+    ]
+    system, task, trial, passed = zip(*rows, strict=True)
+    trials = Trials.from_columns(system=system, task=task, trial=trial, passed=passed)
+    found = rank(trials, metric="pass^4")
+    said = "c has 1 run of every task, so no pass^4"
+    assert said in rank_blocks.render_ranking(found)
+    assert said in rank_blocks.render_ranking_markdown(found).replace("\\", "")
+    assert said in answer_page.render_ranking_html(found)
+    told = json.loads(json_answers.render_ranking_json(found))
+    assert told["unranked"] == [{"name": "c", "reason": "1 run of every task, so no pass^4"}]
+    assert told["scope"] == "tasks like these"
+
+
+@pytest.mark.parametrize("tasks", [2, 20])
+def test_a_plan_says_for_what_and_how_it_tells_two_agents_apart(tasks):
+    text = plan_blocks.render_plan_markdown(plan(tasks=tasks, runs=5))
+    assert "on tasks like these, both run on the same tasks (paired, 80 % power)" in text
+    assert ("cannot tell any two agents apart" in text) == (tasks == 2)
 
 
 def test_a_plan_marks_the_design_it_advises_and_no_other_unless_one_was_chosen():

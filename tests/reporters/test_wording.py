@@ -1,10 +1,15 @@
+import re
+
 import pytest
 
 from passhat.analysis.measure import measure
 from passhat.analysis.report import SeedSpread
 from passhat.records import Trials
 from passhat.reporters import wording
-from passhat.reporters.systems_table import systems_table
+from passhat.reporters.html_page import render_html
+from passhat.reporters.markdown import render_markdown
+from passhat.reporters.systems_table import most_reliable_first, systems_table
+from passhat.reporters.terminal import render_terminal
 from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.seeds import SeedVariance
 
@@ -168,7 +173,8 @@ def test_several_systems_are_judged_as_one_is(systems, start):
 
 def test_several_systems_are_held_against_each_other_at_a_k_that_all_have():
     said = wording.overview(_report(a={"t": "PPPPPF"}, b={"t": "PP"}))
-    assert "b and a lead at 2 in a row, 100 % and 67 %, and cannot be told apart" in said
+    assert "neither is ahead at 2 in a row, as b (100 %) and a (67 %) cannot be told apart" in said
+    assert said.endswith("(for this suite).")
 
 
 def test_one_system_with_fewer_runs_takes_no_number_from_the_others():
@@ -176,9 +182,9 @@ def test_one_system_with_fewer_runs_takes_no_number_from_the_others():
     report = _report(a=STEADY, b=SHAKY, c=once)
     said = wording.overview(report)
     assert said.startswith(
-        "1 of 2 systems can be depended on every time: a does best at 5 in a row"
+        "1 of 2 systems with a pass^5 can be depended on every time: a does best at 5 in a row"
     )
-    assert said.endswith("c has fewer than 5 runs of some tasks, so no pass^5.")
+    assert said.endswith("c has 1 run of every task, so no pass^5.")
     table = systems_table({one.name: one for one in report.systems}, "in %")
     at = table.header.index("pass^5")
     assert [row[at] for row in table.rows] == ["100", "1.6", "-"]
@@ -195,7 +201,7 @@ def test_pass_1_is_shown_beside_the_k_that_was_asked_for():
 def test_a_system_whose_trials_all_errored_is_named_and_not_judged():
     report = _report(a=SHAKY, b=SHAKY, c=DOWN)
     said = wording.overview(report)
-    assert said.startswith("Neither of the two systems can be depended on")
+    assert said.startswith("Neither of the two systems with a pass^5 can be depended on")
     assert said.endswith("Nothing could be measured: all 2 trials of c errored.")
 
 
@@ -219,19 +225,53 @@ def test_nobody_is_called_best_among_systems_that_share_no_task():
 
 def test_where_some_tasks_are_not_shared_it_is_said_who_leads_on_those_that_are():
     said = wording.overview(_report(a=STEADY, b=SHAKY | {"other": "P" * 20}))
-    assert said.endswith("a does best at 5 in a row on the 20 tasks they share, 100 %.")
+    assert "a does best at 5 in a row on the 20 tasks they share, 100 % (for tasks" in said
 
 
 @pytest.mark.parametrize(
     ("systems", "end"),
     [
-        ({"a": SHAKY, "b": SHAKY}, "a and b lead at 5 in a row, 2 % and 2 %, and cannot be told"),
-        ({"a": SHAKY, "b": SHAKY, "c": SHAKY}, "a (2 %) and 2 others lead at 5 in a row and cann"),
-        ({"a": SHAKY, "b": STEADY, "c": SHAKY}, "b does best at 5 in a row, 100 %."),
+        ({"a": SHAKY, "b": SHAKY}, "neither is ahead at 5 in a row, as a (2 %) and b (2 %) cannot"),
+        ({"a": SHAKY, "b": SHAKY, "c": SHAKY}, "none is ahead at 5 in a row, as they (2 %) cannot"),
+        ({"a": SHAKY, "b": STEADY, "c": SHAKY}, "b does best at 5 in a row, 100 % (for tasks like"),
+        (
+            {"a": STEADY, "b": STEADY, "c": SHAKY},
+            "a and b lead at 5 in a row, 100 % and 100 %, and",
+        ),
     ],
 )
 def test_a_system_is_called_best_only_where_it_can_be_told_from_all_others(systems, end):
     assert end in wording.overview(_report(**systems))
+
+
+def test_a_system_with_enough_runs_of_some_tasks_is_said_to_lack_them_of_the_others():
+    mixed = STEADY | {"t0": "P", "t1": "PP"}
+    said = wording.overview(_report(a=STEADY, b=SHAKY, c=mixed, d=mixed, e=SHAKY))
+    assert said.endswith("c and d have fewer than 5 runs of 2 of 20 tasks, so no pass^5.")
+
+
+def test_several_systems_are_listed_the_best_first_and_ties_by_name():
+    report = _report(b10=SHAKY, b9=SHAKY, a=SHAKY, z=STEADY)
+    order = [one.name for one in most_reliable_first(report.systems)]
+    assert order == ["z", "a", "b9", "b10"]
+    table = [
+        line.split()[0] for line in render_terminal(report).split("\n") if line.startswith("  ")
+    ]
+    assert table[1:5] == order
+    assert "passhat report RESULTS --only z" in render_terminal(report)
+    assert re.findall(r"^## (\S+)", render_markdown(report), re.M) == order
+
+
+@pytest.mark.parametrize("ks", [None, [2]])
+def test_no_format_speaks_of_partial_credit_where_there_is_none(ks):
+    whole = measure(Trials.from_columns(task=[*"aabb"], passed=[1, 0, 1, 1]), ks=ks)
+    for text in (render_terminal(whole), render_markdown(whole), render_html(whole)):
+        assert "partial credit" not in text
+        assert "mean score" not in text
+    scores = Trials.from_columns(task=[*"aabb"], passed=[1, 0, 1, 1], score=[0.9, 0.4, 1, 1])
+    graded = measure(scores, ks=ks)
+    for text in (render_terminal(graded), render_markdown(graded), render_html(graded)):
+        assert "mean score" in text
 
 
 def test_a_single_error_is_spoken_of_as_one():

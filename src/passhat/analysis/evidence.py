@@ -32,6 +32,15 @@ class Evidence:
     def typical_runs(self) -> int:
         return typical_runs(self.runs)
 
+    @property
+    def all_or_nothing(self) -> bool:
+        """Whether every score is its outcome's: 1 for a pass, 0 for a failure.
+
+        Scores in [0, 1] whose squares add up to as much as they do are 0 or 1.
+        """
+        passes = self.passes
+        return bool((self.score_total == passes).all() and (self.score_squares == passes).all())
+
     def short_of(self, k: int) -> tuple[str, ...]:
         """The tasks with fewer than k runs."""
         return tuple(self.tasks[i] for i in np.flatnonzero(self.runs < k))

@@ -127,7 +127,9 @@ def _measure_system(subject: _Subject, options: Options, *, parts: bool) -> Syst
         errors=split_errors(tally, trials, ks, options),
         features=measure_effort(tally, values, ks=ks, errors=policy, confidence=level),
         tools={} if trials is None else _tool_rates(trials, level),
-        unsettled=list_unsettled(evidence, table, bars, variance, confidence=level),
+        unsettled=list_unsettled(
+            evidence, table, bars, variance, metrics["mean_score"], confidence=level
+        ),
         excluded=_exclusions(evidence, ks),
         levels=_parts(trials, options, "level") if parts else {},
         tags=_parts(trials, options, "tag") if parts else {},

@@ -34,7 +34,13 @@ def measure_metrics(
     # Of one attempt, all is any.
     chain["pass@1"] = replace(chain["pass^1"], name="pass@1")
     asked = [chain[f"pass{sign}{k}"] for sign in "^@" for k in ks]
-    return {metric.name: metric for metric in (_mean_score(evidence, confidence), *asked)}
+    # Without partial credit the mean score is the pass rate: one number, so one interval.
+    mean = (
+        replace(chain["pass^1"], name="mean_score")
+        if evidence.tasks and evidence.all_or_nothing
+        else _mean_score(evidence, confidence)
+    )
+    return {metric.name: metric for metric in (mean, *asked)}
 
 
 def _in_order(metrics: Sequence[Metric]) -> list[Metric]:

@@ -6,12 +6,15 @@ from dataclasses import dataclass, replace
 from math import floor
 
 from passhat.analysis.evidence import Evidence, gather
-from passhat.brief import brief, rounded
+from passhat.analysis.fitted_plan import UNKNOWN, Seen, Spread, plan_from
+from passhat.analysis.metrics import measure_metrics
+from passhat.analysis.unsettled import LEAST_VARIANCE
+from passhat.brief import brief, brief_fields, rounded
 from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import check_subject
 from passhat.stats.arguments import confidence_level, probability, whole_number
-from passhat.stats.estimate import Unavailable
+from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.paired_power import (
     DetectableDifference,
     detectable_difference,
@@ -36,14 +39,18 @@ _ONE_TASK = Unavailable("telling two agents apart needs at least 2 tasks")
 class Assumptions:
     """What the plan stands on: guessed before any run, measured where there are trials.
 
+    `icc_interval` is how well the ICC is known, None where it was guessed or given.
     `task_correlation` is how far two agents find the same tasks hard.
     """
 
     rate: float
     variance: float
     icc: float
+    icc_interval: Interval | None
     task_correlation: float
     measured: bool
+
+    __repr__ = brief_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,10 +138,16 @@ def plan(
     (385, 231)
     """
     evidence = None if trials is None else gather(_one_tally(trials), errors)
-    base = _assumptions(evidence, rate, correlation, task_correlation)
     level = confidence_level(confidence)
+    base = _assumptions(evidence, rate, correlation, task_correlation, level)
     rivals = _Rivals(base=base, power=probability("power", power, open_ends=True), confidence=level)
-    target = _Target(base=base, half_width=half_width, cost_ratio=cost_ratio, confidence=level)
+    target = _Target(
+        base=base,
+        seen=_seen(evidence, level),
+        half_width=half_width,
+        cost_ratio=cost_ratio,
+        confidence=level,
+    )
     tasks, runs = _size(evidence, tasks, runs, target)
     chosen = target.design(tasks, runs)
     return Plan(
@@ -158,11 +171,26 @@ class _Target:
     """What every design is held against."""
 
     base: Assumptions
+    seen: Seen | None
     half_width: float
     cost_ratio: float | None
     confidence: float
 
     def design(self, tasks: int, runs: int) -> SuitePlan:
+        if self.seen is not None:
+            return plan_from(
+                self.seen,
+                Spread(
+                    variance=self.base.variance,
+                    icc=self.base.icc,
+                    icc_interval=self.base.icc_interval or Interval(self.base.icc, self.base.icc),
+                ),
+                tasks=tasks,
+                runs=runs,
+                half_width=self.half_width,
+                cost_ratio=self.cost_ratio,
+                confidence=self.confidence,
+            )
         return plan_suite(
             tasks=tasks,
             runs=runs,
@@ -227,31 +255,44 @@ def _assumptions(
     rate: float | None,
     correlation: float | None,
     task_correlation: float,
+    confidence: float,
 ) -> Assumptions:
     """The user's word first, then what was observed, then the most cautious guess."""
-    seen_rate, seen_variance, seen_icc = _observed(evidence)
+    seen_rate, seen = _observed(evidence, confidence)
     mean = seen_rate if rate is None else probability("rate", rate)
-    variance = seen_variance if rate is None else mean * (1 - mean)
+    variance = seen.variance if rate is None else mean * (1 - mean)
     return Assumptions(
         rate=mean,
         # A rate at an end still varies a little; scores in [0, 1] never by more than a quarter.
-        variance=min(0.25, max(variance, 1e-4)),
-        icc=seen_icc if correlation is None else probability("correlation", correlation),
+        variance=min(0.25, max(variance, LEAST_VARIANCE)),
+        icc=seen.icc if correlation is None else probability("correlation", correlation),
+        icc_interval=seen.icc_interval if evidence and correlation is None else None,
         task_correlation=probability("task_correlation", task_correlation),
         measured=evidence is not None and bool(evidence.tasks),
     )
 
 
-def _observed(evidence: Evidence | None) -> tuple[float, float, float]:
-    """Mean, variance of a single run and ICC; a coin flip and an even split where unknown."""
+def _observed(evidence: Evidence | None, confidence: float) -> tuple[float, Spread]:
+    """The mean and how single runs spread; a coin flip and an even split where unknown."""
     if evidence is None or not evidence.tasks:
-        return 0.5, 0.25, DEFAULT_ICC
+        return 0.5, Spread(variance=0.25, icc=DEFAULT_ICC)
     mean = float((evidence.score_total / evidence.runs).mean())
     sums = evidence.runs, evidence.score_total, evidence.score_squares
-    split, share = variance_components(*sums), icc(*sums)
+    split, share = variance_components(*sums), icc(*sums, confidence=confidence)
     if isinstance(split, Unavailable) or isinstance(share, Unavailable):
-        return mean, mean * (1 - mean), DEFAULT_ICC
-    return mean, split.total, share.value
+        return mean, Spread(variance=mean * (1 - mean), icc=DEFAULT_ICC)
+    bounds = share.interval or UNKNOWN
+    return mean, Spread(variance=split.total, icc=share.value, icc_interval=bounds)
+
+
+def _seen(evidence: Evidence | None, confidence: float) -> Seen | None:
+    """What a report prints of these trials: a plan from them begins there."""
+    if evidence is None or not evidence.tasks:
+        return None
+    _, spread = _observed(evidence, confidence)
+    variance = min(0.25, max(spread.variance, LEAST_VARIANCE))
+    mean = measure_metrics(evidence, (1,), confidence=confidence)["mean_score"]
+    return Seen.of(evidence, replace(spread, variance=variance), mean)
 
 
 def _size(

@@ -11,14 +11,17 @@ from passhat.analysis.evidence import Counts, Evidence, Floats, gather
 from passhat.analysis.metrics import measure_metrics
 from passhat.analysis.provenance import stamp
 from passhat.analysis.report import Metric, Options, Provenance
+from passhat.analysis.short_runs import too_few_runs
 from passhat.brief import brief, brief_fields, quoted, rounded
 from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame
 from passhat.stats.arguments import confidence_level, one_of, whole_number
-from passhat.stats.estimate import Interval, Unavailable
+from passhat.stats.estimate import TASKS_LIKE_THESE, Interval, Scope, Unavailable
 from passhat.stats.passk import pass_at_k, pass_hat_k
 from passhat.stats.ranking import PairOfSystems, rank_systems
+
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +54,22 @@ class PairDifference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unranked:
+    """A system that has too few runs for the metric, and what it has instead."""
+
+    name: str
+    reason: str
+
+    __repr__ = brief_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankReport:
-    """Systems from best to worst, bands of ties, and every pairwise difference."""
+    """Systems from best to worst, bands of ties, and every pairwise difference.
+
+    Ranks, ties and differences are said of `scope`, and hold for all systems at once. `unranked`
+    are the systems without the runs that the metric needs.
+    """
 
     metric: str
     systems: tuple[RankedSystem, ...]
@@ -60,6 +77,8 @@ class RankReport:
     pairs: tuple[PairDifference, ...]
     tasks: int
     unshared: tuple[str, ...]
+    unranked: tuple[Unranked, ...]
+    scope: Scope
     method: str
     confidence: float
     provenance: Provenance
@@ -95,16 +114,18 @@ def rank(
         bars=None,
         seed=whole_number("seed", seed, least=0),
     )
-    tallies = _tallies(trials)
-    sides = [gather(tally, options.errors) for tally in tallies]
     sign, k = _parse(metric)
+    found_sides = [(tally.system, gather(tally, options.errors)) for tally in _tallies(trials)]
+    able = _able(found_sides, k)
+    if len(able) < 2:
+        return Unavailable(_too_few(metric, k, found_sides))
+    titles, sides = [name for name, _ in able], [side for _, side in able]
     tasks, values = value_table(
         [side.tasks for side in sides], [_values(side, sign, k) for side in sides]
     )
     found = rank_systems(values, confidence=options.confidence, rng=options.seed)
     if isinstance(found, Unavailable):
         return found
-    titles = [tally.system for tally in tallies]
     left_out = set(found.excluded)
     shared = [name for i, name in enumerate(tasks) if i not in left_out]
     metrics = [_metric_on(side, shared, metric, k, options.confidence) for side in sides]
@@ -117,6 +138,8 @@ def rank(
         pairs=tuple(_named(pair, titles) for pair in found.pairs),
         tasks=found.tasks,
         unshared=tuple(tasks[i] for i in found.excluded),
+        unranked=_unranked(metric, k, [one for one in found_sides if one not in able]),
+        scope=TASKS_LIKE_THESE,
         method=found.method,
         confidence=found.confidence,
         provenance=stamp(trials, options),
@@ -162,6 +185,34 @@ def _tallies(trials: Trials | Sequence[Tally]) -> list[Tally]:
         names = [tally.system for tally in found]
         raise ArgumentError("trials", "must hold at least two systems to rank", names)
     return found
+
+
+_Side = tuple[str, Evidence]
+
+
+def _able(sides: Sequence[_Side], k: int) -> list[_Side]:
+    """Those with k runs of most tasks or, where that leaves no two, of any.
+
+    One system with fewer runs would otherwise take the tasks of all others with it.
+    """
+    able = [one for one in sides if one[1].typical_runs >= k]
+    return able if len(able) > 1 else [one for one in sides if (one[1].runs >= k).any()]
+
+
+def _unranked(metric: str, k: int, sides: Sequence[_Side]) -> tuple[Unranked, ...]:
+    return tuple(
+        Unranked(name=name, reason=f"{too_few_runs(side.runs, k)}, so no {metric}")
+        for name, side in sides
+    )
+
+
+def _too_few(metric: str, k: int, sides: Sequence[_Side]) -> str:
+    """Who is in the way of a ranking, by name."""
+    short = [one for one in sides if not (one[1].runs >= k).any()]
+    told = [f"{name} has {too_few_runs(side.runs, k)}" for name, side in short[:_MOST_NAMED]]
+    told += [f"{len(short) - _MOST_NAMED:,} more have too few"] if len(short) > _MOST_NAMED else []
+    needs = f"needs two systems with {plural(k, 'run')} of a task"
+    return f"ranking by {metric} {needs}; {', '.join(told)}"
 
 
 def _parse(metric: str) -> tuple[str, int]:

@@ -7,13 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from passhat.analysis.evidence import Evidence
-from passhat.analysis.report import LABELS, BarCount, TaskTable, Unsettled, VarianceSplit
-from passhat.stats.estimate import Unavailable
-from passhat.stats.power import SuitePlan, plan_suite
+from passhat.analysis.fitted_plan import UNKNOWN, Seen, Spread, plan_from
+from passhat.analysis.report import LABELS, BarCount, Metric, TaskTable, Unsettled, VarianceSplit
+from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.power import SuitePlan
 from passhat.stats.proportions import lower_bound, upper_bound
 
 HALF_WIDTH = 0.05
 """A mean is settled when it is known to five points either way."""
+
+LEAST_VARIANCE = 1e-4
+"""A rate at an end still varies a little."""
 
 MOST_RUNS = 10_000
 """Beyond this many more runs of a task, nothing is promised."""
@@ -27,6 +31,7 @@ def list_unsettled(
     table: TaskTable,
     bars: Sequence[BarCount],
     variance: VarianceSplit | Unavailable,
+    mean: Metric,
     *,
     confidence: float,
 ) -> tuple[Unsettled, ...]:
@@ -36,7 +41,7 @@ def list_unsettled(
     found = [_repeats(evidence)]
     found += [_bar(evidence, bar, confidence) for bar in bars]
     if isinstance(variance, VarianceSplit):
-        found += _width(evidence, variance, confidence)
+        found += _width(evidence, variance, mean, confidence)
     if evidence.typical_runs > 1:
         found.append(_labels(table))
     return tuple(one for one in found if one is not None)
@@ -152,13 +157,21 @@ def _bar(evidence: Evidence, bar: BarCount, confidence: float) -> Unsettled | No
 
 
 def _width(
-    evidence: Evidence, variance: VarianceSplit, confidence: float
+    evidence: Evidence, variance: VarianceSplit, mean: Metric, confidence: float
 ) -> list[Unsettled | None]:
-    plan = plan_suite(
-        tasks=len(evidence.tasks),
-        runs=evidence.typical_runs,
-        variance=min(0.25, variance.between_tasks + variance.within_tasks),
+    """What the mean's own intervals lack: "now" is half the width that the report prints."""
+    icc = variance.icc
+    spread = Spread(
+        variance=min(0.25, max(variance.between_tasks + variance.within_tasks, LEAST_VARIANCE)),
         icc=1 - variance.luck_share,
+        icc_interval=(icc.interval or UNKNOWN) if isinstance(icc, Estimate) else UNKNOWN,
+    )
+    seen = Seen.of(evidence, spread, mean)
+    plan = plan_from(
+        seen,
+        spread,
+        tasks=seen.tasks,
+        runs=seen.runs,
         half_width=HALF_WIDTH,
         confidence=confidence,
     )
@@ -180,18 +193,17 @@ def _suite_width(plan: SuitePlan) -> Unsettled | None:
 
 
 def _population_width(plan: SuitePlan) -> Unsettled | None:
-    if plan.tasks_like_these <= HALF_WIDTH or plan.tasks_needed is None:
-        return None
     needed = plan.runs_tasks_like_these
-    more = needed - plan.runs if isinstance(needed, int) else None
-    if more is None:
-        start = f"No number of runs on these tasks gets below ±{100 * plan.floor:.0f} points"
+    if plan.tasks_like_these <= HALF_WIDTH or plan.tasks_needed is None or needed is None:
+        return None
+    tasks = f"{plan.tasks_needed - plan.tasks:,} more tasks would"
+    now = f"(now ±{100 * plan.tasks_like_these:.1f})"
+    if isinstance(needed, Unavailable):
+        more = None
+        advice = f"{needed.reason[:1].upper()}{needed.reason[1:]}; about {tasks} get to ±5 {now}."
     else:
-        start = f"It takes {more:,} more runs of every task to get to ±5 points"
-    return Unsettled(
-        what="mean_score, tasks like these",
-        tasks=(),
-        more_runs=more,
-        advice=f"{start} for tasks like these; {plan.tasks_needed - plan.tasks:,} more tasks would"
-        + (" get to ±5." if more is None else " do as well."),
-    )
+        more = needed - plan.runs
+        runs = f"{more:,} more {'run' if more == 1 else 'runs'} of every task"
+        start = f"It takes {runs} to get to ±5 points for tasks like these"
+        advice = f"{start} {now}; {tasks} do as well."
+    return Unsettled(what="mean_score, tasks like these", tasks=(), more_runs=more, advice=advice)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,13 +50,14 @@ def compare(
     """Is one agent better than another, on the same tasks?
 
     RESULTS are either two files of one agent each, or files that hold two agents between them.
-    More than two agents are ranked.
+    More than two agents are ranked. The difference is the first minus the second, in the order they
+    are named or stand in the file, for this suite and for tasks like these.
 
     \b
       passhat compare new.eval old.eval
       passhat compare results.csv --only gpt-5 --only o3 --margin 0.02
     """
-    sides = _sides(reading, only)
+    sides, held = _sides(reading, only)
     if len(sides) > 2:
         from passhat.cli.rank import write_ranking
 
@@ -75,31 +77,58 @@ def compare(
         errors=analysing.errors,
         seed=analysing.seed,
     )
+    if held > len(sides):
+        answer = replace(answer, notes=(*answer.notes, _picked(held)))
     output.write(answer, FORMATS)
 
 
-def _sides(reading: Reading, only: tuple[str, ...]) -> list[Trials]:
-    """Two files of one agent each are two sides; else each agent is one."""
+def _picked(held: int) -> str:
+    """Of many pairs, some differ by chance: who picks one after looking is to know."""
+    pairs = held * (held - 1) // 2
+    return (
+        f"this is 1 of the {pairs:,} pairs of the {held:,} agents in these results, looked at by "
+        "itself; passhat rank holds for all of them at once"
+    )
+
+
+def _sides(reading: Reading, only: tuple[str, ...]) -> tuple[list[Trials], int]:
+    """Two files of one agent each are two sides, else each agent is one; and how many there are."""
     if len(reading.paths) == 2 and not only:
         parts = [reading.trials([path]) for path in reading.paths]
         if all(len(part.systems) == 1 for part in parts):
-            return _told_apart(parts, reading.paths)
-    trials = choose_systems(reading.trials(), only)
-    names = only or trials.systems
+            return _told_apart(parts, reading.paths), 2
+    every = reading.trials()
+    trials = choose_systems(every, only)
+    names = tuple(dict.fromkeys(only)) or trials.systems
     if len(names) < 2:
-        raise InputError(
-            f"comparing needs two agents; {', '.join(reading.paths)} holds only {names[0]}"
-        )
-    return [trials.where(system=name) for name in names]
+        which = "--only names just" if only else f"{', '.join(reading.paths)} holds only"
+        raise InputError(f"comparing needs two agents; {which} {names[0]}")
+    return [trials.where(system=name) for name in names], len(every.systems)
 
 
 def _told_apart(parts: list[Trials], paths: tuple[str, ...]) -> list[Trials]:
-    """Two runs of one agent go by the names of their files."""
+    """Two runs of one agent go by the names of their files, or what else tells them apart."""
     if parts[0].systems != parts[1].systems:
         return parts
     from passhat.records import Labels
 
     return [
-        replace(part, system=Labels((f"{part.systems[0]} ({Path(path).name})",), part.system.codes))
-        for part, path in zip(parts, paths, strict=True)
+        replace(part, system=Labels((f"{part.systems[0]} ({label})",), part.system.codes))
+        for part, label in zip(parts, _labels(paths), strict=True)
     ]
+
+
+def _labels(paths: Sequence[str]) -> list[str]:
+    """File names, else whole paths, else the one path numbered.
+
+    >>> _labels(["a/new.eval", "a/old.eval"]), _labels(["a/run.eval", "b/run.eval"])
+    (['new.eval', 'old.eval'], ['a/run.eval', 'b/run.eval'])
+    >>> _labels(["a/run.eval", "a/run.eval"])
+    ['run.eval, first', 'run.eval, second']
+    """
+    files = [Path(path).name for path in paths]
+    if len(set(files)) == len(files):
+        return files
+    if len(set(paths)) == len(paths):
+        return list(paths)
+    return [f"{file}, {place}" for file, place in zip(files, ("first", "second"), strict=True)]

@@ -49,8 +49,10 @@ def rank(
 ) -> None:
     """Which of several agents are ahead, and which cannot be told apart?
 
-    RESULTS hold two agents or more; of a history store, one run is ranked. All ranks and ties are
-    true at once, with the confidence.
+    RESULTS hold two agents or more; of a history store, one run is ranked. Ranks and ties are said
+    of tasks like these, and all are true at once, with the confidence: `passhat compare` looks at
+    one pair by itself, and may tell two apart that are tied here. Agents without k runs are left
+    out of pass^k, by name.
 
     \b
       passhat rank results.csv

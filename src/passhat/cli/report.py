@@ -105,7 +105,8 @@ def report(
         bars=parse_bars(bars, task_names(subjects)),
         seed=analysing.seed,
     )
+    formats = advising({**FORMATS, **page}, again)
     if targets:
         output.write(answer, TARGETS)
     else:
-        output.write(answer, advising({**FORMATS, **page}, again), all_tasks=all_tasks)
+        output.write(answer, formats, all_tasks=all_tasks, narrowed=len(only) > 1)

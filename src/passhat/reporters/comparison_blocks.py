@@ -54,6 +54,8 @@ def comparison_blocks(
     """
     headings = _headings(comparison, LONGEST_NAME if width is None else _heading_width(width))
     blocks: list[Block] = [Headline(verdict(comparison)), _difference_table(comparison, headings)]
+    if note := _partial_note(comparison):
+        blocks.append(Paragraph("Starred", note))
     blocks += [Paragraph("Shown", _shown(comparison))]
     if isinstance(comparison.seeded, Estimate):
         blocks.append(Paragraph("Seeds", _seeds_sentence(comparison, comparison.seeded)))
@@ -80,23 +82,18 @@ def verdict(comparison: Comparison) -> str:
     number = there if isinstance(here, Unavailable) else here
     if isinstance(number, Unavailable):
         return f"Nothing can be said about {first} against {second}: {number.reason}."
-    size = f"{points(abs(number.value), digits=1)} points"
-    # The interval is of the lead that the sentence states, whichever of the two has it.
-    bounds = signed_span(number.interval if number.value >= 0 else _turned(number.interval))
+    # As in the table, the first minus the second, whichever of the two is ahead.
+    size, bounds = f"{100 * number.value:+.1f} points", signed_span(number.interval)
     if answer == "undecided":
-        ahead = first if number.value > 0 else second
-        lead = (
-            f"{ahead} is {size} ahead, which noise explains" if number.value else "They are level"
-        )
+        lead = f"{size} for {first} are no more than noise explains"
+        lead = lead if number.value else "they are level"
         return f"{first} and {second} cannot be told apart yet: {lead} {bounds}."
     if answer == "equivalent":
         margin = points(comparison.margin or 0.0)
-        within = signed_span(number.interval)
-        return f"{first} and {second} are equivalent to within {margin} points {within}."
-    winner, loser = (first, second) if answer == "better" else (second, first)
+        return f"{first} and {second} are equivalent to within {margin} points {bounds}."
     other = comparison.headline.answer(TASKS_LIKE_THESE)
     limit = "" if other == answer else ", though not shown for other tasks like these"
-    return f"{winner} is better than {loser} on this suite by {size} {bounds}{limit}."
+    return f"{first} is {answer} than {second} on this suite: {size} {bounds}{limit}."
 
 
 def _called(comparison: Comparison) -> tuple[str, str]:
@@ -105,17 +102,12 @@ def _called(comparison: Comparison) -> tuple[str, str]:
     return first, second
 
 
-def _turned(interval: Interval | None) -> Interval | None:
-    """The interval of the second system's lead over the first."""
-    return None if interval is None else Interval(-interval.high, -interval.low)
-
-
 def _difference_table(comparison: Comparison, headings: tuple[str, str]) -> Table:
     found = _distinct(comparison)
     reach = max([0.05, *(abs(end) for one in found for end in _ends(one))])
     return Table(
         header=("in %", *headings, "diff.", "this suite", "tasks like these", ""),
-        rows=tuple(_difference_row(one) for one in found),
+        rows=tuple(_difference_row(one, starred=_is_partial(comparison, one)) for one in found),
         left=(0, 4, 5),
         scale=(-reach, reach),
         ends=(f"-{100 * reach:.0f}", f"+{100 * reach:.0f}"),
@@ -149,10 +141,32 @@ def _ending(name: str, width: int) -> str:
     return f"…{text}"
 
 
-def _difference_row(one: Difference) -> tuple[str | Bar, ...]:
+def _is_partial(comparison: Comparison, one: Difference) -> bool:
+    """Whether some of the shared tasks have too few runs for it."""
+    tasks = _tasks_of(one)
+    return tasks is not None and tasks < len(comparison.tasks)
+
+
+def _tasks_of(one: Difference) -> int | None:
+    number = one.tasks_like_these if isinstance(one.this_suite, Unavailable) else one.this_suite
+    return None if isinstance(number, Unavailable) else number.tasks
+
+
+def _partial_note(comparison: Comparison) -> str | None:
+    """What the stars in the table mean; None where there are none."""
+    total = plural(len(comparison.tasks), "shared task")
+    parts = [
+        f"{one.name} is over {_tasks_of(one):,} of {total}"
+        for one in _distinct(comparison)
+        if _is_partial(comparison, one)
+    ]
+    return f"* {', '.join(parts)}; the others have fewer runs." if parts else None
+
+
+def _difference_row(one: Difference, *, starred: bool) -> tuple[str | Bar, ...]:
     here, there = _interval(one.this_suite), _interval(one.tasks_like_these)
     return (
-        one.name.replace("_", " "),
+        one.name.replace("_", " ") + " *" * starred,
         "-" if one.first is None else points(one.first, digits=1),
         "-" if one.second is None else points(one.second, digits=1),
         "-" if one.value is None else f"{100 * one.value:+.1f}",

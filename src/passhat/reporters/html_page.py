@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
-from math import isclose
 from typing import TYPE_CHECKING, Protocol
 
-from passhat.analysis.report import LABELS, Metric, Report, SystemReport
+from passhat.analysis.report import LABELS, Report, SystemReport
 from passhat.drawing.figure import DARK, LIGHT, STYLE
 from passhat.records.transcript import TranscriptKey, Transcripts
 from passhat.reporters import wording
@@ -125,7 +124,7 @@ def templates() -> Environment:
         ),
         "table_rows": page_rows,
         "text_columns": _text_columns,
-        "told_metrics": _told_metrics,
+        "told_metrics": wording.told_metrics,
         "verdict": wording.verdict,
     }
     return environment
@@ -197,15 +196,6 @@ def _text_columns(table: Table) -> list[int]:
     """The columns without bars: a page has pictures for those."""
     rows = table.rows
     return [i for i in range(len(table.header)) if not any(isinstance(r[i], Bar) for r in rows)]
-
-
-def _told_metrics(system: SystemReport) -> list[Metric]:
-    """The metrics, but for those that only say again what pass^1 says."""
-    once = system.metrics["pass^1"].value if "pass^1" in system.metrics else None
-    mean = system.mean_score.value
-    same = once is not None and mean is not None and isclose(once, mean)
-    again = {"pass@1", "mean_score"} if same else {"pass@1"}
-    return [metric for name, metric in system.metrics.items() if name not in again]
 
 
 def _meaning(metric: str) -> str:

@@ -7,7 +7,7 @@ from typing import Literal, NotRequired, TypedDict
 from passhat.analysis.comparison import Comparison, Difference
 from passhat.analysis.planning import Plan
 from passhat.analysis.profile import Norm, Profile
-from passhat.analysis.rank import PairDifference, RankReport
+from passhat.analysis.rank import PairDifference, RankReport, Unranked
 from passhat.analysis.report import Number
 from passhat.analysis.task_differences import TaskDifference
 from passhat.reporters import comparison_blocks, plan_blocks, profile_blocks, rank_blocks
@@ -89,6 +89,8 @@ class RankingObject(TypedDict):
     pairs: list[PairDifference]
     tasks: int
     unshared: list[str]
+    unranked: list[Unranked]
+    scope: Scope
     method: str
     confidence: float
     provenance: ProvenanceObject
@@ -167,6 +169,8 @@ def render_ranking_json(report: RankReport) -> str:
         "pairs": [plain(pair) for pair in report.pairs],
         "tasks": report.tasks,
         "unshared": list(report.unshared),
+        "unranked": [plain(one) for one in report.unranked],
+        "scope": report.scope,
         "method": report.method,
         "confidence": report.confidence,
         "provenance": provenance_object(report.provenance),

@@ -17,7 +17,7 @@ from passhat.reporters.blocks import (
     escape_markdown,
 )
 from passhat.reporters.numbers import amount, interval_of, points, span, value_of
-from passhat.reporters.systems_table import systems_table
+from passhat.reporters.systems_table import most_reliable_first, systems_table
 from passhat.stats.estimate import Estimate
 
 MOST_TASKS = 20
@@ -30,10 +30,11 @@ def render_markdown(report: Report, *, results: str | None = RESULTS) -> str:
     `results` is what the commands it advises are to read; None where nothing was kept.
     """
     parts: list[str] = []
-    if len(report.systems) > 1:
-        table = systems_table({system.name: system for system in report.systems}, "in %")
+    systems = most_reliable_first(report.systems)
+    if len(systems) > 1:
+        table = systems_table({system.name: system for system in systems}, "in %")
         parts.append(blocks_markdown([Headline(wording.overview(report)), table]))
-    for system in report.systems:
+    for system in systems:
         title = escape_markdown(wording.short(system.name))
         blocks = system_blocks(system, results=results_of(report, system, results))
         parts.append(f"## {title}\n\n{blocks_markdown(blocks)}")
@@ -77,7 +78,7 @@ def system_blocks(system: SystemReport, *, results: str | None = RESULTS) -> lis
 def _metric_table(system: SystemReport) -> Table:
     return Table(
         header=("in %", "value", "this suite", "tasks like these"),
-        rows=tuple(_metric_row(metric) for metric in system.metrics.values()),
+        rows=tuple(_metric_row(metric) for metric in wording.told_metrics(system)),
         left=(0, 2, 3),
     )
 

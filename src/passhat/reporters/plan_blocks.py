@@ -80,15 +80,20 @@ def _mark(plan: Plan, runs: int) -> str:
 
 def _assumed(plan: Plan) -> str:
     base = plan.assumptions
+    bounds = base.icc_interval
+    known = f" [{bounds.low:.2f}, {bounds.high:.2f}]" if bounds else ""
     origin = "measured on these trials" if base.measured else "a guess before any run"
-    return (
-        f"A mean of {percent(base.rate)}, with {percent(base.icc)} of the spread between tasks "
-        f"(ICC {base.icc:.2f}): {origin}. Intervals at {percent(plan.confidence)} confidence."
-    )
+    share = f"{percent(base.icc)} of the spread between tasks (ICC {base.icc:.2f}{known})"
+    level = f"Intervals at {percent(plan.confidence)} confidence."
+    return f"A mean of {percent(base.rate)}, with {share}: {origin}. {level}"
 
 
 def _floor(plan: Plan) -> str:
     chosen = plan.chosen
+    base, found = plan.assumptions, chosen.runs_tasks_like_these
+    if base.icc_interval is not None and isinstance(found, Unavailable):
+        reason = f"{found.reason[:1].upper()}{found.reason[1:]}"
+        return f"{reason}; only more tasks do better. The table takes the ICC as {base.icc:.2f}."
     return (
         f"No number of runs on {plural(chosen.tasks, 'task')} gets below {_points(chosen.floor)} "
         "for tasks like these; only more tasks do."
@@ -127,10 +132,10 @@ def _comparing(plan: Plan) -> str:
     power = percent(plan.power)
     if isinstance(found, Unavailable):
         return f"{found.reason}."
-    text = (
-        f"{plural(chosen.tasks, 'task')} at {plural(chosen.runs, 'run')} per agent tell two agents "
-        f"apart that differ by {100 * found.value:.1f} points ({power} power)."
-    )
+    size = f"{plural(chosen.tasks, 'task')} at {plural(chosen.runs, 'run')} per agent"
+    least = f"two agents apart that differ by {100 * found.value:.1f} points"
+    told = f"tell {least}" if found.value < 1 else "cannot tell any two agents apart"
+    text = f"{size} {told} on tasks like these, both run on the same tasks (paired, {power} power)."
     if plan.difference is None:
         return text
     runs = plan.runs_for_difference

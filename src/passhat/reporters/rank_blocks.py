@@ -18,6 +18,7 @@ from passhat.reporters.blocks import (
 from passhat.reporters.ink import Ink
 from passhat.reporters.numbers import interval_of, points, span
 from passhat.reporters.safe_text import shorten_apart
+from passhat.reporters.standings import held_for
 from passhat.reporters.wording import LONGEST_NAME, short
 
 MOST_NAMES = 4
@@ -49,17 +50,22 @@ def rank_blocks(report: RankReport, *, results: str | None = RESULTS) -> list[Bl
         more = f" and {len(report.unshared) - 5:,} more" if len(report.unshared) > 5 else ""
         text = f"{plural(len(report.unshared), 'task')} not run by all: {shown}{more}."
         blocks.append(Paragraph("Left out", text))
+    for one in report.unranked:
+        blocks.append(Paragraph("Left out", f"{short(one.name)} has {one.reason}."))
     level = points(report.confidence)
     blocks.append(
         Paragraph(
             "How",
-            f"The ranks and ties are all true at once with {level} % confidence "
-            f"({report.method}, {plural(report.tasks, 'shared task')}).",
+            f"The ranks and ties are for {report.scope} and all true at once with {level} % "
+            f"confidence ({report.method}, {plural(report.tasks, 'shared task')}).",
         )
     )
     if results is not None:
         close = only(*(system.name for system in report.systems[:2]))
-        step = f"Look at the two at the top: passhat compare {results} {close}"
+        step = (
+            "Look at the two at the top by themselves, on these tasks and on others like them: "
+            f"passhat compare {results} {close}"
+        )
         blocks.append(Steps("Next", (step,)))
     return blocks
 
@@ -70,10 +76,12 @@ def verdict(report: RankReport) -> str:
     name = report.metric.replace("_", " ")
     first = [system for system in report.systems if system.ranks[0] == 1]
     value = f"{points(best.value, digits=1)} %"
+    held = held_for(report.scope, len(report.systems))
     if len(first) == 1:
-        return f"{called[best.name]} leads alone, with a {name} of {value}."
+        return f"{called[best.name]} leads alone, with a {name} of {value} {held}."
     rivals = _names([called[system.name] for system in first[1:]])
-    return f"{called[best.name]} has the highest {name} ({value}), but {rivals} may be as good."
+    top = f"{called[best.name]} has the highest {name} ({value})"
+    return f"{top}, but {rivals} may be as good {held}."
 
 
 def _table(report: RankReport) -> Table:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from passhat.analysis.headline import all_errored, common_k, is_judged
 from passhat.analysis.report import Metric, SystemReport
+from passhat.records.natural_order import NaturalKey, natural_key
 from passhat.reporters.blocks import Bar, Cell, Table
 from passhat.reporters.numbers import interval_of, percent, points, span
 from passhat.reporters.wording import common_design
@@ -13,13 +14,14 @@ from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate
 
 
 def most_reliable_first(systems: Iterable[SystemReport]) -> list[SystemReport]:
-    """The systems by the number their table leads with; those without one last."""
+    """The systems by the number their table leads with, those without one last; ties by name."""
     found = list(systems)
     k = common_k(found)
 
-    def place(system: SystemReport) -> tuple[bool, float]:
+    def place(system: SystemReport) -> tuple[bool, float, NaturalKey]:
         value = system.pass_hat(k).value if is_judged(system, k) else None
-        return value is None, -(value or 0.0)
+        # What differs by a rounding error of a sum is shown alike.
+        return value is None, -round(value or 0.0, 12), natural_key(system.name)
 
     return sorted(found, key=place)
 

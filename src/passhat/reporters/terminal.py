@@ -31,7 +31,7 @@ from passhat.reporters.blocks import (
 from passhat.reporters.ink import Ink
 from passhat.reporters.numbers import amount, interval_of, points, span, value_of
 from passhat.reporters.safe_text import display_width, safe_text, shorten, wrap
-from passhat.reporters.systems_table import systems_table
+from passhat.reporters.systems_table import most_reliable_first, systems_table
 from passhat.reporters.task_lines import LABEL_COLORS, task_lines
 from passhat.reporters.text_bars import interval_bar, stacked_bar
 from passhat.stats.estimate import Estimate, Unavailable
@@ -49,17 +49,19 @@ def render_terminal(
     ink: Ink | None = None,
     *,
     all_tasks: bool = False,
+    narrowed: bool = False,
     results: str | None = RESULTS,
 ) -> str:
     """The report as text for a terminal (or for a file, without colour).
 
-    `results` is what the commands it advises are to read; None where nothing was kept.
+    `results` is what the commands it advises are to read; None where nothing was kept. They hold
+    more systems than the report where that is `narrowed` to several of them.
     """
     ink = ink or Ink()
     if len(report.systems) == 1:
         lines = _one_system(report.systems[0], ink, all_tasks=all_tasks, results=results)
     else:
-        lines = _several_systems(report, results, ink)
+        lines = _several_systems(report, results, ink, narrowed=narrowed)
     if report.notes:
         lines += ["", *_paragraphs("Note", (f"{note}." for note in report.notes), ink)]
     return ink.finish(lines)
@@ -80,8 +82,8 @@ def _one_system(
     return lines + block_lines(Steps("Next", tuple(steps)), ink)
 
 
-def _several_systems(report: Report, results: str | None, ink: Ink) -> list[str]:
-    systems = report.systems
+def _several_systems(report: Report, results: str | None, ink: Ink, *, narrowed: bool) -> list[str]:
+    systems = most_reliable_first(report.systems)
     blocks: list[Block] = [
         Headline(wording.overview(report)),
         systems_table({system.name: system for system in systems}, "in %"),
@@ -90,15 +92,20 @@ def _several_systems(report: Report, results: str | None, ink: Ink) -> list[str]
     ]
     if results is not None:
         one = f"See one in full: passhat report {results} {only(systems[0].name)}"
-        all_ = f"See which are ahead and which are tied: passhat rank {results}{_by(report)}"
+        those = f" {only(*(system.name for system in systems))}" if narrowed else ""
+        by = f"{those}{_by(report)}"
+        all_ = f"See which are ahead and which are tied: passhat rank {results}{by}"
         blocks.append(Steps("Next", (one, all_)))
     return blocks_lines(blocks, ink)
 
 
 def _by(report: Report) -> str:
-    """What the opening sentence ranks by, where it speaks of all: then `rank` says the same."""
+    """What the opening sentence ranks by, where `rank` leaves out the same and says the same."""
     found = report.leaders
-    if isinstance(found, Unavailable) or len(found.compared) < len(report.systems):
+    if isinstance(found, Unavailable):
+        return ""
+    others = [one for one in report.systems if one.name not in found.compared]
+    if any(one.design.typical_runs >= found.k for one in others):
         return ""
     level = "" if found.confidence == _USUAL_CONFIDENCE else f" --confidence {found.confidence:g}"
     return f" --by pass^{found.k}{level}"
@@ -121,7 +128,7 @@ def _metric_table(system: SystemReport, ink: Ink) -> list[str]:
         ("all k attempts succeed", [system.pass_hat(k) for k in system.ks]),
         ("at least one of k succeeds", [system.pass_at(k) for k in system.ks if k > 1]),
     ]
-    if not _same(system.mean_score, system.metrics.get("pass^1")):
+    if wording.gives_partial_credit(system):
         groups.insert(0, ("partial credit", [system.mean_score]))
     for title, metrics in groups:
         if metrics:
@@ -242,10 +249,6 @@ def _paragraphs(label: str, texts: Iterable[str], ink: Ink) -> list[str]:
 
 def _present(text: str | None) -> list[str]:
     return [] if text is None else [text]
-
-
-def _same(one: Metric, other: Metric | None) -> bool:
-    return other is not None and one.value == other.value
 
 
 def _points(metric: Metric | None) -> str:

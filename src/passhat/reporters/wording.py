@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat.analysis.errors_apart import UNNAMED
+import numpy as np
+
 from passhat.analysis.headline import all_errored, is_judged
 from passhat.analysis.headline import common_k as common_k
 from passhat.analysis.headline import headline_k as headline_k
@@ -12,7 +13,6 @@ from passhat.analysis.headline import is_partial as is_partial
 from passhat.analysis.report import (
     BarCount,
     Exclusion,
-    Leaders,
     Metric,
     Report,
     Rounds,
@@ -21,19 +21,28 @@ from passhat.analysis.report import (
     VarianceSplit,
 )
 from passhat.errors import plural
-from passhat.reporters.judgement import DEPENDABLE, is_dependable, is_refuted
+from passhat.reporters.judgement import DEPENDABLE, is_dependable
 from passhat.reporters.numbers import amount, interval_of, percent, percent_range
-from passhat.reporters.safe_text import shorten, shorten_apart
+from passhat.reporters.safe_text import shorten_apart
+from passhat.reporters.standings import LONGEST_NAME as LONGEST_NAME
+from passhat.reporters.standings import ahead, judgement_of_all, nothing_measured, unjudged
 from passhat.stats.estimate import Estimate, Unavailable
-
-LONGEST_NAME = 60
-LONGEST_REASON = 160
-_MOST_NAMES = 3
 
 
 def metric_name(metric: Metric) -> str:
     """The name in a table, with a star where `partial_note` has something to say of it."""
     return metric.name.replace("_", " ") + " *" * is_partial(metric)
+
+
+def told_metrics(system: SystemReport) -> list[Metric]:
+    """The metrics but for pass@1, and for a mean score that is the pass rate under another name."""
+    again = {"pass@1"} if gives_partial_credit(system) else {"pass@1", "mean_score"}
+    return [metric for name, metric in system.metrics.items() if name not in again]
+
+
+def gives_partial_credit(system: SystemReport) -> bool:
+    """Whether the score of a task is ever another number than its pass rate."""
+    return not np.allclose(system.tasks.mean_score, system.tasks.rate)
 
 
 def partial_note(system: SystemReport) -> str | None:
@@ -50,7 +59,7 @@ def partial_note(system: SystemReport) -> str | None:
 def verdict(system: SystemReport) -> str:
     """The answer in one sentence."""
     if all_errored(system):
-        return f"Nothing could be measured: {_all_errored([system])}."
+        return f"Nothing could be measured: {nothing_measured([system])}."
     name = short(system.name)
     k = headline_k(system)
     one, streak = system.metrics.get("pass^1"), system.pass_hat(k)
@@ -80,14 +89,15 @@ def overview(report: Report) -> str:
     judged = [one for one in report.systems if is_judged(one, k)]
     if not judged:
         if all(all_errored(one) for one in report.systems):
-            return f"Nothing could be measured: {_all_errored(report.systems)}."
+            return f"Nothing could be measured: {nothing_measured(report.systems)}."
         return f"Nothing can be said about these {len(report.systems)} systems."
     if len(judged) == 1:
         answer = verdict(judged[0])
     else:
-        said = _judgement_of_all([one.pass_hat(k) for one in judged])
-        answer = f"{said}: {_ahead(report.leaders)}."
-    return " ".join([answer, *_unjudged(report.systems, k)])
+        streaks = [one.pass_hat(k) for one in judged]
+        said = judgement_of_all(streaks, of=len(report.systems), k=k)
+        answer = f"{said}: {ahead(report.leaders)}."
+    return " ".join([answer, *unjudged(report.systems, k)])
 
 
 def design(system: SystemReport) -> str:
@@ -286,70 +296,6 @@ def _judgement(name: str, streak: Metric) -> str:
     if bounds.high < DEPENDABLE:
         return f"You cannot depend on {name} every time"
     return f"Too early to say whether you can depend on {name} every time"
-
-
-def _judgement_of_all(streaks: Sequence[Metric]) -> str:
-    """As of one system: can, cannot, or too early to say."""
-    count = len(streaks)
-    can = sum(is_dependable(streak) for streak in streaks)
-    open_ = count - can - sum(is_refuted(streak) for streak in streaks)
-    if can:
-        rest = f" (too early to say of {open_})" if open_ else ""
-        return f"{can} of {count} systems can be depended on every time{rest}"
-    if open_:
-        which = _which(count, "either", "any")
-        return f"Too early to say whether {which} can be depended on every time"
-    return f"{_which(count, 'Neither', 'None')} can be depended on every time"
-
-
-def _which(count: int, of_two: str, of_many: str) -> str:
-    return f"{of_two} of the two systems" if count == 2 else f"{of_many} of these {count} systems"
-
-
-def _ahead(found: Leaders | Unavailable) -> str:
-    """Who is ahead, where that can be told."""
-    if isinstance(found, Unavailable):
-        return f"{found.reason}, so none is held to be ahead"
-    streak = "" if found.k == 1 else f" at {found.k} in a row"
-    if found.left_out:
-        streak += f" on the {plural(found.tasks, 'task')} they share"
-    best, *others = shorten_apart(found.names, LONGEST_NAME)
-    rate, *rates = (percent(value) for value in found.values)
-    if not others:
-        return f"{best} does best{streak}, {rate}"
-    if len(others) == 1:
-        both = f"{rate} and {rates[0]}"
-        return f"{best} and {others[0]} lead{streak}, {both}, and cannot be told apart"
-    rest = plural(len(others), "other")
-    return f"{best} ({rate}) and {rest} lead{streak} and cannot be told apart"
-
-
-def _unjudged(systems: Sequence[SystemReport], k: int) -> list[str]:
-    """Who is not judged, and why: by name, as nobody would see who is missing."""
-    errored = [one for one in systems if all_errored(one)]
-    few = [one for one in systems if not is_judged(one, k) and one not in errored]
-    told = [f"Nothing could be measured: {_all_errored(errored)}."] if errored else []
-    if few:
-        has = "has" if len(few) == 1 else "have"
-        told.append(f"{_names(few)} {has} fewer than {k} runs of some tasks, so no pass^{k}.")
-    return told
-
-
-def _all_errored(systems: Sequence[SystemReport]) -> str:
-    """Which trials errored, and the commonest reason."""
-    total = sum(one.design.trials for one in systems)
-    kinds = [kind for one in systems for kind in one.errors.kinds if kind != UNNAMED]
-    trials = "the only trial" if total == 1 else f"all {total:,} trials"
-    reason = f" ({shorten(kinds[0], LONGEST_REASON)})" if kinds else ""
-    return f"{trials} of {_names(systems)} errored{reason}"
-
-
-def _names(systems: Sequence[SystemReport]) -> str:
-    shown = shorten_apart([one.name for one in systems[:_MOST_NAMES]], LONGEST_NAME)
-    more = len(systems) - len(shown)
-    if more:
-        return f"{', '.join(shown)} and {more:,} more"
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def _once(system: SystemReport, one: Metric) -> str:

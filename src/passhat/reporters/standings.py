@@ -1,0 +1,108 @@
+"""The sentences about several systems: who can be depended on, who is ahead, who is not judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from passhat.analysis.errors_apart import UNNAMED
+from passhat.analysis.headline import all_errored, is_judged
+from passhat.analysis.report import Leaders, Metric, SystemReport
+from passhat.analysis.short_runs import too_few_runs
+from passhat.errors import plural
+from passhat.reporters.judgement import is_dependable, is_refuted
+from passhat.reporters.numbers import percent
+from passhat.reporters.safe_text import shorten, shorten_apart
+from passhat.stats.estimate import Scope, Unavailable
+
+LONGEST_NAME = 60
+LONGEST_REASON = 160
+_MOST_NAMES = 3
+
+
+def judgement_of_all(streaks: Sequence[Metric], *, of: int, k: int) -> str:
+    """As of one system: can, cannot, or too early to say; `of` are in the report."""
+    count = len(streaks)
+    can = sum(is_dependable(streak) for streak in streaks)
+    open_ = count - can - sum(is_refuted(streak) for streak in streaks)
+    those = "systems" if count == of else f"systems with a pass^{k}"
+    if can:
+        rest = f" (too early to say of {open_})" if open_ else ""
+        return f"{can} of {count} {those} can be depended on every time{rest}"
+    these = "these" if count == of else "the"
+    either, any_ = (
+        (f"either of the two {those}", f"Neither of the two {those}")
+        if count == 2
+        else (f"any of {these} {count} {those}", f"None of {these} {count} {those}")
+    )
+    if open_:
+        return f"Too early to say whether {either} can be depended on every time"
+    return f"{any_} can be depended on every time"
+
+
+def ahead(found: Leaders | Unavailable) -> str:
+    """Who is ahead, where that can be told."""
+    if isinstance(found, Unavailable):
+        return f"{found.reason}, so none is held to be ahead"
+    streak = "" if found.k == 1 else f" at {found.k} in a row"
+    if found.left_out:
+        streak += f" on the {plural(found.tasks, 'task')} they share"
+    best, *others = shorten_apart(found.names, LONGEST_NAME)
+    rate, *rates = (percent(value) for value in found.values)
+    held = held_for(found.scope, len(found.compared))
+    if not others:
+        return f"{best} does best{streak}, {rate} {held}"
+    if len(found.names) == len(found.compared):
+        return f"{_level(found, (best, *others), streak)} {held}"
+    if len(others) == 1:
+        both = f"{rate} and {rates[0]}"
+        return f"{best} and {others[0]} lead{streak}, {both}, and cannot be told apart {held}"
+    rest = plural(len(others), "other")
+    return f"{best} ({rate}) and {rest} lead{streak} and cannot be told apart {held}"
+
+
+def held_for(scope: Scope, systems: int) -> str:
+    """What a rank or a tie is said of: other scopes, or two systems alone, may be told apart."""
+    return f"(for {scope})" if systems == 2 else f"(for {scope}, all {systems} compared at once)"
+
+
+def unjudged(systems: Sequence[SystemReport], k: int) -> list[str]:
+    """Who is not judged, and why: by name, as nobody would see who is missing."""
+    errored = [one for one in systems if all_errored(one)]
+    told = [f"Nothing could be measured: {nothing_measured(errored)}."] if errored else []
+    few: dict[str, list[SystemReport]] = {}
+    for one in systems:
+        if not is_judged(one, k) and one not in errored:
+            few.setdefault(too_few_runs(one.tasks.runs, k), []).append(one)
+    for runs, those in few.items():
+        told.append(
+            f"{names(those)} {'has' if len(those) == 1 else 'have'} {runs}, so no pass^{k}."
+        )
+    return told
+
+
+def nothing_measured(systems: Sequence[SystemReport]) -> str:
+    """Which trials errored, and the commonest reason."""
+    total = sum(one.design.trials for one in systems)
+    kinds = [kind for one in systems for kind in one.errors.kinds if kind != UNNAMED]
+    trials = "the only trial" if total == 1 else f"all {total:,} trials"
+    reason = f" ({shorten(kinds[0], LONGEST_REASON)})" if kinds else ""
+    return f"{trials} of {names(systems)} errored{reason}"
+
+
+def names(systems: Sequence[SystemReport]) -> str:
+    """The first few by name, and how many more."""
+    shown = shorten_apart([one.name for one in systems[:_MOST_NAMES]], LONGEST_NAME)
+    more = len(systems) - len(shown)
+    if more:
+        return f"{', '.join(shown)} and {more:,} more"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _level(found: Leaders, called: Sequence[str], streak: str) -> str:
+    """Where each may be first, nobody leads."""
+    best, *_, last = (percent(value) for value in found.values)
+    if len(called) == 2:
+        both = f"{called[0]} ({best}) and {called[1]} ({last})"
+        return f"neither is ahead{streak}, as {both} cannot be told apart"
+    rates = best if best == last else f"{best} to {last}"
+    return f"none is ahead{streak}, as they ({rates}) cannot be told apart"
