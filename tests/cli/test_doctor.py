@@ -57,3 +57,29 @@ def test_a_suite_that_is_wrong_is_a_problem_of_its_own(suite, call):
 def test_what_the_machine_lacks_is_no_fault_of_the_suite(suite, call):
     suite("agents: [{name: b, model: gpt-5, prompt: hi}]\n")
     assert call("doctor").exit_code == 1
+
+
+def test_what_a_replay_does_not_need_is_a_note_and_no_problem(call, here, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "empty"))  # no weights of the local model
+    assert call("init", "-q").exit_code == 0
+    done = call("doctor")
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert any(line.startswith("ok       cassettes: a run is a replay") for line in lines)
+    (told,) = [line for line in lines if line.startswith("note")]
+    assert told.startswith("note     model local/smollm2: only a live run needs it; ")
+    assert done.stderr == "ready\n"
+    assert call("doctor", "--ask").exit_code == 1, "to ask, it must be here"
+
+
+def test_of_a_replay_with_real_servers_the_servers_are_needed(call, here):
+    (here / "cassettes").mkdir()
+    (here / "cassettes" / "gpt-5.jsonl").touch()
+    suite = """\
+servers: {{bad: {{command: [./no-such-server]}}}}
+agents: [{{name: b, model: gpt-5, prompt: hi, servers: [bad]}}]
+cassette: {{mode: replay, servers: {servers}}}
+"""
+    for servers, code in (("recorded", 0), ("live", 2)):
+        (here / "passhat.yml").write_text(suite.format(servers=servers))
+        assert call("doctor").exit_code == code

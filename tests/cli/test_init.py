@@ -72,6 +72,28 @@ def test_init_overwrites_nothing_unless_told_to(here: Path) -> None:
     assert (here / "passhat.yml").read_text() != "name: mine\n"
 
 
+@pytest.mark.parametrize(
+    ("options", "file"),
+    [
+        (["--ci", "github"], ".github/workflows/passhat.yml"),
+        (["--ci", "gitlab"], ".gitlab-ci.yml"),
+        (["--pytest"], "tests/test_reliability.py"),
+    ],
+)
+def test_beside_a_suite_only_what_was_asked_for_is_written(here: Path, options, file) -> None:
+    (here / "passhat.yml").write_text("name: mine\n")
+    done = call(init, *options)
+    assert done.exit_code == 0, done.exception
+    assert "left passhat.yml as it is (--force writes it anew)" in done.stderr
+    written = {str(path) for path in Path().rglob("*") if path.is_file()}
+    assert written == {"passhat.yml", file}
+    assert Path("passhat.yml").read_text() == "name: mine\n"
+    again = call(init, *options)
+    assert str(again.exception) == f"already there: {file} (--force overwrites)"
+    assert call(init, *options, "--force").exit_code == 0
+    assert Path("passhat.yml").read_text() != "name: mine\n"
+
+
 def test_validate_says_valid_or_tells_every_fault(here: Path) -> None:
     call(init, "--scripted")
     good = call(validate)

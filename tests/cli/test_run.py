@@ -280,3 +280,29 @@ def test_a_crash_is_named_beside_the_expectation_that_it_broke(here, suite, call
 def test_exit_codes_that_are_fine_are_named_in_the_suite(here, suite, call):
     suite(CRASHING.replace("- name: agent", "- name: agent\n    exit_codes: [0, 7]"))
     assert call("run").exit_code == 0
+
+
+def test_how_many_reasons_are_left_out_and_where_they_are_is_said(here, suite, call):
+    agents = "".join(
+        f"""\
+  - {{name: a{i}, prompt: hi, expect: [{{contains: "4"}}], script: [{{answer: "{i + 50}"}}]}}
+"""
+        for i in range(10)
+    ).replace("54", "55")
+    suite("defaults: {model: scripted, runs: 2}\nagents:\n" + agents)
+    told = " ".join(call("run").stdout.split())
+    assert told.count("2 trials: ") == 8
+    assert "2 more reasons: --json lists them all (`passhat view` shows every trial)" in told
+    unkept = call("run", "--no-store", "--json")
+    assert "7 more reasons: --json lists them all" in unkept.stderr
+    assert len(json.loads(unkept.stdout)["failures"]) == 10
+
+
+def test_failed_trials_whose_reasons_were_not_looked_for_are_counted(here, suite, call):
+    from passhat.cli.run_failures import MOST_TRIALS
+
+    suite(SURE.replace('answer: "4"', 'answer: "5"').replace("runs: 4", f"runs: {MOST_TRIALS + 7}"))
+    for options in ((), ("--no-store",)):
+        told = " ".join(call("run", *options).stdout.split())
+        assert f"two and two, {MOST_TRIALS:,} trials: " in told
+        assert "7 further failed trials: why was not looked for" in told

@@ -8,12 +8,14 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
+from passhat.cli.cassette_mode import Source, choose_source
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.local import why_not_here
+from passhat.cli.run_options import RunOptions
 from passhat.errors import PasshatError, SuiteError, plural
 
 if TYPE_CHECKING:
@@ -26,17 +28,22 @@ EXTRAS = {
     "frames": ("polars", "pyarrow"),
 }
 
+Part = Literal["system", "model", "server"]
+"""What a live run needs."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One thing that was looked at: `problem` says that `text` tells what to do about it.
 
-    `code` is what a problem exits with: the suite's own faults exit as `validate` does.
+    A `note` is a problem of something that a run does without. `code` is what a problem exits with:
+    the suite's own faults exit as `validate` does.
     """
 
     what: str
     text: str
     problem: bool = False
+    note: bool = False
     code: ExitCode = ExitCode.FAIL
 
 
@@ -48,7 +55,8 @@ def doctor(context: click.Context, suite: Path | None, ask: bool) -> None:
     """See whether SUITE (passhat.yml here, where none is named) can run on this machine.
 
     Keys are looked for, servers are started and asked for their tools, programs are looked up.
-    Nothing is paid for without --ask.
+    Nothing is paid for without --ask. Where `passhat run` would replay cassettes, what only a live
+    run needs is noted and is no problem.
 
     Exit codes: 0 ready; 1 there is a problem; 2 the suite itself is at fault: not valid, or naming
     a program or function that is not here.
@@ -73,7 +81,9 @@ def _tell(finding: Finding) -> None:
     from passhat.reporters.safe_text import safe_text
 
     ink = ink_for(sys.stdout)
-    word = ink.style("problem", "red") if finding.problem else ink.style("ok     ", "green")
+    word = ink.style("note   ", "yellow") if finding.note else ink.style("ok     ", "green")
+    if finding.problem:
+        word = ink.style("problem", "red")
     click.echo(f"{word}  {safe_text(f'{finding.what}: {finding.text}')}", color=True)
 
 
@@ -90,13 +100,36 @@ async def _findings(path: Path | None, *, ask: bool) -> AsyncIterator[Finding]:
             yield Finding(what="suite", text=line, problem=True, code=ExitCode.USAGE)
         return
     yield Finding(what=str(name), text=suite.size)
+    source = choose_source(suite, RunOptions())
+    if not source.asks:
+        yield Finding(what="cassettes", text=f"a run is a {source}")
+    async for finding, part in _parts(suite, ask=ask):
+        yield finding if _needed(part, suite, source, ask=ask) else _noted(finding)
+
+
+async def _parts(suite: Suite, *, ask: bool) -> AsyncIterator[tuple[Finding, Part]]:
+    """What a live run needs, and what kind of thing it is."""
     for system in {p.system.name: p.system for p in suite.pairings}.values():
         for finding in _system(system, suite.directory):
-            yield finding
+            yield finding, "system"
     for model in _models(suite):
-        yield await _model(model, suite.directory, ask=ask)
+        yield await _model(model, suite.directory, ask=ask), "model"
     for server in _used_servers(suite):
-        yield await _server(server, suite.directory)
+        yield await _server(server, suite.directory), "server"
+
+
+def _needed(part: Part, suite: Suite, source: Source, *, ask: bool) -> bool:
+    """Whether a run, or --ask, cannot do without."""
+    live = suite.cassette.servers == "live" if part == "server" else ask and part == "model"
+    return source.asks or live
+
+
+def _noted(finding: Finding) -> Finding:
+    if not finding.problem:
+        return finding
+    return replace(
+        finding, problem=False, note=True, text=f"only a live run needs it; {finding.text}"
+    )
 
 
 def _installation() -> Iterator[Finding]:

@@ -28,11 +28,16 @@ def init(
     """Write a suite that runs at once, with no key: a small MCP server, a real model's runs.
 
     The recorded runs of a small language model come with it; with --scripted, its model acts out
-    a script instead.
+    a script instead. Where there is a passhat.yml, --ci and --pytest write their own files beside
+    it and leave the suite as it is.
     """
-    from passhat.suite.starter import starter_files
+    from passhat.suite.starter import SUITE_FILE, starter_files
 
     files = starter_files(ci=ci, pytest=with_pytest, scripted=scripted)
+    beside = not force and (directory / SUITE_FILE).exists() and bool(ci or with_pytest)
+    if beside:
+        own = starter_files(scripted=scripted)
+        files = {name: text for name, text in files.items() if name not in own}
     there = [name for name in files if (directory / name).exists()]
     # What passhat itself put there may be renewed; what somebody wrote may not.
     kept = [name for name in there if not name.startswith(".passhat/")]
@@ -44,6 +49,8 @@ def init(
         file.write_text(text, encoding="utf-8")
         if not quiet:
             click.echo(f"wrote {file}", err=True)
+    if beside and not quiet:
+        click.echo(f"left {directory / SUITE_FILE} as it is (--force writes it anew)", err=True)
     if not quiet:
         where = "" if directory == Path() else f"cd {directory} && "
         click.echo(f"now: {where}passhat run", err=True)

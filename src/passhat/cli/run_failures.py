@@ -39,6 +39,14 @@ def gather_failures(suite: Suite, result: RunResult, ledger: Ledger) -> tuple[Fa
     )
 
 
+def count_unread(result: RunResult) -> int:
+    """How many failed trials there are beyond those whose transcripts are read."""
+    from passhat.records import Outcome
+
+    stopped = [trial for trial in result.trials if trial.outcome is not Outcome.PASSED]
+    return sum(trial.outcome is Outcome.FAILED for trial in stopped[MOST_TRIALS:])
+
+
 def _reasons(trial: Trial, transcript: str | None, tool: str | None) -> Iterator[str]:
     if trial.error is not None:
         yield trial.error

@@ -21,7 +21,7 @@ from passhat.cli.run_demands import (
     verdicts_on,
 )
 from passhat.cli.run_exit import exit_code, settled, why_not_passed
-from passhat.cli.run_failures import gather_failures
+from passhat.cli.run_failures import count_unread, gather_failures
 from passhat.cli.run_ledger import Ledger, open_ledger
 from passhat.cli.run_options import FORMATS
 from passhat.cli.standing import Standing
@@ -180,7 +180,7 @@ def _tell_demands(answer: RunAnswer, output: Output) -> None:
 def _reasons(answer: RunAnswer) -> Iterator[str]:
     from passhat.reporters.run_answer import failure_lines
 
-    for line in failure_lines(answer.failures, most=MOST_REASONS):
+    for line in failure_lines(answer, most=MOST_REASONS):
         yield f"  {line}"
 
 
@@ -226,6 +226,7 @@ def _answer(
         ),
         floors=suite_floors(plain_pairings(job.suite), trials, confidence=confidence),
         failures=gather_failures(job.suite, result, ledger),
+        unread=count_unread(result),
         undone=_undone(result, ledger),
         transcripts=_said(report, result, trials, ledger) if _shows_words(job) else None,
         results=None if job.store is None else shlex.quote(str(job.store)),

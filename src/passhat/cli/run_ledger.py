@@ -49,7 +49,9 @@ class Ledger:
     def transcripts(self, trials: tuple[Trial, ...]) -> Mapping[tuple[str, str, int], str]:
         """What was said in each trial, where it was kept."""
         if self.history is None or self.run is None:
-            kept = {_key(entry.trial): entry.transcript for entry in self.journal.finished()}
+            wanted = set(map(_key, trials))
+            ended = {_key(entry.trial): entry.transcript for entry in self.journal.finished()}
+            kept = {key: text for key, text in ended.items() if key in wanted}
         else:
             kept = {
                 _key(trial): self.history.transcript(self.run, *_key(trial)) for trial in trials

@@ -45,6 +45,8 @@ class Failure:
 class RunAnswer:
     """Everything that a run says when it is over. `undone` is what an early end left out.
 
+    `unread` counts failed trials whose reasons are not among `failures`: of a long run, the last.
+
     What decides where there is no gate: the tasks in `quarantined` (with the reason) are not
     judged, those in `floored` by their floor alone, the systems in `exempt` (under faults) not at
     all. `nothing_ran` says that every trial errored, `incomplete` why a run that no demand failed
@@ -56,6 +58,7 @@ class RunAnswer:
     floors: tuple[SelectionFloor, ...] = ()
     recoveries: tuple[Recovery, ...] = ()
     failures: tuple[Failure, ...] = ()
+    unread: int = 0
     undone: str | None = None
     transcripts: PageTranscripts | None = None
     quarantined: Mapping[str, str] = field(default_factory=dict)
@@ -127,14 +130,26 @@ def _judged(answer: RunAnswer) -> list[_Judged]:
     return [_Judged(word=one.word, sentence=beside_word(one)) for one in answer.verdicts]
 
 
-def failure_lines(failures: Sequence[Failure], *, most: int) -> list[str]:
-    """The most frequent reasons: the task, how many trials, and why; the system where several."""
+def failure_lines(answer: RunAnswer, *, most: int) -> list[str]:
+    """The most frequent reasons: the task, how many trials, and why; the system where several.
+
+    How many more there are, and where, is said at the end.
+    """
+    failures = answer.failures
     several = len({one.system for one in failures}) > 1
-    return [
+    lines = [
         f"{f'{one.system}, ' if several else ''}{one.task}, {plural(one.trials, 'trial')}: "
         f"{'error: ' if one.errored else ''}{one.reason[:LONGEST_REASON]}"
         for one in failures[:most]
     ]
+    kept = "" if answer.results is None else " (`passhat view` shows every trial)"
+    if len(failures) > most:
+        more = plural(len(failures) - most, "more reason")
+        lines.append(f"{more}: --json lists them all{kept}")
+    if answer.unread:
+        more = plural(answer.unread, "further failed trial")
+        lines.append(f"{more}: why was not looked for{kept}")
+    return lines
 
 
 def _blocks(answer: RunAnswer) -> list[Block]:
@@ -144,14 +159,11 @@ def _blocks(answer: RunAnswer) -> list[Block]:
 
         blocks += recovery_blocks(recovery)
     if answer.failures:
-        blocks.append(_failure_list(answer.failures))
+        told = failure_lines(answer, most=MOST_FAILURES)
+        blocks.append(Steps("Why trials did not pass", tuple(told)))
     if answer.undone:
         blocks.append(Paragraph("Undone", f"{answer.undone}."))
     return blocks
-
-
-def _failure_list(failures: Sequence[Failure]) -> Steps:
-    return Steps("Why trials did not pass", tuple(failure_lines(failures, most=MOST_FAILURES)))
 
 
 def _floor_lines(floors: Sequence[SelectionFloor], ink: Ink) -> list[str]:
