@@ -34,6 +34,16 @@ def test_the_overview_states_the_number_that_the_report_opens_with(site, store, 
     assert "2 suites, 4 runs" in said
 
 
+def test_the_list_of_runs_has_the_rate_of_the_report_under_its_name(site, store, runs):
+    text = site.get("/runs")[2]
+    assert '<th scope="col" class="n">pass^1</th>' in text
+    with History.open(store, read_only=True) as history:
+        report = measure(history.trials(runs[0]))
+    rates = [system.pass_hat(1).value for system in report.systems]
+    row = next(row for row in text.split("<tr>") if f"/run/{runs[0].key}" in row)
+    assert f"{points(sum(rates) / len(rates), digits=1)} %" in words(row)
+
+
 def test_a_glance_is_the_headline_of_a_report():
     for tasks, runs in ((1, 1), (5, 2), (20, 9)):
         trials = simulate(tasks=tasks, runs=runs, seed=runs)

@@ -75,8 +75,15 @@ def test_a_run_is_never_held_against_itself(history):
     run = kept(history, branch="main", commit="0123456789")
     history.tag(run, "good")
     for name in ("main", "good", "latest", run.key, "0123456789", "01234"):
-        with pytest.raises(HistoryError, match=r"judged .*, and a run is not held against itself"):
+        with pytest.raises(HistoryError, match="and a run is not held against itself"):
             look_up_baseline(history, name, judged=run)
+
+
+def test_a_branch_with_runs_of_other_suites_only_has_no_baseline(history):
+    kept(history, branch="main", suite="another")
+    judged = kept(history, branch="topic", day=2)
+    with pytest.raises(HistoryError, match=f"main has no other run of suite to hold {judged.key}"):
+        look_up_baseline(history, "main", judged=judged)
 
 
 def test_a_commit_as_baseline_may_be_another_run_of_it(history):

@@ -62,14 +62,12 @@ def look_up_baseline(history: History, reference: str, *, judged: Run | None) ->
     kind, ids = _fitting(history, reference)
     if judged is None:
         return look_up(history, reference)
-    runs = [history.run_by_id(run) for run in ids[: None if kind == "branch" else 2]]
-    others = [run for run in runs if run.id != judged.id]
     if kind == "branch":
-        others = [run for run in others if run.suite == judged.suite]
-        others.sort(key=lambda run: run.status != "finished")
+        ids = _on_branch(history, reference, judged.suite)
+    others = [run for run in ids if run != judged.id]
     if not others:
         raise HistoryError(_only_itself(history, reference, kind, judged))
-    run = others[0]
+    run = history.run_by_id(others[0])
     started = run.started[:16].replace("T", " ")
     return Found(run=run, note=f"held against run {run.key} of {started} ({reference})")
 
@@ -110,13 +108,22 @@ def _beginning_so(history: History, reference: str) -> tuple[Kind, list[int]] | 
     return next(iter(found.values()), None)
 
 
+def _on_branch(history: History, branch: str, suite: str) -> list[int]:
+    """Runs of one suite, the finished ones first, each kind newest first."""
+    rows = history.connection.execute(
+        "SELECT id FROM runs WHERE branch = ? AND suite = ? "
+        "ORDER BY status != 'finished', started DESC, id DESC",
+        (branch, suite),
+    )
+    return [run for (run,) in rows]
+
+
 def _only_itself(history: History, reference: str, kind: Kind, judged: Run) -> str:
+    what = f"{reference} is the run that is judged ({judged.key})"
     if kind in ("branch", "commit"):
-        what = f"no run of {judged.suite} on {kind} {reference} but the one that is judged"
-    else:
-        what = f"{reference} is the run that is judged"
+        what = f"{kind} {reference} has no other run of {judged.suite} to hold {judged.key} against"
     return (
-        f"{history.name}: {what} ({judged.key}), and a run is not held against itself; "
+        f"{history.name}: {what}, and a run is not held against itself; "
         "`passhat history` lists the runs"
     )
 
