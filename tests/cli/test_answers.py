@@ -142,13 +142,14 @@ def test_simulated_trials_are_the_librarys(call, here):
     ("arguments", "message"),
     [
         (["simulate", "--rate", "x=high"], "--rate must be a share or AGENT=SHARE, got 'x=high'"),
+        (["simulate", "--rate", "a=0.3", "--rate", "a=0.4"], "--rate must name each agent once"),
         (["simulate", "--rate", "1.5"], "rate must lie strictly between 0 and 1, got 1.5"),
         (["simulate", "-o", "x.xlsx"], "path must end in .jsonl, .csv, .tsv, .parquet"),
         (["simulate", "-o", "no/such.csv"], "No such file or directory"),
         (["plan", "--max-cost", "3"], "cost_per_run must be given with max_cost"),
         (["demo", "--seed", "-1"], "-1 is not in the range x>=0"),
         (["rank", "one.csv"], "must hold at least two systems to rank"),
-        (["profile", "one.csv"], "reference must hold another system"),
+        (["profile", "one.csv"], "RESULTS hold only one: say which agents it stands among"),
     ],
 )
 def test_bad_input_is_one_message_and_exit_code_2(call, here, arguments, message):

@@ -111,6 +111,8 @@ def test_what_another_way_in_takes_is_sent_there():
         Trials.from_frame([{"task": "t", "passed": True}])
     with pytest.raises(ArgumentError, match="records must be Trial objects or dicts, got 't'"):
         Trials.from_records(["t"])
+    with pytest.raises(ArgumentError, match="tables must be a list of Trials, got Trial"):
+        Trials.concat(Trials.from_records(TRIALS))
     with pytest.raises(ArgumentError, match="columns must be lists by name"):
         Trials.from_columns([("task", "t")])
     with pytest.raises(ArgumentError, match="first must be Trials; read_trials reads a file"):

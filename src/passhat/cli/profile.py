@@ -56,6 +56,9 @@ def profile(
         held = f"{len(trials.systems)} agents ({listed(trials.systems)})"
         raise InputError(f"RESULTS hold {held}: say which to profile, --only AGENT")
     reference = reading.trials(against) if against else trials
+    if not against and len(trials.systems) == 1:
+        held = f"RESULTS hold only {trials.systems[0]}"
+        raise InputError(f"{held}: say which agents it stands among, --against REFERENCE")
     answer = profile_system(
         choose_systems(trials, [only] if only else ()),
         reference,

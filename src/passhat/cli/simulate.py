@@ -81,9 +81,12 @@ def _rates(texts: Sequence[str]) -> dict[str, float]:
     """`0.7` is an agent without a name, `new=0.75` one with."""
     found: dict[str, float] = {}
     for i, text in enumerate(texts or ("0.7",), 1):
-        name, _, share = text.rpartition("=")
+        named, _, share = text.rpartition("=")
+        name = named or ("agent" if len(texts) < 2 else f"agent-{i}")
+        if name in found:
+            raise ArgumentError("--rate", f"must name each agent once, not {name} again", text)
         try:
-            found[name or ("agent" if len(texts) < 2 else f"agent-{i}")] = float(share)
+            found[name] = float(share)
         except ValueError:
             raise ArgumentError("--rate", "must be a share or AGENT=SHARE", text) from None
     return found

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -68,11 +69,18 @@ def _fault_of(name: str, table: Table) -> Fault:
 
 
 def _texts(name: str, values: Sequence[Any], fault: Fault) -> list[str]:
-    texts = ["" if value is None else str(value).strip() for value in values]
+    texts = [_text(value) for value in values]
     for row, text in enumerate(texts):
         if not text:
             raise fault(row, name, f"the {name} is missing")
     return texts
+
+
+def _text(value: Any) -> str:
+    """A name; what is nested is named as JSON writes it."""
+    if isinstance(value, dict | list | tuple):
+        return msgspec.json.encode(value).decode()
+    return "" if value is None else str(value).strip()
 
 
 def _systems(
@@ -151,10 +159,12 @@ def _whole(name: str, value: Any, row: int, fault: Fault) -> int | None:
         as_number = int(value) if isinstance(value, str) else value
         if as_number != math.floor(as_number):
             raise ValueError  # both faults get the message below
+        if abs(as_number) >= 2**63:
+            raise ValueError  # as above
         return int(as_number)
     except (ValueError, TypeError):
         raise fault(
-            row, name, f"must be a whole number or empty, got {told_value(value)}"
+            row, name, f"must be a whole number below 2**63, or empty, got {told_value(value)}"
         ) from None
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 
-from passhat.errors import UnknownFile, listed
+from passhat.errors import ArgumentError, UnknownFile, listed
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "system": ("system", "agent", "agent_name", "agent_id", "model", "model_name", "system_name"),
@@ -54,6 +54,10 @@ TRANSCRIPTS = (
 """The names of a column that holds what was said, the surest first."""
 
 
+_OPTIONS = {"passed": "pass", "seed": "seed-column", "transcript": "transcript-column"}
+"""What the command line calls a part of the map, where it is not its own name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnMap:
     """Which column, field or attribute says what, where the usual names do not.
@@ -86,6 +90,13 @@ class ColumnMap:
     scorer: str | None = None
     name: str | None = None
     transcript: str | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not None and (not isinstance(value, str) or not value.strip()):
+                option = f"--{_OPTIONS.get(field.name, field.name.replace('_', '-'))}"
+                raise ArgumentError(option, "must be a text that is not empty", value)
 
     def chosen(self) -> dict[str, str]:
         """The columns the user named, by what they mean.
@@ -149,7 +160,7 @@ def milliseconds(column: str) -> bool:
 
 def missing_column(name: str, meaning: str, column: str, names: Iterable[str]) -> UnknownFile:
     """The error of a chosen column that the file does not have."""
-    option = "pass" if meaning == "passed" else meaning
+    option = _OPTIONS.get(meaning, meaning)
     known = [str(known) for known in names]
     near = difflib.get_close_matches(column, known, n=1)
     hint = f' Did you mean "{near[0]}"?' if near else ""

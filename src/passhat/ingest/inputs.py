@@ -36,6 +36,8 @@ def as_inputs(given: Input | Sequence[Input]) -> list[Input]:
     if not isinstance(given, Iterable):
         raise ArgumentError("source", rule, given)
     several: list[Any] = list(given)
+    if not several:
+        raise ArgumentError("source", "must name at least one file", several)
     for one in several:
         if not isinstance(one, (str, bytes, os.PathLike)):
             refuse_frame("source", rule, one)
@@ -63,6 +65,8 @@ def open_input(
 
 def find_paths(given: str | os.PathLike[str]) -> list[Path]:
     """The path itself where it exists; else what it matches as a glob, sorted."""
+    if not os.fspath(given):
+        raise ReadError("an empty name is no file; is the variable that should hold it set?")
     path = Path(given)
     if path.exists():
         return [path]

@@ -95,6 +95,9 @@ def _read(
 ) -> tuple[Trials, Transcripts]:
     if duplicates not in ("error", "keep", "last"):
         raise ArgumentError("duplicates", "must be error, keep or last", duplicates)
+    for name, given_one, kind in (("mapping", mapping, ColumnMap), ("limits", limits, Limits)):
+        if given_one is not None and not isinstance(given_one, kind):
+            raise ArgumentError(name, f"must be {kind.__name__}(...)", given_one)
     mapping, limits, inputs = mapping or ColumnMap(), limits or Limits(), as_inputs(source)
     chosen = _recogniser(format_name, mapping)
     unknown: dict[int, dict[str, ReadError]] = {}

@@ -49,6 +49,10 @@ def _nature(document: Document, names: list[str]) -> str | None:
         return "is a binary file that no reader knows"
     if document.kind == "zip":
         return "is a ZIP archive without an Inspect log; unpack it"
+    if document.kind == "xml":
+        return "is XML, but no JUnit report: its root must be <testsuites> or <testsuite>"
+    if document.kind == "array" and not document.first:
+        return "is a list without objects; each trial must be one, with its task and outcome"
     if document.kind == "text" and not names:
         return "is not text in UTF-8; save it as UTF-8 again"
     return None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import difflib
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,31 @@ from passhat.records.labels import NO_CODE, Labels
 from passhat.records.trial import Outcome
 
 Floats = NDArray[np.float64]
+
+
+def check_columns(given: Mapping[str, Any], known: Collection[str]) -> None:
+    """Refuse columns that mean nothing, that are no columns, or that leave tasks unnamed."""
+    for name, values in given.items():
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise ArgumentError("columns", f"must be among {', '.join(sorted(known))}{hint}", name)
+        if values is not None and (isinstance(values, str) or not hasattr(values, "__len__")):
+            raise ArgumentError(name, "must be a list with a value for each trial", values)
+    if given.get("task") is None:
+        raise ArgumentError("columns", "must name the task of each trial", sorted(given))
+
+
+def names(name: str, values: Sequence[Any]) -> Labels:
+    """Texts, none missing."""
+    try:
+        distinct: Iterable[Any] = dict.fromkeys(values)
+    except TypeError:  # lists, which have a text all the same
+        distinct = values
+    for value in distinct:
+        if value is None or value != value or value == "":
+            raise ArgumentError(name, f"must name the {name} of each trial", value)
+    return Labels.of(map(str, values))
 
 
 def outcomes(given: Mapping[str, Any]) -> NDArray[np.int8]:
@@ -49,7 +76,7 @@ def numbers(name: str, values: ArrayLike | Sequence[Any]) -> Floats:
             return values.astype(np.float64)
         return np.array([np.nan if v is None else v for v in values], dtype=np.float64)  # type: ignore[union-attr] # any iterable of numbers and None
     except (TypeError, ValueError):
-        raise ArgumentError(name, "must be numbers or missing", values) from None
+        raise ArgumentError(name, "must be numbers or missing", _first_odd(values)) from None
 
 
 def integers(name: str, values: Any) -> NDArray[np.int64]:
@@ -71,7 +98,7 @@ def seeds(values: Any) -> NDArray[np.int64] | None:
         return np.array(whole, dtype=np.int64)
     except (TypeError, ValueError, OverflowError):
         rule = "must be whole numbers below 2**63, or missing"
-        raise ArgumentError("seed", rule, values) from None
+        raise ArgumentError("seed", rule, _first_odd(values, most=2**63)) from None
 
 
 def labels(values: Iterable[Any] | None) -> Labels | None:
@@ -100,6 +127,17 @@ def occurrence(system: Labels, task: Labels) -> NDArray[np.int64]:
     return found
 
 
+def _first_odd(values: Any, most: float = math.inf) -> Any:
+    """The first value that is no number, or too big a one; for a message."""
+    for value in values:
+        try:
+            if value is not None and abs(float(value)) >= most:
+                return value
+        except (TypeError, ValueError, OverflowError):
+            return value
+    return values
+
+
 def _outcome_codes(values: Sequence[Any]) -> NDArray[np.int8]:
     if all(type(value) is Outcome for value in values):
         return np.array(values, dtype=np.int8)
@@ -125,6 +163,10 @@ def _passed(value: Any) -> int:
 def _joined(name: str, words: Sequence[str] | None) -> str | None:
     if words is None or len(words) == 0:
         return None
-    if isinstance(words, str) or any(not word or "\0" in word for word in words):
-        raise ArgumentError(name, "must be tuples of words that are not empty", words)
+    if isinstance(words, str) or not all(map(_is_word, words)):
+        raise ArgumentError(name, "must be lists of words, none of them empty", words)
     return "\0".join(words)
+
+
+def _is_word(word: object) -> bool:
+    return isinstance(word, str) and bool(word) and "\0" not in word

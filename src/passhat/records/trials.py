@@ -103,16 +103,12 @@ class Trials:
         if not isinstance(columns, Mapping | None):
             raise ArgumentError("columns", "must be lists by name, as in a dict", columns)
         given = {**(columns or {}), **more}
-        known = {f.name for f in fields(Trial)} | {"passed"}
-        if unknown := sorted(set(given) - known):
-            raise ArgumentError("columns", f"must be among {', '.join(sorted(known))}", unknown[0])
-        if "task" not in given:
-            raise ArgumentError("columns", "must name the task of each trial", sorted(given))
+        given_columns.check_columns(given, {f.name for f in fields(Trial)} | {"passed"})
         size = len(given["task"])
         outcome = given_columns.outcomes(given)
-        task = Labels.of(map(str, given["task"]))
+        task = given_columns.names("task", given["task"])
         system = (
-            Labels.of(map(str, given["system"]))
+            given_columns.names("system", given["system"])
             if "system" in given
             else Labels(("system",) if size else (), np.zeros(size, dtype=np.int32))
         )
@@ -147,8 +143,10 @@ class Trials:
     @classmethod
     def concat(cls, tables: Sequence[Trials]) -> Trials:
         """The rows of several tables, one after the other; their sources too."""
-        for table in tables:
-            frames.refuse_frame("tables", "must be Trials", table)
+        for table in list[Any](tables):
+            if not isinstance(table, Trials):
+                frames.refuse_frame("tables", "must be Trials", table)
+                raise ArgumentError("tables", "must be a list of Trials", table)
         if not tables:
             return cls.from_columns(task=[], outcome=[])
         if len(tables) == 1:

@@ -5,6 +5,7 @@ Any tool's export can be read this way once its columns are named; passhat's own
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -226,9 +227,10 @@ def _words(cell: Any, split: bool) -> tuple[str, ...]:
             cell = msgspec.json.decode(cell, type=list[str])
         except msgspec.DecodeError:
             return (cell,)
-    if isinstance(cell, (list, tuple)):
-        return tuple(str(word) for word in cell)
-    words = str(cell).replace(";", ",").replace("|", ",").split(",") if split else [str(cell)]
+    if isinstance(cell, (list, tuple, Mapping)):  # of an object, such as calls by tool, its keys
+        words = [str(word) for word in cell if word is not None]
+        return tuple(word for word in words if word.strip())
+    words = re.split("[,;|]", str(cell)) if split else [str(cell)]
     return tuple(word.strip() for word in words if word.strip())
 
 
@@ -304,6 +306,12 @@ def _no_outcome(
         shown = listed(f"{column} is {told_value(sheet.cells(column)[row])}" for column in columns)
         return ReadError(f"{name}, {where}: --pass-if compares with a number, but {shown}")
     cells = sheet.cells(usual)
+    if isinstance(cells[row], Mapping) and cells[row]:
+        field = next(iter(cells[row]))
+        return ReadError(
+            f'{name}, {where}, column "{usual}": holds objects; name the field inside that says '
+            f"whether the trial passed, such as --pass {usual}.{field}"
+        )
     return ReadError(
         f'{name}, {where}, column "{usual}": {told_value(cells[row])} does not say whether the '
         f"trial passed. The column holds {seen(cells)}; say what passes with --pass-if "

@@ -1,0 +1,74 @@
+"""Odd input gets a sentence that its owner understands, or a meaning that its owner meant."""
+
+import json
+
+import pytest
+
+from passhat.errors import ArgumentError, ReadError
+from passhat.ingest import ColumnMap, read_trials
+
+
+def lines(*rows):
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"[]", "is a list without objects; each trial must be one"),
+        (b"[1, 2]", "is a list without objects; each trial must be one"),
+        (b"<html><body/></html>", "is XML, but no JUnit report: its root must be <testsuites>"),
+        (lines({"task": "a", "passed": {"ok": 1}}), r"such as --pass passed\.ok$"),
+        (
+            lines({"task": "a", "passed": 1, "seed": 10**30}),
+            r"field seed: must be a whole number below 2\*\*63, or empty, got 10000",
+        ),
+        (
+            lines({"task": "a", "passed": "perhaps"}, {"task": "a", "passed": None}),
+            r"'perhaps' does not say .* The column holds 'perhaps', nothing;",
+        ),
+    ],
+)
+def test_a_fault_is_told_in_the_words_of_the_file(content, told):
+    with pytest.raises(ReadError, match=rf"^input[:,].*{told}"):
+        read_trials(content)
+
+
+def test_a_name_that_is_nested_is_called_as_its_file_writes_it():
+    trials = read_trials(lines({"task": ["a", {"b": 1}], "passed": 1}, {"task": 3, "passed": 1}))
+    assert trials.tasks == ('["a",{"b":1}]', "3")
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        (["x", None, "", 1], ("1", "x")),
+        ({"search": 3, "write": 1}, ("search", "write")),
+        ("x, y|z", ("x", "y", "z")),
+        (None, ()),
+    ],
+)
+def test_words_are_those_that_a_list_a_text_or_an_object_names(cell, words):
+    trials = read_trials(lines({"task": "a", "passed": 1, "tools": cell}))
+    assert trials.words("tools") == words
+
+
+@pytest.mark.parametrize("option", ["task", "pass_if", "name", "transcript"])
+@pytest.mark.parametrize("value", ["", "  ", 3])
+def test_an_option_that_is_empty_is_never_taken_for_one_that_is_absent(option, value):
+    with pytest.raises(ArgumentError, match=r"^--[a-z-]+ must be a text that is not empty, got"):
+        ColumnMap(**{option: value})
+
+
+def test_an_empty_name_is_not_the_folder_one_is_in():
+    with pytest.raises(ReadError, match="an empty name is no file"):
+        read_trials("")
+    with pytest.raises(ArgumentError, match="source must name at least one file"):
+        read_trials([])
+
+
+def test_options_of_another_kind_are_named():
+    with pytest.raises(ArgumentError, match=r"mapping must be ColumnMap\(\.\.\.\), got \{'task'"):
+        read_trials(b"task,passed\na,1\n", mapping={"task": "x"})
+    with pytest.raises(ArgumentError, match=r"limits must be Limits\(\.\.\.\), got 3"):
+        read_trials(b"task,passed\na,1\n", limits=3)
