@@ -13,7 +13,7 @@ from passhat.cli.options import (
     reading_options,
 )
 from passhat.cli.output import Output
-from passhat.errors import InputError, listed
+from passhat.errors import InputError, listed, plural
 
 FORMATS = {
     "text": "passhat.reporters.profile_blocks:render_profile",
@@ -53,7 +53,7 @@ def profile(
 
     trials = reading.trials()
     if only is None and len(trials.systems) > 1:
-        held = f"{len(trials.systems)} agents ({listed(trials.systems)})"
+        held = f"{plural(len(trials.systems), 'agent')} ({listed(trials.systems)})"
         raise InputError(f"RESULTS hold {held}: say which to profile, --only AGENT")
     reference = reading.trials(against) if against else trials
     if not against and len(trials.systems) == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from passhat.errors import HistoryError
+from passhat.errors import HistoryError, plural
 
 if TYPE_CHECKING:
     from passhat.history.runs import Run
@@ -50,7 +50,7 @@ def look_up(history: History, reference: str) -> Found:
     run = history.run_by_id(ids[0])
     if kind != "commit" or len(ids) == 1:
         return Found(run=run)  # of a branch, everybody means the newest
-    several = f"{len(ids)} runs of commit {run.checkout.commit}"
+    several = f"{plural(len(ids), 'run')} of commit {run.checkout.commit}"
     return Found(run=run, note=f"{several}; taken: the newest, {run.key}")
 
 
