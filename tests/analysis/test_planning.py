@@ -1,11 +1,13 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from passhat.analysis.measure import measure
 from passhat.analysis.planning import Spending, plan
 from passhat.analysis.simulate import World, simulate
 from passhat.errors import ArgumentError
-from passhat.stats.estimate import Unavailable
+from passhat.records import Trials
+from passhat.stats.estimate import Interval, Unavailable
 
 
 def test_the_published_figures_come_out_before_any_run():
@@ -89,3 +91,53 @@ def test_a_limit_without_the_price_of_a_run_is_refused():
 def test_two_systems_are_no_basis_for_one_plan():
     with pytest.raises(ArgumentError, match="must hold exactly one system to plan from"):
         plan(simulate(tasks=3, runs=3, rate=[0.5, 0.6]))
+
+
+def _trials(**passed):
+    rows = [(task, r, won) for task, runs in passed.items() for r, won in enumerate(runs)]
+    task, trial, won = zip(*rows, strict=True)
+    return Trials.from_columns(task=task, trial=trial, passed=won)
+
+
+ONE_TASK = _trials(a=[1] * 7 + [0] * 3)
+ONE_RUN = _trials(a=[1], b=[1], c=[0], d=[1])
+NO_FAILURE = _trials(**dict.fromkeys("abcd", [1] * 5))
+CONSTANT = _trials(a=[0] * 5, b=[1] * 5, c=[1] * 5)
+
+
+@pytest.mark.parametrize("trials", [ONE_TASK, ONE_RUN, NO_FAILURE, CONSTANT])
+def test_a_plan_from_trials_begins_at_the_interval_of_their_report_whatever_they_are(trials):
+    bounds = measure(trials).system().mean_score.this_suite.interval
+    found = plan(trials)
+    assert found.chosen.this_suite == pytest.approx((bounds.high - bounds.low) / 2)
+    assert isinstance(found.chosen.runs_tasks_like_these, Unavailable)
+    widths = [design.this_suite for design in found.designs]
+    assert widths == sorted(widths, reverse=True)
+    enough = plan(trials, runs=found.chosen.runs_this_suite).chosen
+    assert enough.this_suite <= 0.05 + 1e-9
+
+
+def test_one_task_or_one_run_says_nothing_of_the_icc():
+    assert plan(ONE_TASK).assumptions.icc_interval is None
+    assert plan(ONE_RUN).assumptions.icc_interval is None
+    assert plan(ONE_RUN, correlation=0.2).assumptions.icc_interval == Interval(0.2, 0.2)
+
+
+def test_runs_without_a_failure_are_not_taken_for_certainty():
+    found = plan(NO_FAILURE)
+    assert found.detectable.value > 0.1
+    assert found.one_task_runs > 30
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, 4), min_size=2, max_size=12), st.integers(1, 30), st.integers(2, 60))
+def test_a_plan_from_trials_never_widens_with_runs_or_tasks(passes, runs, tasks):
+    trials = _trials(**{f"t{i}": [r < c for r in range(4)] for i, c in enumerate(passes)})
+    small = plan(trials, tasks=tasks, runs=runs).chosen
+    for other in (
+        plan(trials, tasks=tasks, runs=runs + 1),
+        plan(trials, tasks=tasks + 1, runs=runs),
+    ):
+        assert other.chosen.this_suite <= small.this_suite + 1e-9
+        assert other.chosen.tasks_like_these <= small.tasks_like_these + 1e-9
+    assert small.floor <= small.tasks_like_these + 1e-9

@@ -21,16 +21,19 @@ WIDEST = 0.5
 """A share is known to plus or minus half without any run."""
 
 UNKNOWN = Interval(0.0, 1.0)
-"""Where an ICC lies of which nothing is known."""
+"""Where an ICC may lie of which nothing is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """The variance of a single run's score, the share of it between tasks, and its interval."""
+    """The variance of a single run's score, the share of it between tasks, and its interval.
+
+    There is no interval where that share is a guess, as after one run, or on one task.
+    """
 
     variance: float
     icc: float
-    icc_interval: Interval = UNKNOWN
+    icc_interval: Interval | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +85,10 @@ def plan_from(
     here = _Widths.through(
         seen.this_suite, now.this_suite, rough(seen.tasks, seen.runs, spread).this_suite
     ).at(seen.tasks * seen.runs)
+    if (
+        seen.spread.icc_interval is None
+    ):  # what is luck is not known: the whole width is taken for it
+        here = replace(here, normal=here.seen)
     there = _Widths.through(
         seen.tasks_like_these,
         now.tasks_like_these,
@@ -90,9 +97,9 @@ def plan_from(
     # For tasks like these, runs change the width by the same factor as in the approximation.
     factor = there.width(tasks) / plan.tasks_like_these
     widest = factor * rough(tasks, seen.runs, spread).tasks_like_these
+    known = spread.icc_interval or UNKNOWN
     floors = [
-        min(WIDEST, widest) * sqrt(_skill_share(icc, seen.runs))
-        for icc in (spread.icc_interval.low, spread.icc_interval.high)
+        min(WIDEST, widest) * sqrt(_skill_share(icc, seen.runs)) for icc in (known.low, known.high)
     ]
     needed = rough(tasks, runs, spread, min(half_width / factor, 0.499)).runs_tasks_like_these
     return replace(
@@ -101,7 +108,7 @@ def plan_from(
         tasks_like_these=min(WIDEST, there.width(tasks)),
         floor=min(WIDEST, factor * plan.floor),
         runs_this_suite=max(1, _round_up(here.needed(half_width) / tasks)),
-        runs_tasks_like_these=_promised(needed, floors, half_width, tasks, spread),
+        runs_tasks_like_these=_promised(needed, floors, half_width, tasks, known),
         tasks_needed=max(2, _round_up(there.needed(half_width))),
         method=f"{plan.method}, through the intervals of {seen.tasks} x {seen.runs}",
     )
@@ -162,20 +169,19 @@ def _promised(
     floors: list[float],
     half_width: float,
     tasks: int,
-    spread: Spread,
+    icc: Interval,
 ) -> int | Unavailable:
     """Runs are promised only where the floor is below the target for all that is known of it."""
     low, high = floors
+    these = "this task" if tasks == 1 else f"these {tasks:,} tasks"
     if high < half_width and isinstance(needed, int):
         return needed
     if low >= half_width:
         reach = f"below ±{100 * low:.0f} points for tasks like these"
-        return Unavailable(f"no number of runs on these {tasks:,} tasks gets {reach}")
-    bounds = f"ICC {spread.icc_interval.low:.2f} to {spread.icc_interval.high:.2f}"
+        return Unavailable(f"no number of runs on {these} gets {reach}")
+    bounds = f"ICC {icc.low:.2f} to {icc.high:.2f}"
     floor = f"between ±{100 * low:.0f} and ±{100 * high:.0f} points ({bounds})"
-    return Unavailable(
-        f"for tasks like these, more runs of these {tasks:,} stop helping somewhere {floor}"
-    )
+    return Unavailable(f"for tasks like these, more runs of {these} stop helping somewhere {floor}")
 
 
 def _round_up(value: float) -> int:

@@ -39,7 +39,8 @@ _ONE_TASK = Unavailable("telling two agents apart needs at least 2 tasks")
 class Assumptions:
     """What the plan stands on: guessed before any run, measured where there are trials.
 
-    `icc_interval` is how well the ICC is known, None where it was guessed or given.
+    `icc_interval` is how well the ICC is known, None where it was guessed and no wider than the
+    number itself where it was given.
     `task_correlation` is how far two agents find the same tasks hard.
     """
 
@@ -154,7 +155,7 @@ def plan(
         assumptions=base,
         chosen=chosen,
         designs=target.designs(tasks, {runs, chosen.runs_this_suite or 1}),
-        one_task_runs=recommend_runs(half_width, p=base.rate, confidence=level),
+        one_task_runs=_one_task_runs(half_width, base.rate, level),
         zero_failures=_zero_failures(level),
         detectable=rivals.detectable(tasks, runs),
         difference=difference,
@@ -183,7 +184,7 @@ class _Target:
                 Spread(
                     variance=self.base.variance,
                     icc=self.base.icc,
-                    icc_interval=self.base.icc_interval or Interval(self.base.icc, self.base.icc),
+                    icc_interval=self.base.icc_interval,
                 ),
                 tasks=tasks,
                 runs=runs,
@@ -263,10 +264,12 @@ def _assumptions(
     variance = seen.variance if rate is None else mean * (1 - mean)
     return Assumptions(
         rate=mean,
-        # A rate at an end still varies a little; scores in [0, 1] never by more than a quarter.
+        # Scores in [0, 1] never vary by more than a quarter.
         variance=min(0.25, max(variance, LEAST_VARIANCE)),
         icc=seen.icc if correlation is None else probability("correlation", correlation),
-        icc_interval=seen.icc_interval if evidence and correlation is None else None,
+        icc_interval=seen.icc_interval
+        if correlation is None
+        else Interval(correlation, correlation),
         task_correlation=probability("task_correlation", task_correlation),
         measured=evidence is not None and bool(evidence.tasks),
     )
@@ -275,12 +278,16 @@ def _assumptions(
 def _observed(evidence: Evidence | None, confidence: float) -> tuple[float, Spread]:
     """The mean and how single runs spread; a coin flip and an even split where unknown."""
     if evidence is None or not evidence.tasks:
-        return 0.5, Spread(variance=0.25, icc=DEFAULT_ICC)
+        return 0.5, Spread(variance=0.25, icc=DEFAULT_ICC, icc_interval=None)
     mean = float((evidence.score_total / evidence.runs).mean())
     sums = evidence.runs, evidence.score_total, evidence.score_squares
     split, share = variance_components(*sums), icc(*sums, confidence=confidence)
     if isinstance(split, Unavailable) or isinstance(share, Unavailable):
-        return mean, Spread(variance=mean * (1 - mean), icc=DEFAULT_ICC)
+        # A rate at an end still varies: as if half a run had ended the other way.
+        runs = int(evidence.runs.sum())
+        rate = (mean * runs + 0.5) / (runs + 1)
+        bounds = UNKNOWN if mean in (0, 1) else None
+        return mean, Spread(variance=rate * (1 - rate), icc=DEFAULT_ICC, icc_interval=bounds)
     bounds = share.interval or UNKNOWN
     return mean, Spread(variance=split.total, icc=share.value, icc_interval=bounds)
 
@@ -307,6 +314,12 @@ def _size(
             return whole_number("tasks", tasks), seen.typical_runs
         runs = target.design(whole_number("tasks", tasks), 1).runs_this_suite or 1
     return whole_number("tasks", tasks), whole_number("runs", runs)
+
+
+def _one_task_runs(half_width: float, rate: float, confidence: float) -> int:
+    """By Wald's width, as published tables have it; at an end, where that is 0, by Wilson's."""
+    method = "wilson" if rate in (0, 1) else "wald"
+    return recommend_runs(half_width, p=rate, confidence=confidence, method=method)
 
 
 def _zero_failures(confidence: float) -> tuple[tuple[float, int], ...]:

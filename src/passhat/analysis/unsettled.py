@@ -9,6 +9,7 @@ import numpy as np
 from passhat.analysis.evidence import Evidence
 from passhat.analysis.fitted_plan import UNKNOWN, Seen, Spread, plan_from
 from passhat.analysis.report import LABELS, BarCount, Metric, TaskTable, Unsettled, VarianceSplit
+from passhat.errors import plural
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.power import SuitePlan
 from passhat.stats.proportions import lower_bound, upper_bound
@@ -196,14 +197,14 @@ def _population_width(plan: SuitePlan) -> Unsettled | None:
     needed = plan.runs_tasks_like_these
     if plan.tasks_like_these <= HALF_WIDTH or plan.tasks_needed is None or needed is None:
         return None
-    tasks = f"{plan.tasks_needed - plan.tasks:,} more tasks would"
+    tasks = f"{plural(plan.tasks_needed - plan.tasks, 'more task')} would"
     now = f"(now ±{100 * plan.tasks_like_these:.1f})"
     if isinstance(needed, Unavailable):
         more = None
         advice = f"{needed.reason[:1].upper()}{needed.reason[1:]}; about {tasks} get to ±5 {now}."
     else:
         more = needed - plan.runs
-        runs = f"{more:,} more {'run' if more == 1 else 'runs'} of every task"
+        runs = f"{plural(more, 'more run')} of every task"
         start = f"It takes {runs} to get to ±5 points for tasks like these"
         advice = f"{start} {now}; {tasks} do as well."
     return Unsettled(what="mean_score, tasks like these", tasks=(), more_runs=more, advice=advice)

@@ -48,7 +48,10 @@ def verdict(plan: Plan) -> str:
     chosen = plan.chosen
     target = _points(chosen.target or 0.0)
     runs = chosen.runs_this_suite or 1
-    text = f"To know the mean of these {chosen.tasks:,} tasks to {target}, run each {_times(runs)}"
+    these, each = (
+        (f"these {chosen.tasks:,} tasks", "each") if chosen.tasks > 1 else ("this task", "it")
+    )
+    text = f"To know the mean of {these} to {target}, run {each} {_times(runs)}"
     if chosen.tasks_needed is None:
         return f"{text}."
     more = f"take {plural(chosen.tasks_needed, 'task')} at {plural(chosen.runs, 'run')} each"
@@ -81,8 +84,10 @@ def _mark(plan: Plan, runs: int) -> str:
 def _assumed(plan: Plan) -> str:
     base = plan.assumptions
     bounds = base.icc_interval
-    known = f" [{bounds.low:.2f}, {bounds.high:.2f}]" if bounds else ""
+    given = bounds is not None and bounds.low == bounds.high
+    known = f" [{bounds.low:.2f}, {bounds.high:.2f}]" if bounds and not given else ""
     origin = "measured on these trials" if base.measured else "a guess before any run"
+    origin += ", but for the ICC, a guess" if base.measured and bounds is None else ""
     share = f"{percent(base.icc)} of the spread between tasks (ICC {base.icc:.2f}{known})"
     level = f"Intervals at {percent(plan.confidence)} confidence."
     return f"A mean of {percent(base.rate)}, with {share}: {origin}. {level}"
@@ -91,7 +96,7 @@ def _assumed(plan: Plan) -> str:
 def _floor(plan: Plan) -> str:
     chosen = plan.chosen
     base, found = plan.assumptions, chosen.runs_tasks_like_these
-    if base.icc_interval is not None and isinstance(found, Unavailable):
+    if base.measured and isinstance(found, Unavailable):
         reason = f"{found.reason[:1].upper()}{found.reason[1:]}"
         return f"{reason}; only more tasks do better. The table takes the ICC as {base.icc:.2f}."
     return (
