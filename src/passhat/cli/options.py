@@ -127,7 +127,8 @@ class Reading:
             "--run": self.run if self.run != LATEST else None,
         }
         options = [word for flag, value in told.items() if value for word in (flag, value)]
-        return shlex.join([*self.paths, *options, *more])
+        paths = [f"./{path}" if path.startswith("-") else path for path in self.paths]
+        return shlex.join([*paths, *options, *more])
 
     def _how(self) -> dict[str, Any]:
         return {"format": self.format, "mapping": self.mapping, "duplicates": self.duplicates}

@@ -1,13 +1,37 @@
-"""What the commands that an answer advises are to read, so that they run as they stand."""
+"""What to do next, and commands that run as they stand."""
 
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 
 from passhat.analysis.report import Report, SystemReport
+from passhat.reporters.safe_text import safe_text
 
 RESULTS = "RESULTS"
 """Where the caller did not say what it read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing to do; a command is kept apart from words, which may hold what others wrote."""
+
+    text: str
+    command: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.text}: {self.command}" if self.command else self.text
+
+
+def advise(text: str, command: str) -> Step:
+    r"""A step by a command, or by its words alone where showing the command would change it.
+
+    >>> str(advise("Keep it so", "passhat gate r.csv"))
+    'Keep it so: passhat gate r.csv'
+    >>> str(advise("Keep it so", "passhat gate 'a\x1bb.csv'"))
+    'Keep it so.'
+    """
+    return Step(text, command) if safe_text(command) == command else Step(f"{text}.")
 
 
 def only(*names: str) -> str:

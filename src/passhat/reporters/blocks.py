@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from passhat.reporters.advice import Step
 from passhat.reporters.ink import Ink
 from passhat.reporters.safe_text import display_width, safe_text, shorten, shorten_apart, wrap
 from passhat.reporters.text_bars import interval_bar
@@ -18,7 +19,6 @@ NARROWEST_BAR = 11
 _INDENT = "  "
 _GAP = "  "
 _HANGING = "   "
-_COMMAND = ": passhat "
 _SHORTEST_NAME = 8
 _WANTED_NAME = 60
 """Names have their room up to here before bars and columns that may go."""
@@ -72,7 +72,7 @@ class Steps:
     """What to do next, numbered."""
 
     title: str
-    texts: tuple[str, ...]
+    steps: tuple[Step, ...]
 
 
 Block = Headline | Paragraph | Table | Steps
@@ -115,7 +115,7 @@ def blocks_markdown(blocks: Sequence[Block]) -> str:
         elif isinstance(block, Paragraph):
             parts.append(f"**{block.label}.** {escape_markdown(block.text)}")
         elif isinstance(block, Steps):
-            items = (f"{i}. {_markdown_step(text)}" for i, text in enumerate(block.texts, 1))
+            items = (f"{i}. {_markdown_step(step)}" for i, step in enumerate(block.steps, 1))
             parts.append("\n".join([f"**{block.title}**", "", *items]))
         else:
             parts.append(_markdown_table(block))
@@ -146,11 +146,9 @@ def code_span(text: str) -> str:
     return f"{fence}{room}{shown}{room}{fence}"
 
 
-def _markdown_step(text: str) -> str:
-    advice, mark, command = text.partition(_COMMAND)
-    if not mark:
-        return escape_markdown(text)
-    return f"{escape_markdown(advice)}: {code_span(mark[2:] + command)}"
+def _markdown_step(step: Step) -> str:
+    text = escape_markdown(step.text)
+    return f"{text}: {code_span(step.command)}" if step.command else text
 
 
 def _paragraph_lines(block: Paragraph, ink: Ink) -> list[str]:
@@ -162,17 +160,19 @@ def _paragraph_lines(block: Paragraph, ink: Ink) -> list[str]:
 
 def _step_lines(block: Steps, ink: Ink) -> list[str]:
     lines = [ink.style(block.title, "bold")]
-    for i, text in enumerate(block.texts, 1):
-        lines += [_INDENT + line for line in _step(f"{i}. {text}", ink.width - len(_INDENT))]
+    for i, step in enumerate(block.steps, 1):
+        lines += [_INDENT + line for line in _step(i, step, ink.width - len(_INDENT))]
     return lines
 
 
-def _step(text: str, width: int) -> list[str]:
+def _step(i: int, step: Step, width: int) -> list[str]:
     """One step in lines; a command stands whole on one, however long, so that it can be copied."""
-    advice, mark, command = text.partition(_COMMAND)
-    if not mark or display_width(safe_text(text)) <= width:
-        return wrap(text, width, indent=_HANGING)
-    return [*wrap(f"{advice}:", width, indent=_HANGING), _HANGING + safe_text(mark[2:] + command)]
+    if not step.command:
+        return wrap(f"{i}. {step.text}", width, indent=_HANGING)
+    lines = wrap(f"{i}. {step.text}:", width, indent=_HANGING)
+    if len(lines) == 1 and display_width(f"{lines[0]} {step.command}") <= width:
+        return [f"{lines[0]} {step.command}"]
+    return [*lines, _HANGING + step.command]
 
 
 def _table_lines(table: Table, ink: Ink) -> list[str]:

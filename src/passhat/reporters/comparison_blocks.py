@@ -6,6 +6,7 @@ from passhat.analysis.comparison import Comparison, Difference
 from passhat.analysis.task_differences import TaskDifference
 from passhat.errors import plural
 from passhat.records.natural_order import natural_key
+from passhat.reporters.advice import Step
 from passhat.reporters.blocks import (
     Bar,
     Block,
@@ -69,7 +70,7 @@ def comparison_blocks(
             blocks.append(Paragraph("Left out", _unshared(owner, names)))
     blocks += [Paragraph("Note", f"{note}.") for note in comparison.notes]
     if steps := _steps(comparison, every_task_follows):
-        blocks.append(Steps("Next", tuple(steps)))
+        blocks.append(Steps("Next", tuple(map(Step, steps))))
     return blocks
 
 

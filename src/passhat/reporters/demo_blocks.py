@@ -5,6 +5,7 @@ from __future__ import annotations
 from passhat.analysis.demonstration import Demonstration
 from passhat.analysis.report import SystemReport
 from passhat.errors import plural
+from passhat.reporters.advice import Step
 from passhat.reporters.blocks import (
     Bar,
     Block,
@@ -45,6 +46,7 @@ def render_demo_json(found: Demonstration) -> str:
 def demo_blocks(found: Demonstration) -> list[Block]:
     """What was simulated, what it shows, what to do next."""
     design = found.report.systems[0].design
+    surprises = _streaks(found), _lead(found), _undecided(found)
     return [
         Headline(
             f"Two made-up agents, {plural(design.tasks, 'task')}, "
@@ -52,8 +54,8 @@ def demo_blocks(found: Demonstration) -> list[Block]:
             f"seed {found.report.provenance.options.seed}."
         ),
         _table(found),
-        Steps("Three surprises", (_streaks(found), _lead(found), _undecided(found))),
-        Steps("Next", NEXT_COMMANDS),
+        Steps("Three surprises", tuple(map(Step, surprises))),
+        Steps("Next", tuple(map(Step, NEXT_COMMANDS))),
     ]
 
 

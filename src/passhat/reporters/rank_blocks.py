@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from passhat.analysis.rank import RankReport
 from passhat.errors import plural
-from passhat.reporters.advice import RESULTS, only
+from passhat.reporters.advice import RESULTS, advise, only
 from passhat.reporters.blocks import (
     Bar,
     Block,
@@ -62,11 +62,8 @@ def rank_blocks(report: RankReport, *, results: str | None = RESULTS) -> list[Bl
     )
     if results is not None:
         close = only(*(system.name for system in report.systems[:2]))
-        step = (
-            "Look at the two at the top by themselves, on these tasks and on others like them: "
-            f"passhat compare {results} {close}"
-        )
-        blocks.append(Steps("Next", (step,)))
+        why = "Look at the two at the top by themselves, on these tasks and on others like them"
+        blocks.append(Steps("Next", (advise(why, f"passhat compare {results} {close}"),)))
     return blocks
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from passhat.errors import plural
+from passhat.reporters.advice import Step
 from passhat.reporters.blocks import (
     Block,
     Paragraph,
@@ -160,7 +161,7 @@ def _blocks(answer: RunAnswer) -> list[Block]:
         blocks += recovery_blocks(recovery)
     if answer.failures:
         told = failure_lines(answer, most=MOST_FAILURES)
-        blocks.append(Steps("Why trials did not pass", tuple(told)))
+        blocks.append(Steps("Why trials did not pass", tuple(map(Step, told))))
     if answer.undone:
         blocks.append(Paragraph("Undone", f"{answer.undone}."))
     return blocks

@@ -17,7 +17,7 @@ from passhat.analysis.report import (
     VarianceSplit,
 )
 from passhat.reporters import wording
-from passhat.reporters.advice import RESULTS, only
+from passhat.reporters.advice import RESULTS, advise, only
 from passhat.reporters.blocks import (
     LABEL_WIDTH,
     NARROWEST_BAR,
@@ -91,11 +91,14 @@ def _several_systems(report: Report, results: str | None, ink: Ink, *, narrowed:
         *(Paragraph("Note", text) for text in _present(wording.errors_note(systems))),
     ]
     if results is not None:
-        one = f"See one in full: passhat report {results} {only(systems[0].name)}"
+        one = f"passhat report {results} {only(systems[0].name)}"
         those = f" {only(*(system.name for system in systems))}" if narrowed else ""
-        by = f"{those}{_by(report)}"
-        all_ = f"See which are ahead and which are tied: passhat rank {results}{by}"
-        blocks.append(Steps("Next", (one, all_)))
+        all_ = f"passhat rank {results}{those}{_by(report)}"
+        steps = (
+            advise("See one in full", one),
+            advise("See which are ahead and which are tied", all_),
+        )
+        blocks.append(Steps("Next", steps))
     return blocks_lines(blocks, ink)
 
 

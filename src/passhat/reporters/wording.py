@@ -21,6 +21,7 @@ from passhat.analysis.report import (
     VarianceSplit,
 )
 from passhat.errors import plural
+from passhat.reporters.advice import Step, advise
 from passhat.reporters.judgement import DEPENDABLE, is_dependable
 from passhat.reporters.numbers import amount, interval_of, percent, percent_range
 from passhat.reporters.safe_text import shorten_apart
@@ -222,25 +223,26 @@ def rounds(found: Rounds | Unavailable) -> str | None:
     )
 
 
-def next_steps(system: SystemReport, results: str | None = "RESULTS") -> list[str]:
+def next_steps(system: SystemReport, results: str | None = "RESULTS") -> list[Step]:
     """What to do next, the most useful first; never empty.
 
     `results` is what a command is to read, as a shell has it; None where nothing was kept.
     """
     if all_errored(system):
-        return ["Find out why every trial errored before you run it again."]
+        return [Step("Find out why every trial errored before you run it again.")]
     other_bars = {f"bars, pass^{k}" for k in system.ks if k != headline_k(system)}
-    steps = [one.advice for one in system.unsettled if one.what not in other_bars]
+    steps = [Step(one.advice) for one in system.unsettled if one.what not in other_bars]
     flaky = system.tasks.labelled("flaky", 1)
     if flaky:
         name = short(flaky[0].name)
-        steps.append(
-            f"Look at the failures of {name}: it passed {flaky[0].passed} of {flaky[0].runs}."
-        )
+        told = f"it passed {flaky[0].passed} of {flaky[0].runs}"
+        steps.append(Step(f"Look at the failures of {name}: {told}."))
     if not steps:
         demand = f"pass^{headline_k(system)} >= {DEPENDABLE}"
-        command = f'passhat gate {results} --require "{demand}"'
-        steps.append(f"Keep it so: {f'gate it on {demand}.' if results is None else command}")
+        if results is None:
+            steps.append(Step(f"Keep it so: gate it on {demand}."))
+        else:
+            steps.append(advise("Keep it so", f'passhat gate {results} --require "{demand}"'))
     return steps
 
 

