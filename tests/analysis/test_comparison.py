@@ -142,3 +142,16 @@ def test_a_false_difference_is_called_as_rarely_as_it_says():
         trials = simulate(tasks=20, runs=5, rate={"a": 0.7, "b": 0.7}, seed=seed)
         calls += compare(trials, ks=[1]).headline.answer("tasks like these") != "undecided"
     assert calls / 60 < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 60)
+
+
+@pytest.mark.parametrize("margin", [None, 0.05])
+def test_other_tasks_like_these_are_never_known_better_than_these(margin):
+    for seed in range(25):
+        rates = {"new": 0.8, "old": 0.72}
+        found = compare(simulate(tasks=15, runs=8, rate=rates, seed=seed), margin=margin)
+        for difference in found.differences.values():
+            own, alike = difference.this_suite, difference.tasks_like_these
+            assert alike.interval.low <= own.interval.low
+            assert own.interval.high <= alike.interval.high
+            if difference.answer("this suite", margin) == "undecided":
+                assert alike.answer == "undecided"

@@ -70,3 +70,12 @@ def test_turns_are_not_paid_for():
 def test_a_feature_that_no_trial_recorded_is_not_reported():
     trials = Trials.from_columns(task=TASKS, outcome=OUTCOMES, cost=[None] * 12)
     assert measure(trials).system().features == {}
+
+
+def test_what_only_left_out_trials_recorded_is_unavailable():
+    trials = Trials.from_columns(
+        task=["a", "a", "b"], outcome=["errored", "errored", "passed"], cost=[1.0, 2.0, None]
+    )
+    feature = measure(trials, errors="exclude").system().features["cost"]
+    assert isinstance(feature.per_success, Unavailable)
+    assert isinstance(feature.mean, Unavailable)

@@ -370,3 +370,12 @@ def test_partial_credit_keeps_a_mean_of_its_own_even_where_its_sum_is_that_of_th
     system = measure(Trials.from_columns(**columns)).system()
     assert system.mean_score.value == pytest.approx(system.pass_hat(1).value)
     assert system.mean_score.this_suite.interval != system.pass_hat(1).this_suite.interval
+
+
+@pytest.mark.parametrize("luck", [0.05, 0.5, 1.0])
+def test_the_interval_for_tasks_like_these_holds_that_for_this_suite(luck):
+    for seed in range(15):
+        trials = simulate(tasks=25, runs=4, rate=0.85, world=World(luck=luck), seed=seed)
+        for metric in measure(trials).system().metrics.values():
+            own, alike = metric.this_suite.interval, metric.tasks_like_these.interval
+            assert alike.low <= own.low <= own.high <= alike.high

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from passhat.stats.estimate import (
     Unavailable,
 )
 from passhat.stats.independent import independent_difference
+from passhat.stats.nesting import hull
 from passhat.stats.paired import Answer, PairedDifference, paired_difference
 from passhat.stats.per_task import minimum_runs
 from passhat.stats.seeds import seed_variance
@@ -179,7 +180,22 @@ def _differences(
     ks = options.ks or tuple(k for k in _USUAL_KS if k <= max(1, typical))
     found = [_mean_score(left, right, options, margin)]
     found += [_pass_hat(left, right, k, options, margin) for k in ks]
-    return {difference.name: difference for difference in found}
+    return {difference.name: _nested(difference, margin) for difference in found}
+
+
+def _nested(found: Difference, margin: float | None) -> Difference:
+    """What the noise of the runs leaves open on these tasks, others like them leave open too."""
+    suite, alike = found.this_suite, found.tasks_like_these
+    if isinstance(suite, Unavailable) or isinstance(alike, Unavailable) or suite.interval is None:
+        return found
+    wider = replace(alike, interval=hull(alike.interval, suite.interval))
+    if found.answer(THIS_SUITE, margin) == "undecided" != alike.answer:
+        note = "on these tasks themselves the runs leave it open"
+        wider = replace(wider, answer="undecided", notes=(*alike.notes, note))
+        if isinstance(suite, PairedDifference):
+            p = max(alike.p_value, suite.p_value)
+            wider = replace(wider, p_value=p, needed=suite.needed)
+    return replace(found, tasks_like_these=wider)
 
 
 def _mean_score(

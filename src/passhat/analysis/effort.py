@@ -127,8 +127,10 @@ def _per_success(
     """All that was spent, over all successes; silent trials count as their task's mean."""
     count, total = per_trial
     known = count > 0
-    spent = total[known] / count[known] * tally.runs(errors)[known]
     what = f"{name} per success"
+    if not known.any():
+        return Unavailable(f"{what}: no trial that counts recorded it")
+    spent = total[known] / count[known] * tally.runs(errors)[known]
     return ratio_of_totals(spent, tally.passed[known], what=what, confidence=confidence)
 
 

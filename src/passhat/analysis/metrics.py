@@ -9,6 +9,7 @@ from passhat.analysis.evidence import Evidence
 from passhat.analysis.report import Metric
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.monotone import rising
+from passhat.stats.nesting import no_narrower
 from passhat.stats.score_mean import score_estimate
 from passhat.stats.suite_mean import suite_estimates
 
@@ -40,7 +41,7 @@ def measure_metrics(
         if evidence.tasks and evidence.all_or_nothing
         else _mean_score(evidence, confidence)
     )
-    return {metric.name: metric for metric in (mean, *asked)}
+    return {metric.name: _nested(metric) for metric in (mean, *asked)}
 
 
 def _in_order(metrics: Sequence[Metric]) -> list[Metric]:
@@ -50,6 +51,11 @@ def _in_order(metrics: Sequence[Metric]) -> list[Metric]:
         replace(metric, this_suite=this_suite, tasks_like_these=tasks_like_these)
         for metric, this_suite, tasks_like_these in zip(metrics, suite, alike, strict=True)
     ]
+
+
+def _nested(metric: Metric) -> Metric:
+    wider = no_narrower(metric.tasks_like_these, metric.this_suite)
+    return replace(metric, tasks_like_these=wider)
 
 
 def _mean_score(evidence: Evidence, confidence: float) -> Metric:
