@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -35,10 +36,13 @@ def test_every_recipe_runs_and_exits_with_0_or_as_a_gate_says(clone):
     path = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
     ran = list(recipes())
     assert len(ran) >= 14
+    here = clone / "here"
+    here.write_text(str(clone))
     for command in ran:
+        # Where one command leaves off the next goes on, as in one terminal.
         done = subprocess.run(
-            ["bash", "-c", command],
-            cwd=clone,
+            ["bash", "-c", f"{command}\ncode=$?\npwd > {shlex.quote(str(here))}\nexit $code"],
+            cwd=here.read_text().strip(),
             env={**kept, "PATH": path, "NO_COLOR": "1"},
             capture_output=True,
             text=True,

@@ -113,7 +113,8 @@ def _metric(gate: Gate, target: str, subject: Subject, confidence: float) -> Num
     evidence = subject.evidence
     if not evidence.tasks:
         return Unavailable(f"{target} needs a run; no task has one")
-    power = attempts(target)
+    # Without partial credit the mean score is pass^1, by the same interval as in a report.
+    power = attempts(target) or (("pass^k", 1) if evidence.all_or_nothing else None)
     if power is None:
         sums = evidence.runs, evidence.score_total, evidence.score_squares
         found = score_estimate(*sums, scope=gate.scope, confidence=confidence)
