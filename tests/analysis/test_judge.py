@@ -273,3 +273,8 @@ def test_a_streak_longer_than_any_task_ran_is_undecided_and_says_the_way_out():
     assert verdict.sentence.endswith(
         "the most any has is 8. Run every task at least 20 times, or ask for a k of at most 8."
     )
+
+
+def test_one_demand_needs_no_list():
+    table = Trials.from_columns(task=["a"] * 60, passed=[True] * 60)
+    assert judge(table, "pass^3 >= 0.8").word == judge(table, ["pass^3 >= 0.8"]).word == "PASS"

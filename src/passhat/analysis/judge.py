@@ -44,7 +44,7 @@ class Circumstances:
 
 def judge(
     trials: Trials,
-    gates: Iterable[GateLike],
+    gates: GateLike | Iterable[GateLike],
     *,
     bars: Bars = None,
     baseline: Trials | Mapping[str, Trials] | None = None,
@@ -53,7 +53,7 @@ def judge(
     errors: ErrorPolicy = "fail",
     seed: int = 0,
 ) -> Verdicts:
-    """The verdict of every gate on every system of these trials.
+    """The verdict of every gate (one, or several) on every system of these trials.
 
     A gate whose evidence is sequential takes the runs of each task in order and stops where it is
     settled. `baseline` is what no_worse_than speaks of (one table, or several by name). `planned`
@@ -75,7 +75,8 @@ def judge(
         errors="fail" if one_of("errors", errors, ("fail", "exclude")) == "fail" else "exclude",
         seed=seed,
     )
-    parsed = [parse_gate(gate) for gate in gates]
+    several = [gates] if isinstance(gates, str | Gate | Mapping) else gates
+    parsed = [parse_gate(gate) for gate in several]
     if not parsed:
         raise ArgumentError("gates", "must hold at least one demand", 0)
     return Verdicts(

@@ -175,12 +175,14 @@ def pass_values(
     return found
 
 
-def _tallies(trials: Trials | Sequence[Tally]) -> list[Tally]:
+def _tallies(trials: object) -> list[Tally]:
     refuse_frame("trials", "must be Trials or a list of Tally", trials)
     if isinstance(trials, Trials):
         found = [trials.tally(name) for name in trials.systems]
-    else:
+    elif isinstance(trials, Sequence) and all(isinstance(one, Tally) for one in trials):
         found = list(trials)
+    else:
+        raise ArgumentError("trials", "must be Trials or a list of Tally", trials)
     if len(found) < 2:
         names = [tally.system for tally in found]
         raise ArgumentError("trials", "must hold at least two systems to rank", names)

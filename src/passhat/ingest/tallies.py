@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -100,10 +101,15 @@ def _find_big(source: Input | Sequence[Input], mapping: ColumnMap) -> _BigTable 
         return None
     table = _BigTable(path, shape)
     if shape == "parquet":
-        return table if table.engine.rows >= BIG_ROWS else None
+        return table if _has_engine() and table.engine.rows >= BIG_ROWS else None
     if path.stat().st_size < BIG_BYTES:
         return None
     return table if _is_plain_table(path, mapping) else None
+
+
+def _has_engine() -> bool:
+    """Without one, Parquet is read as rows, by whatever else can."""
+    return any(importlib.util.find_spec(name) for name in ("duckdb", "polars"))
 
 
 def _shape(path: Path) -> Shape | None:
