@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,8 @@ DEFAULT_SEED = 0
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
-RandomSource = np.random.Generator | int | None
+# By name: looking at np.random would load it, for every report that draws nothing.
+RandomSource: TypeAlias = "np.random.Generator | int | None"
 
 
 def whole_number(name: str, value: object, *, least: int = 1) -> int:
