@@ -254,10 +254,6 @@ def _present(text: str | None) -> list[str]:
     return [] if text is None else [text]
 
 
-def _points(metric: Metric | None) -> str:
-    return "-" if metric is None or metric.value is None else points(metric.value, digits=1)
-
-
 def _amount(number: Number) -> str:
     value = value_of(number)
     return "-" if value is None else amount(value)
