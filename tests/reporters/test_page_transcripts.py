@@ -168,5 +168,5 @@ def test_what_is_embedded_is_read_back_and_cannot_end_its_element(said):
 
 
 def test_limits_of_a_page_are_whole_numbers_of_at_least_one():
-    with pytest.raises(ArgumentError, match="max_bytes must be a whole number of at least 1"):
+    with pytest.raises(ArgumentError, match="max_bytes must be a whole number >= 1"):
         PageLimits(max_bytes=0)

@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from math import floor
 
 from passhat.analysis.evidence import Evidence, gather
-from passhat.analysis.fitted_plan import UNKNOWN, Seen, Spread, plan_from
 from passhat.analysis.metrics import measure_metrics
-from passhat.analysis.unsettled import LEAST_VARIANCE
+from passhat.analysis.seen_plan import seen_design
 from passhat.brief import brief, brief_fields, rounded
 from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import check_subject
 from passhat.stats.arguments import confidence_level, probability, whole_number
 from passhat.stats.estimate import Interval, Unavailable
+from passhat.stats.fitted_plan import UNKNOWN, Seen, Spread, bounded_variance, plan_from
 from passhat.stats.paired_power import (
     DetectableDifference,
     detectable_difference,
@@ -264,8 +264,7 @@ def _assumptions(
     variance = seen.variance if rate is None else mean * (1 - mean)
     return Assumptions(
         rate=mean,
-        # Scores in [0, 1] never vary by more than a quarter.
-        variance=min(0.25, max(variance, LEAST_VARIANCE)),
+        variance=bounded_variance(variance),
         icc=seen.icc if correlation is None else probability("correlation", correlation),
         icc_interval=seen.icc_interval
         if correlation is None
@@ -287,9 +286,11 @@ def _observed(evidence: Evidence | None, confidence: float) -> tuple[float, Spre
         runs = int(evidence.runs.sum())
         rate = (mean * runs + 0.5) / (runs + 1)
         bounds = UNKNOWN if mean in (0, 1) else None
-        return mean, Spread(variance=rate * (1 - rate), icc=DEFAULT_ICC, icc_interval=bounds)
+        luck = bounded_variance(rate * (1 - rate))
+        return mean, Spread(variance=luck, icc=DEFAULT_ICC, icc_interval=bounds)
     bounds = share.interval or UNKNOWN
-    return mean, Spread(variance=split.total, icc=share.value, icc_interval=bounds)
+    variance = bounded_variance(split.total)
+    return mean, Spread(variance=variance, icc=share.value, icc_interval=bounds)
 
 
 def _seen(evidence: Evidence | None, confidence: float) -> Seen | None:
@@ -297,9 +298,8 @@ def _seen(evidence: Evidence | None, confidence: float) -> Seen | None:
     if evidence is None or not evidence.tasks:
         return None
     _, spread = _observed(evidence, confidence)
-    variance = min(0.25, max(spread.variance, LEAST_VARIANCE))
     mean = measure_metrics(evidence, (1,), confidence=confidence)["mean_score"]
-    return Seen.of(evidence, replace(spread, variance=variance), mean)
+    return seen_design(evidence, spread, mean)
 
 
 def _size(

@@ -7,18 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from passhat.analysis.evidence import Evidence
-from passhat.analysis.fitted_plan import UNKNOWN, Seen, Spread, plan_from
 from passhat.analysis.report import LABELS, BarCount, Metric, TaskTable, Unsettled, VarianceSplit
+from passhat.analysis.seen_plan import seen_design
 from passhat.errors import plural
 from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.fitted_plan import UNKNOWN, Spread, bounded_variance, plan_from
 from passhat.stats.power import SuitePlan
 from passhat.stats.proportions import lower_bound, upper_bound
 
 HALF_WIDTH = 0.05
 """A mean is settled when it is known to five points either way."""
-
-LEAST_VARIANCE = 1e-4
-"""A rate at an end still varies a little."""
 
 MOST_RUNS = 10_000
 """Beyond this many more runs of a task, nothing is promised."""
@@ -163,11 +161,11 @@ def _width(
     """What the mean's own intervals lack: "now" is half the width that the report prints."""
     icc = variance.icc
     spread = Spread(
-        variance=min(0.25, max(variance.between_tasks + variance.within_tasks, LEAST_VARIANCE)),
+        variance=bounded_variance(variance.between_tasks + variance.within_tasks),
         icc=1 - variance.luck_share,
         icc_interval=(icc.interval or UNKNOWN) if isinstance(icc, Estimate) else UNKNOWN,
     )
-    seen = Seen.of(evidence, spread, mean)
+    seen = seen_design(evidence, spread, mean)
     plan = plan_from(
         seen,
         spread,

@@ -134,7 +134,7 @@ class _DuckDb:
         self._name, self._error, self._shape = str(path), duckdb.Error, shape
         # DuckDB takes a name for a pattern: results[1].parquet would be results1.parquet.
         self._file = glob.escape(self._name)
-        self._connection = _duckdb_database().cursor()
+        self._connection = duckdb_database().cursor()
         read = (
             "read_parquet({})"
             if shape == "parquet"
@@ -201,7 +201,7 @@ class _DuckDb:
 
 
 @functools.cache
-def _duckdb_database() -> Any:
+def duckdb_database() -> Any:
     """One database in memory for all files: starting one costs 30 ms."""
     import duckdb
 
@@ -212,6 +212,11 @@ def _duckdb_database() -> Any:
     # It would be drawn on standard output, where the data goes.
     database.execute("SET enable_progress_bar = false")
     return database
+
+
+def has_engine() -> bool:
+    """Whether any of them is installed."""
+    return _has_duckdb() or importlib.util.find_spec("polars") is not None
 
 
 def _has_duckdb() -> bool:

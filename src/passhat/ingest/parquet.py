@@ -11,6 +11,8 @@ from typing import Any, BinaryIO, Protocol
 
 from passhat.errors import MissingExtra, ReadError
 from passhat.ingest.document import Document
+from passhat.ingest.engines import duckdb_database
+from passhat.ingest.group_query import quoted
 
 _ROW_BYTES = 64  # at the least, of a row held in Python
 
@@ -145,13 +147,9 @@ class _Polars:
 class _DuckDb:
     def __init__(self, document: Document, stream: BinaryIO) -> None:
         del stream  # it reads files by their path alone
-        import duckdb
-
         if document.path is None:
             raise MissingExtra("reading Parquet that is no file", "frames")
-        self._connection = duckdb.connect()
-        self._connection.execute("SET autoinstall_known_extensions = false")
-        self._connection.execute("SET enable_progress_bar = false")  # data goes to standard output
+        self._connection = duckdb_database().cursor()
         # DuckDB takes a name for a pattern: results[1].parquet would be results1.parquet.
         self._file = [glob.escape(str(document.path))]
         described = self._rows("DESCRIBE SELECT * FROM read_parquet(?)")
@@ -163,7 +161,7 @@ class _DuckDb:
         sizes = self._rows("SELECT total_uncompressed_size FROM parquet_metadata(?)")
         yield sum(int(size) for (size,) in sizes)
         texts = [name for name, kind in self._kinds.items() if kind == "VARCHAR"]
-        lengths = ["SUM(STRLEN({}))".format('"' + name.replace('"', '""') + '"') for name in texts]
+        lengths = [f"SUM(STRLEN({quoted(name)}))" for name in texts]
         query = f"SELECT {', '.join(lengths)} FROM read_parquet(?)"  # noqa: S608 # names are quoted
         yield sum(int(size or 0) for size in self._rows(query)[0]) if texts else 0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +15,7 @@ from passhat.errors import ReadError, listed, plural
 from passhat.ingest.assemble import judged_only, one_name
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
-from passhat.ingest.engines import VIEW, Engine, Shape, open_engine
+from passhat.ingest.engines import VIEW, Engine, Shape, has_engine, open_engine
 from passhat.ingest.formats import tables
 from passhat.ingest.group_query import (
     GroupQuery,
@@ -101,15 +100,11 @@ def _find_big(source: Input | Sequence[Input], mapping: ColumnMap) -> _BigTable 
         return None
     table = _BigTable(path, shape)
     if shape == "parquet":
-        return table if _has_engine() and table.engine.rows >= BIG_ROWS else None
+        # Without an engine it is read as rows, by whatever else can.
+        return table if has_engine() and table.engine.rows >= BIG_ROWS else None
     if path.stat().st_size < BIG_BYTES:
         return None
     return table if _is_plain_table(path, mapping) else None
-
-
-def _has_engine() -> bool:
-    """Without one, Parquet is read as rows, by whatever else can."""
-    return any(importlib.util.find_spec(name) for name in ("duckdb", "polars"))
 
 
 def _shape(path: Path) -> Shape | None:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from passhat.analysis.report import Report, TaskRow
-from passhat.errors import ArgumentError, plural
+from passhat.errors import plural
 from passhat.records import Outcome
 from passhat.records.transcript import CUT, TranscriptKey, Transcripts, cut_text
 from passhat.reporters.page_rows import page_rows
 from passhat.reporters.transcript_text import readable
+from passhat.stats.arguments import whole_number
 
 if TYPE_CHECKING:
     from passhat.records import Trials
@@ -42,9 +43,7 @@ class PageLimits:
 
     def __post_init__(self) -> None:
         for limit in fields(self):
-            value = getattr(self, limit.name)
-            if not isinstance(value, int) or value < 1:
-                raise ArgumentError(limit.name, "must be a whole number of at least 1", value)
+            whole_number(limit.name, getattr(self, limit.name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -120,12 +120,13 @@ class Likelihood:
 
     def __init__(self, cells: Cells) -> None:
         tasks = cells.tasks.reshape(-1, cells.n.size)
-        self.passes, self.passed = _marginal(cells.c, tasks)
-        self.failures, self.failed = _marginal(cells.n - cells.c, tasks)
-        self.runs, self.ran = _marginal(cells.n, tasks)
+        self.passes, self._passed = _marginal(cells.c, tasks)
+        self.failures, self._failed = _marginal(cells.n - cells.c, tasks)
+        self.runs, self._ran = _marginal(cells.n, tasks)
         self._counts = np.concatenate((self.passes, self.failures, self.runs))
-        self._weights = np.concatenate((self.passed, self.failed, self.ran), axis=1)
+        self._weights = np.concatenate((self._passed, self._failed, self._ran), axis=1)
         self._sizes = [self.passes.size, self.failures.size, self.runs.size]
+        self._starts = np.cumsum([0, *self._sizes[:-1]])
         self.log_most = np.log(_LARGEST_PRECISION_PER_RUN * max(1.0, float(cells.n.max())))
 
     def clipped(self, point: Floats) -> Floats:
@@ -136,9 +137,9 @@ class Likelihood:
     def value(self, a: Floats, b: Floats) -> Floats:
         """The log-likelihood (without penalty) of the first suite at each of many (a, b)."""
         parts = (
-            (a, self.passes, self.passed[0]),
-            (b, self.failures, self.failed[0]),
-            (a + b, self.runs, -self.ran[0]),
+            (a, self.passes, self._passed[0]),
+            (b, self.failures, self._failed[0]),
+            (a + b, self.runs, -self._ran[0]),
         )
         return np.asarray(sum(_gamma_sum(x, counts, weights) for x, counts, weights in parts))
 
@@ -155,7 +156,7 @@ class Likelihood:
 
         The columns of x and of each sum are for passes, failures and runs.
         """
-        starts = np.cumsum([0, *self._sizes[:-1]])
+        starts = self._starts
         shifted = np.repeat(x, self._sizes, axis=-1) + self._counts
         weights = self._weights[rows]
         whole = np.add.reduceat(weights, starts, axis=-1)

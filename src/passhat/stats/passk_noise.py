@@ -1,6 +1,7 @@
 """How far a suite's mean pass^k strays when its runs, or its tasks, are drawn again.
 
-Every function answers for several k at once: the last axis of what it returns runs over them.
+Every function answers for several k at once: variances and means have them along the last axis,
+moments and covariances along the first.
 """
 
 from __future__ import annotations
@@ -183,22 +184,25 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 
 
 def _sharing(n: Floats, pairs: Pairs) -> Iterator[Floats]:
-    """`_sharing_chances` of all pairs at once, or of one after the other where there are many n."""
+    """`_find_sharing` of all pairs at once, or of one after the other where there are many n."""
     if n.size <= _FEW_LENGTHS:
         yield _sharing_chances(n.tobytes(), tuple(pairs))
     else:
         for pair in pairs:
-            yield _sharing_chances.__wrapped__(n.tobytes(), (pair,))
+            yield _find_sharing(n, (pair,))
 
 
 # A report asks for the same ones for each metric and system.
 @lru_cache(maxsize=16)
 def _sharing_chances(lengths: bytes, pairs: tuple[tuple[int, int], ...]) -> Floats:
+    return _find_sharing(np.frombuffer(lengths), pairs)
+
+
+def _find_sharing(n: Floats, pairs: Pairs) -> Floats:
     """P(a k-subset and a j-subset of n runs share k + j - i or more), for a pair, an i and an n.
 
     The runs they share are hypergeometric: C(j, m) C(n - j, k - m) / C(n, k), for k <= j <= n.
     """
-    n = np.frombuffer(lengths)
     most = [_most_shared(n, k, j) for k, j in pairs]
     m = np.arange(max(most) + 1)[:, None]
     k, j = np.array(pairs).T[..., None, None]

@@ -61,7 +61,7 @@ def recommend_runs(
     one_of("method", method, METHODS)
     z = _normal_quantile(confidence)
     if method == "wald":
-        return max(1, _round_up(z**2 * rate * (1 - rate) / width**2))
+        return max(1, round_up(z**2 * rate * (1 - rate) / width**2))
     answer = smallest_count(lambda n: _expected_wilson(n, rate, z) <= width, least=1)
     if answer is None:
         raise ArgumentError("half_width", f"must be reached within {MOST} runs", half_width)
@@ -92,7 +92,7 @@ def zero_failure_runs(p: float, *, confidence: float = 0.95) -> int:
     [29, 59, 299]
     """
     rate = probability("p", p, open_ends=True)
-    return max(1, _round_up(log(1 - confidence_level(confidence)) / log(rate)))
+    return max(1, round_up(log(1 - confidence_level(confidence)) / log(rate)))
 
 
 def plan_suite(
@@ -135,13 +135,13 @@ def plan_suite(
         floor=least,
         target=target,
         runs_this_suite=(
-            None if target is None else max(1, _round_up(z**2 * luck / (target**2 * count)))
+            None if target is None else max(1, round_up(z**2 * luck / (target**2 * count)))
         ),
         runs_tasks_like_these=(
             None if target is None else _runs_for(target, least, z**2 * luck / count, count)
         ),
         tasks_needed=(
-            None if target is None else max(2, _round_up(z**2 * (skill + luck / times) / target**2))
+            None if target is None else max(2, round_up(z**2 * (skill + luck / times) / target**2))
         ),
         cost_ratio=ratio,
         best_runs=None if ratio is None else _best_runs(ratio, rho),
@@ -198,7 +198,7 @@ def _runs_for(target: float, least: float, luck: float, tasks: int) -> int | Una
         return Unavailable(
             f"no number of runs on these {tasks} tasks gets below ±{least:.3g}; more tasks would"
         )
-    return max(1, _round_up(luck / (target**2 - least**2)))
+    return max(1, round_up(luck / (target**2 - least**2)))
 
 
 def _best_runs(ratio: float, rho: float) -> int | Unavailable:
@@ -214,7 +214,7 @@ def _normal_quantile(confidence: float) -> float:
     return float(special.ndtri((1 + confidence_level(confidence)) / 2))
 
 
-def _round_up(value: float) -> int:
+def round_up(value: float) -> int:
     """The next whole number, where a hair of rounding error above one does not count."""
     return ceil(value - 1e-9 * max(1.0, abs(value)))
 

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import ceil, sqrt
+from math import sqrt
 
-from passhat.analysis.evidence import Evidence
-from passhat.analysis.report import Metric
-from passhat.stats.estimate import (
-    TASKS_LIKE_THESE,
-    THIS_SUITE,
-    Estimate,
-    Interval,
-    Scope,
-    Unavailable,
-)
-from passhat.stats.power import SuitePlan, plan_suite
+from passhat.stats.estimate import Interval, Unavailable
+from passhat.stats.power import SuitePlan, plan_suite, round_up
 
 WIDEST = 0.5
 """A share is known to plus or minus half without any run."""
 
 UNKNOWN = Interval(0.0, 1.0)
 """Where an ICC may lie of which nothing is known."""
+
+# Of scores in [0, 1]; what did not vary at all was seen too seldom.
+_LEAST_VARIANCE, _LARGEST_VARIANCE = 1e-4, 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,15 +40,10 @@ class Seen:
     this_suite: float | None
     tasks_like_these: float | None
 
-    @classmethod
-    def of(cls, evidence: Evidence, spread: Spread, mean: Metric) -> Seen:
-        return cls(
-            tasks=len(evidence.tasks),
-            runs=evidence.typical_runs,
-            spread=spread,
-            this_suite=_half_width(mean, THIS_SUITE),
-            tasks_like_these=_half_width(mean, TASKS_LIKE_THESE),
-        )
+
+def bounded_variance(variance: float) -> float:
+    """The variance of a single run's score, no smaller and no larger than it can be."""
+    return min(_LARGEST_VARIANCE, max(variance, _LEAST_VARIANCE))
 
 
 def plan_from(
@@ -83,17 +72,20 @@ def plan_from(
     now = rough(seen.tasks, seen.runs, seen.spread)
     plan = rough(tasks, runs, spread)
     here = _Widths.through(
-        seen.this_suite, now.this_suite, rough(seen.tasks, seen.runs, spread).this_suite
-    ).at(seen.tasks * seen.runs)
-    if (
-        seen.spread.icc_interval is None
-    ):  # what is luck is not known: the whole width is taken for it
+        seen.this_suite,
+        now=now.this_suite,
+        normal=rough(seen.tasks, seen.runs, spread).this_suite,
+        count=seen.tasks * seen.runs,
+    )
+    if seen.spread.icc_interval is None:
+        # What of it is luck is not known: all of it is taken for luck.
         here = replace(here, normal=here.seen)
     there = _Widths.through(
         seen.tasks_like_these,
-        now.tasks_like_these,
-        rough(seen.tasks, runs, spread).tasks_like_these,
-    ).at(seen.tasks)
+        now=now.tasks_like_these,
+        normal=rough(seen.tasks, runs, spread).tasks_like_these,
+        count=seen.tasks,
+    )
     # For tasks like these, runs change the width by the same factor as in the approximation.
     factor = there.width(tasks) / plan.tasks_like_these
     widest = factor * rough(tasks, seen.runs, spread).tasks_like_these
@@ -107,9 +99,9 @@ def plan_from(
         this_suite=min(WIDEST, here.width(tasks * runs)),
         tasks_like_these=min(WIDEST, there.width(tasks)),
         floor=min(WIDEST, factor * plan.floor),
-        runs_this_suite=max(1, _round_up(here.needed(half_width) / tasks)),
+        runs_this_suite=max(1, round_up(here.needed(half_width) / tasks)),
         runs_tasks_like_these=_promised(needed, floors, half_width, tasks, known),
-        tasks_needed=max(2, _round_up(there.needed(half_width))),
+        tasks_needed=max(2, round_up(there.needed(half_width))),
         method=f"{plan.method}, through the intervals of {seen.tasks} x {seen.runs}",
     )
 
@@ -125,17 +117,14 @@ class _Widths:
 
     normal: float
     seen: float
-    count: float = 1.0
+    count: int
 
     @classmethod
-    def through(cls, seen: float | None, now: float, normal: float) -> _Widths:
+    def through(cls, seen: float | None, *, now: float, normal: float, count: int) -> _Widths:
         """Another spread than the one seen changes both parts by the same factor."""
         if seen is None:
-            return cls(normal=normal, seen=normal)
-        return cls(normal=normal, seen=normal * seen / now if now else seen)
-
-    def at(self, count: int) -> _Widths:
-        return replace(self, count=float(count))
+            return cls(normal=normal, seen=normal, count=count)
+        return cls(normal=normal, seen=normal * seen / now if now else seen, count=count)
 
     def width(self, count: float) -> float:
         share = self.count / count
@@ -150,13 +139,6 @@ class _Widths:
         excess = self.seen - self.normal
         root = 2 * target / (self.normal + sqrt(self.normal**2 + 4 * excess * target))
         return self.count / root**2
-
-
-def _half_width(metric: Metric, scope: Scope) -> float | None:
-    number = metric.within(scope)
-    if not isinstance(number, Estimate) or number.interval is None:
-        return None
-    return (number.interval.high - number.interval.low) / 2
 
 
 def _skill_share(icc: float, runs: int) -> float:
@@ -182,8 +164,3 @@ def _promised(
     bounds = f"ICC {icc.low:.2f} to {icc.high:.2f}"
     floor = f"between ±{100 * low:.0f} and ±{100 * high:.0f} points ({bounds})"
     return Unavailable(f"for tasks like these, more runs of {these} stop helping somewhere {floor}")
-
-
-def _round_up(value: float) -> int:
-    """The next whole number, where a hair of rounding error above one does not count."""
-    return ceil(value - 1e-9 * max(1.0, value))
