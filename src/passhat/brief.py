@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
@@ -36,6 +36,17 @@ def brief_fields(value: Any) -> str:
         parts.pop()
         text = f"{name}({', '.join(parts)}, ...)"
     return text
+
+
+def few(texts: Iterable[str], most: int = 3) -> list[str]:
+    """The first of some texts, and how many more there are.
+
+    >>> few("abcde")
+    ['a', 'b', 'c', '2 more']
+    """
+    told = list(texts)
+    more = len(told) - most
+    return [*told[:most], f"{more:,} more"] if more > 0 else told
 
 
 def quoted(text: str) -> str:

@@ -12,7 +12,7 @@ from passhat.analysis.metrics import measure_metrics
 from passhat.analysis.provenance import stamp
 from passhat.analysis.report import Metric, Options, Provenance
 from passhat.analysis.short_runs import too_few_runs
-from passhat.brief import brief, brief_fields, quoted, rounded
+from passhat.brief import brief, brief_fields, few, quoted, rounded
 from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame
@@ -85,9 +85,7 @@ class RankReport:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        told = [f"{quoted(one.name)} {rounded(one.value)}" for one in self.systems[:3]]
-        more = len(self.systems) - len(told)
-        told += [f"{more:,} more"] if more else []
+        told = few(f"{quoted(one.name)} {rounded(one.value)}" for one in self.systems)
         head = f"RankReport by {self.metric} over {plural(self.tasks, 'task')}"
         return brief(head, *told, see=".systems, .tie_bands, .pairs")
 

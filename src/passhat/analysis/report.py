@@ -10,7 +10,7 @@ from passhat.analysis.headline import Leaders as Leaders
 from passhat.analysis.later import Later
 from passhat.analysis.seed_grid import SeedSpread as SeedSpread
 from passhat.analysis.task_rows import LABELS, Label, TaskRow, TaskTable
-from passhat.brief import brief, brief_fields, quoted, rounded
+from passhat.brief import brief, brief_fields, few, quoted, rounded
 from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Source
 from passhat.stats.estimate import Estimate, Scope, Unavailable
@@ -283,7 +283,7 @@ class SystemReport:
     def __repr__(self) -> str:
         known = [k for k in self.ks if self.pass_hat(k).value is not None]
         told = dict.fromkeys([*known[:1], *[k for k in known if k <= _LARGEST_SHOWN_K][-1:]])
-        numbers = "".join(f", {_brief(self.pass_hat(k))}" for k in told)
+        numbers = "".join(f", pass^{k} {rounded(self.pass_hat(k).this_suite)}" for k in told)
         shape = f"{plural(self.design.tasks, 'task')}, {plural(self.design.trials, 'trial')}"
         return f"<SystemReport {quoted(self.name)}: {shape}{numbers}>"
 
@@ -340,9 +340,7 @@ class Report:
     def __repr__(self) -> str:
         if len(self.systems) == 1:
             return f"<Report: {repr(self.systems[0])[1:-1]}; see .system(), .plots>"
-        told = [f"{quoted(s.name)} {rounded(s.mean_score)}" for s in self.systems[:3]]
-        more = len(self.systems) - len(told)
-        told += [f"{more:,} more"] if more else []
+        told = few(f"{quoted(one.name)} {rounded(one.mean_score)}" for one in self.systems)
         head = f"Report of {plural(len(self.systems), 'system')} by mean_score"
         return brief(head, *told, see=".systems, .plots, print()")
 
@@ -371,11 +369,3 @@ class Report:
             names = ", ".join(repr(s.name) for s in self.systems)
             raise ArgumentError("system", f"must be one of {names}", name)
         return found[0]
-
-
-def _brief(metric: Metric) -> str:
-    """`pass^5 0.41 [0.35, 0.47]`, the interval that of this suite."""
-    number = metric.this_suite
-    bounds = number.interval if isinstance(number, Estimate) else None
-    between = "" if bounds is None else f" [{bounds.low:.3g}, {bounds.high:.3g}]"
-    return f"{metric.name} {metric.value:.3g}{between}"
