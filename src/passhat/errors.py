@@ -18,7 +18,10 @@ PasshatError                 anything a caller may want to catch at once
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+Named = TypeVar("Named")
 
 LONGEST_VALUE = 160
 
@@ -132,12 +135,12 @@ def plural(count: int, noun: str, several: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else several or noun + 's'}"
 
 
-def listed(names: Iterable[str], most: int = 12) -> str:
-    """The first few of many names, for messages of every layer.
+def listed(names: Iterable[Named], most: int = 12, *, show: Callable[[Named], str] = str) -> str:
+    """The first few of many names, for sentences of every layer; only those are made to show.
 
-    >>> listed(["a", "b", "c"], most=2)
-    'a, b and 1 more'
+    >>> listed(["a", "b", "c"], most=2), listed([1, 2, 3], most=1, show="#{}".format)
+    ('a, b and 1 more', '#1 and 2 more')
     """
-    shown = list(names)
-    more = f" and {len(shown) - most:,} more" if len(shown) > most else ""
-    return ", ".join(shown[:most]) + more
+    every = list(names)
+    more = f" and {len(every) - most:,} more" if len(every) > most else ""
+    return ", ".join(map(show, every[:most])) + more

@@ -12,7 +12,7 @@ from passhat.analysis.gate_sentences import opening, percentage
 from passhat.analysis.gates import Gate, NoWorseDemand
 from passhat.analysis.number_gate import open_verdict
 from passhat.analysis.verdict import TaskEvidence, Verdict, Word
-from passhat.errors import plural
+from passhat.errors import listed, plural
 from passhat.records import Tally
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.paired import STATE_A_MARGIN
@@ -188,13 +188,15 @@ def _task_words(
     tests: TaskTests,
 ) -> str:
     if word == "FAIL":
-        named = ", ".join(
-            f"{row.task} ({row.note.split(';')[0]}, now {row.passed}/{row.runs})"
-            for row in worse[:_NAMED]
+        named = listed(
+            (
+                f"{row.task} ({row.note.split(';')[0]}, now {row.passed}/{row.runs})"
+                for row in worse
+            ),
+            _NAMED,
         )
-        more = f" and {len(worse) - _NAMED} more" if len(worse) > _NAMED else ""
         sure = percentage(1 - gate.beta)
-        return f"Worse at {sure} confidence over all tasks: {named}{more}."
+        return f"Worse at {sure} confidence over all tasks: {named}."
     if word == "UNDECIDED":
         needed = f"{tests.minimum_runs} runs of each task on both sides would"
         return f"No task has enough runs for a drop to be told from luck; {needed}."

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from passhat.analysis.trends import Moment
-from passhat.errors import HistoryError
+from passhat.errors import HistoryError, listed
 from passhat.history.lookups import run_label
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ def _offered(history: History) -> str:
     suites = _suites(history)
     if not suites:
         return "it holds no run yet: `passhat run` and `passhat history add` keep some"
-    more = "" if len(suites) <= MOST_SUITES else f" and {len(suites) - MOST_SUITES} more"
-    return f"its suites: {', '.join(suites[:MOST_SUITES])}{more}"
+    return f"its suites: {listed(suites, MOST_SUITES)}"
 
 
 def _suites(history: History) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from passhat.errors import HistoryError, plural
+from passhat.errors import HistoryError, listed, plural
 
 if TYPE_CHECKING:
     from passhat.history.runs import Run
@@ -99,11 +99,9 @@ def _beginning_so(history: History, reference: str) -> tuple[Kind, list[int]] | 
         for run, name in history.connection.execute(query, (reference,)):
             found.setdefault(name, (kind, []))[1].append(run)
     if len(found) > 1:
-        names = list(found)
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         raise HistoryError(
             f"{history.name}: {reference!r} is the beginning of several: "
-            f"{', '.join(names[:_NAMED])}{more}; write more of the one that is meant"
+            f"{listed(found, _NAMED)}; write more of the one that is meant"
         )
     return next(iter(found.values()), None)
 

@@ -129,10 +129,13 @@ def _csv_reader(document: Document) -> Any:
     return csv.reader(text, delimiter=_separator(document))
 
 
-def _separator(document: Document) -> str:
-    """What occurs most in the header: a comma, a tab or a semicolon."""
-    header = document.data.partition(b"\n")[0]
+def separator_of(header: bytes) -> str:
+    """What occurs most in the header of a table: a comma, a tab or a semicolon."""
     return max((b",", b"\t", b";"), key=header.count).decode()
+
+
+def _separator(document: Document) -> str:
+    return separator_of(document.data.partition(b"\n")[0])
 
 
 def _ragged(document: Document, line: int, cells: int, columns: int) -> ReadError:

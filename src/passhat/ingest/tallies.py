@@ -28,7 +28,7 @@ from passhat.ingest.inputs import STDIN, Input, as_inputs
 from passhat.ingest.limits import Limits
 from passhat.ingest.outcomes import outcome_of, seen
 from passhat.ingest.read import Duplicates, read_trials, recognise
-from passhat.ingest.rows import is_own_file
+from passhat.ingest.rows import is_own_file, separator_of
 from passhat.records import FeatureSums, Labels, Outcome, Source, Tally
 
 BIG_BYTES = 32 * 2**20
@@ -121,8 +121,7 @@ def _shape(path: Path) -> Shape | None:
 
 def _separator(path: Path) -> str:
     with path.open("rb") as stream:
-        header = stream.readline(2**20)
-    return max((b",", b"\t", b";"), key=header.count).decode()
+        return separator_of(stream.readline(2**20))
 
 
 def _stream(table: _BigTable, mapping: ColumnMap, duplicates: Duplicates) -> list[Tally] | None:

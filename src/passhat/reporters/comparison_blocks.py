@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from passhat.analysis.comparison import Comparison, Difference
 from passhat.analysis.task_differences import TaskDifference
-from passhat.errors import plural
+from passhat.errors import listed, plural
 from passhat.records.natural_order import natural_key
 from passhat.reporters.advice import Step
 from passhat.reporters.blocks import (
@@ -269,9 +269,8 @@ def _task_table(rows: list[TaskDifference], headings: tuple[str, str]) -> Table:
 
 
 def _unshared(owner: str, names: tuple[str, ...]) -> str:
-    shown = ", ".join(short(name) for name in names[:5])
-    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    return f"Only {owner} ran {plural(len(names), 'task')}, left out: {shown}{more}."
+    shown = listed(names, 5, show=short)
+    return f"Only {owner} ran {plural(len(names), 'task')}, left out: {shown}."
 
 
 def _steps(comparison: Comparison, every_task_follows: bool) -> list[str]:

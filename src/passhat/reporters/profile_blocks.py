@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passhat.analysis.profile import Norm, Profile
-from passhat.errors import plural
+from passhat.errors import listed, plural
 from passhat.reporters.blocks import (
     Bar,
     Block,
@@ -44,9 +44,8 @@ def profile_blocks(profile: Profile) -> list[Block]:
         if norm.missing:
             lacking.setdefault(norm.missing, []).append(norm.name)
     for agents, names in lacking.items():
-        shown = ", ".join(short(agent) for agent in agents[:4])
-        more = f" and {len(agents) - 4} more" if len(agents) > 4 else ""
-        blocks.append(Paragraph("Missing", f"{shown}{more} cannot give {', '.join(names)}."))
+        shown = listed(agents, 4, show=short)
+        blocks.append(Paragraph("Missing", f"{shown} cannot give {', '.join(names)}."))
     return blocks + [Paragraph("Note", f"{note}.") for note in profile.notes]
 
 

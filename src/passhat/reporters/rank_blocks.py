@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passhat.analysis.rank import RankReport
-from passhat.errors import plural
+from passhat.errors import listed, plural
 from passhat.reporters.advice import RESULTS, advise, only
 from passhat.reporters.blocks import (
     Bar,
@@ -46,9 +46,8 @@ def rank_blocks(report: RankReport, *, results: str | None = RESULTS) -> list[Bl
         if len(band) > 1
     ]
     if report.unshared:
-        shown = ", ".join(short(name) for name in report.unshared[:5])
-        more = f" and {len(report.unshared) - 5:,} more" if len(report.unshared) > 5 else ""
-        text = f"{plural(len(report.unshared), 'task')} not run by all: {shown}{more}."
+        shown = listed(report.unshared, 5, show=short)
+        text = f"{plural(len(report.unshared), 'task')} not run by all: {shown}."
         blocks.append(Paragraph("Left out", text))
     for one in report.unranked:
         blocks.append(Paragraph("Left out", f"{short(one.name)} has {one.reason}."))

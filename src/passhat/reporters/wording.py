@@ -20,7 +20,7 @@ from passhat.analysis.report import (
     SystemReport,
     VarianceSplit,
 )
-from passhat.errors import plural
+from passhat.errors import listed, plural
 from passhat.reporters.advice import Step, advise
 from passhat.reporters.judgement import DEPENDABLE, is_dependable
 from passhat.reporters.numbers import amount, interval_of, percent, percent_range
@@ -272,9 +272,7 @@ def cost(system: SystemReport) -> str | None:
 
 def exclusion(left_out: Exclusion) -> str:
     """What was left out of which number, and why, by name."""
-    shown = ", ".join(short(name) for name in left_out.tasks[:3])
-    more = len(left_out.tasks) - 3
-    names = shown + (f" and {more:,} more" if more > 0 else "")
+    names = listed(left_out.tasks, 3, show=short)
     return f"{plural(len(left_out.tasks), 'task')} of {left_out.what} ({left_out.reason}): {names}."
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from passhat.errors import MissingExtra, ModelBusy, ModelError
+from passhat.errors import MissingExtra, ModelBusy, ModelError, listed
 from passhat.runner.models.dialect import Body, Dialect
 from passhat.runner.models.exchange import Reply, Request
 from passhat.runner.models.prices import Pricing
@@ -142,8 +142,7 @@ class Endpoint:
             names = sorted(str(entry["id"]) for entry in _object(response.content)["data"])
         except (httpx2.HTTPError, msgspec.DecodeError, KeyError, TypeError):
             return ""
-        more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-        return f". Models there: {', '.join(names[:LISTED])}{more}" if names else ""
+        return f". Models there: {listed(names, LISTED)}" if names else ""
 
     def _busy(self, text: str, *, retry_after: float | None = None) -> ModelBusy:
         return ModelBusy(self._about(text), retry_after=retry_after)
