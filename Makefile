@@ -6,7 +6,7 @@ INSTALLED := .venv/.installed
 NODE_SERVERS := tests/node_modules/.package-lock.json
 OLD_SERVERS := .venv-servers/.installed
 
-.PHONY: help demo test check fix bench calibrate docs lock clean
+.PHONY: help demo test search check fix bench calibrate docs lock clean
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,6 +25,9 @@ demo: $(INSTALLED) ## the main job, with no key: a real model and a real MCP ser
 test: $(INSTALLED) $(NODE_SERVERS) $(OLD_SERVERS) .venv/.weights ## every test, doctests included
 	$(BIN)/python -m pytest --doctest-modules src -q
 	$(BIN)/python -m pytest tests -q -n 2 --dist loadfile --cov --cov-report=term:skip-covered
+
+search: $(INSTALLED) $(NODE_SERVERS) ## properties on many new random examples (half an hour)
+	$(BIN)/python -m pytest tests -q -n 2 -m hypothesis --hypothesis-profile search --timeout 1800
 
 check: $(INSTALLED) ## lint, format, types, import contracts
 	$(BIN)/ruff check

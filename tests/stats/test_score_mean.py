@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from passhat.errors import ArgumentError
@@ -40,6 +40,7 @@ def test_scores_of_zero_and_one_give_the_interval_of_passes(pairs, scope):
 
 @settings(max_examples=60)
 @given(score_tables, st.sampled_from(BOTH), st.sampled_from(SCORE_METHODS))
+@example([[0.0], [2.2250738585072014e-308]], "this suite", "default")
 def test_the_mean_of_task_means_lies_inside_whatever_the_method(table, scope, method):
     found = score_estimate(*sums(table), scope=scope, method=method, resamples=200)
     assert found.value == pytest.approx(np.mean([np.mean(row) for row in table]))

@@ -116,7 +116,7 @@ def _stray_bound(
     mean * (a/2)^shift, the exact bound after runs without a failure; with much, mean - t * sd.
     """
     half = -np.log(_tail(confidence)) / 2 * shift
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         reach = half + np.hypot(quantile * np.sqrt(noise) / mean, half)
     return np.where(mean > 0, mean * np.exp(-reach), 0.0)
 
