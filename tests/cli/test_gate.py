@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from passhat.cli import main
 from passhat.history import Checkout, History
+from passhat.ingest import read_trials
 from passhat.records import Outcome, Trial
 
 
@@ -156,6 +157,25 @@ def test_a_branch_as_baseline_is_its_run_before_the_one_judged(gate, tmp_path):
         assert "a run is not held against itself" in refused.stderr
 
 
+def test_a_demand_finds_its_baseline_as_against_does(gate, tmp_path, good):
+    new = write(tmp_path / "new.jsonl", {f"t{i}": (10, 30) for i in range(5)})
+    by_file = gate(new, "-r", "no_worse_than good.jsonl by 0.05")
+    assert by_file.stdout.startswith("FAIL       agent: no_worse_than good.jsonl by 0.05")
+    itself = gate(new, "-r", "no_worse_than new.jsonl by 0.05")
+    assert itself.exit_code == 2
+    assert "no_worse_than must name other results than those judged" in itself.stderr
+    nobody = gate(new, "-r", "no_worse_than main by 0.05")
+    assert "must name a system of these trials or a baseline handed in" in nobody.stderr
+    with History.open(tmp_path / ".passhat" / "history.db") as history:
+        run = history.start_run("suite", checkout=Checkout(branch="main"))
+        history.add_trials(run, read_trials(good))
+    by_branch = gate(new, "-r", "no task worse than main")
+    assert by_branch.stdout.startswith("FAIL       agent: no task worse than main")
+    assert by_branch.exit_code == by_file.exit_code == 1
+    nobody = gate(new, "-r", "no_worse_than mian by 0.05")
+    assert "no run, tag, branch or commit 'mian'" in nobody.stderr
+
+
 def test_a_baseline_that_is_not_judged_stays_a_baseline(gate, tmp_path):
     path = tmp_path / "two.jsonl"
     path.write_text(
@@ -286,3 +306,16 @@ def test_a_run_that_its_gate_ended_is_judged_again_the_same(gate, tmp_path):
     assert second["verdict"] == "PASS"
     assert second["sentence"] == first["sentence"]
     assert second["runs"] < 120
+
+
+def test_a_run_that_its_gate_ended_is_held_against_an_earlier_one(gate, tmp_path):
+    suite = tmp_path / "suite.yml"
+    suite.write_text(SUITE)
+    tasks = ("one", "two", "three")
+    before = write(tmp_path / "before.jsonl", dict.fromkeys(tasks, (40, 40)))
+    assert CliRunner().invoke(main, ["run", str(suite)]).exit_code == 0
+    told = json.loads(gate("latest", "--suite", str(suite), "--against", before, "--json").stdout)
+    verdicts = {verdict["require"]: verdict["verdict"] for verdict in told["verdicts"]}
+    assert verdicts["pass^2 >= 0.5"] == "PASS"
+    assert verdicts["no_worse_than before.jsonl by 0.05"] == "UNDECIDED"  # after so few runs
+    assert verdicts["no task worse than before.jsonl"] == "PASS"

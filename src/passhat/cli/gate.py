@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -120,7 +121,8 @@ def gate(
     gates = _gates(require, suite, against, margin, terms)
     if (named := named_store(reading.paths)) is not None:
         reading, store = replace(reading, paths=(reading.run,)), named
-    found = _replayed(reading, store, suite, gates)
+    held = Held(reading=reading, store=store, against=against)
+    found = _replayed(held, suite, gates)
     if found is None:
         from passhat.analysis.judge import judge
 
@@ -131,7 +133,7 @@ def gate(
             gates,
             bars=_bars(bars, suite, trials),
             baseline=_left_out(gates, everybody, trials)
-            | ({} if against is None else {"": _held_against(reading, store, against, judged)}),
+            | held.baselines(gates, everybody.systems, judged),
             errors=errors,
             seed=seed,
         )
@@ -142,6 +144,39 @@ def gate(
     context.exit(found.exit_code)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What results are held against: that of --against, or files and runs that demands name."""
+
+    reading: Reading
+    store: Path | None
+    against: str | None
+
+    def baselines(
+        self, gates: Sequence[Gate], systems: Sequence[str], judged: Run | None
+    ) -> dict[str, Trials]:
+        """The baseline of every demand that names none of these systems."""
+        if self.against is not None:
+            return {"": self._trials(self.against, "--against", judged)}
+        names = {getattr(gate.demand, "baseline", None) or "" for gate in gates} - {"", *systems}
+        # a name that is nothing here is left for the judge, who tells what there is
+        return {
+            name: self._trials(name, "no_worse_than", judged)
+            for name in sorted(names)
+            if Path(name).is_file() or _may_be_a_run((name,), self.store)
+        }
+
+    def _trials(self, name: str, option: str, judged: Run | None) -> Trials:
+        """Those of a file, or of a run that is not the one that is judged."""
+        if not _may_be_a_run((name,), self.store):
+            paths = self.reading.paths
+            if len(paths) == 1 and _same_file(paths[0], name):
+                raise ArgumentError(option, "must name other results than those judged", name)
+            return self.reading.trials((name,))
+        with _open(self.store) as history:
+            return history.trials(told(_find(history, name, judged=judged, baseline=True)))
+
+
 def _results(reading: Reading, store: Path | None) -> tuple[Trials, Run | None]:
     """Trials from files, or from the history where no such file exists, and which run they are."""
     if not _may_be_a_run(reading.paths, store):
@@ -149,16 +184,6 @@ def _results(reading: Reading, store: Path | None) -> tuple[Trials, Run | None]:
     with _open(store) as history:
         run = told(_find(history, reading.paths[0]))
         return history.trials(run), run
-
-
-def _held_against(reading: Reading, store: Path | None, against: str, judged: Run | None) -> Trials:
-    """The baseline: files, or a run that is not the one that is judged."""
-    if not _may_be_a_run((against,), store):
-        if len(reading.paths) == 1 and _same_file(reading.paths[0], against):
-            raise ArgumentError("--against", "must name other results than those judged", against)
-        return reading.trials((against,))
-    with _open(store) as history:
-        return history.trials(told(_find(history, against, judged=judged, baseline=True)))
 
 
 def _same_file(one: str, other: str) -> bool:
@@ -185,11 +210,10 @@ def _find(
     return look_up_baseline(history, name, judged=judged) if baseline else look_up(history, name)
 
 
-def _replayed(
-    reading: Reading, store: Path | None, suite: Path | None, gates: list[Gate]
-) -> Verdicts | None:
+def _replayed(held: Held, suite: Path | None, gates: list[Gate]) -> Verdicts | None:
     """The verdicts of a stored run that its gates ended: from its journal, in its own order."""
-    if suite is None or not _may_be_a_run(reading.paths, store):
+    paths, store = held.reading.paths, held.store
+    if suite is None or not _may_be_a_run(paths, store):
         return None
     from passhat.analysis.stopping import Stopping, replay_run
     from passhat.cli.run_exit import quarantined
@@ -197,7 +221,8 @@ def _replayed(
     from passhat.suite import load_suite
 
     with _open(store) as history:
-        journal = RunJournal(history, _find(history, reading.paths[0]).run)
+        run = _find(history, paths[0]).run
+        journal = RunJournal(history, run)
         tickets = journal.launched()
         if not any(ticket.stamp for ticket in tickets):
             return None
@@ -207,6 +232,7 @@ def _replayed(
             gates,
             until_settled=True,
             quarantined=sorted(quarantined(loaded)),
+            baselines=held.baselines(gates, loaded.systems, run),
             seed=loaded.seed,
         )
         return replay_run(rule, tickets, journal.finished())
