@@ -8,7 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from passhat.cli import main
-from passhat.cli.local import NAME, why_not_here
+from passhat.cli.local import NAME
+from passhat.runner.local_model import why_not_here
 
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 NAMED_FILE = re.compile(r"^`([\w./-]+)`:\n\n```\w+\n(.*?)^```", re.DOTALL | re.MULTILINE)

@@ -14,7 +14,6 @@ import click
 
 from passhat.cli.cassette_mode import Source, choose_source
 from passhat.cli.exit_codes import ExitCode
-from passhat.cli.local import why_not_here
 from passhat.cli.run_options import RunOptions
 from passhat.errors import PasshatError, SuiteError, plural
 
@@ -196,6 +195,7 @@ async def _model(model: Model, directory: Path, *, ask: bool) -> Finding:
 def _address(model: Model, directory: Path) -> str:
     from passhat.records import SCRIPTED
     from passhat.records.providers import LOCAL
+    from passhat.runner.local_model import why_not_here
     from passhat.runner.models.catalog import locate
 
     if model.name == SCRIPTED:

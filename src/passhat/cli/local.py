@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import click
 
 from passhat.cli.exit_codes import ExitCode
-from passhat.errors import PasshatError
 
 NAME = "local/smollm2"
 
@@ -40,20 +36,9 @@ def status(context: click.Context) -> None:
 
     Exit codes: 0 it can; 1 it cannot, and why is said.
     """
+    from passhat.runner.local_model import why_not_here
+
     reason = why_not_here(NAME)
     click.echo(f"{NAME}: {reason or 'ready'}")
     if reason is not None:
         context.exit(ExitCode.FAIL)
-
-
-def why_not_here(name: str, directory: Path | None = None) -> str | None:
-    """Why a local model cannot run here, and what to do; None where it can."""
-    from passhat.runner.local_model import find_weights
-
-    if importlib.util.find_spec("xllamacpp") is None:
-        return f"{name} needs an extra: pip install 'passhat[local]'"
-    try:
-        find_weights(name, directory=directory or Path())
-    except PasshatError as error:
-        return str(error)
-    return None

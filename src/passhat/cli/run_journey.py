@@ -25,7 +25,6 @@ from passhat.cli.run_failures import count_unread, gather_failures
 from passhat.cli.run_ledger import Ledger, open_ledger
 from passhat.cli.run_options import FORMATS
 from passhat.cli.standing import Standing
-from passhat.cli.unreachable import refuse_unreachable
 from passhat.errors import SuiteError, plural
 from passhat.suite import refuse_unknown_models
 from passhat.suite.fault_variants import plain_pairings, variants
@@ -85,6 +84,8 @@ class Job:
 
 def conduct(job: Job, output: Output) -> ExitCode:
     """Run what is missing, answer, and say by which code to exit."""
+    from passhat.runner.models.unreachable import refuse_unreachable
+
     places = _places(job, output)
     for place, formats in places:
         place.check(formats)

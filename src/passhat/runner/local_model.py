@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from passhat.errors import MissingExtra, ModelError, SuiteError
+from passhat.errors import MissingExtra, ModelError, PasshatError, SuiteError
 from passhat.records.providers import SMOLLM2
 from passhat.runner.processes import Tail, end_group, inherited_environment, start_group
 
@@ -69,6 +69,17 @@ def find_weights(name: str, *, directory: Path) -> Path:
     if not path.exists():
         raise SuiteError(f'model "{name}": there is no file {path}')
     return path
+
+
+def why_not_here(name: str, directory: Path | None = None) -> str | None:
+    """Why a local model cannot run here, and what to do; None where it can."""
+    if importlib.util.find_spec("xllamacpp") is None:
+        return f"{name} needs an extra: pip install 'passhat[local]'"
+    try:
+        find_weights(name, directory=directory or Path())
+    except PasshatError as error:
+        return str(error)
+    return None
 
 
 class LocalServer:

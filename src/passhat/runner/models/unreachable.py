@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from passhat.errors import PasshatError, SuiteError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from passhat.records import Model, Suite
+from passhat.records import SCRIPTED, Model, ModelSystem, Suite
+from passhat.records.providers import LOCAL
 
 
 def refuse_unreachable(suite: Suite, systems: Collection[str]) -> None:
@@ -23,13 +20,10 @@ def refuse_unreachable(suite: Suite, systems: Collection[str]) -> None:
 
 def why_unreachable(model: Model, directory: Path) -> str | None:
     """Why a model cannot be asked here, and what to do; None where it can."""
-    from passhat.records import SCRIPTED
-    from passhat.records.providers import LOCAL
-
     if model.name == SCRIPTED:
         return None
     if model.name.startswith(f"{LOCAL}/"):
-        from passhat.cli.local import why_not_here
+        from passhat.runner.local_model import why_not_here
 
         return why_not_here(model.name, directory)
     from passhat.runner.models.catalog import locate
@@ -42,8 +36,6 @@ def why_unreachable(model: Model, directory: Path) -> str | None:
 
 
 def _asked(suite: Suite, systems: Collection[str]) -> Iterator[Model]:
-    from passhat.records import ModelSystem
-
     for pairing in suite.pairings:
         if pairing.system.name not in systems:
             continue
