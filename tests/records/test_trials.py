@@ -131,12 +131,6 @@ def test_a_tally_counts_what_a_loop_would(trials):
                     assert sums.squares[outcome, index] == pytest.approx(sum(v * v for v in known))
 
 
-def test_scores_are_binary_when_they_say_what_the_outcome_says():
-    assert Trials.from_columns(task=["a", "a"], passed=[True, False]).tally().binary_scores()
-    partial = Trials.from_columns(task=["a", "a"], passed=[True, False], score=[1, 0.5])
-    assert not partial.tally().binary_scores()
-
-
 def test_trials_are_numbered_as_they_come_where_no_number_is_given():
     table = Trials.from_columns(task=["a", "b", "a"], system=["x", "x", "x"], passed=[1, 1, 0])
     assert table.trial.tolist() == [0, 0, 1]

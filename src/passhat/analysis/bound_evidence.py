@@ -124,8 +124,8 @@ def _metric(gate: Gate, target: str, subject: Subject, confidence: float) -> Num
         found = suite_estimate(*counts, metric=metric, k=k, scope=gate.scope, confidence=confidence)
     if isinstance(found, Unavailable) or gate.scope != THIS_SUITE:
         return found
-    if len(evidence.tasks) == 1 and (power or subject.tally.binary_scores()):
-        found = _one_task(found, evidence, power or ("pass^k", 1), confidence)
+    if len(evidence.tasks) == 1 and power:
+        found = _one_task(found, evidence, power, confidence)
     return _with_unknown_tasks(found, found.excluded_tasks + len(evidence.without))
 
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from passhat.analysis.evidence import gather, typical_runs
+from passhat.analysis.evidence import error_policy, gather, typical_runs
 from passhat.analysis.provenance import stamp
 from passhat.analysis.report import Options, Provenance
 from passhat.analysis.task_differences import Aligned, TaskDifference, task_differences
 from passhat.brief import brief, brief_fields, quoted, rounded
 from passhat.errors import ArgumentError, listed, plural
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.records.subject import check_subject
-from passhat.stats.arguments import confidence_level, one_of, whole_number
+from passhat.records.subject import check_subject, one_tally
+from passhat.stats.arguments import confidence_level, whole_number
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
@@ -127,7 +127,7 @@ def compare(
     options = Options(
         ks=None if ks is None else tuple(sorted({whole_number("ks", k) for k in ks})),
         confidence=confidence_level(confidence),
-        errors="fail" if one_of("errors", errors, ("fail", "exclude")) == "fail" else "exclude",
+        errors=error_policy(errors),
         bars=None,
         seed=whole_number("seed", seed, least=0),
     )
@@ -156,21 +156,12 @@ def compare(
 
 def _two_tallies(first: Trials | Tally, second: Trials | Tally | None) -> tuple[Tally, Tally]:
     if second is not None:
-        return _one_tally(first, "first"), _one_tally(second, "second")
+        return one_tally("first", first), one_tally("second", second)
     check_subject("trials", first)
     if not isinstance(first, Trials) or len(first.systems) != 2:
         names = first.systems if isinstance(first, Trials) else (first.system,)
         raise ArgumentError("trials", "must hold exactly two systems (or rank them)", names)
     return first.tally(first.systems[0]), first.tally(first.systems[1])
-
-
-def _one_tally(trials: Trials | Tally, which: str) -> Tally:
-    check_subject(which, trials)
-    if isinstance(trials, Tally):
-        return trials
-    if len(trials.systems) != 1:
-        raise ArgumentError(which, "must hold exactly one system", trials.systems)
-    return trials.tally()
 
 
 def _differences(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.records import ErrorPolicy, Tally
+from passhat.stats.arguments import one_of
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -46,9 +47,19 @@ class Evidence:
         return tuple(self.tasks[i] for i in np.flatnonzero(self.runs < k))
 
 
+def error_policy(errors: str) -> ErrorPolicy:
+    """`errors`, if it says what an errored trial counts as.
+
+    >>> error_policy("ignore")
+    Traceback (most recent call last):
+    passhat.errors.ArgumentError: errors must be one of 'fail', 'exclude', got 'ignore'
+    """
+    return "fail" if one_of("errors", errors, ("fail", "exclude")) == "fail" else "exclude"
+
+
 def gather(tally: Tally, errors: ErrorPolicy) -> Evidence:
     """An errored trial is a run that failed with score 0, or is no run at all."""
-    runs = tally.runs(errors)
+    runs = tally.runs(error_policy(errors))
     rows = np.flatnonzero(runs > 0)
     every = rows.size == runs.size
     return Evidence(

@@ -11,6 +11,7 @@ import numpy as np
 from passhat.analysis.bars import Bars
 from passhat.analysis.bound_evidence import Subject
 from passhat.analysis.every_task import judge_every_task
+from passhat.analysis.evidence import error_policy
 from passhat.analysis.gates import (
     EveryTaskDemand,
     Gate,
@@ -25,7 +26,6 @@ from passhat.analysis.verdict import Verdict, Verdicts
 from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Trials
 from passhat.records.subject import check_subject
-from passhat.stats.arguments import one_of
 
 GateLike = Gate | str | Mapping[str, Any]
 
@@ -72,7 +72,7 @@ def judge(
         | {name: trials.where(system=name) for name in trials.systems},
         planned=planned or {},
         quarantined=tuple(quarantined),
-        errors="fail" if one_of("errors", errors, ("fail", "exclude")) == "fail" else "exclude",
+        errors=error_policy(errors),
         seed=seed,
     )
     several = [gates] if isinstance(gates, str | Gate | Mapping) else gates

@@ -8,13 +8,13 @@ import numpy as np
 
 from passhat.analysis.evidence import Floats
 from passhat.analysis.headline import common_k, is_judged
-from passhat.analysis.rank import pass_values, value_table
+from passhat.analysis.rank import value_table
 from passhat.analysis.report import Leaders, SystemReport
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.independent import independent_difference
-from passhat.stats.passk import pass_hat_k
 from passhat.stats.ranking import rank_systems
 from passhat.stats.suite_mean import suite_estimate
+from passhat.stats.task_values import task_values
 
 
 def find_leaders(
@@ -44,7 +44,7 @@ def _leaders_among(
 ) -> Leaders | Unavailable:
     tasks, values = value_table(
         [one.tasks.names for one in judged],
-        [pass_values(pass_hat_k, one.tasks.runs, one.tasks.passed, k) for one in judged],
+        [task_values(one.tasks.runs, one.tasks.passed, k) for one in judged],
     )
     known = ~np.isnan(values)
     shared = known.all(axis=1)

@@ -12,7 +12,7 @@ from passhat.analysis.bars import Bars, checked_bars, count_bars
 from passhat.analysis.decay_curves import measure_decay
 from passhat.analysis.effort import measure_effort
 from passhat.analysis.errors_apart import split_errors
-from passhat.analysis.evidence import Evidence, gather
+from passhat.analysis.evidence import Evidence, error_policy, gather
 from passhat.analysis.later import Later, Parts
 from passhat.analysis.leaders import find_leaders
 from passhat.analysis.metrics import measure_metrics, usual_ks
@@ -33,7 +33,7 @@ from passhat.analysis.unsettled import list_unsettled
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame
-from passhat.stats.arguments import confidence_level, one_of, whole_number
+from passhat.stats.arguments import confidence_level, whole_number
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.seeds import seed_variance
@@ -63,7 +63,7 @@ def measure(
     options = Options(
         ks=None if ks is None else tuple(sorted({whole_number("ks", k) for k in ks})),
         confidence=confidence_level(confidence),
-        errors=_policy(errors),
+        errors=error_policy(errors),
         bars=checked_bars(bars, (name for one in subjects for name in one.tally.tasks)),
         seed=whole_number("seed", seed, least=0),
     )
@@ -85,10 +85,6 @@ class _Subject:
 
     tally: Tally
     trials: Trials | None
-
-
-def _policy(errors: str) -> ErrorPolicy:
-    return "fail" if one_of("errors", errors, ("fail", "exclude")) == "fail" else "exclude"
 
 
 def _subjects(trials: object) -> list[_Subject]:

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passhat.analysis.evidence import Evidence, gather
+from passhat.analysis.evidence import Evidence, error_policy, gather
 from passhat.analysis.provenance import stamp
 from passhat.analysis.report import Number, Options, Provenance
 from passhat.brief import brief, brief_fields, quoted, rounded
 from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame
-from passhat.records.subject import check_subject
-from passhat.stats.arguments import confidence_level, one_of, whole_number
+from passhat.records.subject import one_tally
+from passhat.stats.arguments import confidence_level, whole_number
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
@@ -99,11 +99,11 @@ def profile(
     options = Options(
         ks=tuple(sorted({whole_number("ks", k) for k in ks})),
         confidence=confidence_level(confidence),
-        errors="fail" if one_of("errors", errors, ("fail", "exclude")) == "fail" else "exclude",
+        errors=error_policy(errors),
         bars=None,
         seed=whole_number("seed", seed, least=0),
     )
-    own = _one_tally(trials)
+    own = one_tally("trials", trials, purpose="to profile")
     others = [t for t in _tallies(reference) if t.system != own.system]
     if not others:
         raise ArgumentError("reference", "must hold another system to stand among", own.system)
@@ -119,15 +119,6 @@ def profile(
         provenance=stamp([own, *others], options),
         notes=_notes(own, reference, len(others)),
     )
-
-
-def _one_tally(trials: Trials | Tally) -> Tally:
-    check_subject("trials", trials)
-    if isinstance(trials, Tally):
-        return trials
-    if len(trials.systems) != 1:
-        raise ArgumentError("trials", "must hold exactly one system to profile", trials.systems)
-    return trials.tally()
 
 
 def _tallies(reference: Trials | Sequence[Tally]) -> list[Tally]:

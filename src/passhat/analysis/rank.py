@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from passhat.analysis.evidence import Counts, Evidence, Floats, gather
+from passhat.analysis.evidence import Evidence, Floats, error_policy, gather
 from passhat.analysis.metrics import measure_metrics
 from passhat.analysis.provenance import stamp
 from passhat.analysis.report import Metric, Options, Provenance
@@ -16,10 +16,10 @@ from passhat.brief import brief, brief_fields, few, quoted, rounded
 from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame
-from passhat.stats.arguments import confidence_level, one_of, whole_number
+from passhat.stats.arguments import confidence_level, whole_number
 from passhat.stats.estimate import TASKS_LIKE_THESE, Interval, Scope, Unavailable
-from passhat.stats.passk import pass_at_k, pass_hat_k
 from passhat.stats.ranking import PairOfSystems, rank_systems
+from passhat.stats.task_values import task_values
 
 _MOST_NAMED = 5
 
@@ -108,7 +108,7 @@ def rank(
     options = Options(
         ks=None,
         confidence=confidence_level(confidence),
-        errors="fail" if one_of("errors", errors, ("fail", "exclude")) == "fail" else "exclude",
+        errors=error_policy(errors),
         bars=None,
         seed=whole_number("seed", seed, least=0),
     )
@@ -161,16 +161,6 @@ def value_table(
     for column, names in enumerate(tasks):
         table[[place[name] for name in names], column] = values[column]
     return every, table
-
-
-def pass_values(
-    formula: Callable[[Counts, Counts, int], Floats], runs: Counts, passes: Counts, k: int
-) -> Floats:
-    """pass^k or pass@k of each task, nan where it has fewer than k runs."""
-    enough = runs >= k
-    found = np.full(runs.size, np.nan)
-    found[enough] = formula(runs[enough], passes[enough], k)
-    return found
 
 
 def _tallies(trials: object) -> list[Tally]:
@@ -228,7 +218,7 @@ def _parse(metric: str) -> tuple[str, int]:
 def _values(side: Evidence, sign: str, k: int) -> Floats:
     if sign == "score":
         return np.clip(side.score_total / side.runs, 0.0, 1.0)
-    return pass_values(pass_hat_k if sign == "^" else pass_at_k, side.runs, side.passes, k)
+    return task_values(side.runs, side.passes, k, metric=f"pass{sign}k")
 
 
 def _metric_on(

@@ -12,9 +12,9 @@ from passhat.analysis.evidence import Counts, Evidence, Floats
 from passhat.brief import brief_fields
 from passhat.stats.estimate import Interval
 from passhat.stats.multiplicity import benjamini_hochberg
-from passhat.stats.passk import pass_hat_k
 from passhat.stats.per_task import TaskAnswer, task_tests
 from passhat.stats.task_sums import TaskSums
+from passhat.stats.task_values import task_values
 
 Flip = Literal["gained", "lost"]
 
@@ -49,10 +49,7 @@ class Aligned:
 
     def values(self, k: int) -> Floats:
         """pass^k of each task, nan with too few runs."""
-        enough = self.runs >= k
-        found = np.full(self.runs.size, np.nan)
-        found[enough] = pass_hat_k(self.runs[enough], self.passes[enough], k)
-        return found
+        return task_values(self.runs, self.passes, k)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,3 +19,20 @@ def check_subject(argument: str, value: object, *, counts: bool = True) -> None:
         return
     refuse_frame(argument, "must be Trials", value)
     raise ArgumentError(argument, "must be Trials; read_trials reads a file", value)
+
+
+def one_tally(argument: str, value: Trials | Tally, *, purpose: str = "") -> Tally:
+    """The counts of the only system in `value`; `purpose` says in the refusal what it is for.
+
+    >>> table = Trials.from_columns(system=["x", "y"], task=["a", "a"], passed=[True, False])
+    >>> one_tally("trials", table, purpose="to profile")
+    Traceback (most recent call last):
+    passhat.errors.ArgumentError: trials must hold exactly one system to profile, got ('x', 'y')
+    """
+    check_subject(argument, value)
+    if isinstance(value, Tally):
+        return value
+    if len(value.systems) != 1:
+        rule = f"must hold exactly one system {purpose}".rstrip()
+        raise ArgumentError(argument, rule, value.systems)
+    return value.tally()

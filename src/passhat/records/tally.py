@@ -65,13 +65,6 @@ class Tally:
         """Runs per task: an errored one is a failure, or is left out."""
         return self.completed + self.errored if errors == "fail" else self.completed
 
-    def binary_scores(self) -> bool:
-        """Whether every score is 0 or 1 and says the same as the outcome."""
-        return bool(
-            np.array_equal(self.score_total, self.passed)
-            and np.array_equal(self.score_squares, self.passed)
-        )
-
 
 def count_trials(
     system: str,

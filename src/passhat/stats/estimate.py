@@ -13,6 +13,9 @@ Scope = Literal["this suite", "tasks like these"]
 THIS_SUITE: Scope = "this suite"
 TASKS_LIKE_THESE: Scope = "tasks like these"
 
+FEW_TASKS = 5
+"""Fewer tasks than this say little: what is said of them carries a note."""
+
 
 @dataclass(frozen=True, slots=True)
 class Interval:

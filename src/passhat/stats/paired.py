@@ -17,7 +17,14 @@ from passhat.stats.arguments import (
     probability,
     random_generator,
 )
-from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Interval, Scope, Unavailable
+from passhat.stats.estimate import (
+    FEW_TASKS,
+    TASKS_LIKE_THESE,
+    THIS_SUITE,
+    Interval,
+    Scope,
+    Unavailable,
+)
 from passhat.stats.paired_exact import ExactP, divided_passes_test, sign_flip_test
 from passhat.stats.paired_fit import Fit, Pair, aligned, population_fit, suite_fit
 from passhat.stats.settling import Needed, needed
@@ -26,8 +33,6 @@ from passhat.stats.task_sums import TaskSums
 Answer = Literal["better", "worse", "equivalent", "undecided"]
 
 STATE_A_MARGIN = "no difference was seen: to show equivalence, state a margin"
-
-_FEW_TASKS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +181,7 @@ def _notes(
         missing = plural(len(pair.excluded), "task has", "tasks have")
         is_out = "is" if len(pair.excluded) == 1 else "are"
         notes.append(f"{missing} no result from one of the systems and {is_out} left out")
-    if fit.tasks < _FEW_TASKS:
+    if fit.tasks < FEW_TASKS:
         notes.append(f"only {plural(fit.tasks, 'shared task')}")
     if answer == "undecided" and 0 not in fit.interval(alpha):
         notes.append(f"the interval leaves out 0, but the exact test does not (p = {p:.3g})")

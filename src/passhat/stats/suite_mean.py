@@ -30,6 +30,7 @@ from passhat.stats.bootstrap import (
 )
 from passhat.stats.cells import Cells, count_cells
 from passhat.stats.estimate import (
+    FEW_TASKS,
     TASKS_LIKE_THESE,
     THIS_SUITE,
     Estimate,
@@ -48,7 +49,6 @@ from passhat.stats.suite_intervals import (
 
 METRICS = ("pass^k", "pass@k")
 SCOPES: dict[str, Scope] = {scope: scope for scope in (THIS_SUITE, TASKS_LIKE_THESE)}
-FEW_TASKS = 5
 
 BIAS_WARNING = (
     "resampling runs inside tasks centres on (c/n)^k, not on the estimate: biased for k >= 2; "
