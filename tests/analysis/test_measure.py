@@ -187,6 +187,11 @@ def test_seeds_of_whole_suite_runs_are_compared():
     assert system.seeds.variance.between.value > 0
 
 
+def test_negative_seeds_are_seeds():
+    trials = Trials.from_columns(task=[*"aabb"], passed=[1, 0, 1, 1], seed=[-1, -2, -1, -2])
+    assert measure(trials).system().seeds.means == {-2: 0.5, -1: 1.0}
+
+
 def test_seeds_that_are_never_used_twice_have_no_means():
     trials = Trials.from_columns(task=["a", "b"], passed=[1, 0], seed=[11, 12])
     assert measure(trials).system().seeds.means == {}

@@ -28,6 +28,15 @@ def test_trials_come_back_from_a_frame_as_they_went(kind):
     assert back == TRIALS
 
 
+@pytest.mark.parametrize("library", [pandas.DataFrame, polars.DataFrame, pyarrow.table])
+def test_trial_numbers_of_sixty_bits_stay_apart_in_every_frame(library):
+    numbers = [2**60 + i for i in range(4)]
+    frame = library({"task": ["t"] * 4, "passed": [True] * 4, "trial": numbers, "seed": numbers})
+    trials = Trials.from_frame(frame)
+    assert trials.trial.tolist() == trials.seed.tolist() == numbers
+    assert trials.duplicates() == []
+
+
 def test_any_arrow_stream_is_a_frame():
     class Stream:
         def __init__(self, table):

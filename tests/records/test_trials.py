@@ -19,10 +19,10 @@ def any_trial(draw):
     return Trial(
         system=draw(st.sampled_from(["a", "b"])),
         task=draw(st.sampled_from(["t1", "t2", "t3"])),
-        trial=draw(st.integers(0, 3)),
+        trial=draw(st.integers(0, 3) | st.integers(2**62, 2**62 + 3)),
         outcome=outcome,
         score=score,
-        seed=draw(st.none() | st.integers(0, 2**60)),
+        seed=draw(st.none() | st.integers(1 - 2**63, 2**63 - 1)),
         level=draw(st.sampled_from([None, "task", "system"])),
         tags=draw(WORDS),
         tools=draw(WORDS),
@@ -48,6 +48,33 @@ def test_trials_come_out_of_a_table_as_they_went_in(trials):
 def test_columns_make_the_same_table_again(trials):
     table = Trials.from_records(trials)
     assert list(Trials.from_columns(table.to_columns())) == trials
+
+
+@few
+@given(st.lists(st.integers(1 - 2**63, 2**63 - 1), max_size=5))
+def test_whole_numbers_are_kept_to_the_last_bit_whatever_holds_them(numbers):
+    given = [numbers, tuple(numbers), np.array(numbers, dtype=np.int64), [str(n) for n in numbers]]
+    given += [np.array(numbers, dtype=object), [np.int64(n) for n in numbers]]
+    for column in given:
+        rows = {"task": ["a"] * len(numbers), "passed": [1] * len(numbers)}
+        table = Trials.from_columns(rows, trial=column, seed=column)
+        assert table.trial.tolist() == table.seed.tolist() == numbers
+    beside_a_float = Trials.from_columns(
+        task=["a"] * 3, passed=[1] * 3, trial=[2**60 + 1, 2.0, "3"]
+    )
+    assert beside_a_float.trial.tolist() == [2**60 + 1, 2, 3]
+
+
+@few
+@given(st.lists(st.none() | st.integers(1 - 2**63, 2**63 - 1), min_size=1, max_size=5))
+def test_a_seed_is_missing_only_where_none_is_given(seeds):
+    size = {"task": ["a"] * len(seeds), "passed": [1] * len(seeds)}
+    plain, other = Trials.from_columns(size), Trials.from_columns(size, seed=seeds)
+    assert other.seeded.tolist() == [seed is not None for seed in seeds]
+    joined = Trials.concat([plain, other])
+    assert joined.to_columns()["seed"] == [None] * len(seeds) + seeds
+    assert joined.seeded.sum() == other.seeded.sum()
+    assert not plain.seeded.any()
 
 
 @few
@@ -154,7 +181,25 @@ def test_missing_outcomes_are_errored_and_a_score_of_one_passes():
         ({"task": ["a"], "passed": ["yes"]}, "passed must be true, false, 1, 0, or missing"),
         ({"task": ["a"], "outcome": ["won"]}, "outcome must be passed, failed or errored"),
         ({"task": ["a"], "score": [1.5]}, r"score must lie in \[0, 1\], got 1.5"),
-        ({"task": ["a"], "passed": [1], "trial": [0.5]}, "trial must be whole numbers, got 0.5"),
+        (
+            {"task": ["a"], "passed": [1], "trial": [0.5]},
+            r"trial must be whole numbers below 2\*\*63, got 0.5",
+        ),
+        ({"task": ["a"] * 2, "passed": [1] * 2, "trial": [1, None]}, "trial must .*, got None$"),
+        ({"task": ["a"] * 2, "passed": [1] * 2, "trial": [1, 2**63]}, f"trial must .* {2**63}$"),
+        ({"task": ["a"] * 2, "passed": [1] * 2, "trial": [[1], [2]]}, r"trial must .*, got \[1\]$"),
+        ({"task": ["a"] * 2, "passed": [1] * 2, "seed": [1, 1.5]}, "seed must .*, got 1.5$"),
+        (
+            {"task": ["a"], "passed": [1], "seed": [-(2**63)]},
+            "seed must .*, got -9223372036854775808",
+        ),
+        ({"task": ["a"] * 2, "passed": [1] * 2, "score": [[1], [0]]}, r"score must .*, got \[1\]$"),
+        ({"task": ["a"] * 2, "passed": [1] * 2, "cost": [[1, 2], [3, 4]]}, r"cost .* \[1, 2\]$"),
+        ({"task": ["a"], "passed": [1], "cost": [10**400]}, "cost must be numbers or missing"),
+        (
+            {"task": ["a"], "passed": np.ones((1, 1))},
+            "passed must have one dimension, a value for each trial, got 2",
+        ),
         ({"task": "refund", "passed": [1] * 6}, "task must be a list with a value for each trial"),
         ({"task": ["a"], "passed": True}, "passed must be a list with a value for each trial"),
         (

@@ -278,7 +278,7 @@ def _seeded_mean(trials: Trials, shared: Sequence[str], options: Options) -> Est
     if trials.seed is None:
         return Unavailable(f"the trials of {trials.systems[0]} carry no seed")
     kept = np.isin(trials.task.codes, [trials.task.code(name) for name in shared])
-    kept &= trials.seed >= 0
+    kept &= trials.seeded
     if options.errors == "exclude":
         kept &= ~np.isnan(trials.score)
     if not kept.any():

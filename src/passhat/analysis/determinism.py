@@ -57,7 +57,7 @@ def seed_agreement(trials: Trials, *, confidence: float = 0.95) -> Estimate | Un
     level = confidence_level(confidence)
     if trials.seed is None:
         return Unavailable("the trials carry no seed")
-    kept = (trials.seed >= 0) & (trials.outcome != Outcome.ERRORED)
+    kept = trials.seeded & (trials.outcome != Outcome.ERRORED)
     key = np.column_stack((trials.system.codes, trials.task.codes, trials.seed))[kept]
     _, group = np.unique(key, axis=0, return_inverse=True)
     order = np.argsort(group.ravel(), kind="stable")

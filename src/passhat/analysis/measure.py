@@ -168,9 +168,9 @@ def _variance(evidence: Evidence, confidence: float) -> VarianceSplit | Unavaila
 def _seeds(trials: Trials | None, options: Options) -> SeedSpread | Unavailable:
     if trials is None:
         return Unavailable("seeds need the trials themselves; only their counts were read")
-    if trials.seed is None or not (trials.seed >= 0).any():
+    if trials.seed is None or not trials.seeded.any():
         return Unavailable("the trials carry no seed")
-    kept = trials.seed >= 0
+    kept = trials.seeded
     if options.errors == "exclude":
         kept &= ~np.isnan(trials.score)
     seeds, tasks = trials.seed[kept], trials.task.codes[kept]

@@ -55,7 +55,7 @@ def lay_out_seeds(trials: Trials) -> SeedGrid | None:
     >>> found.columns, found.cells
     ({1: 0, 7: 1}, {'a': 'PPF', 'b': 'EP '})
     """
-    if trials.seed is None or not len(trials) or (trials.seed < 0).any():
+    if trials.seed is None or not len(trials) or not trials.seeded.all():
         return None
     task = trials.task.codes
     seeds, column = np.unique(trials.seed, return_inverse=True)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import difflib
-import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.errors import ArgumentError
-from passhat.records.labels import NO_CODE, Labels
+from passhat.records.labels import Labels
 from passhat.records.trial import Outcome
 
 Floats = NDArray[np.float64]
+
+BEYOND = 2**63
+"""Whole numbers lie below this one, on either side of 0: they are held in 64 bits."""
+
+NO_SEED = -BEYOND
+"""What stands in place of a seed that is missing: no seed can be this number."""
 
 
 def check_columns(given: Mapping[str, Any], known: Collection[str]) -> None:
@@ -26,6 +32,8 @@ def check_columns(given: Mapping[str, Any], known: Collection[str]) -> None:
             raise ArgumentError("columns", f"must be among {', '.join(sorted(known))}{hint}", name)
         if values is not None and (isinstance(values, str) or not hasattr(values, "__len__")):
             raise ArgumentError(name, "must be a list with a value for each trial", values)
+        if (depth := getattr(values, "ndim", 1)) != 1:
+            raise ArgumentError(name, "must have one dimension, a value for each trial", depth)
     if given.get("task") is None:
         raise ArgumentError("columns", "must name the task of each trial", sorted(given))
 
@@ -71,34 +79,38 @@ def scores(values: Any, outcome: NDArray[np.int8]) -> Floats:
 
 def numbers(name: str, values: ArrayLike | Sequence[Any]) -> Floats:
     """Numbers, NaN where one is missing."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        return values.astype(np.float64)
+    given: list[Any] = list(values)  # type: ignore[arg-type] # any iterable of numbers and None
     try:
-        if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
-            return values.astype(np.float64)
-        return np.array([np.nan if v is None else v for v in values], dtype=np.float64)  # type: ignore[union-attr] # any iterable of numbers and None
-    except (TypeError, ValueError):
-        raise ArgumentError(name, "must be numbers or missing", _first_odd(values)) from None
+        found = np.array([np.nan if v is None else v for v in given], dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        found = None
+    if found is None or found.ndim != 1:  # text, a list in a cell, or more than a float can hold
+        raise ArgumentError(name, "must be numbers or missing", _first_odd(_filled(given), float))
+    return found
 
 
 def integers(name: str, values: Any) -> NDArray[np.int64]:
-    """Whole numbers, none missing."""
-    given = numbers(name, values)
-    if (bad := ~(given == np.floor(given))).any():
-        raise ArgumentError(name, "must be whole numbers", float(given[bad][0]))
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
-        return values.astype(np.int64)
-    return given.astype(np.int64)
+    """Whole numbers, none missing; never by way of floats, which hold only 53 bits of them."""
+    found = _exact(values)
+    if found is None:
+        rule = "must be whole numbers below 2**63"
+        raise ArgumentError(name, rule, _first_odd(values, _whole))
+    return found
 
 
 def seeds(values: Any) -> NDArray[np.int64] | None:
-    """Seeds, NO_CODE where one is missing."""
+    """Seeds, NO_SEED where one is missing."""
     if values is None:
         return None
+    given = [None if v is None or v != v else v for v in values]
     try:
-        whole = [NO_CODE if v is None or v != v else int(v) for v in values]
-        return np.array(whole, dtype=np.int64)
+        whole = [NO_SEED if v is None else _whole(v) for v in given]
     except (TypeError, ValueError, OverflowError):
         rule = "must be whole numbers below 2**63, or missing"
-        raise ArgumentError("seed", rule, _first_odd(values, most=2**63)) from None
+        raise ArgumentError("seed", rule, _first_odd(_filled(given), _whole)) from None
+    return np.array(whole, dtype=np.int64)
 
 
 def labels(values: Iterable[Any] | None) -> Labels | None:
@@ -127,12 +139,39 @@ def occurrence(system: Labels, task: Labels) -> NDArray[np.int64]:
     return found
 
 
-def _first_odd(values: Any, most: float = math.inf) -> Any:
-    """The first value that is no number, or too big a one; for a message."""
+def _exact(values: Any) -> NDArray[np.int64] | None:
+    """Whole numbers in 64 bits, bit for bit; None where one is missing, broken or too big."""
+    try:
+        kind = np.asarray(values)
+        if kind.ndim == 1 and kind.dtype.kind in "bi":
+            return kind.astype(np.int64)
+        return np.array([_whole(value) for value in values], dtype=np.int64)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _whole(value: Any) -> int:
+    """One whole number; ValueError, TypeError or OverflowError for anything else."""
+    try:
+        whole = int(value) if isinstance(value, str) else operator.index(value)
+    except (TypeError, ValueError):  # 2.0, and "2.0"
+        whole = int(value := float(value))
+        if whole != value:
+            raise ValueError from None
+    if abs(whole) >= BEYOND:
+        raise OverflowError
+    return whole
+
+
+def _filled(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if value is not None]
+
+
+def _first_odd(values: Any, convert: Callable[[Any], Any]) -> Any:
+    """The first value that cannot be converted; for a message."""
     for value in values:
         try:
-            if value is not None and abs(float(value)) >= most:
-                return value
+            convert(value)
         except (TypeError, ValueError, OverflowError):
             return value
     return values

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError, plural
 from passhat.records import frames, given_columns
+from passhat.records.given_columns import NO_SEED
 from passhat.records.labels import NO_CODE, Labels
 from passhat.records.source import Source
 from passhat.records.tally import Tally, count_trials
@@ -181,6 +182,15 @@ class Trials:
     def tasks(self) -> tuple[str, ...]:
         return self.task.names
 
+    @property
+    def seeded(self) -> NDArray[np.bool_]:
+        """Which rows carry a seed.
+
+        >>> Trials.from_columns(task=["a", "a"], passed=[1, 0], seed=[-1, None]).seeded.tolist()
+        [True, False]
+        """
+        return np.zeros(len(self), dtype=bool) if self.seed is None else self.seed != NO_SEED
+
     def take(self, rows: NDArray[Any]) -> Trials:
         """The chosen rows (a mask or indices), with the same sources."""
         return replace(
@@ -297,7 +307,7 @@ class Trials:
             "score": _optional(self.score),
         }
         if self.seed is not None:
-            columns["seed"] = [None if seed == NO_CODE else seed for seed in self.seed.tolist()]
+            columns["seed"] = [None if seed == NO_SEED else seed for seed in self.seed.tolist()]
         columns |= {name: _optional(column) for name, column in self.features.items()}
         for name in ("level", "error", "started"):
             if (labels := getattr(self, name)) is not None:
@@ -337,7 +347,7 @@ def _joined_seeds(tables: Sequence[Trials]) -> NDArray[np.int64] | None:
     if all(table.seed is None for table in tables):
         return None
     return np.concatenate(
-        [np.full(len(t), NO_CODE, dtype=np.int64) if t.seed is None else t.seed for t in tables]
+        [np.full(len(t), NO_SEED, dtype=np.int64) if t.seed is None else t.seed for t in tables]
     )
 
 
