@@ -244,75 +244,6 @@ def test_the_means_of_an_lm_eval_run_point_to_its_samples(samples):
         read_trials(means)
 
 
-def test_pytest_repeat_steps_are_trials_of_one_test(samples, counts):
-    trials = read_trials(samples / "junit" / "junit_repeat.xml")
-    assert counts(trials) == {
-        "test_flaky::test_agent[always-1.0]": (5, 0, 0),
-        "test_flaky::test_agent[often-0.8]": (3, 2, 0),
-        "test_flaky::test_agent[half-0.5]": (2, 3, 0),
-        "test_flaky::test_agent[never-0.0]": (0, 5, 0),
-        "test_flaky::test_crashes": (0, 5, 0),
-        "test_flaky::test_setup_error": (0, 0, 5),
-    }
-    assert trials.features["tokens"][:5].tolist() == [120, 121, 122, 123, 124]
-
-
-def test_flakefinder_runs_are_trials_of_one_test(samples, counts):
-    trials = read_trials(samples / "junit" / "junit_flakefinder.xml")
-    assert counts(trials)["test_flaky::test_agent[never-0.0]"] == (0, 3, 0)
-    assert counts(trials)["test_flaky::test_setup_error"] == (0, 0, 3)
-    assert "3 skipped tests are no trials" in trials.sources[0].notes
-
-
-def test_reruns_that_junit_shows_without_a_failure_are_failures(samples, counts):
-    trials = read_trials(samples / "junit" / "junit_reruns.xml")
-    found = counts(trials)
-    assert found["test_flaky::test_agent[never-0.0]"] == (0, 3, 0)
-    assert found["test_flaky::test_crashes"] == (0, 3, 0)
-    assert found["test_flaky::test_setup_error"] == (0, 0, 3)
-    assert found["test_flaky::test_agent[always-1.0]"] == (1, 0, 0)
-    assert "6 attempts" in trials.sources[0].notes[0]
-
-
-def test_parametrised_tests_are_not_taken_for_repeats():
-    names = ["test_a[0-x]", "test_a[1-x]", "test_b[2-7]", "test_c"]
-    xml = _junit(f'<testcase name="{name}"/>' for name in names)
-    assert read_trials(xml).tasks == tuple(names)
-
-
-def test_junit_names_can_be_kept_as_they_stand(samples):
-    trials = read_trials(
-        samples / "junit" / "junit_repeat.xml", mapping=ColumnMap(task="name"), format="junit"
-    )
-    assert "test_flaky::test_agent[always-1.0-3-5]" in trials.tasks
-
-
-def test_surefire_reruns_inside_a_testcase_are_attempts(counts):
-    xml = _junit(
-        [
-            '<testcase name="flaky"><flakyFailure message="once"/></testcase>',
-            '<testcase name="bad"><failure/><rerunFailure/><rerunFailure/></testcase>',
-        ]
-    )
-    assert counts(read_trials(xml)) == {"flaky": (1, 1, 0), "bad": (0, 3, 0)}
-
-
-def test_a_report_of_our_own_is_not_taken_for_one_trial_a_task():
-    xml = b'<testsuites name="passhat"><testsuite name="a"><testcase name="t"/></testsuite>'
-    with pytest.raises(ReadError, match="is a report that passhat wrote, and holds rates"):
-        read_trials(xml + b"</testsuites>")
-
-
-def test_several_junit_files_are_several_trials(tmp_path, counts):
-    for run in range(3):
-        failure = "<failure/>" if run == 1 else ""
-        case = f'<testcase name="a" time="0.{run}">{failure}</testcase>'
-        (tmp_path / f"run{run}.xml").write_bytes(_junit([case]))
-    trials = read_trials(tmp_path)
-    assert counts(trials) == {"a": (2, 1, 0)}
-    assert trials.trial.tolist() == [0, 1, 2]
-
-
 def test_spans_ask_which_attributes_say_task_and_outcome(samples):
     spans = samples / "otel_genai" / "pydantic_ai_spans.jsonl"
     with pytest.raises(ReadError, match=r"spans name no task.*task\.id, trial\.index"):
@@ -461,10 +392,6 @@ def _inspect_json(samples):
         "samples": samples,
     }
     return msgspec.json.encode(log)
-
-
-def _junit(cases):
-    return f'<testsuite name="s">{"".join(cases)}</testsuite>'.encode()
 
 
 def test_lm_eval_filters_and_metrics_are_chosen_and_said():

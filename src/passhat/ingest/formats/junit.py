@@ -1,15 +1,15 @@
 """JUnit XML: pytest-repeat, pytest-flakefinder, pytest-rerunfailures, Surefire reruns, any runner.
 
 Repeats hide in names and in reruns. A rerun's earlier attempts stand as extra `<testcase>`s
-*without* a failure; only the suite's count, which leaves them out, gives them away.
+*without* a failure; only the suite's count, which leaves them out, gives them away. A test that is
+expected to fail (xfail) is a trial like any other: what counts is whether it did what it asks.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from xml.parsers import expat
 
@@ -17,12 +17,9 @@ from passhat.errors import ReadError, plural
 from passhat.ingest.columns import ColumnMap, find_columns
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Table, first_line
+from passhat.ingest.repeated_names import tests_of
 from passhat.records import FEATURES, Outcome
 from passhat.records.transcript import Transcript, Turn
-
-_REPEAT = re.compile(r"(.*)([\[-])(\d+)-(\d+)\]")
-_FLAKEFINDER = re.compile(r"([^\[]+)\[(\d+)(?:-(.*))?\]")
-_PROMPTFOO = re.compile(r"test \d+: (.+)")
 
 _VERDICTS = {
     "failure": Outcome.FAILED,
@@ -35,6 +32,11 @@ _VERDICTS = {
 _PRINTED = ("system-out", "system-err")
 _DEEPEST = 64
 _EXTRA_ATTEMPTS = ("rerunFailure", "rerunError", "flakyFailure", "flakyError")
+
+# How pytest writes of tests that are expected to fail: they did, did not though it is strict, or
+# were not even tried.
+_XFAIL, _STRICT_XPASS, _NOT_RUN = "pytest.xfail", "[XPASS(strict)]", "[NOTRUN]"
+_TEARDOWN = "failed on teardown"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,6 +58,8 @@ class _Case:
     line: int
     verdicts: list[tuple[str, str]] = field(default_factory=list)
     skipped: bool = False
+    xfailed: bool = False
+    xpassed: bool = False
     properties: dict[str, str] = field(default_factory=dict)
     words: list[_Words] = field(default_factory=list)
 
@@ -66,14 +70,34 @@ class _Case:
             return Outcome.PASSED
         return Outcome.FAILED if Outcome.FAILED in found else Outcome.ERRORED
 
+    def torn_down(self) -> bool:
+        """Whether it only tells that clearing up failed, as pytest does beside a failure."""
+        told = [message for _, message in self.verdicts]
+        return len(told) == 1 and told[0].startswith(_TEARDOWN)
+
 
 @dataclass(slots=True, kw_only=True)
 class _Suite:
-    """One `<testsuite>`: how many tests it says it ran, and what it lists."""
+    """One `<testsuite>`: how many tests it says it ran, how many it lists, and which."""
 
     name: str
     declared: int | None
+    listed: int = 0
     cases: list[_Case] = field(default_factory=list)
+    last: dict[str, _Case] = field(default_factory=dict)
+
+    def end_case(self) -> None:
+        """Put a failure and what broke while clearing up after it together again: one attempt."""
+        self.listed += 1
+        late = self.cases[-1]
+        failed = self.last.setdefault(late.name, late)
+        if not late.torn_down() or failed.outcome() is not Outcome.FAILED:
+            self.last[late.name] = late
+            return
+        for words in self.cases.pop().words:
+            shifted = None if words.verdict is None else words.verdict + len(failed.verdicts)
+            failed.words.append(replace(words, verdict=shifted))
+        failed.verdicts += late.verdicts
 
 
 def recognises(document: Document) -> bool:
@@ -91,14 +115,16 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     for suite in suites:
         notes += _settle_reruns(suite)
     cases = [case for suite in suites for case in suite.cases]
-    if skipped := sum(case.skipped for case in cases):
-        notes.append(plural(skipped, "skipped test is no trial", "skipped tests are no trials"))
-    cases = [case for case in cases if not case.skipped]
-    # Asking for the column "name" asks for names as they stand.
-    tasks, more = ([case.name for case in cases], []) if mapping.task == "name" else _tasks(cases)
-    rows = [row for case, task in zip(cases, tasks, strict=True) for row in _attempts(case, task)]
+    notes += _expected_and_skipped(cases)
+    tasks = [case.name for case in cases]
+    if mapping.task != "name":  # which asks for names as they stand
+        ran = [not case.skipped and case.outcome() is not Outcome.ERRORED for case in cases]
+        tasks, repeats = tests_of(tasks, ran)
+        notes += repeats
+    trials = [pair for pair in zip(cases, tasks, strict=True) if not pair[0].skipped]
+    rows = [row for case, task in trials for row in _attempts(case, task)]
     numbers = [row.pop("line") for row in rows]
-    return Table.of_rows(rows, notes=[*notes, *more], entry="line", numbers=numbers)
+    return Table.of_rows(rows, notes=notes, entry="line", numbers=numbers)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -166,14 +192,15 @@ class _Log:
             self._in_case = True
         elif self._in_case and self.suites and self.suites[-1].cases:
             case = self.suites[-1].cases[-1]
-            _add_child(case, tag, attributes)
-            if tag in _VERDICTS or tag in _PRINTED:
-                self._speaking.append(_spoken_in(case, tag, self._speaking))
+            verdict = _add_child(case, tag, attributes)
+            if verdict or tag in _PRINTED:
+                self._speaking.append(_spoken_in(case, tag, self._speaking, verdict=verdict))
 
     def _end(self, tag: str) -> None:
         self._depth -= 1
         if tag == "testcase":
             self._in_case = False
+            self.suites[-1].end_case()
         if self._speaking and self._speaking[-1].tag == tag:
             self._speaking.pop()
 
@@ -181,9 +208,9 @@ class _Log:
         raise ReadError(f"{self._name}: has a DOCTYPE, which JUnit XML has no use for: refused")
 
 
-def _spoken_in(case: _Case, tag: str, around: Sequence[_Words]) -> _Words:
+def _spoken_in(case: _Case, tag: str, around: Sequence[_Words], *, verdict: bool) -> _Words:
     inside = around[-1].verdict if around else None
-    words = _Words(tag=tag, verdict=len(case.verdicts) - 1 if tag in _VERDICTS else inside)
+    words = _Words(tag=tag, verdict=len(case.verdicts) - 1 if verdict else inside)
     case.words.append(words)
     return words
 
@@ -201,18 +228,27 @@ def _case(suite: str, attributes: dict[str, str], line: int) -> _Case:
     return _Case(suite=suite, name=full, seconds=attributes.get("time"), line=line)
 
 
-def _add_child(case: _Case, tag: str, attributes: dict[str, str]) -> None:
-    if tag in _VERDICTS:
-        case.verdicts.append((tag, attributes.get("message") or attributes.get("type") or tag))
+def _add_child(case: _Case, tag: str, attributes: dict[str, str]) -> bool:
+    """Take down what a child tells of its case; whether it is a verdict."""
+    message = attributes.get("message") or ""
+    if tag == "failure" and message.startswith(_STRICT_XPASS):
+        case.xpassed = True
+    elif tag in _VERDICTS:
+        case.verdicts.append((tag, message or attributes.get("type") or tag))
+        return True
+    elif tag == "skipped" and attributes.get("type") == _XFAIL and not message.startswith(_NOT_RUN):
+        case.xfailed = True
+        case.verdicts.append(("failure", f"xfail: {message}" if message else "xfail"))
     elif tag == "skipped":
         case.skipped = True
     elif tag == "property":
         case.properties[attributes.get("name", "")] = attributes.get("value", "")
+    return False
 
 
 def _settle_reruns(suite: _Suite) -> list[str]:
     """Give the earlier attempts of rerun tests the failure that the file leaves out."""
-    if suite.declared is None or suite.declared >= len(suite.cases):
+    if suite.declared is None or suite.declared >= suite.listed:
         return []
     last = {case.name: index for index, case in enumerate(suite.cases)}
     reruns = 0
@@ -233,53 +269,19 @@ def _settle_reruns(suite: _Suite) -> list[str]:
     ]
 
 
-def _tasks(cases: Sequence[_Case]) -> tuple[list[str], list[str]]:
-    """Each case's test without the mark of its repeat, and what was taken for one."""
-    names = [case.name for case in cases]
-    for strip, plugin in (
-        (_without_steps, "pytest-repeat"),
-        (_without_index, "pytest-flakefinder"),
-    ):
-        stripped = strip(names)
-        if stripped is not None:
-            return stripped, [f"names were read as repeats by {plugin} (--task name keeps them)"]
-    numbered = [_PROMPTFOO.fullmatch(name) for name in names]
-    if names and all(numbered):
-        return [found[1] for found in numbered if found], ["tests were matched by description"]
-    return names, []
-
-
-def _without_steps(names: Sequence[str]) -> list[str] | None:
-    """`test[a-3-5]` is step 3 of 5 of `test[a]`, where some test has all five steps."""
-    found = [_REPEAT.fullmatch(name) for name in names]
-    steps: dict[tuple[str, str], set[int]] = defaultdict(set)
-    for match in found:
-        if match:
-            steps[match[1] + match[2], match[4]].add(int(match[3]))
-    full = any(
-        seen == set(range(1, int(count) + 1)) and int(count) > 1
-        for (_, count), seen in steps.items()
-    )
-    if not full or any(max(seen) > int(count) for (_, count), seen in steps.items()):
-        return None
-    return [
-        name if match is None else match[1] + ("]" if match[2] == "-" else "")
-        for name, match in zip(names, found, strict=True)
-    ]
-
-
-def _without_index(names: Sequence[str]) -> list[str] | None:
-    """`test[3-a]` is run 3 of `test[a]`, where every test of the file has the same runs."""
-    found = [_FLAKEFINDER.fullmatch(name) for name in names]
-    if not names or not all(found):
-        return None
-    tests = [f"{m[1]}[{m[3]}]" if m[3] is not None else m[1] for m in found if m]
-    runs = Counter((test, int(m[2])) for test, m in zip(tests, found, strict=True) if m)
-    indices = {index for _, index in runs}
-    complete = indices == set(range(len(indices))) and len(indices) > 1
-    if not complete or len(runs) != len(set(tests)) * len(indices):
-        return None
-    return tests
+def _expected_and_skipped(cases: Sequence[_Case]) -> list[str]:
+    notes = []
+    if xfailed := sum(case.xfailed for case in cases):
+        told = plural(
+            xfailed, "xfailed test counts as a failure", "xfailed tests count as failures"
+        )
+        notes.append(f"{told}, though it was expected")
+    if xpassed := sum(case.xpassed for case in cases):
+        told = plural(xpassed, "strict xpass counts as a pass", "strict xpasses count as passes")
+        notes.append(f"{told}, though it was not expected")
+    if skipped := sum(case.skipped for case in cases):
+        notes.append(plural(skipped, "skipped test is no trial", "skipped tests are no trials"))
+    return notes
 
 
 def _attempts(case: _Case, task: str) -> Iterator[dict[str, Any]]:

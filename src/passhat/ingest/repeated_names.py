@@ -1,0 +1,75 @@
+"""Names of tests that repeat one test: what pytest's plugins, and promptfoo, add to them."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+_REPEAT = re.compile(r"(.*)([\[-])(\d+)-(\d+)\]")
+_FLAKEFINDER = re.compile(r"([^\[]+)\[(\d+)(?:-(.*))?\]")
+_PROMPTFOO = re.compile(r"test \d+: (.+)")
+
+Strip = Callable[[Sequence[str], Sequence[bool]], list[str] | None]
+
+
+def tests_of(names: Sequence[str], ran: Sequence[bool]) -> tuple[list[str], list[str]]:
+    """Each name without the mark of its repeat, and a note on what was taken for one.
+
+    Repeats that were skipped complete the others, so all names of a file must be given. What
+    never `ran`, such as a module that cannot be imported, need not bear a mark.
+
+    >>> tests_of(["t[0]", "t[1]", "u[0]", "u[1]"], [True, True, True, False])[0]
+    ['t', 't', 'u', 'u']
+    """
+    strips: tuple[tuple[Strip, str], ...] = (
+        (_without_steps, "pytest-repeat"),
+        (_without_index, "pytest-flakefinder"),
+    )
+    for strip, plugin in strips:
+        stripped = strip(names, ran)
+        if stripped is not None:
+            return stripped, [f"names were read as repeats by {plugin} (--task name keeps them)"]
+    numbered = [_PROMPTFOO.fullmatch(name) for name in names]
+    if names and all(numbered):
+        return [found[1] for found in numbered if found], ["tests were matched by description"]
+    return list(names), []
+
+
+def _without_steps(names: Sequence[str], _: Sequence[bool]) -> list[str] | None:
+    """`test[a-3-5]` is step 3 of 5 of `test[a]`, where some test has all five steps."""
+    found = [_REPEAT.fullmatch(name) for name in names]
+    steps: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for match in found:
+        if match:
+            steps[match[1] + match[2], match[4]].add(int(match[3]))
+    full = any(
+        seen == set(range(1, int(count) + 1)) and int(count) > 1
+        for (_, count), seen in steps.items()
+    )
+    if not full or any(max(seen) > int(count) for (_, count), seen in steps.items()):
+        return None
+    return [
+        name if match is None else match[1] + ("]" if match[2] == "-" else "")
+        for name, match in zip(names, found, strict=True)
+    ]
+
+
+def _without_index(names: Sequence[str], ran: Sequence[bool]) -> list[str] | None:
+    """`test[3-a]` is run 3 of `test[a]`, where every test of the file has the same runs."""
+    found = [_FLAKEFINDER.fullmatch(name) for name in names]
+    if any(match is None and there for match, there in zip(found, ran, strict=True)):
+        return None
+    tests = [_unindexed(name, match) for name, match in zip(names, found, strict=True)]
+    runs = {(test, int(m[2])) for test, m in zip(tests, found, strict=True) if m}
+    indices = {index for _, index in runs}
+    complete = indices == set(range(len(indices))) and len(indices) > 1
+    if not complete or len(runs) != len({test for test, _ in runs}) * len(indices):
+        return None
+    return tests
+
+
+def _unindexed(name: str, match: re.Match[str] | None) -> str:
+    if match is None:
+        return name
+    return f"{match[1]}[{match[3]}]" if match[3] is not None else match[1]
