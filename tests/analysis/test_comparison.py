@@ -155,3 +155,16 @@ def test_other_tasks_like_these_are_never_known_better_than_these(margin):
             assert own.interval.high <= alike.interval.high
             if difference.answer("this suite", margin) == "undecided":
                 assert alike.answer == "undecided"
+
+
+def test_an_undecided_difference_has_no_p_that_would_decide_it():
+    """The differences of these tasks hardly vary, by luck: their runs leave far more open."""
+    passes = {f"t{i}": 10 + i % 2 for i in range(8)}
+    found = compare(_side("new", passes, runs=20), _side("old", dict.fromkeys(passes, 9), runs=20))
+    own, alike = found.headline.this_suite, found.headline.tasks_like_these
+    assert (own.answer, alike.answer) == ("undecided", "undecided")
+    assert own.p_value > 0.05
+    assert alike.p_value > 0.05
+    assert alike.exact_p < 0.01  # what the tasks alone would say
+    assert "on these tasks themselves the runs leave it open" in alike.notes
+    assert alike.needed == own.needed

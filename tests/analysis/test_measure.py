@@ -12,7 +12,7 @@ from passhat.analysis.measure import measure
 from passhat.analysis.report import Metric, SystemReport
 from passhat.analysis.simulate import World, simulate
 from passhat.errors import ArgumentError
-from passhat.records import Trials
+from passhat.records import Outcome, Trials
 from passhat.stats.estimate import Estimate, Unavailable
 
 SAMPLES = Path(__file__).parents[3] / "shared" / "samples"
@@ -190,6 +190,18 @@ def test_seeds_of_whole_suite_runs_are_compared():
 def test_negative_seeds_are_seeds():
     trials = Trials.from_columns(task=[*"aabb"], passed=[1, 0, 1, 1], seed=[-1, -2, -1, -2])
     assert measure(trials).system().seeds.means == {-2: 0.5, -1: 1.0}
+
+
+@pytest.mark.parametrize("errors", ["fail", "exclude"])
+def test_an_errored_run_of_a_seed_is_a_failure_or_no_run_as_the_policy_says(errors):
+    world = World(seeds=6, error_rate=0.3)
+    trials = simulate(tasks=12, runs=12, rate=0.8, world=world, seed=1)
+    found = measure(trials, errors=errors).system().seeds
+    for seed, mean in found.means.items():
+        runs = trials.outcome[trials.seed == seed]
+        counted = runs if errors == "fail" else runs[runs != Outcome.ERRORED]
+        assert mean == pytest.approx(np.mean(counted == Outcome.PASSED))
+    assert found.variance.runs == (144 if errors == "fail" else trials.tally().completed.sum())
 
 
 def test_seeds_that_are_never_used_twice_have_no_means():

@@ -88,6 +88,17 @@ def test_a_system_without_k_runs_is_left_out_and_takes_no_task_from_the_others(m
     assert [one.value for one in found.systems] == [one.value for one in alone.systems]
 
 
+def test_a_system_with_k_runs_of_few_tasks_takes_none_from_those_with_k_of_most():
+    few = {"x": 4, "y": 4, "z": 1, "w": 1, "v": 1}
+    most = {"x": 4, "y": 4, "z": 4, "w": 1, "v": 4}
+    found = rank(_runs(a=most, b=most, c=few), metric="pass^4")
+    assert {one.name for one in found.systems} == {"a", "b"}
+    assert (found.tasks, found.unshared) == (4, ("w",))
+    assert [(one.name, one.reason) for one in found.unranked] == [
+        ("c", "fewer than 4 runs of 3 of 5 tasks, so no pass^4")
+    ]
+
+
 def test_where_no_two_have_the_runs_of_most_tasks_those_with_any_are_ranked():
     some = {"x": 4, "y": 4, "z": 1, "w": 1, "v": 1}
     found = rank(_runs(a=some, b=some, c=ONCE), metric="pass^4")

@@ -26,6 +26,16 @@ def test_luck_is_the_share_of_variance_that_repeating_redraws(luck, partial):
     assert split.luck.value == pytest.approx(luck, abs=0.03)
 
 
+@pytest.mark.parametrize("luck", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("rate", [0.4, 0.8])
+def test_partial_credit_spreads_half_as_far_as_passes_with_its_mean_and_as_luck_says(luck, rate):
+    world = World(luck=luck, partial=True)
+    split = _split(simulate(tasks=6000, runs=10, rate=rate, world=world, seed=1))
+    total = rate * (1 - rate) / 2
+    assert split.within == pytest.approx(luck * total, rel=0.04)
+    assert split.between == pytest.approx((1 - luck) * total, rel=0.08)
+
+
 @pytest.mark.parametrize("rate", [0.2, 0.7, 0.95])
 def test_the_mean_is_the_rate(rate):
     trials = simulate(tasks=4000, runs=5, rate=rate, seed=1)

@@ -80,6 +80,19 @@ def test_noiseless_suites_keep_the_exact_bound_of_runs_not_seen():
     assert float(high) == pytest.approx(1 - 0.5 * 0.025 ** (1 / 40))
 
 
+def test_as_many_runs_know_their_noise_the_worse_the_more_tasks_share_them():
+    """Only repeats of a task show its noise: 40 runs hold 36 of them in 4 tasks, 22 in 18."""
+
+    def bounds(tasks):
+        size = SuiteSize(tasks=np.array(tasks), runs=np.array(40.0))
+        mean, noise = np.array(0.6), np.array(0.004)
+        return suite_bounds(mean, noise, size=size, model=mean, k=1, confidence=0.95)
+
+    lows, highs = zip(*(bounds(tasks) for tasks in (4.0, 10.0, 18.0)), strict=True)
+    assert lows[0] > lows[1] > lows[2]
+    assert highs[0] < highs[1] < highs[2]
+
+
 def test_student_quantiles_are_scipys():
     freedom = np.array([1.0, 2.0, 9.0, 1e6])
     np.testing.assert_allclose(

@@ -147,6 +147,20 @@ def test_constant_sides_never_make_a_p_value_of_zero(scope):
     assert apart.interval.low < 1
 
 
+def test_sides_that_never_varied_are_as_uncertain_as_one_run_each_that_strays():
+    runs, tasks = (np.array([4, 10, 3]), np.array([5, 2, 8])), np.eye(3, dtype=int)
+
+    def difference(lost=0, gained=0):
+        a, b = passes(runs[0], runs[0] - lost), passes(runs[1], 0 * runs[1] + gained)
+        return paired_difference(a, b, scope="this suite")
+
+    moves = [
+        [1 - difference(**{side: task}).value for task in tasks] for side in ("lost", "gained")
+    ]
+    error = difference().standard_error
+    assert error**2 == pytest.approx(sum(np.mean(np.square(side)) for side in moves))
+
+
 def test_p_values_too_small_for_a_double_are_still_not_zero():
     n = np.full(5_000, 2)
     for scope in SCOPES:
