@@ -142,6 +142,14 @@ def test_identical_systems_tie_and_constant_gaps_count_their_tasks():
     assert not rank_systems(np.tile([1.0, 0.0], (4, 1))).pairs[0].told_apart
 
 
+def test_a_gap_that_never_varies_answers_for_every_pair_that_was_asked_about():
+    alone = rank_systems(np.tile([1.0, 0.0], (7, 1))).pairs[0]
+    among = rank_systems(np.tile([1.0, 0.0, 0.5, 0.5], (7, 1))).pairs[0]
+    assert among.p_value == pytest.approx(6 * alone.p_value)
+    assert among.interval.low < 0 < alone.interval.low
+    assert (alone.told_apart, among.told_apart) == (True, False)
+
+
 def test_a_gap_that_never_varies_beside_pairs_that_do_makes_no_p_of_zero():
     table = np.random.default_rng(2).binomial(5, 0.5, size=(20, 3)) / 10
     table[:, 1] = table[:, 0] + 0.5
