@@ -1,6 +1,6 @@
 """Run the calibrations and write their tables into docs/explanation/calibration.md.
 
-`python -m bench.calibrate [--quick] [coverage variance labels plans comparisons gates
+`python -m bench.calibrate [--quick] [coverage variance labels plans comparisons ranks gates
 whole_runner]`: the quick form prints and writes nothing; a named study replaces its own part of the
 page only.
 """
@@ -13,7 +13,16 @@ import time
 
 from bench.pages import write_part
 
-STUDIES = ("coverage", "variance", "labels", "plans", "comparisons", "gates", "whole_runner")
+STUDIES = (
+    "coverage",
+    "variance",
+    "labels",
+    "plans",
+    "comparisons",
+    "ranks",
+    "gates",
+    "whole_runner",
+)
 
 OPENING = """# Calibration
 

@@ -1,4 +1,4 @@
-"""Error rates, coverage and power of the comparisons, ranks and change points, simulated."""
+"""Error rates, coverage and power of the comparisons and change points, simulated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Literal
 import numpy as np
 
 from bench.calibrate.comparison_peers import (
-    naive_rank_sets,
     percentile_bootstrap_rejects,
     welch_p_values,
 )
@@ -21,7 +20,6 @@ from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Scope
 from passhat.stats.multiplicity import holm
 from passhat.stats.paired import PairedDifference, paired_difference
 from passhat.stats.per_task import minimum_runs, task_tests
-from passhat.stats.ranking import Ranking, rank_systems
 from passhat.stats.series import MeanSeries, PassSeries
 from passhat.stats.task_series import TaskSeries
 from passhat.stats.task_sums import TaskSums
@@ -48,7 +46,6 @@ def tables(*, quick: bool = False) -> list[Table]:
         _equivalence(100 if quick else 1000),
         _power(60 if quick else 500, quick=quick),
         _family(200 if quick else 4000),
-        _ranks(40 if quick else 500, quick=quick),
         _false_alarms(30 if quick else 400, quick=quick),
         _delays(10 if quick else 100),
     ]
@@ -273,43 +270,6 @@ def _family(repetitions: int) -> Table:
         "side no outcome can be significant here, and passhat says so instead of testing.",
         repetitions=repetitions,
         seed=SEED + 5,
-    )
-
-
-def _ranks(repetitions: int, *, quick: bool) -> Table:
-    rng = np.random.default_rng(SEED + 6)
-    rows = []
-    truths = {
-        "six tied": np.ones(6),
-        "three pairs": np.array([1.0, 1.0, 0.85, 0.85, 0.7, 0.7]),
-        "all differ": np.linspace(1, 0.75, 6),
-    }
-    grid = product((30,) if quick else (10, 30, 80), (5,) if quick else (1, 5), truths)
-    for tasks, n, name in grid:
-        factors = truths[name]
-        best = 1 + (factors[None, :] > factors[:, None]).sum(axis=1)
-        worst = 6 - (factors[None, :] < factors[:, None]).sum(axis=1)
-        held, widths = np.zeros(2), np.zeros(2)
-        for _ in range(repetitions):
-            a, _ = rates(rng, tasks, 0.5, "same", 0.6)
-            values = rng.binomial(n, a[:, None] * factors, size=(tasks, 6)) / n
-            ranking = rank_systems(values, replicates=1000, rng=rng)
-            assert isinstance(ranking, Ranking)
-            for j, sets in enumerate((ranking.rank_sets, naive_rank_sets(values, rng))):
-                low, high = np.array(sets).T
-                held[j] += bool((low <= best).all() and (worst <= high).all())
-                widths[j] += float((high - low + 1).mean())
-        shares = [f"{x / repetitions:.3f}" for x in (*held, *widths)]
-        rows.append((name, str(tasks), str(n), shares[0], shares[1], shares[2][:4], shares[3][:4]))
-    return Table(
-        title="More than two systems: joint coverage of the rank sets",
-        header=("truth", "tasks", "runs", "passhat", "naive", "ranks a set", "naive ranks a set"),
-        rows=tuple(rows),
-        finding="Chance that all six rank sets hold all the ranks their system may truly claim "
-        "(tied systems share theirs), nominally 0.95, beside percentiles of bootstrapped ranks; "
-        "ICC 0.5, mean 0.6.",
-        repetitions=repetitions,
-        seed=SEED + 6,
     )
 
 

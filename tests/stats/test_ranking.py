@@ -32,7 +32,7 @@ def test_the_largest_ratio_is_that_of_t_tests_on_the_flipped_residuals():
             d = flipped[:, a] - flipped[:, b]
             ratios.append(abs(d.mean()) / (d.std(ddof=1) / np.sqrt(7)))
         every.append(max(ratios))
-    drawn = _largest_ratios(table, 20_000, np.random.default_rng(0))
+    drawn = _largest_ratios(residuals, 20_000, np.random.default_rng(0))
     every = np.array(every)
     assert np.abs(every[:, None] - drawn[:200]).min(axis=0).max() < 1e-9
     for level in (0.5, 0.9):
@@ -101,6 +101,30 @@ def test_six_tied_systems_share_all_ranks_at_the_stated_confidence():
         held += all(ranks == (1, 6) for ranks in found.rank_sets)
     error = np.sqrt(0.94 * 0.06 / repetitions)
     assert held / repetitions >= 0.94 - 3 * error
+
+
+def test_two_systems_are_told_apart_only_where_every_flip_of_their_differences_says_so():
+    """On few tasks that are all or nothing residuals alone part equals in one case of eight."""
+    for wins, losses in product(range(8), repeat=2):
+        ties = 7 - wins - losses
+        if ties < 0 or wins + losses == 0:
+            continue
+        gaps = np.repeat([1.0, -1.0, 0.0], [wins, losses, ties])
+        table = np.stack((gaps > 0, gaps < 0), axis=1).astype(float)
+        sums = [abs(sum(signs)) for signs in product((-1, 1), repeat=wins + losses)]
+        exact = np.mean(np.array(sums) >= abs(wins - losses))
+        (pair,) = rank_systems(table, replicates=20_000).pairs
+        if exact > 0.06:
+            assert not pair.told_apart
+            assert pair.p_value > 0.05
+
+
+def test_equal_systems_of_six_tasks_are_rarely_told_apart():
+    rng, repetitions, parted = np.random.default_rng(8), 200, 0
+    for _ in range(repetitions):
+        table = (rng.random((6, 2)) < 0.5).astype(float)
+        parted += rank_systems(table, replicates=400, rng=rng).pairs[0].told_apart
+    assert parted / repetitions <= 0.05
 
 
 def test_tasks_that_a_system_lacks_are_listed_and_left_out():

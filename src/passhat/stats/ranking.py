@@ -18,6 +18,7 @@ from passhat.stats.arguments import (
     whole_number,
 )
 from passhat.stats.estimate import Interval, Unavailable
+from passhat.stats.nesting import hull
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -88,7 +89,9 @@ def rank_systems(
 
     nan marks a task that a system did not run; only tasks with a value from every system are
     compared, and the others are `excluded`, by position. All pairwise intervals hold at once
-    with the stated confidence (max-T over sign-flipped residuals), and so do the rank sets.
+    with the stated confidence (max-T over sign-flipped residuals), and so do the rank sets. Two
+    systems are told apart only where flipping the signs of the differences themselves says so
+    too (max-T of Westfall and Young 1993), which is exact with few tasks, where residuals err.
 
     >>> table = np.random.default_rng(1).binomial(5, [0.3, 0.9, 0.9], size=(40, 3)) / 5
     >>> found = rank_systems(table)
@@ -104,9 +107,12 @@ def rank_systems(
     if len(table) < 2:
         return Unavailable(f"ranking needs 2 tasks that every system ran; there are {len(table)}")
     generator, seed = random_generator(rng)
-    largest = _largest_ratios(table, replicates, generator)
-    critical = float(np.quantile(largest, confidence, method="higher"))
-    pairs = _pairs(table, largest, critical, 1 - confidence)
+    residuals = table - table.mean(axis=0)
+    about_means, about_zero = (
+        _Flipped(_largest_ratios(each, replicates, generator), confidence)
+        for each in (residuals, table)
+    )
+    pairs = _pairs(table, about_means, about_zero, 1 - confidence)
     better = _better(pairs, table.shape[1])
     means = table.mean(axis=0)
     order = np.argsort(-means, kind="stable").tolist()
@@ -116,14 +122,14 @@ def rank_systems(
         rank_sets=_rank_sets(better),
         tie_bands=_tie_bands(order, better),
         pairs=pairs,
-        critical_value=critical if np.isfinite(critical) else None,
+        critical_value=about_means.critical if np.isfinite(about_means.critical) else None,
         method="max-T, sign-flipped residuals",
         confidence=confidence,
         tasks=len(table),
         excluded=excluded,
         replicates=replicates,
         seed=seed,
-        notes=_notes(len(excluded), critical),
+        notes=_notes(len(excluded), max(about_means.critical, about_zero.critical)),
     )
 
 
@@ -136,23 +142,34 @@ def _table(values: ArrayLike) -> Floats:
     return table
 
 
-def _largest_ratios(table: Floats, replicates: int, rng: np.random.Generator) -> Floats:
-    """The largest |t| over all pairs when each task's residuals change sign by a coin toss.
+class _Flipped:
+    """The largest |t| of tables with flipped signs: how rarely they reach what was seen."""
+
+    def __init__(self, largest: Floats, confidence: float) -> None:
+        self.largest = largest
+        self.critical = float(np.quantile(largest, confidence, method="higher"))
+
+    def p_value(self, ratio: float) -> float:
+        as_large = np.count_nonzero(self.largest >= ratio * (1 - _TIE))
+        return float((1 + as_large) / (1 + self.largest.size))
+
+
+def _largest_ratios(values: Floats, replicates: int, rng: np.random.Generator) -> Floats:
+    """The largest |t| over all pairs when each task's values change sign by a coin toss.
 
     Flipping signs leaves the squares alone, so with u the share of a pair's squares that falls
     on its mean, t^2 = (T - 1) u / (1 - u): one matrix product serves every pair.
     """
-    tasks = len(table)
-    residuals = table - table.mean(axis=0)
-    first, second = np.triu_indices(table.shape[1], 1)
-    squares = _pair_squares(residuals)
+    tasks = len(values)
+    first, second = np.triu_indices(values.shape[1], 1)
+    squares = _pair_squares(values)
     varying = squares > 0
     if not varying.any():
         return np.full(replicates, np.inf)
     largest = np.empty(replicates)
     step = max(1, _CHUNK // max(tasks, squares.size))
     for start in range(0, replicates, step):
-        sums = _flipped_sums(residuals, min(step, replicates - start), rng)
+        sums = _flipped_sums(values, min(step, replicates - start), rng)
         gaps = sums[:, first[varying]] - sums[:, second[varying]]
         largest[start : start + step] = (gaps**2 / (tasks * squares[varying])).max(axis=1)
     rest = np.maximum(1 - largest, 0.0)
@@ -160,26 +177,26 @@ def _largest_ratios(table: Floats, replicates: int, rng: np.random.Generator) ->
         return np.sqrt(np.where(rest > _SAME, (tasks - 1) * largest / rest, np.inf))
 
 
-def _pair_squares(residuals: Floats) -> Floats:
-    """The sum of squares of each pair's difference about its mean; 0 where it never varies."""
-    first, second = np.triu_indices(residuals.shape[1], 1)
-    gram = residuals.T @ residuals
+def _pair_squares(values: Floats) -> Floats:
+    """The sum of squares of each pair's difference; 0 where there is none."""
+    first, second = np.triu_indices(values.shape[1], 1)
+    gram = values.T @ values
     squares = gram[first, first] + gram[second, second] - 2 * gram[first, second]
-    return np.where(squares > len(residuals) * _SAME, squares, 0.0)
+    return np.where(squares > len(values) * _SAME, squares, 0.0)
 
 
-def _flipped_sums(residuals: Floats, replicates: int, rng: np.random.Generator) -> Floats:
-    tasks, systems = residuals.shape
+def _flipped_sums(values: Floats, replicates: int, rng: np.random.Generator) -> Floats:
+    tasks, systems = values.shape
     if tasks > _FLIPPED_TASKS:
-        spread, axes = np.linalg.eigh(residuals.T @ residuals)
+        spread, axes = np.linalg.eigh(values.T @ values)
         normal = rng.standard_normal((replicates, systems))
         return np.asarray((normal * np.sqrt(np.maximum(spread, 0))) @ axes.T)
     signs = 2.0 * rng.integers(0, 2, size=(replicates, tasks), dtype=np.int8) - 1.0
-    return np.asarray(signs @ residuals)
+    return np.asarray(signs @ values)
 
 
 def _pairs(
-    table: Floats, largest: Floats, critical: float, alpha: float
+    table: Floats, about_means: _Flipped, about_zero: _Flipped, alpha: float
 ) -> tuple[PairOfSystems, ...]:
     tasks, systems = table.shape
     means = table.mean(axis=0)
@@ -192,9 +209,11 @@ def _pairs(
             interval, p = _constant_pair(value, tasks, count, alpha)
         else:
             # Scores on a grid tie with the critical value: a tie does not tell apart.
-            interval = _clipped(value, critical * error * (1 + _TIE))
-            as_large = np.count_nonzero(largest >= abs(value) / error * (1 - _TIE))
-            p = (1 + as_large) / (1 + largest.size)
+            ratio = abs(value) / error
+            interval = _clipped(value, about_means.critical * error * (1 + _TIE))
+            if ratio <= about_zero.critical * (1 + _TIE):
+                interval = hull(interval, Interval(0.0, 0.0))
+            p = max(about_means.p_value(ratio), about_zero.p_value(ratio))
         found.append(
             PairOfSystems(
                 first=int(a),
