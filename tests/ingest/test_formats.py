@@ -16,6 +16,7 @@ FLAKY_INSPECT = {
     "flaky_task/t3": (4, 0, 1),
     "flaky_task/t4": (0, 5, 0),
 }
+ONLY_ONE = "no verdicts, only scores: a \"{}\" of 1 passes (or use --pass-if 'score>=...')"
 
 
 def test_inspect_archives_and_json_logs_say_the_same(samples, counts):
@@ -33,7 +34,7 @@ def test_the_first_inspect_scorer_is_read_and_said_and_another_can_be_chosen(sam
         'scorer "includes" was read; the log also has partial_credit',
     )
     partial = read_trials(log, mapping=ColumnMap(scorer="partial_credit"))
-    assert partial.sources[0].notes == ()
+    assert partial.sources[0].notes == (ONLY_ONE.format("partial_credit"),)
     failed_score = {0.25}
     assert {s for s in partial.score.tolist() if s < 1} == failed_score
     with pytest.raises(ReadError, match=r'no scorer "nope"; it has includes, partial_credit'):
@@ -450,6 +451,7 @@ def test_pydantic_evals_pass_when_all_assertions_hold_or_by_the_score_asked_for(
     assert read_trials(report(case)).sources[0].notes == (note,)
     assert read_trials(report(scored)).sources[0].notes == (
         'score "s" was read; the report also has r',
+        ONLY_ONE.format("score"),
     )
     chosen = read_trials(report(case, scored), mapping=ColumnMap(scorer="s"))
     assert chosen.score.tolist() == [1.0, 0.5]
@@ -467,9 +469,21 @@ def test_harbor_trials_without_a_verdict_are_errored_and_other_rewards_can_be_ch
     rewards = {"reward": 0.5, "style": 1.0}
     scored = msgspec.json.encode(trial | {"verifier_result": {"rewards": rewards}})
     assert read_trials(scored).score.tolist() == [0.5]
+    assert ONLY_ONE.format("reward") in read_trials(scored).sources[0].notes
     assert read_trials(scored, mapping=ColumnMap(scorer="style")).outcome.tolist() == [1]
     with pytest.raises(ReadError, match=r'has no reward "speed"; it has reward, style'):
         read_trials(scored, mapping=ColumnMap(scorer="speed"))
+
+
+def test_scores_that_no_verdict_goes_with_pass_at_1_and_this_is_said():
+    def notes(value, **chosen):
+        log = _inspect_json([{"id": 1, "epoch": 1, "scores": {"grade": {"value": value}}}])
+        return read_trials(log, mapping=ColumnMap(**chosen)).sources[0].notes
+
+    assert notes(0.9) == notes("P") == (ONLY_ONE.format("grade"),)
+    assert notes(0.9, pass_if="score>=0.8") == notes("C") == notes(0) == ()
+    parts = _inspect_json([{"id": 1, "epoch": 1, "scores": {"judge": {"value": {"facts": 0.5}}}}])
+    assert read_trials(parts).sources[0].notes == (ONLY_ONE.format("judge.facts"),)
 
 
 def test_tau_bench_runs_that_broke_are_errored():

@@ -36,6 +36,7 @@ def assemble(document: Document, format_name: str, table: Table, mapping: Column
     if mapping.pass_if is not None and not table.judged:
         columns["outcome"] = _apply_pass_if(mapping.pass_if, columns, fault)
     notes = [*table.notes, *_fit_scores(columns, mapping, fault)]
+    notes += [] if mapping.pass_if else _only_one_passes(table.graded, columns.get("score"))
     if "seed" in columns:
         columns["seed"] = [_whole("seed", v, i, fault) for i, v in enumerate(columns["seed"])]
     if "trial" in columns:
@@ -150,6 +151,13 @@ def _fit_scores(columns: dict[str, Any], mapping: ColumnMap, fault: Fault) -> li
         )
     columns.pop("score")
     return [judged_only(mapping.pass_if)]
+
+
+def _only_one_passes(graded: str | None, scores: NDArray[np.float64] | None) -> list[str]:
+    """A note where scores between 0 and 1 were taken for failures, for want of a verdict."""
+    if graded is None or scores is None or not ((scores > 0) & (scores < 1)).any():
+        return []
+    return [f"no verdicts, only scores: a \"{graded}\" of 1 passes (or use --pass-if 'score>=...')"]
 
 
 def _whole(name: str, value: Any, row: int, fault: Fault) -> int | None:

@@ -18,7 +18,8 @@ class Table:
 
     `entry` and `numbers` say what a row is called in the file, for messages: "line 7".
     Without a `trial` column, trials are numbered as they come, over all files read together.
-    `judged` tells that the reader has already applied the user's `pass_if`.
+    `judged` tells that the reader has already applied the user's `pass_if`; `graded` names the
+    score of which 1 passes, in a log that holds no verdicts.
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -26,6 +27,7 @@ class Table:
     entry: str = "entry"
     numbers: Sequence[int] | None = None
     judged: bool = False
+    graded: str | None = None
 
     @classmethod
     def of_rows(
@@ -36,12 +38,20 @@ class Table:
         entry: str = "entry",
         numbers: Sequence[int] | None = None,
         judged: bool = False,
+        graded: str | None = None,
     ) -> Table:
         """A table of rows that may each lack some of the columns."""
         rows = list(rows)
         names = dict.fromkeys(name for row in rows for name in row)
         columns = {name: [row.get(name) for row in rows] for name in names}
-        return cls(columns=columns, notes=tuple(notes), entry=entry, numbers=numbers, judged=judged)
+        return cls(
+            columns=columns,
+            notes=tuple(notes),
+            entry=entry,
+            numbers=numbers,
+            judged=judged,
+            graded=graded,
+        )
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))

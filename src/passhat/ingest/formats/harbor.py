@@ -86,7 +86,8 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     trial = document.decode(_Trial)
     rewards = (trial.verifier_result.rewards if trial.verifier_result else None) or {}
     reward, notes = _reward(document, rewards, mapping.scorer)
-    return Table.of_rows([_row(trial, reward)], notes=notes, entry="trial")
+    graded = mapping.scorer or "reward"
+    return Table.of_rows([_row(trial, reward)], notes=notes, entry="trial", graded=graded)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:

@@ -90,7 +90,8 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         ended = plural(len(samples), "sample")
         notes.append(f'the log\'s status is "{header.status}": {ended} ended')
     columns = _columns(header.eval, samples, scorer)
-    return Table(columns=columns, notes=tuple(notes), entry="sample")
+    graded = ".".join(part for part in scorer if part)
+    return Table(columns=columns, notes=tuple(notes), entry="sample", graded=graded)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:

@@ -61,7 +61,8 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         for n, line in kept
     ]
     notes += more + _repeats(kept)
-    return Table.of_rows(rows, notes=notes, entry="line", numbers=[n for n, _ in kept])
+    numbers = [n for n, _ in kept]
+    return Table.of_rows(rows, notes=notes, entry="line", numbers=numbers, graded=metric)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:

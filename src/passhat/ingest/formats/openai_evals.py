@@ -69,7 +69,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         "seed": spec.run_config.seed,
     }
     rows = [shared | row for row in rows]
-    return Table.of_rows(rows, entry="line", numbers=numbers)
+    return Table.of_rows(rows, entry="line", numbers=numbers, graded=mapping.scorer or "score")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:

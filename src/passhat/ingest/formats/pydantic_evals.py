@@ -85,7 +85,8 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         }
         for failure in report.failures
     ]
-    return Table.of_rows(rows, notes=_notes(report, mapping.scorer), entry="case")
+    notes = _notes(report, mapping.scorer)
+    return Table.of_rows(rows, notes=notes, entry="case", graded=mapping.scorer or "score")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
