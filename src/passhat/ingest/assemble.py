@@ -11,17 +11,20 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.errors import ReadError, listed, told_value
+from passhat.errors import ArgumentError, ReadError, told_value
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.decimal_commas import comma_fault
 from passhat.ingest.document import Document
-from passhat.ingest.outcomes import is_missing, number, parse_pass_if
+from passhat.ingest.outcomes import Comparison, is_missing, number, parse_pass_if
 from passhat.ingest.reader import Table
+from passhat.ingest.told import few
 from passhat.records import FEATURES, Outcome, Source, Trials
 
 Fault = Callable[[int, str, str], ReadError]
 
-_NUMBERED = re.compile(r"(.*?)(\d{1,15})")
+# Whatever comes before, and at most as many digits as always fit in 64 bits.
+_NUMBERED = re.compile(r"(|.*\D)(\d{1,18})")
+_BEYOND = 2**63
 
 
 def assemble(document: Document, format_name: str, table: Table, mapping: ColumnMap) -> Trials:
@@ -44,14 +47,17 @@ def assemble(document: Document, format_name: str, table: Table, mapping: Column
     source = Source(
         name=document.name, format=format_name, sha256=document.sha256, notes=tuple(notes)
     )
-    return Trials.from_columns(columns, sources=(source,))
+    try:
+        return Trials.from_columns(columns, sources=(source,))
+    except ArgumentError as error:  # a rule of trials that no field was held to before
+        raise ReadError(f"{document.name}: {error}") from error
 
 
 def one_name(file: str, systems: Collection[str], name: str) -> str:
     """The user's name for the only system of a file; refused where it would merge several."""
     if len(systems) > 1:
         raise ReadError(
-            f'{file}: holds {len(systems)} systems ({listed(systems)}); one name, "{name}", would '
+            f'{file}: holds {len(systems)} systems ({few(systems)}); one name, "{name}", would '
             "merge them"
         )
     return name
@@ -98,7 +104,9 @@ def _systems(
 def _numbers(name: str, values: Sequence[Any], fault: Fault) -> NDArray[np.float64]:
     try:
         numbers = np.array(values, dtype=np.float64)  # None is NaN
-    except (ValueError, TypeError):  # or there are empty cells, or text
+    except (ValueError, TypeError, OverflowError):
+        numbers = None
+    if numbers is None or numbers.ndim != 1:  # there are empty cells, text or lists
         numbers = np.array([_number(name, v, i, fault) for i, v in enumerate(values)])
     if (infinite := np.flatnonzero(np.isinf(numbers))).size:
         raise fault(int(infinite[0]), name, "must be finite")
@@ -111,6 +119,8 @@ def _number(name: str, value: Any, row: int, fault: Fault) -> float:
     try:
         return number(value)
     except ValueError:
+        if isinstance(value, int):  # of hundreds of digits
+            raise fault(row, name, "must be finite, and a number that a float can hold") from None
         told = comma_fault(value) or f"must be a number or empty, got {told_value(value)}"
         raise fault(row, name, told) from None
 
@@ -120,7 +130,7 @@ def _apply_pass_if(pass_if: str, columns: dict[str, Any], fault: Fault) -> list[
     tests = parse_pass_if(pass_if)
     for test in tests:
         if test.column not in columns:
-            known = listed(sorted(columns))
+            known = few(sorted(columns))
             raise fault(0, test.column, f"--pass-if {pass_if!r} can use here: {known}")
     outcomes = []
     for row, old in enumerate(columns.get("outcome", [None] * len(columns["task"]))):
@@ -128,9 +138,17 @@ def _apply_pass_if(pass_if: str, columns: dict[str, Any], fault: Fault) -> list[
         if old == Outcome.ERRORED or any(is_missing(cell) for cell in cells):
             outcomes.append(Outcome.ERRORED)
         else:
-            passed = all(test.holds(cell) for test, cell in zip(tests, cells, strict=True))
-            outcomes.append(Outcome(passed))
+            pairs = zip(tests, cells, strict=True)
+            outcomes.append(Outcome(all(_holds(test, cell, row, fault) for test, cell in pairs)))
     return outcomes
+
+
+def _holds(test: Comparison, cell: Any, row: int, fault: Fault) -> bool:
+    try:
+        return test.holds(cell)
+    except ValueError:
+        told = f"--pass-if compares it with a number, but it is {told_value(cell)}"
+        raise fault(row, test.column, told) from None
 
 
 def _fit_scores(columns: dict[str, Any], mapping: ColumnMap, fault: Fault) -> list[str]:
@@ -167,10 +185,10 @@ def _whole(name: str, value: Any, row: int, fault: Fault) -> int | None:
         as_number = int(value) if isinstance(value, str) else value
         if as_number != math.floor(as_number):
             raise ValueError  # both faults get the message below
-        if abs(as_number) >= 2**63:
+        if abs(as_number) >= _BEYOND:
             raise ValueError  # as above
         return int(as_number)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         raise fault(
             row, name, f"must be a whole number below 2**63, or empty, got {told_value(value)}"
         ) from None
@@ -179,7 +197,7 @@ def _whole(name: str, value: Any, row: int, fault: Fault) -> int | None:
 def _trial_numbers(columns: dict[str, Any], fault: Fault) -> list[int]:
     """Trial numbers: whole numbers as they are, "run-3" as 3, other names in order of coming."""
     values = columns["trial"]
-    if all(type(value) is int for value in values):
+    if all(type(value) is int and -_BEYOND < value < _BEYOND for value in values):
         return list(values)
     for row, value in enumerate(values):
         if is_missing(value):

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from passhat.errors import ArgumentError, ReadError, listed, plural
+from passhat.errors import ArgumentError, ReadError, plural
 from passhat.ingest.assemble import assemble
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
@@ -21,6 +21,7 @@ from passhat.ingest.reader import Reader
 from passhat.ingest.readers import READERS, readers_of
 from passhat.ingest.rows import is_own_file
 from passhat.ingest.sources import Part, describe_sources
+from passhat.ingest.told import few, short
 from passhat.ingest.transcripts.kept import by_trial, kept_texts
 from passhat.ingest.unknown import unknown_file
 from passhat.records import Trials
@@ -111,13 +112,15 @@ def _read(
                 parts.append(part)
     if not parts:
         shown = ("input" if isinstance(one, bytes) else str(one) for one in inputs)
-        raise ReadError(f"{listed(shown)}: holds no trial")
+        raise ReadError(f"{few(shown)}: holds no trial")
     parts = _without_copies(parts, duplicates)
     trials = _number(Trials.concat([part.trials for part in parts]), parts)
     trials = replace(trials, sources=describe_sources(parts, inputs, unknown, mapping))
     said = [text for part in parts for text in part.said]
     if twice := trials.duplicates():
-        trials, said = _settle_duplicates(trials, said, twice, duplicates)
+        if duplicates == "error":
+            raise _occur_twice(parts, twice)
+        trials, said = _settle_duplicates(trials, said, duplicates)
     return trials, by_trial(trials, said)
 
 
@@ -155,21 +158,28 @@ def _chosen_columns(document: Document, mapping: ColumnMap) -> Reader:
 
 
 def _without_copies(parts: list[Part], duplicates: Duplicates) -> list[Part]:
-    """Files that number no trials and say exactly the same are likely one run, given twice."""
+    """Files that number no trials and say exactly the same are likely one run, given twice.
+
+    Where trials have numbers, those tell which of them occur twice.
+    """
     if len(parts) == 1 or duplicates == "keep":
         return parts
-    kept: dict[str, Part] = {}
-    for part in parts:
-        key = _fingerprint(part) if not part.numbered else part.source.name
-        earlier = kept.get(key)
-        if earlier is not None and not part.numbered and duplicates == "error":
+    kept: dict[str | int, Part] = {}
+    for place, part in enumerate(parts):
+        key = place if part.numbered else _fingerprint(part)
+        if key in kept and duplicates == "error":
             raise ReadError(
-                f"{part.source.name}: says the same as "
-                f"{earlier.source.name}, trial for trial; leave one out, or pass "
-                "--duplicates keep if two runs did end alike"
+                f"{part.source.name}: {_same(kept[key], part)}, trial for trial; leave one out, "
+                "or pass --duplicates keep if two runs did end alike"
             )
         kept[key] = part
     return list(kept.values())
+
+
+def _same(earlier: Part, part: Part) -> str:
+    """What a part is to an earlier one that says the same; all bytes have one name."""
+    name = earlier.source.name
+    return "is given twice" if name == part.source.name else f"says the same as {name}"
 
 
 def _fingerprint(part: Part) -> str:
@@ -190,18 +200,35 @@ def _number(trials: Trials, parts: Sequence[Part]) -> Trials:
 def _settle_duplicates(
     trials: Trials,
     said: list[str | None],
-    twice: Sequence[TranscriptKey],
     duplicates: Duplicates,
 ) -> tuple[Trials, list[str | None]]:
     if duplicates == "keep":
         return trials.renumbered(), said
-    if duplicates == "last":
-        rows = trials.last_of_each()
-        return trials.take(rows), [said[row] for row in rows.tolist()] if said else said
-    shown = [f"{system} / {task} / trial {trial}" for system, task, trial in twice]
+    rows = trials.last_of_each()
+    return trials.take(rows), [said[row] for row in rows.tolist()] if said else said
+
+
+def _occur_twice(parts: Sequence[Part], twice: Sequence[TranscriptKey]) -> ReadError:
+    """The error of trials that occur twice, with word of a file that was given twice."""
+    shown = [
+        f"{short(system)} / {short(task)} / trial {trial}" for system, task, trial in twice[:5]
+    ]
+    more = f" and {len(twice) - 5:,} more" if len(twice) > 5 else ""
     occur = plural(len(twice), "trial occurs", "trials occur")
-    raise ReadError(
-        f"{listed((source.name for source in trials.sources), 3)}: {occur} more "
-        f"than once: {listed(shown, 5)}. Pass --duplicates last to keep the last of each, or "
-        "--duplicates keep if they are different runs"
+    return ReadError(
+        f"{few(dict.fromkeys(part.source.name for part in parts), 3)}: {occur} more than once: "
+        f"{', '.join(shown)}{more}.{_given_twice(parts)} Pass --duplicates last to keep the last "
+        "of each, or --duplicates keep if they are different runs"
     )
+
+
+def _given_twice(parts: Sequence[Part]) -> str:
+    """Which file is there again, by whatever name; nothing where all differ."""
+    first: dict[str, str] = {}
+    for part in parts:
+        name, held = part.source.name, first.get(part.source.sha256)
+        if held is not None:
+            again = "is given twice" if held == name else f"holds the same bytes as {held}"
+            return f" {name} {again}: leave one out."
+        first[part.source.sha256] = name
+    return ""

@@ -1,0 +1,31 @@
+"""Names out of files, as messages show them: short, on one line, a few of many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from passhat.brief import CUT
+from passhat.errors import listed
+
+LONGEST_NAME = 80
+
+
+def short(name: object) -> str:
+    r"""A name in a few words, whatever stands in it.
+
+    >>> short("refund"), short("a\nb"), len(short("x" * 10_000))
+    ('refund', 'a\\nb', 80)
+    """
+    text = str(name)
+    if not text.isprintable():
+        text = repr(text[: LONGEST_NAME + 1])[1:-1]
+    return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + CUT
+
+
+def few(names: Iterable[object], most: int = 12) -> str:
+    """The first of many names, each of them short.
+
+    >>> few(["a", "b" * 200, "c"], most=2)[-20:]
+    'bbbbbbbb… and 1 more'
+    """
+    return listed(names, most, show=short)

@@ -1,0 +1,102 @@
+"""No trial is lost in silence: several files are joined, and what is given twice is said."""
+
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from passhat.errors import ReadError
+from passhat.ingest import read_trials, read_with_transcripts
+
+HEADER = b"task,trial,passed\n"
+ENDINGS = st.lists(st.sampled_from(["yes", "no"]), min_size=1, max_size=4)
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_bytes(HEADER + b"a,1,yes\na,2,no\n")
+    return path
+
+
+@settings(max_examples=30)
+@given(st.lists(ENDINGS, min_size=1, max_size=4))
+def test_numbered_parts_are_all_read_however_alike_they_are_called(parts):
+    numbers = iter(range(1000))
+    files = [
+        HEADER + "".join(f"a,{next(numbers)},{word}\n" for word in part).encode() for part in parts
+    ]
+    trials = read_trials(files)
+    assert trials.trial.tolist() == list(range(sum(map(len, parts))))
+    assert trials.outcome.tolist() == [word == "yes" for part in parts for word in part]
+
+
+def test_numbered_trials_of_two_files_that_collide_are_listed():
+    first, second = HEADER + b"a,1,yes\na,2,no\n", HEADER + b"a,2,yes\n"
+    with pytest.raises(ReadError, match=r"^input: 1 trial occurs .*: input / a / trial 2\. Pass"):
+        read_trials([first, second])
+    assert read_trials([first, second], duplicates="last").outcome.tolist() == [1, 1]
+    kept = read_trials([first, second], duplicates="keep")
+    assert (kept.trial.tolist(), kept.outcome.tolist()) == ([0, 1, 2], [1, 0, 1])
+
+
+def test_a_numbered_file_that_is_given_twice_is_said_to_be(table):
+    twice = r"2 trials occur more than once: runs / a / trial 1, runs / a / trial 2\."
+    again = r" .*runs\.csv is given twice: leave one out\. Pass --duplicates last"
+    for same in (table, f"{table.parent}/*.csv"):
+        with pytest.raises(ReadError, match=twice + again):
+            read_trials([table, same])
+        assert read_trials([table, same], duplicates="last").outcome.tolist() == [1, 0]
+        assert read_trials([table, same], duplicates="keep").outcome.tolist() == [1, 0, 1, 0]
+
+
+def test_a_numbered_file_by_another_name_is_said_to_hold_the_same_bytes(table):
+    roundabout = os.path.join(table.parent, ".", table.name)  # noqa: PTH118 # Path would tidy it
+    by_link = table.parent / "link"
+    by_link.mkdir()
+    (by_link / table.name).symlink_to(table)
+    for other in (roundabout, by_link / table.name):
+        with pytest.raises(ReadError, match=r"(holds the same bytes as|is given twice).*leave one"):
+            read_trials([table, other])
+
+
+def test_an_unnumbered_file_that_is_given_twice_is_said_to_be(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_bytes(b"task,passed\na,yes\na,no\n")
+    with pytest.raises(ReadError, match=r"runs\.csv: is given twice, trial for trial; leave one"):
+        read_trials([path, path])
+    assert len(read_trials([path, path], duplicates="last")) == 2
+    assert len(read_trials([path, path], duplicates="keep")) == 4
+
+
+def test_words_stay_with_the_trial_that_is_kept():
+    rows = b"task,trial,passed,output\na,1,yes,%s\n"
+    trials, said = read_with_transcripts([rows % b"one", rows % b"two"], duplicates="last")
+    assert (len(trials), list(said.values())) == (1, ['{"answer": "two"}'])
+    trials, said = read_with_transcripts([rows % b"one", rows % b"two"], duplicates="keep")
+    assert list(said.values()) == ['{"answer": "one"}', '{"answer": "two"}']
+
+
+def test_run_ids_of_sixty_bits_are_so_many_trials():
+    ids = [2**60 + i for i in range(4)]
+    rows = "".join(f'{{"task": "a", "passed": 1, "run_id": {number}}}\n' for number in ids)
+    assert read_trials(rows.encode()).trial.tolist() == ids
+    cells = "task,run_id,passed\n" + "".join(f"a,{2**53 + i},1\n" for i in range(4))
+    assert read_trials(cells.encode()).trial.tolist() == [2**53 + i for i in range(4)]
+
+
+def test_run_ids_beyond_sixty_four_bits_are_numbered_as_they_come():
+    for ids in ([2**63, 2**63 + 1, 2**64], [2**200, 1, 2]):
+        rows = "".join(f'{{"task": "a", "passed": 1, "run_id": {number}}}\n' for number in ids)
+        assert read_trials(rows.encode()).trial.tolist() == [0, 1, 2]
+
+
+def test_names_of_trials_are_numbers_only_where_nothing_but_the_number_tells_them_apart():
+    def numbers(*names):
+        rows = "".join(f"a,{name},1\n" for name in names)
+        return read_trials(f"task,trial,passed\n{rows}".encode()).trial.tolist()
+
+    assert numbers("run-3", "run-12") == [3, 12]
+    assert numbers("dev-1", "test-1", "test-2") == [0, 1, 2]
+    assert numbers("7", "run-7") == [0, 1]
