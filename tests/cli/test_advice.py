@@ -39,6 +39,9 @@ def results(here, call):
     write_trials(several, here / "several agents.csv")
     rows = "".join(f"q{i % 12},{1 + i % 2}\n" for i in range(240))
     (here / "own.csv").write_text(f"question,points\n{rows}")
+    for name, passed in (("young.csv", 1), ("broken.csv", 0)):
+        rows = "".join(f"t{i % 10},{passed}\n" for i in range(80))
+        (here / name).write_text(f"task,passed\n{rows}")
     for name in ("it's good.jsonl", "several agents.csv", "it's good.jsonl"):
         assert call("history", "--store", "my runs.db", "add", name).exit_code == 0
     assert call("history", "--store", "my runs.db", "tag", "latest", "v1").exit_code == 0
@@ -50,6 +53,7 @@ def results(here, call):
         ["report", "it's good.jsonl"],
         ["report", "it's good.jsonl", "--name", "my agent", "--errors", "exclude"],
         ["report", "own.csv", "--task", "question", "--pass-if", "points>=1"],
+        ["report", "young.csv"],
         ["report", "several agents.csv"],
         ["report", "several agents.csv", "--only", "a b", "--only", "-c"],
         ["rank", "several agents.csv", "--only", "a b", "--only", "d'e"],
@@ -70,6 +74,14 @@ def test_every_command_that_an_answer_advises_runs_as_it_stands(here, call, resu
         done = call(*command)
         assert done.exit_code == 0, (command, done.stderr)
         assert "RESULTS" not in done.stdout
+
+
+@pytest.mark.parametrize("ending", ["md", "html", "txt"])
+def test_an_agent_that_never_passes_is_advised_no_gate(here, call, results, ending):
+    assert call("report", "broken.csv", "-o", f"r.{ending}").exit_code == 0
+    said = (here / f"r.{ending}").read_text()
+    assert "passhat gate" not in said
+    assert "look at the failures of t0" in said
 
 
 def test_of_some_agents_of_a_file_the_ranking_advised_is_over_the_same(here, call, results):

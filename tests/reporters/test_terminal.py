@@ -3,6 +3,7 @@ import re
 import pytest
 
 from passhat.analysis.measure import measure
+from passhat.analysis.rank import RankReport, rank
 from passhat.analysis.simulate import simulate
 from passhat.records import Trials
 from passhat.reporters.html_page import render_html
@@ -146,3 +147,61 @@ def test_every_reporter_stars_the_numbers_that_leave_tasks_out():
         assert "pass^4 *" in text
         assert "pass^3 *" not in text
         assert f"* {note}" in text
+
+
+def test_columns_never_touch_however_long_their_numbers():
+    trials = Trials.from_columns(
+        task=["many"] * 200_000,
+        passed=[1, 0] * 100_000,
+        cost=[0.0000121, 0.00000739] * 100_000,
+    )
+    shown = render_terminal(measure(trials))
+    assert re.search(r"many +flaky +100000/200000 \[50, 50\]", shown)
+    assert re.search(r"cost +0\.00000974 +0\.0000121 +0\.00000739 ", shown)
+
+
+def test_tasks_that_are_not_listed_are_not_called_more_of_none():
+    shown = render_terminal(measure(Trials.from_columns(task=[*"abc"], passed=[1, 0, 1])))
+    assert "  3 tasks not listed (--all-tasks lists every task)" in shown
+
+
+def test_effort_that_goes_with_passing_the_other_way_inside_tasks_is_explained():
+    hard = {"passed": [1, 0, 0, 0], "tokens_in": [1300, 1200, 1210, 1220]}
+    easy = {"passed": [1, 1, 1, 0], "tokens_in": [300, 310, 320, 200]}
+    trials = Trials.from_columns(
+        task=[f"{kind}{i}" for kind in ("hard", "easy") for i in range(6) for _ in range(4)],
+        passed=hard["passed"] * 6 + easy["passed"] * 6,
+        tokens_in=hard["tokens_in"] * 6 + easy["tokens_in"] * 6,
+    )
+    report = measure(trials)
+    feature = report.system().features["tokens_in"]
+    assert feature.passed.value < feature.failed.value
+    assert feature.association.value > 0
+    for text in (render_terminal(report), render_markdown(report), render_html(report)):
+        said = " ".join(text.split())
+        assert "goes with passing in a task" in said
+        assert "Inside a task, tokens in goes with passing the other way than the means" in said
+    turned = Trials.from_columns(task=[*"aabb"] * 4, passed=[1, 0] * 8, tokens_in=[2, 1] * 8)
+    assert "the other way" not in render_terminal(measure(turned))
+
+
+@pytest.mark.parametrize(
+    ("runs", "advised"),
+    [
+        ({"a": {"x": 3, "y": 1, "z": 3}, "b": {"x": 3, "y": 3, "z": 1}}, "rank RESULTS"),
+        ({"a": {"x": 3, "y": 3}, "b": {"x": 3, "z": 3}}, None),
+    ],
+)
+def test_a_ranking_is_advised_only_where_it_can_be_made(runs, advised):
+    rows = [
+        (system, task, trial % 2)
+        for system, tasks in runs.items()
+        for task, count in tasks.items()
+        for trial in range(count)
+    ]
+    system, task, passed = zip(*rows, strict=True)
+    trials = Trials.from_columns(system=system, task=task, passed=passed)
+    shown = render_terminal(measure(trials, ks=[3]))
+    assert re.findall(r"passhat (rank.*)", shown) == ([advised] if advised else [])
+    assert isinstance(rank(trials), RankReport) == (advised is not None)
+    assert not isinstance(rank(trials, metric="pass^3"), RankReport)

@@ -8,6 +8,8 @@ from passhat.records import Trials
 from passhat.reporters import wording
 from passhat.reporters.html_page import render_html
 from passhat.reporters.markdown import render_markdown
+from passhat.reporters.next_steps import next_steps
+from passhat.reporters.numbers import percent
 from passhat.reporters.systems_table import most_reliable_first, systems_table
 from passhat.reporters.terminal import render_terminal
 from passhat.stats.estimate import Estimate, Interval
@@ -48,10 +50,22 @@ def test_the_verdict_follows_the_interval_of_the_streak(by_task, start):
 
 def test_the_verdict_without_a_number_gives_the_reason():
     said = wording.verdict(_system({"a": "PP", "b": "PF"}, ks=[3]))
-    assert (
-        said
-        == "Nothing can be said about bot: pass^3 needs 3 runs of a task; the most any has is 2."
+    assert said == (
+        "Nothing can be said of 3 in a row of bot: pass^3 needs 3 runs of a task; "
+        "the most any has is 2. One attempt succeeds 75 % of the time."
     )
+
+
+def test_several_systems_without_the_number_are_told_why_and_what_is_known_of_them():
+    few = {"t0": "PP", "t1": "PF"}
+    said = wording.overview(_report(ks=[3], a=few, b={"t0": "FF", "t1": "PF"}))
+    assert said == (
+        "Nothing can be said of 3 in a row: a and b have 2 runs of every task, so no pass^3. "
+        "One attempt succeeds 75 % of the time for a and 25 % of the time for b."
+    )
+    many = dict.fromkeys("abcd", few) | {"e": {"t0": "FF", "t1": "FF"}}
+    said = wording.overview(_report(ks=[3], **many))
+    assert said.endswith("One attempt succeeds 0 to 75 % of the time.")
 
 
 def test_the_headline_is_the_largest_k_up_to_five():
@@ -99,16 +113,56 @@ def test_a_streak_that_never_came_is_not_called_only_0_percent():
     assert "but never 2 times in a row" in wording.verdict(_system({"a": "PF", "b": "FP"}))
 
 
+def _mixed(passes, runs, tasks):
+    """Tasks of which each passes so often, half of them and never the other way round."""
+    return {
+        f"t{i}": ("P" * passes + "F" * (runs - passes))
+        if i % 2
+        else ("F" * passes + "P" * (runs - passes))
+        for i in range(tasks)
+    }
+
+
 @pytest.mark.parametrize(
     ("by_task", "meaning"),
     [
         ({f"t{i}": "PF" * 5 for i in range(9)}, "a single run is a coin flip"),
-        ({"a": "P" * 9 + "F", "b": "F" * 9 + "P", "c": "P" * 9 + "F"}, "a single run can mislead"),
-        ({"a": "P" * 10, "b": "F" * 10}, "a task mostly ends the same way every time"),
+        (_mixed(9, 10, 40), "a single run can mislead"),
+        (_mixed(49, 50, 40), "a task mostly ends the same way every time"),
     ],
 )
 def test_the_split_of_variance_is_said_in_a_sentence(by_task, meaning):
-    assert meaning in wording.luck(_system(by_task).variance)
+    said = wording.luck(_system(by_task).variance)
+    assert meaning in said
+    assert re.search(r" of the spread is luck \(.* %\): ", said)
+
+
+def test_where_the_runs_leave_both_readings_open_luck_is_not_told_from_skill():
+    said = wording.luck(_system({"a": "PFFPF", "b": "FFFFP", "c": "FFFFF", "d": "FFPFF"}).variance)
+    assert re.fullmatch(
+        r"Too few tasks or runs to tell luck from skill: between \d+ % and \d+ % of the spread is "
+        r"luck\.",
+        said,
+    )
+
+
+def test_the_picture_of_luck_says_how_far_it_is_known():
+    flat = _report(bot={f"t{i}": "PF" * 5 for i in range(9)})
+    luck = flat.system().variance.luck.interval
+    stated = f"(somewhere from {percent(luck.low)} to {percent(luck.high)})."
+    assert flat.plots.variance().finding.endswith(stated)
+    still = _report(bot={"a": "PPP", "b": "FFF"})
+    assert still.plots.variance().finding.endswith("which leaves it open.")
+
+
+def test_runs_that_all_ended_alike_are_no_proof_that_there_is_no_luck():
+    system = _system({"a": "P" * 3, "b": "F" * 3, "c": "PPP"})
+    said = wording.luck(system.variance)
+    assert said.startswith("No luck was seen: every task ended all its runs the same way.")
+    assert said.endswith("How much there is stays open (0 to 100 %).")
+    text = " ".join(render_terminal(_report(bot={"a": "P" * 3, "b": "F" * 3, "c": "PPP"})).split())
+    assert "ICC 0.00 to 1.00" in text
+    assert "ICC 1.00." not in text
 
 
 def test_errors_are_stated_with_both_numbers():
@@ -132,13 +186,7 @@ def test_what_is_left_out_is_named():
     assert wording.exclusion(one) == "1 task of pass^4 and pass@4 (fewer than 4 runs): b."
 
 
-def test_there_is_always_something_to_do_next():
-    steady = {f"t{i}": "P" * 100 for i in range(40)}
-    assert wording.next_steps(_system(steady))
-    assert wording.next_steps(_system({"a": "P"}))
-
-
-def _report(**by_system):
+def _report(ks=None, errors="fail", **by_system):
     rows = [
         (system, task, OUTCOMES[run])
         for system, by_task in by_system.items()
@@ -146,7 +194,8 @@ def _report(**by_system):
         for run in runs
     ]
     system, task, outcome = (list(column) for column in zip(*rows, strict=True))
-    return measure(Trials.from_columns(system=system, task=task, outcome=outcome))
+    trials = Trials.from_columns(system=system, task=task, outcome=outcome)
+    return measure(trials, ks=ks, errors=errors)
 
 
 STEADY = {f"t{i}": "P" * 60 for i in range(20)}
@@ -161,7 +210,7 @@ DOWN = {"t0": "E", "t1": "E"}
         ({"a": SHAKY, "b": SHAKY}, "Neither of the two systems can be depended on every time: "),
         ({"a": YOUNG, "b": SHAKY}, "Too early to say whether either of the two systems can be "),
         ({"a": YOUNG, "b": YOUNG, "c": SHAKY}, "Too early to say whether any of these 3 systems"),
-        ({"a": DOWN, "b": DOWN}, "Nothing could be measured: all 4 trials of a and b errored."),
+        ({"a": DOWN, "b": DOWN}, "No run of a and b was seen to end: all 4 trials errored and "),
         ({"a": SHAKY, "b": DOWN}, "You cannot depend on a every time: it succeeds 50 %"),
         ({"a": STEADY, "b": SHAKY}, "1 of 2 systems can be depended on every time: a does best"),
         ({"a": STEADY, "b": YOUNG}, "1 of 2 systems can be depended on every time (too early to"),
@@ -202,20 +251,40 @@ def test_a_system_whose_trials_all_errored_is_named_and_not_judged():
     report = _report(a=SHAKY, b=SHAKY, c=DOWN)
     said = wording.overview(report)
     assert said.startswith("Neither of the two systems with a pass^5 can be depended on")
-    assert said.endswith("Nothing could be measured: all 2 trials of c errored.")
+    assert said.endswith("No run of c was seen to end: all 2 trials errored and count as failures.")
 
 
-@pytest.mark.parametrize("errors", ["fail", "exclude"])
+ALL_ERRORED = {
+    "fail": (
+        "No run of bot was seen to end: all 3 trials errored (server w did not start) and count "
+        "as failures."
+    ),
+    "exclude": "Nothing could be measured: all 3 trials of bot errored (server w did not start).",
+}
+
+
+@pytest.mark.parametrize("errors", ALL_ERRORED)
 def test_what_only_errored_is_not_called_unreliable(errors):
     columns = {"outcome": ["errored"] * 3, "error": ["server w did not start"] * 3}
     trials = Trials.from_columns(system=["bot"] * 3, task=[*"abc"], **columns)
     system = measure(trials, errors=errors).system()
-    assert wording.verdict(system) == (
-        "Nothing could be measured: all 3 trials of bot errored (server w did not start)."
-    )
+    assert wording.verdict(system) == ALL_ERRORED[errors]
+    assert wording.beyond(system) is None
     assert system.unsettled == ()
     assert wording.labels(system) == "no label is given, as every trial errored"
-    assert len(wording.next_steps(system)) == 1
+    assert len(next_steps(system)) == 1
+
+
+@pytest.mark.parametrize(("errors", "shown"), [("fail", "0"), ("exclude", "-")])
+def test_one_system_and_several_tell_the_same_of_nothing_but_errors(errors, shown):
+    alone, both = (_report(errors=errors, **dict.fromkeys(names, DOWN)) for names in ("a", "ab"))
+    for report in (alone, both):
+        table = systems_table({one.name: one for one in report.systems}, "in %")
+        assert {row[table.header.index("pass^1")] for row in table.rows} == {shown}
+    metric = alone.system().metrics["pass^1"]
+    assert (metric.value is None) == (shown == "-")
+    told = wording.errors(alone.system())
+    assert ("--errors exclude would leave nothing to measure" in told) == (errors == "fail")
 
 
 def test_nobody_is_called_best_among_systems_that_share_no_task():

@@ -26,7 +26,7 @@ from passhat.records.natural_order import natural_key
 from passhat.stats.estimate import Estimate, Unavailable
 
 if TYPE_CHECKING:
-    from passhat.analysis.report import CurvePoint, Label, Report, SystemReport, TaskRow
+    from passhat.analysis.report import CurvePoint, Label, Number, Report, SystemReport, TaskRow
 
 MOST_ROWS = 60
 """Tasks drawn in one picture; the least reliable ones, where there are more."""
@@ -110,7 +110,8 @@ class Plots:
         return stacked_bar(
             parts,
             title="Where the spread comes from",
-            finding=f"{_percent(split.luck_share)} of the spread of a single run is luck.",
+            finding=f"{_percent(split.luck_share)} of the spread of a single run is luck"
+            f"{_between(split.luck)}.",
         )
 
     def cost(self, *, feature: str = "cost", k: int | None = None) -> Figure | Unavailable:
@@ -197,6 +198,13 @@ def _cost_point(system: SystemReport, feature: str, k: int | None) -> Point | No
         x_interval=(spent.interval.low, spent.interval.high) if spent.interval else None,
         y_interval=(rate.interval.low, rate.interval.high) if rate.interval else None,
     )
+
+
+def _between(luck: Number) -> str:
+    """How far the share is known."""
+    if not isinstance(luck, Estimate) or luck.interval is None:
+        return ", but no task varied between its runs, which leaves it open"
+    return f" (somewhere from {_percent(luck.interval.low)} to {_percent(luck.interval.high)})"
 
 
 def _percent(share: float) -> str:

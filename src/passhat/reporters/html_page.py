@@ -16,6 +16,7 @@ from passhat.records.transcript import TranscriptKey, Transcripts
 from passhat.reporters import wording
 from passhat.reporters.advice import RESULTS, results_of
 from passhat.reporters.blocks import Bar, Table
+from passhat.reporters.next_steps import next_steps
 from passhat.reporters.numbers import amount, points, span
 from passhat.reporters.page_rows import MOST_ROWS, page_rows
 from passhat.reporters.page_transcripts import PageTranscripts, embedded, fit_transcripts
@@ -112,7 +113,7 @@ def templates() -> Environment:
         "metric_name": wording.metric_name,
         "most_reliable_first": most_reliable_first,
         "name": breakable_name,
-        "next_steps": wording.next_steps,
+        "next_steps": next_steps,
         "partial_note": wording.partial_note,
         "points": lambda value: points(value, digits=1),
         "safe_text": safe_text,
@@ -214,6 +215,7 @@ def _sentences(system: SystemReport) -> list[str]:
         wording.seeds(system.seeds),
         wording.beyond(system),
         wording.cost(system),
+        wording.across_tasks(system),
         f"Tasks: {wording.labels(system)}.",
     )
     told = [text for text in maybe if text]

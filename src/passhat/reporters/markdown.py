@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from passhat.analysis.report import Feature, Metric, Report, SystemReport, TaskRow, VarianceSplit
+from passhat.analysis.report import Feature, Metric, Report, SystemReport, TaskRow
 from passhat.reporters import wording
 from passhat.reporters.advice import RESULTS, results_of
 from passhat.reporters.blocks import (
@@ -16,9 +16,9 @@ from passhat.reporters.blocks import (
     blocks_markdown,
     escape_markdown,
 )
+from passhat.reporters.next_steps import next_steps
 from passhat.reporters.numbers import amount, interval_of, points, span, value_of
 from passhat.reporters.systems_table import most_reliable_first, systems_table
-from passhat.stats.estimate import Estimate
 
 MOST_TASKS = 20
 MOST_STEPS = 3
@@ -52,7 +52,7 @@ def system_blocks(system: SystemReport, *, results: str | None = RESULTS) -> lis
     ]
     if note := wording.partial_note(system):
         blocks.append(Paragraph("Starred", note))
-    blocks.append(Paragraph("Luck", _luck(system)))
+    blocks.append(Paragraph("Luck", wording.luck_and_icc(system.variance)))
     sentences = (
         ("Errors", wording.errors(system)),
         ("Seeds", wording.seeds(system.seeds)),
@@ -66,13 +66,15 @@ def system_blocks(system: SystemReport, *, results: str | None = RESULTS) -> lis
         blocks.append(_task_table(rows))
     if system.features:
         blocks.append(_effort_table(system.features))
+    if text := wording.across_tasks(system):
+        blocks.append(Paragraph("Effort", text))
     if text := wording.cost(system):
         blocks.append(Paragraph("Cost", text))
     for title, group in (("level", system.levels), ("tag", system.tags)):
         if group:
             blocks.append(systems_table(group, title))
     blocks += [Paragraph("Left out", wording.exclusion(one)) for one in system.excluded]
-    return [*blocks, Steps("Next", tuple(wording.next_steps(system, results)[:MOST_STEPS]))]
+    return [*blocks, Steps("Next", tuple(next_steps(system, results)[:MOST_STEPS]))]
 
 
 def _metric_table(system: SystemReport) -> Table:
@@ -95,15 +97,6 @@ def _span(metric: Metric, *, suite: bool) -> str:
     return span(interval_of(metric.this_suite if suite else metric.tasks_like_these)) or "-"
 
 
-def _luck(system: SystemReport) -> str:
-    text = wording.luck(system.variance)
-    if isinstance(system.variance, VarianceSplit) and isinstance(system.variance.icc, Estimate):
-        bounds = system.variance.icc.interval
-        between = f" [{bounds.low:.2f}, {bounds.high:.2f}]" if bounds else ""
-        text += f" ICC {system.variance.icc.value:.2f}{between}."
-    return text
-
-
 def _notable(system: SystemReport) -> list[TaskRow]:
     table = system.tasks
     found = table.labelled("flaky", MOST_TASKS) + table.labelled("broken", MOST_TASKS)
@@ -123,7 +116,7 @@ def _task_table(rows: list[TaskRow]) -> Table:
 
 def _effort_table(features: Mapping[str, Feature]) -> Table:
     return Table(
-        header=("per trial", "mean", "passed", "failed", "goes with passing"),
+        header=("per trial", "mean", "passed", "failed", wording.GOES_WITH_PASSING),
         rows=tuple(_effort_row(feature) for feature in features.values()),
     )
 

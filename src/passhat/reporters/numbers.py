@@ -39,13 +39,13 @@ def points(share: float, *, digits: int = 0) -> str:
 def percent_range(interval: Interval | None, *, digits: int = 0) -> str:
     """An interval in words.
 
-    >>> percent_range(Interval(0.153, 0.268))
-    '15 to 27 %'
+    >>> percent_range(Interval(0.153, 0.268)), percent_range(Interval(0.749, 0.751))
+    ('15 to 27 %', '75 %')
     """
     if interval is None:
         return "no interval"
     low, high = points(interval.low, digits=digits), points(interval.high, digits=digits)
-    return f"{low} to {high} %"
+    return f"{low} %" if low == high else f"{low} to {high} %"
 
 
 def span(interval: Interval | None, *, digits: int = 1) -> str:

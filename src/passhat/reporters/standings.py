@@ -10,9 +10,9 @@ from passhat.analysis.report import Leaders, Metric, SystemReport
 from passhat.analysis.short_runs import too_few_runs
 from passhat.errors import plural
 from passhat.reporters.judgement import is_dependable, is_refuted
-from passhat.reporters.numbers import percent
+from passhat.reporters.numbers import percent, percent_range
 from passhat.reporters.safe_text import shorten, shorten_apart
-from passhat.stats.estimate import Scope, Unavailable
+from passhat.stats.estimate import Interval, Scope, Unavailable
 
 LONGEST_NAME = 60
 LONGEST_REASON = 160
@@ -68,7 +68,7 @@ def held_for(scope: Scope, systems: int) -> str:
 def unjudged(systems: Sequence[SystemReport], k: int) -> list[str]:
     """Who is not judged, and why: by name, as nobody would see who is missing."""
     errored = [one for one in systems if all_errored(one)]
-    told = [f"Nothing could be measured: {nothing_measured(errored)}."] if errored else []
+    told = [none_ended(errored)] if errored else []
     few: dict[str, list[SystemReport]] = {}
     for one in systems:
         if not is_judged(one, k) and one not in errored:
@@ -80,13 +80,32 @@ def unjudged(systems: Sequence[SystemReport], k: int) -> list[str]:
     return told
 
 
-def nothing_measured(systems: Sequence[SystemReport]) -> str:
-    """Which trials errored, and the commonest reason."""
+def none_ended(systems: Sequence[SystemReport]) -> str:
+    """That no run was seen to end, the commonest reason, and what is made of it."""
     total = sum(one.design.trials for one in systems)
     kinds = [kind for one in systems for kind in one.errors.kinds if kind != UNNAMED]
     trials = "the only trial" if total == 1 else f"all {total:,} trials"
     reason = f" ({shorten(kinds[0], LONGEST_REASON)})" if kinds else ""
-    return f"{trials} of {names(systems)} errored{reason}"
+    if systems[0].errors.policy == "exclude":
+        return f"Nothing could be measured: {trials} of {names(systems)} errored{reason}."
+    counted = "counts as a failure" if total == 1 else "count as failures"
+    return f"No run of {names(systems)} was seen to end: {trials} errored{reason} and {counted}."
+
+
+def once(systems: Sequence[SystemReport]) -> str:
+    """How often one attempt succeeds, which is known wherever there is a run."""
+    rates = {one.name: float(one.tasks.rate.mean()) for one in systems if len(one.tasks)}
+    if not rates:
+        return "No attempt was made."
+    if len(rates) > _MOST_NAMES:
+        span = percent_range(Interval(min(rates.values()), max(rates.values())))
+        return f"One attempt succeeds {span} of the time."
+    called = shorten_apart(list(rates), LONGEST_NAME) if len(rates) > 1 else [""]
+    told = [
+        f"{percent(rate)} of the time{name and f' for {name}'}"
+        for name, rate in zip(called, rates.values(), strict=True)
+    ]
+    return f"One attempt succeeds {' and '.join(told)}."
 
 
 def names(systems: Sequence[SystemReport]) -> str:

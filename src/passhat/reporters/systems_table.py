@@ -56,7 +56,7 @@ def _policy(systems: Mapping[str, SystemReport]) -> str:
 def _row(
     name: str, system: SystemReport, k: int, *, differ: bool, both_scopes: bool, errors: bool
 ) -> tuple[Cell, ...]:
-    streak = system.pass_hat(k) if is_judged(system, k) else None
+    streak = _streak(system, k)
     inner = interval_of(streak.this_suite) if streak else None
     outer = interval_of(streak.tasks_like_these) if streak else None
     cells: list[Cell] = [name]
@@ -73,6 +73,12 @@ def _row(
     return (*cells, Bar(value=streak.value if streak else None, inner=inner, outer=outer))
 
 
+def _streak(system: SystemReport, k: int) -> Metric | None:
+    """pass^k where it is judged, or where nothing but errors count as failures."""
+    found = system.metrics.get(f"pass^{k}")
+    return found if is_judged(system, k) or all_errored(system) else None
+
+
 def _runs(system: SystemReport) -> str:
     shape = system.design
     return str(shape.most_runs) if shape.equal_runs else f"{shape.fewest_runs}-{shape.most_runs}"
@@ -80,7 +86,7 @@ def _runs(system: SystemReport) -> str:
 
 def _once(system: SystemReport) -> str:
     """pass^1, also where only larger k were asked for: the mean rate of its tasks."""
-    if all_errored(system) or not len(system.tasks):
+    if not len(system.tasks):
         return "-"
     return points(float(system.tasks.rate.mean()), digits=1)
 

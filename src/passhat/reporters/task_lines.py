@@ -19,8 +19,8 @@ LABEL_COLORS: dict[Label, str] = {
 }
 
 _INDENT = "  "
-_BESIDE = 2 + 2 + 12 + 2 + 8 + 12 + 2
-"""Columns of a line that are neither the name nor the runs: gaps, label, counts, interval."""
+_LABEL, _COUNTS, _INTERVAL = 12, 7, 11
+"""Columns of what stands beside the name and the runs; the counts take more where they need it."""
 _SHORTEST_NAME, _FEWEST_MARKS = 8, 4
 
 
@@ -29,13 +29,16 @@ def task_lines(rows: Sequence[TaskRow], ink: Ink) -> list[str]:
 
     Names come first: the runs give way to them, and only then are they cut, never alike.
     """
-    room = max(_SHORTEST_NAME, ink.width - _BESIDE)
+    counts = [f"{row.passed}/{row.runs}" for row in rows]
+    widest = max([_COUNTS, *map(len, counts)])
+    beside = len(_INDENT) + 2 + _LABEL + 2 + widest + 1 + _INTERVAL + 3
+    room = max(_SHORTEST_NAME, ink.width - beside)
     names = shorten_apart([row.name for row in rows], min(_widest(rows), room))
     width = max(map(display_width, names), default=0)
     marks = [_marks(row, room - width, ink) for row in rows]
     lines = [
-        _task_line(row, name + " " * (width - display_width(name)), runs, ink)
-        for row, name, runs in zip(rows, names, marks, strict=True)
+        _task_line(row, name + " " * (width - display_width(name)), f"{count:<{widest}}", runs, ink)
+        for row, name, count, runs in zip(rows, names, counts, marks, strict=True)
     ]
     return [*([_legend(ink)] if any(marks) else []), *lines]
 
@@ -58,8 +61,7 @@ def _legend(ink: Ink) -> str:
     return " " * LABEL_WIDTH + ink.style(meaning, "dim")
 
 
-def _task_line(row: TaskRow, name: str, marks: str, ink: Ink) -> str:
-    label = ink.style(f"{row.label:<12}", LABEL_COLORS[row.label])
-    counted = f"{row.passed}/{row.runs}"
-    interval = span(row.rate.interval, digits=0)
-    return f"{_INDENT}{name}  {label}  {counted:<8}{interval:<12}  {marks}".rstrip()
+def _task_line(row: TaskRow, name: str, counted: str, marks: str, ink: Ink) -> str:
+    label = ink.style(f"{row.label:<{_LABEL}}", LABEL_COLORS[row.label])
+    interval = f"{span(row.rate.interval, digits=0):<{_INTERVAL}}"
+    return f"{_INDENT}{name}  {label}  {counted} {interval}   {marks}".rstrip()

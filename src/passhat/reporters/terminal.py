@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from passhat.analysis.headline import all_errored
 from passhat.analysis.report import (
@@ -14,8 +14,8 @@ from passhat.analysis.report import (
     SystemReport,
     TaskRow,
     TaskTable,
-    VarianceSplit,
 )
+from passhat.errors import plural
 from passhat.reporters import wording
 from passhat.reporters.advice import RESULTS, advise, only
 from passhat.reporters.blocks import (
@@ -29,12 +29,13 @@ from passhat.reporters.blocks import (
     blocks_lines,
 )
 from passhat.reporters.ink import Ink
+from passhat.reporters.next_steps import next_steps
 from passhat.reporters.numbers import amount, interval_of, points, span, value_of
 from passhat.reporters.safe_text import display_width, safe_text, shorten, wrap
 from passhat.reporters.systems_table import most_reliable_first, systems_table
 from passhat.reporters.task_lines import LABEL_COLORS, task_lines
 from passhat.reporters.text_bars import interval_bar, stacked_bar
-from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Unavailable
 
 MOST_TASKS = 8
 MOST_STEPS = 3
@@ -78,7 +79,7 @@ def _one_system(
     lines += _parts_section("Levels", system.levels, ink)
     lines += _parts_section("Tags", system.tags, ink)
     lines += _exclusions(system, ink)
-    steps = wording.next_steps(system, results)[:MOST_STEPS]
+    steps = next_steps(system, results)[:MOST_STEPS]
     return lines + block_lines(Steps("Next", tuple(steps)), ink)
 
 
@@ -91,21 +92,25 @@ def _several_systems(report: Report, results: str | None, ink: Ink, *, narrowed:
         *(Paragraph("Note", text) for text in _present(wording.errors_note(systems))),
     ]
     if results is not None:
-        one = f"passhat report {results} {only(systems[0].name)}"
-        those = f" {only(*(system.name for system in systems))}" if narrowed else ""
-        all_ = f"passhat rank {results}{those}{_by(report)}"
-        steps = (
-            advise("See one in full", one),
-            advise("See which are ahead and which are tied", all_),
-        )
-        blocks.append(Steps("Next", steps))
+        steps = [advise("See one in full", f"passhat report {results} {only(systems[0].name)}")]
+        if _can_be_ranked(systems):
+            those = f" {only(*(system.name for system in systems))}" if narrowed else ""
+            command = f"passhat rank {results}{those}{_by(report)}"
+            steps.append(advise("See which are ahead and which are tied", command))
+        blocks.append(Steps("Next", tuple(steps)))
     return blocks_lines(blocks, ink)
+
+
+def _can_be_ranked(systems: Sequence[SystemReport]) -> bool:
+    """Whether `rank` finds two systems, and two tasks that all of those with a run share."""
+    ran = [set(system.tasks.names) for system in systems if len(system.tasks)]
+    return len(ran) > 1 and len(set.intersection(*ran)) > 1
 
 
 def _by(report: Report) -> str:
     """What the opening sentence ranks by, where `rank` leaves out the same and says the same."""
     found = report.leaders
-    if isinstance(found, Unavailable):
+    if isinstance(found, Unavailable) or found.scope != TASKS_LIKE_THESE:
         return ""
     others = [one for one in report.systems if one.name not in found.compared]
     if any(one.design.typical_runs >= found.k for one in others):
@@ -158,11 +163,7 @@ def _metric_line(metric: Metric, bar: int, ink: Ink) -> str:
 
 
 def _explanations(system: SystemReport, ink: Ink) -> list[str]:
-    correlation = system.variance.icc if isinstance(system.variance, VarianceSplit) else None
-    text = wording.luck(system.variance)
-    if isinstance(correlation, Estimate):
-        text += f" ICC {correlation.value:.2f}{_bracketed(correlation)}."
-    lines = _paragraphs("Luck", [text], ink)
+    lines = _paragraphs("Luck", [wording.luck_and_icc(system.variance)], ink)
     lines += _paragraphs("Errors", _present(wording.errors(system)), ink)
     lines += _paragraphs("Seeds", _present(wording.seeds(system.seeds)), ink)
     lines += _paragraphs("Rounds", _present(wording.rounds(system.rounds)), ink)
@@ -182,7 +183,7 @@ def _task_section(
     lines += task_lines(shown, ink)
     unlisted = len(table) - table.count("solid") - sum(row.label != "solid" for row in shown)
     if unlisted > 0 and not all_tasks:
-        more = f"{'and ' if shown else ''}{unlisted:,} more"
+        more = f"and {unlisted:,} more" if shown else f"{plural(unlisted, 'task')} not listed"
         lines += [ink.style(_INDENT + line, "dim") for line in _way_to_list(more, results, ink)]
     return [*lines, ""]
 
@@ -221,18 +222,33 @@ def _worst(table: TaskTable) -> list[TaskRow]:
 def _effort_section(system: SystemReport, ink: Ink) -> list[str]:
     if not system.features:
         return []
-    columns = f"{'mean':>10}{'passed':>10}{'failed':>10}  goes with passing"
-    head = f"{_INDENT}{'per trial':<12}{columns}"
-    lines = [ink.style(head, "dim")]
-    lines += [_effort_line(feature) for feature in system.features.values()]
+    head, *lines = _in_columns(
+        [
+            ("per trial", "mean", "passed", "failed", wording.GOES_WITH_PASSING),
+            *(_effort_cells(feature) for feature in system.features.values()),
+        ]
+    )
+    lines = [ink.style(shorten(head, ink.width), "dim"), *lines]
+    lines += _paragraphs("Effort", _present(wording.across_tasks(system)), ink)
     return [*lines, *_paragraphs("Cost", _present(wording.cost(system)), ink), ""]
 
 
-def _effort_line(feature: Feature) -> str:
-    cells = "".join(f"{_amount(n):>10}" for n in (feature.mean, feature.passed, feature.failed))
+def _in_columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """A name to the left, numbers to the right, and a last column as it is."""
+    name, *widths = (max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1])
+    return [
+        f"{_INDENT}{first:<{max(name, 12)}}"
+        + "".join(f"  {cell:>{max(width, 8)}}" for cell, width in zip(cells, widths, strict=True))
+        + f"  {last}"
+        for first, *cells, last in rows
+    ]
+
+
+def _effort_cells(feature: Feature) -> tuple[str, ...]:
+    means = (_amount(number) for number in (feature.mean, feature.passed, feature.failed))
     link = feature.association
     goes = f"{link.value:+.2f}{_bracketed(link)}" if isinstance(link, Estimate) else "-"
-    return f"{_INDENT}{feature.name.replace('_', ' '):<12}{cells}  {goes}"
+    return feature.name.replace("_", " "), *means, goes
 
 
 def _parts_section(title: str, parts: Mapping[str, SystemReport], ink: Ink) -> list[str]:

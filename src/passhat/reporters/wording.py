@@ -13,6 +13,7 @@ from passhat.analysis.headline import is_partial as is_partial
 from passhat.analysis.report import (
     BarCount,
     Exclusion,
+    Feature,
     Metric,
     Report,
     Rounds,
@@ -21,13 +22,17 @@ from passhat.analysis.report import (
     VarianceSplit,
 )
 from passhat.errors import listed, plural
-from passhat.reporters.advice import Step, advise
 from passhat.reporters.judgement import DEPENDABLE, is_dependable
-from passhat.reporters.numbers import amount, interval_of, percent, percent_range
+from passhat.reporters.numbers import amount, interval_of, percent, percent_range, value_of
 from passhat.reporters.safe_text import shorten_apart
 from passhat.reporters.standings import LONGEST_NAME as LONGEST_NAME
-from passhat.reporters.standings import ahead, judgement_of_all, nothing_measured, unjudged
-from passhat.stats.estimate import Estimate, Unavailable
+from passhat.reporters.standings import ahead, judgement_of_all, none_ended, once, unjudged
+from passhat.stats.estimate import Estimate, Interval, Unavailable
+
+GOES_WITH_PASSING = "goes with passing in a task"
+
+_MUCH_LUCK, _LITTLE_LUCK = 0.5, 0.2
+_ALL_ALIKE = "every task ended all its runs the same way"
 
 
 def metric_name(metric: Metric) -> str:
@@ -60,12 +65,12 @@ def partial_note(system: SystemReport) -> str | None:
 def verdict(system: SystemReport) -> str:
     """The answer in one sentence."""
     if all_errored(system):
-        return f"Nothing could be measured: {nothing_measured([system])}."
+        return none_ended([system])
     name = short(system.name)
     k = headline_k(system)
     one, streak = system.metrics.get("pass^1"), system.pass_hat(k)
     if streak.value is None:
-        return f"Nothing can be said about {name}: {streak.reason}."
+        return f"Nothing can be said of {k} in a row of {name}: {streak.reason}. {once([system])}"
     if k == 1:
         return f"{_judgement(name, streak)}: {_once(system, streak)}{_bounds(streak)}."
     if one is None or one.value is None:
@@ -90,8 +95,9 @@ def overview(report: Report) -> str:
     judged = [one for one in report.systems if is_judged(one, k)]
     if not judged:
         if all(all_errored(one) for one in report.systems):
-            return f"Nothing could be measured: {nothing_measured(report.systems)}."
-        return f"Nothing can be said about these {len(report.systems)} systems."
+            return none_ended(report.systems)
+        why = " ".join(unjudged(report.systems, k))
+        return f"Nothing can be said of {k} in a row: {why} {once(report.systems)}"
     if len(judged) == 1:
         answer = verdict(judged[0])
     else:
@@ -119,11 +125,26 @@ def common_design(systems: Sequence[SystemReport]) -> str | None:
 
 
 def luck(variance: VarianceSplit | Unavailable) -> str:
-    """What the variance split means."""
+    """What the variance split means, with how far that is known."""
     if isinstance(variance, Unavailable):
         return f"{variance.reason[:1].upper()}{variance.reason[1:]}."
-    share = variance.luck_share
-    return f"{percent(share)} of the spread is luck: {_luck_meaning(share)}."
+    bounds = interval_of(variance.luck)
+    if bounds is None:
+        return f"No luck was seen: {_ALL_ALIKE}. How much there is stays open (0 to 100 %)."
+    if bounds.low < _LITTLE_LUCK and bounds.high >= _MUCH_LUCK:
+        between = f"between {percent(bounds.low)} and {percent(bounds.high)}"
+        return f"Too few tasks or runs to tell luck from skill: {between} of the spread is luck."
+    share = f"{percent(variance.luck_share)} of the spread is luck ({percent_range(bounds)})"
+    return f"{share}: {_luck_meaning(bounds)}."
+
+
+def luck_and_icc(variance: VarianceSplit | Unavailable) -> str:
+    """The same, with the correlation that statisticians look for, where it has an interval."""
+    icc = variance.icc if isinstance(variance, VarianceSplit) else None
+    if not isinstance(icc, Estimate) or icc.interval is None:
+        return luck(variance)
+    bounds = icc.interval
+    return f"{luck(variance)} ICC {icc.value:.2f} [{bounds.low:.2f}, {bounds.high:.2f}]."
 
 
 def errors(system: SystemReport) -> str | None:
@@ -135,6 +156,8 @@ def errors(system: SystemReport) -> str | None:
     counted = "counted as failures" if split.policy == "fail" else "left out"
     rate = split.rate.value if isinstance(split.rate, Estimate) else 0.0
     text = f"{plural(split.count, 'trial')} errored ({percent(rate)}), {counted}"
+    if all_errored(system) and split.policy == "fail":
+        return f"{text}; --errors exclude would leave nothing to measure."
     now, other = system.pass_hat(k), split.otherwise.get(f"pass^{k}")
     if now.value is None or other is None or other.value is None or now.value == other.value:
         return f"{text}."
@@ -223,36 +246,25 @@ def rounds(found: Rounds | Unavailable) -> str | None:
     )
 
 
-def next_steps(system: SystemReport, results: str | None = "RESULTS") -> list[Step]:
-    """What to do next, the most useful first; never empty.
-
-    `results` is what a command is to read, as a shell has it; None where nothing was kept.
-    """
-    if all_errored(system):
-        return [Step("Find out why every trial errored before you run it again.")]
-    other_bars = {f"bars, pass^{k}" for k in system.ks if k != headline_k(system)}
-    steps = [Step(one.advice) for one in system.unsettled if one.what not in other_bars]
-    flaky = system.tasks.labelled("flaky", 1)
-    if flaky:
-        name = short(flaky[0].name)
-        told = f"it passed {flaky[0].passed} of {flaky[0].runs}"
-        steps.append(Step(f"Look at the failures of {name}: {told}."))
-    if not steps:
-        demand = f"pass^{headline_k(system)} >= {DEPENDABLE}"
-        if results is None:
-            steps.append(Step(f"Keep it so: gate it on {demand}."))
-        else:
-            steps.append(advise("Keep it so", f'passhat gate {results} --require "{demand}"'))
-    return steps
-
-
 def beyond(system: SystemReport) -> str | None:
     """What a model says of streaks longer than any that was run."""
     known = [p for p in system.decay.beyond if isinstance(p.estimate, Estimate)]
-    if not known:
+    if not known or all_errored(system):
         return None
     parts = ", ".join(f"pass^{p.k} {percent(p.estimate.value)}" for p in known)  # type: ignore[union-attr]  # filtered above
     return f"A model of task difficulty, not a measurement, goes on to {parts}."
+
+
+def across_tasks(system: SystemReport) -> str | None:
+    """Why a feature may go with passing though passed trials took less; None where none does."""
+    turned = [one.name.replace("_", " ") for one in system.features.values() if _is_turned(one)]
+    if not turned:
+        return None
+    verb = "goes" if len(turned) == 1 else "go"
+    return (
+        f"Inside a task, {listed(turned)} {verb} with passing the other way than the means of "
+        "passed and failed trials suggest: those also compare easy tasks with hard ones."
+    )
 
 
 def cost(system: SystemReport) -> str | None:
@@ -287,6 +299,12 @@ def _money(number: Estimate) -> str:
     return amount(number.value) + between
 
 
+def _is_turned(feature: Feature) -> bool:
+    """Whether passed trials took more over all tasks, and less inside them; or the other way."""
+    link, gap = value_of(feature.association), value_of(feature.difference)
+    return link is not None and gap is not None and link * gap < 0
+
+
 def _judgement(name: str, streak: Metric) -> str:
     bounds = interval_of(streak.this_suite)
     if bounds is None:
@@ -317,9 +335,10 @@ def _bounds(metric: Metric) -> str:
     return f" (this suite{cut}: {percent_range(number.interval)})"
 
 
-def _luck_meaning(share: float) -> str:
-    if share >= 0.5:
+def _luck_meaning(bounds: Interval) -> str:
+    """What holds for every share that the runs leave open."""
+    if bounds.low >= _MUCH_LUCK:
         return "a single run is a coin flip"
-    if share >= 0.2:
+    if bounds.high >= _LITTLE_LUCK:
         return "a single run can mislead"
     return "a task mostly ends the same way every time"

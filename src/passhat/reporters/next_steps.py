@@ -1,0 +1,90 @@
+"""What to do after reading a report on one system, the most useful first."""
+
+from __future__ import annotations
+
+from passhat.analysis.headline import all_errored, headline_k
+from passhat.analysis.report import Metric, SystemReport, TaskRow
+from passhat.errors import plural
+from passhat.reporters.advice import Step, advise
+from passhat.reporters.judgement import DEPENDABLE, is_dependable
+from passhat.reporters.numbers import interval_of
+from passhat.reporters.safe_text import shorten_apart
+from passhat.reporters.standings import LONGEST_NAME
+from passhat.stats.estimate import Estimate
+
+_USUAL_CONFIDENCE = 0.95
+
+
+def next_steps(system: SystemReport, results: str | None = "RESULTS") -> list[Step]:
+    """What to do next; never empty, and every command ends well on these results.
+
+    `results` is what a command is to read, as a shell has it; None where nothing was kept.
+    """
+    if all_errored(system):
+        return [Step("Find out why every trial errored before you run it again.")]
+    other_bars = {f"bars, pass^{k}" for k in system.ks if k != headline_k(system)}
+    steps = [Step(one.advice) for one in system.unsettled if one.what not in other_bars]
+    steps += _failures(system)
+    return steps or _to_keep(system, results)
+
+
+def _failures(system: SystemReport) -> list[Step]:
+    """Where to look: a flaky task tells most, as it can be seen to end both ways."""
+    if flaky := system.tasks.labelled("flaky", 1):
+        return [Step(f"Look at the failures of {_told(flaky[0])}.")]
+    if broken := system.tasks.labelled("broken", 1):
+        count = plural(system.tasks.count("broken"), "task is", "tasks are")
+        return [Step(f"{count} broken; look at the failures of {_told(broken[0])}.")]
+    return []
+
+
+def _told(row: TaskRow) -> str:
+    name = shorten_apart([row.name], LONGEST_NAME)[0]
+    return f"{name}, which passed {row.passed} of {row.runs}"
+
+
+def _to_keep(system: SystemReport, results: str | None) -> list[Step]:
+    """Nothing is open and no task fails: hold it to what was shown, and ask what more takes."""
+    k = headline_k(system)
+    shown = max((j for j in system.ks if j <= k and _is_shown(system, j)), default=None)
+    steps = []
+    if shown is not None:
+        start = "Keep it so" if shown == k else "Keep what these runs show"
+        steps.append(_by("gate", start, system, shown, results))
+    if shown != k:
+        start = f"See how many runs it takes to show more, {_demand(k)}"
+        steps.append(_by("plan", start, system, k, results))
+    return steps
+
+
+def _is_shown(system: SystemReport, k: int) -> bool:
+    """Whether a gate finds so too, which allows for tasks that have no number."""
+    streak, bounds = system.pass_hat(k), interval_of(system.pass_hat(k).this_suite)
+    if bounds is None or not is_dependable(streak):
+        return False
+    return bounds.low * _tasks_of(streak) >= DEPENDABLE * system.design.tasks
+
+
+def _tasks_of(metric: Metric) -> int:
+    number = metric.this_suite
+    return (number.tasks or 0) if isinstance(number, Estimate) else 0
+
+
+def _by(command: str, start: str, system: SystemReport, k: int, results: str | None) -> Step:
+    if results is None:
+        return Step(f"{start}: gate it on {_demand(k)}." if command == "gate" else f"{start}.")
+    option = "--require" if command == "gate" else "--gate"
+    words = f'passhat {command} {results} {option} "{_demand(k)}"{_level(system.pass_hat(k))}'
+    return advise(start, words)
+
+
+def _demand(k: int) -> str:
+    return f"pass^{k} >= {DEPENDABLE}"
+
+
+def _level(metric: Metric) -> str:
+    """The confidence of the report, where a gate would take another."""
+    number = metric.this_suite
+    if not isinstance(number, Estimate) or number.confidence == _USUAL_CONFIDENCE:
+        return ""
+    return f" --confidence {number.confidence:g}"
