@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from passhat.analysis.targets import targets
     from passhat.analysis.verdict import Verdict
     from passhat.errors import ArgumentError, InputError, PasshatError, ReadError, RunError
-    from passhat.ingest import ColumnMap, read_tallies, read_trials, read_with_transcripts
+    from passhat.ingest import ColumnMap, Limits, read_tallies, read_trials, read_with_transcripts
     from passhat.ingest.write import write_trials
     from passhat.records import Outcome, Tally, Trial, Trials
     from passhat.reporters.html_page import render_html
@@ -48,6 +48,7 @@ __all__ = [
     "Ink",
     "InputError",
     "Interval",
+    "Limits",
     "Outcome",
     "PasshatError",
     "Plan",
@@ -107,7 +108,7 @@ _HOMES = {
     "passhat.analysis.targets": "targets",
     "passhat.analysis.verdict": "Verdict",
     "passhat.errors": "ArgumentError InputError PasshatError ReadError RunError",
-    "passhat.ingest": "ColumnMap read_tallies read_trials read_with_transcripts",
+    "passhat.ingest": "ColumnMap Limits read_tallies read_trials read_with_transcripts",
     "passhat.ingest.write": "write_trials",
     "passhat.records": "Outcome Tally Trial Trials",
     "passhat.reporters.html_page": "render_html",

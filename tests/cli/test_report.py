@@ -75,6 +75,14 @@ def test_columns_may_be_named(call, here):
     assert system["metrics"]["mean_score"]["value"] == pytest.approx((0.55 + 0.85) / 2)
 
 
+def test_limits_may_be_set_and_are_handed_on_to_the_next_command(call, results):
+    refused = call("report", results, "--limit", "max_bytes=10")
+    assert refused.exit_code == 2
+    assert "above max_bytes = 10; read it in parts, or pass --limit max_bytes=..." in refused.stderr
+    wide = ("--limit", "max_bytes=10000", "--limit", "max_ratio=3")
+    assert f"{results} {' '.join(wide)}" in " ".join(call("report", results, *wide).stdout.split())
+
+
 def test_standard_input_is_read_where_a_dash_stands(here):
     from click.testing import CliRunner
 

@@ -6,13 +6,14 @@ import subprocess
 import sys
 import zipfile
 import zlib
+from random import Random
 
 import pytest
 
 from passhat.errors import ArgumentError, ReadError
-from passhat.ingest import Limits, read_trials
+from passhat.ingest import Limits, parse_limits, read_trials
 from passhat.ingest.archive import Archive
-from passhat.ingest.compressed import zstd
+from passhat.ingest.compressed import decompress, zstd
 
 MEGABYTE = b" " * 2**20
 EXPANDED = 4 * 2**30
@@ -55,9 +56,9 @@ REFUSED = """
 import re, sys
 from pathlib import Path
 from passhat.errors import ReadError
-from passhat.ingest import read_trials
+from passhat.ingest import Limits, read_trials
 try:
-    read_trials(sys.argv[1])
+    read_trials(sys.argv[1], limits=Limits(max_ratio=int(sys.argv[2])))
 except ReadError as error:
     print(error)
 print(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
@@ -72,28 +73,55 @@ BOMBS = {
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@pytest.mark.parametrize("ratio", [Limits().max_ratio, 900])
 @pytest.mark.parametrize("kind", BOMBS)
-def test_a_small_file_that_expands_to_gigabytes_is_refused_in_little_memory(tmp_path, kind):
+def test_a_small_file_that_expands_to_gigabytes_is_refused_in_little_memory(tmp_path, kind, ratio):
     path = tmp_path / "bomb"
     path.write_bytes(BOMBS[kind]())
     assert 400_000 < path.stat().st_size < 500_000
-    run = subprocess.run(
-        [sys.executable, "-c", REFUSED, str(path)], capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-c", REFUSED, str(path), str(ratio)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
     message, peak = run.stdout.strip().splitlines()
-    assert "above max_ratio = 100: it may be a decompression bomb" in message
+    assert f"above max_ratio = {ratio}: it may be a decompression bomb" in message
     assert int(peak) < 150 * 1024
 
 
 def test_limits_can_be_widened_for_a_file_that_is_trusted():
-    rows = b"task,passed\n" + b"a,1\n" * 9_000_000
+    rows = b"task,passed\n" + b"a,1\n" * 18_000_000
     packed = zstd.compress(rows)
-    assert len(rows) / len(packed) > 100
-    with pytest.raises(ReadError, match=r"limits=Limits\(max_ratio=\.\.\.\)"):
-        read_trials(packed, format="table")
-    bound = Limits(max_ratio=2000, max_bytes=1000)
-    with pytest.raises(ReadError, match=r"input: holds [\d,]+ bytes or more, above max_bytes"):
-        read_trials(packed, format="table", limits=bound)
+    assert len(rows) / len(packed) > 200
+    with pytest.raises(
+        ReadError, match=r"pass --limit max_ratio=\.\.\. \(in Python limits=Limits\("
+    ):
+        decompress("rows", packed, Limits())
+    assert decompress("rows", packed, Limits(max_ratio=20_000)) == rows
+    bound = Limits(max_ratio=20_000, max_bytes=1000)
+    with pytest.raises(ReadError, match=r"rows: holds [\d,]+ bytes or more, above max_bytes"):
+        decompress("rows", packed, bound)
+
+
+def test_a_log_may_be_compressed_more_than_a_hundredfold():
+    random = Random(7)
+    said = '"refund the order, then tell the customer" ' * 24
+    rows = "".join(
+        f'{{"trial": {random.getrandbits(28)}, "said": {said}}}\n' for _ in range(80_000)
+    )
+    packed = zstd.compress(rows.encode(), level=9)
+    assert len(rows) > 64 * 2**20
+    assert 100 < len(rows) / len(packed) < 200
+    assert decompress("rows", packed, Limits()) == rows.encode()
+
+
+@pytest.mark.parametrize(
+    "given", ["max_ratio", "max_ratio=0", "max_ratio=1e3", "max_width=3", "=3"]
+)
+def test_limits_of_the_command_line_are_names_and_numbers(given):
+    assert parse_limits(["max_ratio=1000", "max_depth=3"]) == Limits(max_ratio=1000, max_depth=3)
+    assert parse_limits([]) == Limits()
+    with pytest.raises(
+        ArgumentError, match=r"--limit must be NAME=NUMBER, .* for max_bytes, max_r"
+    ):
+        parse_limits([given])
 
 
 def test_limits_are_whole_numbers_of_at_least_one():
@@ -115,7 +143,9 @@ def test_folders_are_bounded_in_files_and_depth(tmp_path):
     deep.mkdir(parents=True)
     for number in range(3):
         (deep / f"{number}.csv").write_bytes(b"task,passed\na,%d\n" % (number % 2))
-    with pytest.raises(ReadError, match=r"deeper than max_depth = 2 folders"):
+    with pytest.raises(
+        ReadError, match=r"deeper than max_depth = 2 folders; .* --limit max_depth="
+    ):
         read_trials(tmp_path, limits=Limits(max_depth=2))
     with pytest.raises(ReadError, match=r"holds more than max_members = 2 files"):
         read_trials(tmp_path, limits=Limits(max_members=2))

@@ -15,7 +15,7 @@ from passhat.cli.stored_run import named_store, read_run
 from passhat.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from passhat.ingest import ColumnMap
+    from passhat.ingest import ColumnMap, Limits
     from passhat.records import ErrorPolicy, Tally, Transcripts, Trials
 
 Command = Callable[..., Any]
@@ -68,6 +68,7 @@ class Reading:
     duplicates: str
     columns: dict[str, str | None]
     run: str = LATEST
+    limits: tuple[str, ...] = ()
 
     @property
     def mapping(self) -> ColumnMap:
@@ -93,7 +94,7 @@ class Reading:
             return read_run(store, self.run, transcripts=False)[0]
         from passhat.ingest import read_trials
 
-        return read_trials(list(chosen), **self._how())
+        return read_trials(list(chosen), **self._how(), limits=self._limits())
 
     def with_transcripts(self, paths: Sequence[str] | None = None) -> tuple[Trials, Transcripts]:
         """The same, with what was said in each trial."""
@@ -103,7 +104,7 @@ class Reading:
             return trials, said or {}
         from passhat.ingest import read_with_transcripts
 
-        return read_with_transcripts(list(chosen), **self._how())
+        return read_with_transcripts(list(chosen), **self._how(), limits=self._limits())
 
     @property
     def names_transcripts(self) -> bool:
@@ -127,8 +128,14 @@ class Reading:
             "--run": self.run if self.run != LATEST else None,
         }
         options = [word for flag, value in told.items() if value for word in (flag, value)]
+        options += [word for limit in self.limits for word in ("--limit", limit)]
         paths = [f"./{path}" if path.startswith("-") else path for path in self.paths]
         return shlex.join([*paths, *options, *more])
+
+    def _limits(self) -> Limits:
+        from passhat.ingest import parse_limits
+
+        return parse_limits(self.limits)
 
     def _how(self) -> dict[str, Any]:
         return {"format": self.format, "mapping": self.mapping, "duplicates": self.duplicates}
@@ -178,7 +185,7 @@ _RUN = click.option(
 def reading_options(
     *, required: bool = True, transcripts: bool = False, stores: bool = True
 ) -> Callable[[Command], Command]:
-    """RESULTS..., --format, --duplicates and the column mapper, handed over as `reading`.
+    """RESULTS..., --format, --duplicates, --limit and the column mapper, as `reading`.
 
     With `transcripts`, also the column that holds what was said; with `stores`, which run of one.
     """
@@ -195,6 +202,7 @@ def reading_options(
                 duplicates=values.pop("duplicates"),
                 columns=columns,
                 run=values.pop("run", LATEST),
+                limits=values.pop("limits"),
             )
             return command(reading=reading, **values)
 
@@ -351,6 +359,14 @@ def _reading_parameters(required: bool) -> list[Callable[[Command], Command]]:
             default="error",
             show_default=True,
             help="What to do where a trial occurs twice.",
+        ),
+        click.option(
+            "--limit",
+            "limits",
+            metavar="NAME=NUMBER",
+            multiple=True,
+            help="How much to read at most: max_bytes, max_ratio (of what was compressed), "
+            "max_members, max_depth, max_transcript. May be repeated.",
         ),
         click.option("--scorer", metavar="NAME", help="Which score, in logs that have several."),
         click.option("--pass-if", metavar="TEST", help="When an attempt passes: 'score>=0.8'."),

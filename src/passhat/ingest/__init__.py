@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from passhat.ingest.columns import ColumnMap
-    from passhat.ingest.limits import Limits
+    from passhat.ingest.limits import Limits, parse_limits
     from passhat.ingest.read import Duplicates, read_trials, read_with_transcripts
     from passhat.ingest.reader import Reader, Table
     from passhat.ingest.readers import READERS
@@ -24,6 +24,7 @@ __all__ = [
     "Reader",
     "Table",
     "count_big",
+    "parse_limits",
     "read_tallies",
     "read_trials",
     "read_with_transcripts",
@@ -32,7 +33,7 @@ __all__ = [
 
 _HOMES = {
     "columns": ("ColumnMap",),
-    "limits": ("Limits",),
+    "limits": ("Limits", "parse_limits"),
     "read": ("Duplicates", "read_trials", "read_with_transcripts"),
     "reader": ("Reader", "Table"),
     "readers": ("READERS",),

@@ -78,7 +78,7 @@ class Archive:
         member = _member(self._listing, self._entries[name], self._shift)
         shown = f"{self._name}, {name}"
         self._limits.check_size(shown, member.size, member.packed)
-        data = join(shown, self._expand(shown, member), member.packed, self._limits)
+        data = join(shown, lambda: self._expand(shown, member), member.packed, self._limits)
         if zlib.crc32(data) != member.checksum:
             raise ReadError(f"{shown}: damaged (its checksum does not fit)")
         return data

@@ -6,11 +6,11 @@ import gzip
 import io
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
 
 from passhat.errors import ReadError
-from passhat.ingest.limits import Limits
+from passhat.ingest.limits import FREE_BYTES, ORDINARY_RATIO, Limits
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -25,12 +25,10 @@ PIECE = 2**20
 def decompress(name: str, data: bytes, limits: Limits) -> bytes:
     """The content of gzip or Zstandard bytes; anything else as it is."""
     if data.startswith(GZIP_MAGIC):
-        pieces = _pieces(gzip.GzipFile(fileobj=io.BytesIO(data)))
-    elif data.startswith(ZSTD_MAGIC):
-        pieces = unzstd(data)
-    else:
-        return data
-    return join(name, pieces, len(data), limits)
+        return join(name, lambda: _gunzip(data), len(data), limits)
+    if data.startswith(ZSTD_MAGIC):
+        return join(name, lambda: unzstd(data), len(data), limits)
+    return data
 
 
 def unzstd(raw: bytes) -> Iterator[bytes]:
@@ -57,17 +55,42 @@ def read_all(name: str, stream: BinaryIO, limits: Limits) -> bytes:
     return b"".join(parts)
 
 
-def join(name: str, pieces: Iterable[bytes], compressed: int, limits: Limits) -> bytes:
-    """The pieces as one, refused as soon as they outgrow the limits."""
-    parts, size = [], 0
+def join(
+    name: str, expand: Callable[[], Iterable[bytes]], compressed: int, limits: Limits
+) -> bytes:
+    """All pieces as one, refused as soon as they outgrow the limits.
+
+    What may be a bomb is measured to its end before it is kept: a limit on its size is then no
+    claim on memory.
+    """
     try:
-        for piece in pieces:
-            parts.append(piece)
-            size += len(piece)
-            limits.check_size(name, size, compressed)
+        parts = _kept(name, expand(), compressed, limits, most=FREE_BYTES)
+        if parts is None:
+            parts = _kept(name, expand(), compressed, limits, most=limits.max_bytes)
     except (OSError, EOFError, zlib.error, zstd.ZstdError) as error:
         raise ReadError(f"{name}: the compressed data is damaged ({error})") from error
-    return b"".join(parts)
+    return b"".join(parts or ())
+
+
+def _kept(
+    name: str, pieces: Iterable[bytes], compressed: int, limits: Limits, *, most: int
+) -> list[bytes] | None:
+    """The pieces; None where they are above `most` bytes and many times what they came from."""
+    parts: list[bytes] = []
+    size, too_many = 0, False
+    for piece in pieces:
+        size += len(piece)
+        limits.check_size(name, size, compressed)
+        too_many = too_many or (size > most and size > ORDINARY_RATIO * compressed)
+        if too_many:
+            parts.clear()
+        else:
+            parts.append(piece)
+    return None if too_many else parts
+
+
+def _gunzip(data: bytes) -> Iterator[bytes]:
+    return _pieces(gzip.GzipFile(fileobj=io.BytesIO(data)))
 
 
 def _pieces(stream: gzip.GzipFile | zstd.ZstdFile) -> Iterator[bytes]:

@@ -121,8 +121,7 @@ def _walk(
     depth: int,
 ) -> Iterator[Known]:
     """The results in a folder and below; `companions` are the names of what belongs to others."""
-    if depth > limits.max_depth:
-        raise ReadError(f"{folder}: deeper than max_depth = {limits.max_depth} folders")
+    limits.check_depth(str(folder), depth)
     files, folders = _entries(folder, limits)
     covered = False
     for path in files:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 from passhat.errors import ArgumentError, ReadError
 
-FREE_BYTES = 32 * 2**20
+FREE_BYTES = 64 * 2**20
 """Below this size no expansion is suspicious, however well it was compressed."""
+
+ORDINARY_RATIO = 20
+"""What logs come to when they are compressed in passing; 100 and more are rare, and honest too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +25,7 @@ class Limits:
     """
 
     max_bytes: int = 4 * 2**30
-    max_ratio: int = 100
+    max_ratio: int = 200
     max_members: int = 100_000
     max_depth: int = 16
     max_transcript: int = 1_000_000
@@ -37,7 +41,7 @@ class Limits:
         if size > self.max_bytes:
             raise ReadError(
                 f"{name}: holds {size:,} bytes or more, above max_bytes = {self.max_bytes:,}; "
-                "read it in parts, or pass limits=Limits(max_bytes=...)"
+                f"read it in parts, or {_way_out('max_bytes')}"
             )
         if compressed is not None:
             self.check_ratio(name, size, compressed)
@@ -47,8 +51,8 @@ class Limits:
         if size > FREE_BYTES and size > self.max_ratio * compressed:
             raise ReadError(
                 f"{name}: {compressed:,} bytes expand to {size:,} or more, above max_ratio = "
-                f"{self.max_ratio}: it may be a decompression bomb; if you trust it, pass "
-                "limits=Limits(max_ratio=...)"
+                f"{self.max_ratio}: it may be a decompression bomb; if you trust it, "
+                f"{_way_out('max_ratio')}"
             )
 
     def check_members(self, name: str, count: int) -> None:
@@ -56,5 +60,35 @@ class Limits:
         if count > self.max_members:
             raise ReadError(
                 f"{name}: holds more than max_members = {self.max_members:,} files; name fewer, "
-                "or pass limits=Limits(max_members=...)"
+                f"or {_way_out('max_members')}"
             )
+
+    def check_depth(self, name: str, depth: int) -> None:
+        """Refuse folders within folders beyond `max_depth`."""
+        if depth > self.max_depth:
+            raise ReadError(
+                f"{name}: deeper than max_depth = {self.max_depth} folders; name it by itself, or "
+                f"{_way_out('max_depth')}"
+            )
+
+
+def parse_limits(texts: Iterable[str]) -> Limits:
+    """The limits as the command line states them: `max_ratio=1000`, each by itself.
+
+    >>> parse_limits(["max_ratio=1000", "max_depth=20"])
+    Limits(max_bytes=4294967296, max_ratio=1000, max_members=100000, max_depth=20, \
+max_transcript=1000000)
+    """
+    known = [field.name for field in fields(Limits)]
+    stated: dict[str, int] = {}
+    for text in texts:
+        name, _, number = text.partition("=")
+        if name.strip() not in known or not number.strip().isdecimal() or int(number) < 1:
+            rule = f"must be NAME=NUMBER, a whole number of at least 1 for {', '.join(known)}"
+            raise ArgumentError("--limit", rule, text)
+        stated[name.strip()] = int(number)
+    return Limits(**stated)
+
+
+def _way_out(name: str) -> str:
+    return f"pass --limit {name}=... (in Python limits=Limits({name}=...))"
