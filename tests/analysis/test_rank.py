@@ -112,3 +112,21 @@ def test_a_ranking_of_fewer_than_two_names_who_is_in_the_way():
         "ranking by pass^4 needs two systems with 4 runs of a task; "
         "b has 1 run of every task, c has at most 3 runs of any task"
     )
+
+
+def test_tasks_without_the_runs_are_not_said_to_have_been_run_by_few():
+    runs = {"a": {"x": 3, "y": 2, "z": 2}, "b": {"x": 3, "y": 3, "z": 2}, "c": {"x": 3, "y": 2}}
+    assert rank(_runs(**runs), by="pass^3") == Unavailable(
+        "ranking by pass^3 needs 2 tasks with 3 runs of every system; there is 1 "
+        "(pass^2 can be ranked by)"
+    )
+    assert rank(_runs(**runs), by="pass^2").tasks == 2
+    apart = {"a": {"x": 3}, "b": {"x": 3, "y": 1}}
+    assert rank(_runs(**apart)) == Unavailable(
+        "ranking by mean_score needs 2 tasks that every system ran; there is 1"
+    )
+
+
+def test_metric_is_another_word_for_by():
+    assert rank(TRIALS, by="pass^3") == rank(TRIALS, metric="pass^3")
+    assert rank(TRIALS, by="pass^3").metric == "pass^3"

@@ -64,6 +64,8 @@ def test_more_than_two_agents_are_ranked_and_that_is_said(call, files):
     done = call("compare", "all.jsonl", "--json")
     assert json.loads(done.stdout)["schema"] == "passhat.ranking/1"
     assert done.stderr == "3 agents: ranking them (--only names two to compare)\n"
+    asked = call("compare", "all.jsonl", "--k", "1,2", "--json").stdout
+    assert json.loads(asked)["metric"] == "pass^2"
 
 
 def test_one_agent_cannot_be_compared(call, files):

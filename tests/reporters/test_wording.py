@@ -294,7 +294,10 @@ def test_nobody_is_called_best_among_systems_that_share_no_task():
 
 def test_where_some_tasks_are_not_shared_it_is_said_who_leads_on_those_that_are():
     said = wording.overview(_report(a=STEADY, b=SHAKY | {"other": "P" * 20}))
-    assert "a does best at 5 in a row on the 20 tasks they share, 100 % (for tasks" in said
+    assert "a does best at 5 in a row on the 20 tasks with 5 runs of each, 100 % (for" in said
+    once = {f"t{i}": "P" for i in range(9)}
+    said = wording.overview(_report(a=once, b=once | {"other": "P"}))
+    assert "neither is ahead on the 9 tasks they share, as" in said
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from passhat.analysis.evidence import error_policy, gather, typical_runs
+from passhat.analysis.evidence import Floats, error_policy, gather, typical_runs
 from passhat.analysis.provenance import stamp
 from passhat.analysis.report import Options, Provenance
 from passhat.analysis.task_differences import Aligned, TaskDifference, task_differences
@@ -30,7 +30,7 @@ from passhat.stats.paired import Answer, PairedDifference, paired_difference
 from passhat.stats.per_task import minimum_runs
 from passhat.stats.seeds import seed_variance
 from passhat.stats.suite_mean import suite_estimate
-from passhat.stats.task_sums import TaskSums
+from passhat.stats.task_sums import Mask, TaskSums
 
 _USUAL_KS = (1, 2, 3, 4, 5)
 _COUNTS_ONLY = Unavailable("seeds need the trials themselves; only their counts were read")
@@ -89,15 +89,20 @@ class Comparison:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        lead = f"mean_score {rounded(self.headline.this_suite)} on this suite"
-        answer = self.headline.answer(THIS_SUITE) or "unavailable"
+        lead = f"{self.headline.name} {rounded(self.headline.this_suite)} on this suite"
+        answer = self.headline.answer(THIS_SUITE, self.margin) or "unavailable"
         size = f"{plural(len(self.tasks), 'shared task')}, {len(self.flipped):,} flipped"
         pair = f"Comparison {quoted(self.first)} - {quoted(self.second)}"
         return brief(pair, f"{lead} ({answer})", size, see=".headline, .differences, .tasks")
 
     @property
     def headline(self) -> Difference:
-        """The difference that the verdict is about: of the mean score."""
+        """The difference that the verdict is about: the largest pass^k asked for, else the mean."""
+        asked = self.provenance.options.ks
+        return self.differences[f"pass^{asked[-1]}" if asked else "mean_score"]
+
+    @property
+    def mean_score(self) -> Difference:
         return self.differences["mean_score"]
 
     @property
@@ -224,28 +229,44 @@ def _pass_hat(
         return _of_sums("pass^1", left.outcomes, right.outcomes, options, margin)
     values = left.values(k), right.values(k)
     both = ~np.isnan(values[0]) & ~np.isnan(values[1])
-    means = [float(side[both].mean()) if both.any() else None for side in values]
+    if not both.any():
+        none = Unavailable(f"pass^{k} needs {k} runs of a task on both sides; none has them")
+        return Difference(
+            name=f"pass^{k}", first=None, second=None, this_suite=none, tasks_like_these=none
+        )
     return Difference(
         name=f"pass^{k}",
-        first=means[0],
-        second=means[1],
+        first=float(values[0][both].mean()),
+        second=float(values[1][both].mean()),
         this_suite=_suite_difference(left, right, k, both, options.confidence),
-        tasks_like_these=paired_difference(
-            *values,
-            scope=TASKS_LIKE_THESE,
-            confidence=options.confidence,
-            margin=margin,
-            rng=options.seed,
-        ),
+        tasks_like_these=_alike_difference(values, both, k, options, margin),
     )
 
 
+def _alike_difference(
+    values: tuple[Floats, Floats], both: Mask, k: int, options: Options, margin: float | None
+) -> PairedDifference | Unavailable:
+    """Over the tasks with k runs on both sides; the others are counted in a note."""
+    found = paired_difference(
+        values[0][both],
+        values[1][both],
+        scope=TASKS_LIKE_THESE,
+        confidence=options.confidence,
+        margin=margin,
+        rng=options.seed,
+    )
+    short = np.flatnonzero(~both).tolist()
+    if isinstance(found, Unavailable) or not short:
+        return found
+    have, are = ("task has", "is") if len(short) == 1 else ("tasks have", "are")
+    note = f"{len(short):,} {have} fewer than {k} runs of one of the systems and {are} left out"
+    return replace(found, excluded=tuple(short), notes=(note, *found.notes))
+
+
 def _suite_difference(
-    left: Aligned, right: Aligned, k: int, both: np.ndarray, confidence: float
+    left: Aligned, right: Aligned, k: int, both: Mask, confidence: float
 ) -> Estimate | Unavailable:
     """Given the tasks, the runs of two systems are independent."""
-    if not both.any():
-        return Unavailable(f"pass^{k} needs {k} runs of a task on both sides; none has them")
     first, second = (
         suite_estimate(side.runs[both], side.passes[both], k=k, confidence=confidence)
         for side in (left, right)

@@ -30,7 +30,7 @@ def demonstrate(*, seed: int = SEED, confidence: float = 0.95) -> Demonstration:
     """Simulate two agents and measure them as any others.
 
     >>> found = demonstrate()
-    >>> found.comparison.headline.answer("this suite")
+    >>> found.comparison.mean_score.answer("this suite")
     'undecided'
     """
     trials = simulate(tasks=TASKS, runs=RUNS, rate=_RATES, world=_WORLD, seed=seed)

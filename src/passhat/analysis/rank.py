@@ -93,12 +93,15 @@ class RankReport:
 def rank(
     trials: Trials | Sequence[Tally],
     *,
-    metric: str = "mean_score",
+    by: str = "mean_score",
+    metric: str | None = None,
     confidence: float = 0.95,
     errors: ErrorPolicy = "fail",
     seed: int = 0,
 ) -> RankReport | Unavailable:
     """Rank the systems of a table by mean_score, pass^k or pass@k over the tasks all of them ran.
+
+    `metric` is another word for `by`.
 
     >>> from passhat.analysis.simulate import simulate
     >>> found = rank(simulate(tasks=40, runs=8, rate={"a": 0.9, "b": 0.88, "c": 0.4}, seed=1))
@@ -112,6 +115,7 @@ def rank(
         bars=None,
         seed=whole_number("seed", seed, least=0),
     )
+    metric = by if metric is None else metric
     sign, k = _parse(metric)
     found_sides = [(tally.system, gather(tally, options.errors)) for tally in _tallies(trials)]
     able = _able(found_sides, k)
@@ -123,7 +127,7 @@ def rank(
     )
     found = rank_systems(values, confidence=options.confidence, rng=options.seed)
     if isinstance(found, Unavailable):
-        return found
+        return Unavailable(_too_few_tasks(metric, k, able, found_sides))
     left_out = set(found.excluded)
     shared = [name for i, name in enumerate(tasks) if i not in left_out]
     metrics = [_metric_on(side, shared, metric, k, options.confidence) for side in sides]
@@ -203,6 +207,22 @@ def _too_few(metric: str, k: int, sides: Sequence[_Side]) -> str:
     told += [f"{len(short) - _MOST_NAMED:,} more have too few"] if len(short) > _MOST_NAMED else []
     needs = f"needs two systems with {plural(k, 'run')} of a task"
     return f"ranking by {metric} {needs}; {', '.join(told)}"
+
+
+def _too_few_tasks(metric: str, k: int, able: Sequence[_Side], sides: Sequence[_Side]) -> str:
+    """How many tasks have the runs, and up to which k two of them do."""
+    found = sum(runs >= k for runs in _fewest_runs(able))
+    ran = "that every system ran" if k == 1 else f"with {k} runs of every system"
+    told = f"ranking by {metric} needs 2 tasks {ran}; there {'is' if found == 1 else 'are'} {found}"
+    most = sorted([0, 0, *_fewest_runs(sides)])[-2]
+    return f"{told} ({metric[:5]}{most} can be ranked by)" if 0 < most < k else told
+
+
+def _fewest_runs(sides: Sequence[_Side]) -> list[int]:
+    """Of each task that all of these ran, the runs of the one that ran it least."""
+    tables = [dict(zip(side.tasks, side.runs.tolist(), strict=True)) for _, side in sides]
+    shared = set.intersection(*(set(table) for table in tables))
+    return [min(table[task] for table in tables) for task in shared]
 
 
 def _parse(metric: str) -> tuple[str, int]:

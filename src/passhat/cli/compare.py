@@ -51,7 +51,8 @@ def compare(
 
     RESULTS are either two files of one agent each, or files that hold two agents between them.
     More than two agents are ranked. The difference is the first minus the second, in the order they
-    are named or stand in the file, for this suite and for tasks like these.
+    are named or stand in the file, for this suite and for tasks like these. The verdict is about
+    the mean score or, where --k asks for it, about pass^k of the largest k.
 
     \b
       passhat compare new.eval old.eval
@@ -59,12 +60,12 @@ def compare(
     """
     sides, held = _sides(reading, only)
     if len(sides) > 2:
-        from passhat.cli.rank import write_ranking
+        from passhat.cli.rank import usual_metric, write_ranking
 
         output.say(f"{len(sides)} agents: ranking them (--only names two to compare)")
         again = reading.again(*again_options(analysing, ()))
         tallies = [side.tally() for side in sides]
-        write_ranking(tallies, "mean_score", analysing, output, again=again)
+        write_ranking(tallies, usual_metric(analysing), analysing, output, again=again)
         return
     from passhat.analysis.comparison import compare as compare_systems
 

@@ -58,9 +58,14 @@ def rank(
       passhat rank results.csv
       passhat rank results.csv --by pass^4
     """
-    chosen = metric or (f"pass^{analysing.ks[-1]}" if analysing.ks else "mean_score")
+    chosen = metric or usual_metric(analysing)
     again = reading.again(*again_options(analysing, ()))
     write_ranking(reading.subjects(only), chosen, analysing, output, again=again)
+
+
+def usual_metric(analysing: Analysing) -> str:
+    """What agents are held against one another by, where --by does not say."""
+    return f"pass^{analysing.ks[-1]}" if analysing.ks else "mean_score"
 
 
 def write_ranking(
@@ -77,7 +82,7 @@ def write_ranking(
 
     answer = rank_systems(
         subjects,
-        metric=metric,
+        by=metric,
         confidence=analysing.confidence,
         errors=analysing.errors,
         seed=analysing.seed,

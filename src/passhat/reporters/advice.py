@@ -11,6 +11,8 @@ from passhat.reporters.safe_text import safe_text
 RESULTS = "RESULTS"
 """Where the caller did not say what it read."""
 
+_USUAL_CONFIDENCE = 0.95
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -41,6 +43,15 @@ def only(*names: str) -> str:
     "--only o3 --only 'my agent'"
     """
     return " ".join(f"--only {shlex.quote(name)}" for name in names)
+
+
+def at_confidence(level: float) -> str:
+    """The option that keeps the confidence of an answer, where it is not the usual one.
+
+    >>> at_confidence(0.95), at_confidence(0.9)
+    ('', ' --confidence 0.9')
+    """
+    return "" if level == _USUAL_CONFIDENCE else f" --confidence {level:g}"
 
 
 def results_of(report: Report, system: SystemReport, results: str | None) -> str | None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from passhat.analysis.comparison import Comparison, Difference
-from passhat.analysis.task_differences import TaskDifference
 from passhat.errors import listed, plural
-from passhat.records.natural_order import natural_key
 from passhat.reporters.advice import Step
 from passhat.reporters.blocks import (
     Bar,
@@ -16,6 +14,12 @@ from passhat.reporters.blocks import (
     Table,
     blocks_markdown,
     blocks_text,
+)
+from passhat.reporters.differing_tasks import (
+    MOST_TASKS,
+    differing_table,
+    differing_tasks,
+    legend,
 )
 from passhat.reporters.ink import Ink
 from passhat.reporters.numbers import points, signed_span
@@ -30,8 +34,6 @@ from passhat.stats.estimate import (
     Unavailable,
 )
 from passhat.stats.paired import PairedDifference
-
-MOST_TASKS = 10
 
 
 def render_comparison(comparison: Comparison, ink: Ink | None = None) -> str:
@@ -61,9 +63,12 @@ def comparison_blocks(
     if isinstance(comparison.seeded, Estimate):
         blocks.append(Paragraph("Seeds", _seeds_sentence(comparison, comparison.seeded)))
     blocks += [Paragraph("Tasks", _tasks_sentence(comparison))]
-    if rows := _notable(comparison):
+    if rows := differing_tasks(comparison)[:MOST_TASKS]:
         # On a terminal the names of tasks need the room.
-        blocks.append(_task_table(rows, headings if width is None else _headings(comparison, 9)))
+        blocks.append(
+            differing_table(rows, headings if width is None else _headings(comparison, 9))
+        )
+        blocks += [Paragraph("Read", text) for text in legend(comparison, rows)]
     alone = (comparison.only_first, comparison.only_second)
     for owner, names in zip(_called(comparison), alone, strict=True):
         if names:
@@ -75,26 +80,49 @@ def comparison_blocks(
 
 
 def verdict(comparison: Comparison) -> str:
-    """Which of the two is better, in one sentence."""
+    """Which of the two is better, in one sentence, by what was asked for."""
     first, second = _called(comparison)
-    here = comparison.headline.this_suite
-    there = comparison.headline.tasks_like_these
-    answer = comparison.headline.answer(THIS_SUITE) or comparison.headline.answer(TASKS_LIKE_THESE)
-    number = there if isinstance(here, Unavailable) else here
+    asked, by = comparison.headline, _by(comparison)
+    here, there = (
+        asked.answer(scope, comparison.margin) for scope in (THIS_SUITE, TASKS_LIKE_THESE)
+    )
+    number = _stated(asked)
     if isinstance(number, Unavailable):
-        return f"Nothing can be said about {first} against {second}: {number.reason}."
+        said = f"Nothing can be said about {first} against {second}{by}: {number.reason}"
+        return f"{said}{_mean_beside(comparison)}."
     # As in the table, the first minus the second, whichever of the two is ahead.
     size, bounds = f"{100 * number.value:+.1f} points", signed_span(number.interval)
+    bounds += _mean_beside(comparison)
+    answer = here or there
     if answer == "undecided":
         lead = f"{size} for {first} are no more than noise explains"
         lead = lead if number.value else "they are level"
-        return f"{first} and {second} cannot be told apart yet: {lead} {bounds}."
+        return f"{first} and {second} cannot be told apart yet{by}: {lead} {bounds}."
     if answer == "equivalent":
         margin = points(comparison.margin or 0.0)
-        return f"{first} and {second} are equivalent to within {margin} points {bounds}."
-    other = comparison.headline.answer(TASKS_LIKE_THESE)
-    limit = "" if other == answer else ", though not shown for other tasks like these"
-    return f"{first} is {answer} than {second} on this suite: {size} {bounds}{limit}."
+        return f"{first} and {second} are equivalent to within {margin} points{by} {bounds}."
+    limit = "" if there == answer else ", though not shown for other tasks like these"
+    return f"{first} is {answer} than {second}{by} on this suite: {size} {bounds}{limit}."
+
+
+def _stated(difference: Difference) -> PairedDifference | Estimate | Unavailable:
+    here = difference.this_suite
+    return difference.tasks_like_these if isinstance(here, Unavailable) else here
+
+
+def _by(comparison: Comparison) -> str:
+    """The metric of the verdict, where it is not the mean score."""
+    name = comparison.headline.name
+    return "" if name == "mean_score" else f" by {name}"
+
+
+def _mean_beside(comparison: Comparison) -> str:
+    """The mean score beside what was asked for, where it is another number."""
+    mean = _stated(comparison.mean_score)
+    same = comparison.headline.value == comparison.mean_score.value
+    if isinstance(mean, Unavailable) or same:
+        return ""
+    return f" (mean score {100 * mean.value:+.1f} {signed_span(mean.interval)})"
 
 
 def _called(comparison: Comparison) -> tuple[str, str]:
@@ -149,7 +177,7 @@ def _is_partial(comparison: Comparison, one: Difference) -> bool:
 
 
 def _tasks_of(one: Difference) -> int | None:
-    number = one.tasks_like_these if isinstance(one.this_suite, Unavailable) else one.this_suite
+    number = _stated(one)
     return None if isinstance(number, Unavailable) else number.tasks
 
 
@@ -198,11 +226,10 @@ def _shown_in(comparison: Comparison, scope: Scope) -> str:
 
 def _seeds_sentence(comparison: Comparison, seeded: Estimate) -> str:
     """What is left of the difference once seeds may move both sides."""
-    text = (
-        f"With the variance between seeds added, the difference is {signed_span(seeded.interval)}"
-    )
+    what = "the difference" if comparison.headline.name == "mean_score" else "that of the mean"
+    text = f"With the variance between seeds added, {what} is {signed_span(seeded.interval)}"
     open_ = seeded.interval is not None and 0 in seeded.interval
-    if open_ and comparison.headline.answer(THIS_SUITE) in ("better", "worse"):
+    if open_ and comparison.mean_score.answer(THIS_SUITE) in ("better", "worse"):
         return f"{text}: another set of seeds might turn it round."
     return f"{text}."
 
@@ -241,33 +268,6 @@ def _tasks_sentence(comparison: Comparison) -> str:
     return f"{text}; it turns {gained} from mostly failing to mostly passing, and {lost} back."
 
 
-def _notable(comparison: Comparison) -> list[TaskDifference]:
-    told = [task for task in comparison.tasks if task.flip or task.answer in ("better", "worse")]
-    return sorted(
-        told, key=lambda task: (task.p_holm, -abs(task.difference), natural_key(task.name))
-    )
-
-
-def _task_table(rows: list[TaskDifference], headings: tuple[str, str]) -> Table:
-    return Table(
-        header=("task", *headings, "diff.", "", "p (Holm)", "p (BH)"),
-        rows=tuple(
-            (
-                task.name,
-                f"{task.first[0]}/{task.first[1]}",
-                f"{task.second[0]}/{task.second[1]}",
-                f"{100 * task.difference:+.0f}",
-                signed_span(task.interval, digits=0),
-                f"{task.p_holm:.3f}",
-                f"{task.p_screening:.3f}",
-            )
-            for task in rows[:MOST_TASKS]
-        ),
-        left=(0, 4),
-        spare=(6,),
-    )
-
-
 def _unshared(owner: str, names: tuple[str, ...]) -> str:
     shown = listed(names, 5, show=short)
     return f"Only {owner} ran {plural(len(names), 'task')}, left out: {shown}."
@@ -279,7 +279,7 @@ def _steps(comparison: Comparison, every_task_follows: bool) -> list[str]:
         for scope in (THIS_SUITE, TASKS_LIKE_THESE)
         if (text := _needed(comparison.headline, scope)) is not None
     ]
-    hidden = len(_notable(comparison)) - MOST_TASKS
+    hidden = len(differing_tasks(comparison)) - MOST_TASKS
     if hidden > 0 and not every_task_follows:
         more = plural(hidden, "more task flipped or differs", "more tasks flipped or differ")
         steps.append(f"{more}: --json lists every task.")

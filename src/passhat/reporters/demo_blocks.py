@@ -94,12 +94,12 @@ def _streaks(found: Demonstration) -> str:
 def _lead(found: Demonstration) -> str:
     """A lead that may be noise."""
     comparison = found.comparison
-    number = comparison.headline.this_suite
+    number = comparison.mean_score.this_suite
     if isinstance(number, Unavailable):
         return f"The two cannot be compared: {number.reason}."
     first, second = short(comparison.first), short(comparison.second)
     size = f"{100 * number.value:+.1f} points {signed_span(number.interval)}"
-    if comparison.headline.answer("this suite") == "undecided":
+    if comparison.mean_score.answer("this suite") == "undecided":
         return f"{first} beats {second} by {size}, and noise explains it: nobody has won yet."
     return f"{first} differs from {second} by {size}: more than noise explains."
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from passhat.analysis.headline import all_errored, headline_k
 from passhat.analysis.report import Metric, SystemReport, TaskRow
 from passhat.errors import plural
-from passhat.reporters.advice import Step, advise
+from passhat.reporters.advice import Step, advise, at_confidence
 from passhat.reporters.judgement import DEPENDABLE, is_dependable
 from passhat.reporters.numbers import interval_of
 from passhat.reporters.safe_text import shorten_apart
 from passhat.reporters.standings import LONGEST_NAME
 from passhat.stats.estimate import Estimate
-
-_USUAL_CONFIDENCE = 0.95
 
 
 def next_steps(system: SystemReport, results: str | None = "RESULTS") -> list[Step]:
@@ -74,17 +72,10 @@ def _by(command: str, start: str, system: SystemReport, k: int, results: str | N
     if results is None:
         return Step(f"{start}: gate it on {_demand(k)}." if command == "gate" else f"{start}.")
     option = "--require" if command == "gate" else "--gate"
-    words = f'passhat {command} {results} {option} "{_demand(k)}"{_level(system.pass_hat(k))}'
-    return advise(start, words)
+    number = system.pass_hat(k).this_suite
+    level = at_confidence(number.confidence) if isinstance(number, Estimate) else ""
+    return advise(start, f'passhat {command} {results} {option} "{_demand(k)}"{level}')
 
 
 def _demand(k: int) -> str:
     return f"pass^{k} >= {DEPENDABLE}"
-
-
-def _level(metric: Metric) -> str:
-    """The confidence of the report, where a gate would take another."""
-    number = metric.this_suite
-    if not isinstance(number, Estimate) or number.confidence == _USUAL_CONFIDENCE:
-        return ""
-    return f" --confidence {number.confidence:g}"

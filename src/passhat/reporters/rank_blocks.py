@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from passhat.analysis.rank import RankReport
 from passhat.errors import listed, plural
-from passhat.reporters.advice import RESULTS, advise, only
+from passhat.reporters.advice import RESULTS, advise, at_confidence, only
 from passhat.reporters.blocks import (
     Bar,
     Block,
@@ -47,7 +47,9 @@ def rank_blocks(report: RankReport, *, results: str | None = RESULTS) -> list[Bl
     ]
     if report.unshared:
         shown = listed(report.unshared, 5, show=short)
-        text = f"{plural(len(report.unshared), 'task')} not run by all: {shown}."
+        k = _attempts(report)
+        why = "not run by all" if k == 1 else f"without {k} runs of each"
+        text = f"{plural(len(report.unshared), 'task')} {why}: {shown}."
         blocks.append(Paragraph("Left out", text))
     for one in report.unranked:
         blocks.append(Paragraph("Left out", f"{short(one.name)} has {one.reason}."))
@@ -60,9 +62,8 @@ def rank_blocks(report: RankReport, *, results: str | None = RESULTS) -> list[Bl
         )
     )
     if results is not None:
-        close = only(*(system.name for system in report.systems[:2]))
         why = "Look at the two at the top by themselves, on these tasks and on others like them"
-        blocks.append(Steps("Next", (advise(why, f"passhat compare {results} {close}"),)))
+        blocks.append(Steps("Next", (advise(why, _comparing(report, results)),)))
     return blocks
 
 
@@ -78,6 +79,18 @@ def verdict(report: RankReport) -> str:
     rivals = _names([called[system.name] for system in first[1:]])
     top = f"{called[best.name]} has the highest {name} ({value})"
     return f"{top}, but {rivals} may be as good {held}."
+
+
+def _attempts(report: RankReport) -> int:
+    """The k that the metric asks for; one run will do for a mean."""
+    return int(report.metric[5:]) if report.metric.startswith("pass") else 1
+
+
+def _comparing(report: RankReport, results: str) -> str:
+    """The command that compares the first two, by the same metric where it is a pass^k."""
+    close = only(*(system.name for system in report.systems[:2]))
+    by = f" --k {_attempts(report)}" if report.metric.startswith("pass^") else ""
+    return f"passhat compare {results} {close}{by}{at_confidence(report.confidence)}"
 
 
 def _table(report: RankReport) -> Table:

@@ -45,7 +45,8 @@ def ahead(found: Leaders | Unavailable) -> str:
         return f"{found.reason}, so none is held to be ahead"
     streak = "" if found.k == 1 else f" at {found.k} in a row"
     if found.left_out:
-        streak += f" on the {plural(found.tasks, 'task')} they share"
+        which = "they share" if found.k == 1 else f"with {found.k} runs of each"
+        streak += f" on the {plural(found.tasks, 'task')} {which}"
     best, *others = shorten_apart(found.names, LONGEST_NAME)
     rate, *rates = (percent(value) for value in found.values)
     held = held_for(found.scope, len(found.compared))

@@ -17,7 +17,7 @@ from passhat.analysis.report import (
 )
 from passhat.errors import plural
 from passhat.reporters import wording
-from passhat.reporters.advice import RESULTS, advise, only
+from passhat.reporters.advice import RESULTS, advise, at_confidence, only
 from passhat.reporters.blocks import (
     LABEL_WIDTH,
     NARROWEST_BAR,
@@ -42,7 +42,6 @@ MOST_STEPS = 3
 
 _INDENT = "  "
 _WIDEST_BAR = 60
-_USUAL_CONFIDENCE = 0.95
 
 
 def render_terminal(
@@ -115,8 +114,7 @@ def _by(report: Report) -> str:
     others = [one for one in report.systems if one.name not in found.compared]
     if any(one.design.typical_runs >= found.k for one in others):
         return ""
-    level = "" if found.confidence == _USUAL_CONFIDENCE else f" --confidence {found.confidence:g}"
-    return f" --by pass^{found.k}{level}"
+    return f" --by pass^{found.k}{at_confidence(found.confidence)}"
 
 
 def _heading(system: SystemReport, ink: Ink) -> list[str]:
