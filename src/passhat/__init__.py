@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from passhat._version import __version__
 
 if TYPE_CHECKING:
+    from passhat.analysis.budgets import Spending
     from passhat.analysis.comparison import Comparison, compare
     from passhat.analysis.determinism import determinism_check, seed_agreement
     from passhat.analysis.gates import Gate, parse_gate
     from passhat.analysis.judge import judge
     from passhat.analysis.measure import measure
-    from passhat.analysis.planning import Plan, Spending, plan
+    from passhat.analysis.planning import Plan, plan
     from passhat.analysis.profile import Profile, profile
     from passhat.analysis.rank import RankReport, rank
     from passhat.analysis.report import Report, SystemReport
@@ -95,12 +96,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "passhat.analysis.budgets": "Spending",
     "passhat.analysis.comparison": "Comparison compare",
     "passhat.analysis.determinism": "determinism_check seed_agreement",
     "passhat.analysis.gates": "Gate parse_gate",
     "passhat.analysis.judge": "judge",
     "passhat.analysis.measure": "measure",
-    "passhat.analysis.planning": "Plan Spending plan",
+    "passhat.analysis.planning": "Plan plan",
     "passhat.analysis.profile": "Profile profile",
     "passhat.analysis.rank": "RankReport rank",
     "passhat.analysis.report": "Report SystemReport",

@@ -115,7 +115,10 @@ def told_value(value: object) -> str:
     >>> told_value(0.5), told_value(("a", "b")), told_value([])
     ('0.5', "'a', 'b'", 'none')
     """
-    shown = repr(value)
+    try:
+        shown = repr(value)
+    except ValueError:  # Python writes no number of thousands of digits
+        return "a number of too many digits"
     if isinstance(value, tuple | list) and all(isinstance(one, str) for one in value):
         shown = listed(map(repr, value)) or "none"
     if "\n" in shown or " at 0x" in shown:  # a table over many lines, or only an address

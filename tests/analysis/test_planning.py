@@ -2,8 +2,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from passhat.analysis.budgets import Spending
 from passhat.analysis.measure import measure
-from passhat.analysis.planning import Spending, plan
+from passhat.analysis.planning import plan
 from passhat.analysis.simulate import World, simulate
 from passhat.errors import ArgumentError
 from passhat.records import Trials
@@ -141,3 +142,71 @@ def test_a_plan_from_trials_never_widens_with_runs_or_tasks(passes, runs, tasks)
         assert other.chosen.this_suite <= small.this_suite + 1e-9
         assert other.chosen.tasks_like_these <= small.tasks_like_these + 1e-9
     assert small.floor <= small.tasks_like_these + 1e-9
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.integers(0, 5), min_size=2, max_size=12),
+    st.integers(1, 20),
+    st.integers(2, 200),
+    st.sampled_from([{}, {"rate": 0.5}, {"correlation": 0.05}, {"correlation": 0.9, "rate": 0.2}]),
+)
+def test_the_wider_question_is_never_answered_better_or_sooner(passes, runs, tasks, given):
+    trials = _trials(**{f"t{i}": [r < c for r in range(5)] for i, c in enumerate(passes)})
+    found = plan(trials, tasks=tasks, runs=runs, **given).chosen
+    assert found.this_suite <= found.tasks_like_these + 1e-12
+    if isinstance(found.runs_tasks_like_these, int):
+        assert found.runs_this_suite <= found.runs_tasks_like_these
+    wide = plan(trials, tasks=found.tasks_needed, runs=runs, **given).chosen
+    assert wide.this_suite <= 0.05 + 1e-9
+
+
+@pytest.mark.parametrize(("passes", "runs"), [(8, 12), (10, 10), (1, 1), (0, 4), (30, 40)])
+def test_one_task_is_one_question_with_one_answer(passes, runs):
+    found = plan(_trials(a=[r < passes for r in range(runs)]))
+    needed = found.chosen.runs_this_suite
+    assert needed == found.one_task_runs
+    again = round(needed * passes / runs)
+    bounds = measure(_trials(a=[r < again for r in range(needed)])).system().mean_score.this_suite
+    assert bounds.interval.width / 2 == pytest.approx(0.05, abs=0.002)
+
+
+def test_runs_that_all_pass_are_planned_by_the_exact_bound():
+    few = plan(NO_FAILURE).chosen  # 4 x 5
+    for runs in (2, 10):
+        planned = plan(NO_FAILURE, runs=runs).chosen.this_suite
+        seen = measure(_trials(**dict.fromkeys("abcd", [1] * runs))).system().mean_score.this_suite
+        assert planned == pytest.approx(seen.interval.width / 2)
+    enough = _trials(**dict.fromkeys("abcd", [1] * few.runs_this_suite))
+    assert measure(enough).system().mean_score.this_suite.interval.width <= 0.1
+
+
+@pytest.mark.parametrize(("rate", "icc"), [(0.99, 0.4), (0.97, 0.5), (0.02, 0.3)])
+def test_near_the_ends_a_plan_says_how_wide_reports_will_be(rate, icc):
+    note = plan(tasks=20, runs=3, rate=rate, correlation=icc).notes[0]
+    here, there = (float(part.split()[0]) / 100 for part in note.split("±")[1:3])
+    widths = []
+    for seed in range(40):
+        trials = simulate(tasks=20, runs=3, rate=rate, world=World(luck=1 - icc), seed=seed)
+        mean = measure(trials, ks=(1,)).system().mean_score
+        widths.append(
+            (mean.this_suite.interval.width / 2, mean.tasks_like_these.interval.width / 2)
+        )
+    means = [sum(column) / len(widths) for column in zip(*widths, strict=True)]
+    assert here == pytest.approx(means[0], rel=0.25)
+    assert there == pytest.approx(means[1], rel=0.25)
+    assert plan(tasks=20, runs=3, rate=0.6, correlation=0.5).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"half_width": 1e-300}, "half_width must be at least 1e-06"),
+        ({"confidence": 1 - 1e-16}, "confidence must not exceed"),
+        ({"spending": Spending(max_cost=1e300, cost_per_run=1e-300)}, "max_cost must buy at most"),
+        ({"errors": "Fail"}, "errors must be one of 'fail', 'exclude'"),
+    ],
+)
+def test_what_no_plan_can_hold_is_refused(asked, told):
+    with pytest.raises(ArgumentError, match=told):
+        plan(ONE_TASK, **asked)

@@ -5,7 +5,8 @@ import pytest
 
 from passhat.analysis.comparison import compare
 from passhat.analysis.demonstration import demonstrate
-from passhat.analysis.planning import Spending, plan
+from passhat.analysis.budgets import Spending
+from passhat.analysis.planning import plan
 from passhat.analysis.profile import profile
 from passhat.analysis.rank import rank
 from passhat.analysis.simulate import World, simulate

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -22,6 +22,13 @@ def test_the_guard_only_widens_and_only_the_short_end(share, n, quantile):
     assert high >= plain[1] - 1e-12
     untouched = (high, plain[1]) if share < 0.5 else (low, plain[0])
     assert untouched[0] == untouched[1]
+
+
+@given(st.floats(0.001, 0.999), st.floats(1, 1e4), st.floats(0.1, 1e4))
+@example(1 / 3, 9.0, 31.6)  # scipy's quantile at so small a tail is nan
+def test_the_guard_has_a_value_however_sure_one_wants_to_be(share, n, quantile):
+    low, high = guarded_wilson(np.array(share), np.array(n), np.array(quantile))
+    assert 0 <= low <= share <= high <= 1
 
 
 @given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n))))

@@ -370,3 +370,15 @@ def test_sides_that_do_not_fit_together_are_refused():
         paired_difference([[0.1, 0.2]], [[0.1, 0.2]], scope="tasks like these")
     with pytest.raises(ArgumentError, match=r"b must be numbers in \[0, 1\]"):
         paired_difference([0.1, 0.2], [0.1, 2.0], scope="tasks like these")
+
+
+@pytest.mark.parametrize("tiny", [1e-300, 6e-10])
+def test_a_difference_of_next_to_nothing_is_undecided_and_nobody_is_sent_to_run_for_it(tiny):
+    scores = np.full(9, tiny)
+    runs = np.full(9, 1)
+    left = TaskSums(runs=runs, total=0.5 + scores, squares=(0.5 + scores) ** 2)
+    right = TaskSums(runs=runs, total=np.full(9, 0.5), squares=np.full(9, 0.25))
+    for scope in ("this suite", "tasks like these"):
+        found = paired_difference(left, right, scope=scope)
+        assert found.answer == "undecided"
+        assert found.exact_p in (None, 1.0)

@@ -120,3 +120,20 @@ def test_association_needs_three_tasks_that_went_both_ways():
     assert found == Unavailable(
         "association with passing needs 3 tasks that both passed and failed, there is 1"
     )
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1e200), st.integers(0, 5)), min_size=2, max_size=6),
+    st.sampled_from([0.5, 0.95, 0.9999]),
+)
+def test_a_ratio_of_any_size_has_a_finite_interval_or_says_why_not(pairs, confidence):
+    top, bottom = zip(*pairs, strict=True)
+    found = ratio_of_totals(top, bottom, confidence=confidence)
+    if isinstance(found, Unavailable):
+        return
+    if found.interval is None:
+        assert found.notes
+    else:
+        assert np.isfinite([found.interval.low, found.interval.high]).all()
+        assert found.value in found.interval
+        assert not found.notes

@@ -42,6 +42,16 @@ def test_the_value_is_the_mean_of_the_tasks_and_lies_inside(pairs, k, scope):
     assert found.scope == scope
 
 
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.999, 0.9999, 0.999999])
+def test_three_tasks_have_an_interval_at_any_confidence(confidence):
+    rng = np.random.default_rng(3)
+    for _ in range(30):
+        n = np.full(3, 3)
+        for both in suite_estimates(n, rng.binomial(3, 0.5, 3), ks=(1, 2), confidence=confidence):
+            for found in both:
+                assert 0 <= found.interval.low <= found.interval.high <= 1
+
+
 uneven = st.lists(
     st.integers(0, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))), max_size=12
 )

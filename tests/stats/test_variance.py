@@ -41,6 +41,15 @@ def test_agentrels_worked_example_is_reproduced():
     assert split.luck.value == pytest.approx(1 - 0.404, abs=5e-4)
 
 
+def test_ten_million_equal_scores_have_no_variance_whatever_rounding_leaves_of_it():
+    score, runs = np.full(2, 0.1), np.full(2, 10_000_000)
+    total, squares = (np.cumsum(np.full(10_000_000, x))[-1] for x in (0.1, 0.1 * 0.1))
+    found = variance_components(runs, np.full(2, total), np.full(2, squares))
+    assert abs(total / runs[0] / score[0] - 1) > 1e-12  # summed one by one, digits are lost
+    assert isinstance(found, Unavailable)
+    assert "no variance to split" in found.reason
+
+
 def test_components_are_those_of_the_textbook_table_when_runs_are_unequal():
     tasks = [[0.0, 0.5, 1.0], [0.2, 0.4], [1.0, 0.9, 0.8, 0.9]]
     grand = np.mean([x for task in tasks for x in task])

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import floor
 
-from passhat.analysis.evidence import Evidence, gather
+from passhat.analysis.budgets import Budget, Spending, budgets, priced
+from passhat.analysis.evidence import Evidence, error_policy, gather
 from passhat.analysis.metrics import measure_metrics
 from passhat.analysis.seen_plan import seen_design
 from passhat.brief import brief, brief_fields, rounded
-from passhat.errors import ArgumentError, plural
+from passhat.errors import plural
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.records.subject import check_subject
+from passhat.records.subject import one_tally
 from passhat.stats.arguments import confidence_level, probability, whole_number
 from passhat.stats.estimate import Interval, Unavailable
+from passhat.stats.expected_widths import Expected, expected_half_widths
 from passhat.stats.fitted_plan import UNKNOWN, Seen, Spread, bounded_variance, plan_from
 from passhat.stats.paired_power import (
     DetectableDifference,
@@ -21,7 +22,14 @@ from passhat.stats.paired_power import (
     runs_for_difference,
     tasks_for_difference,
 )
-from passhat.stats.power import SuitePlan, plan_suite, recommend_runs, zero_failure_runs
+from passhat.stats.power import (
+    SuitePlan,
+    confidence_band,
+    plan_suite,
+    recommend_runs,
+    smallest_count,
+    zero_failure_runs,
+)
 from passhat.stats.variance import icc, variance_components
 
 ZERO_FAILURE_RATES = (0.9, 0.95, 0.99)
@@ -31,6 +39,9 @@ DEFAULT_ICC = 0.5
 
 DEFAULT_TASKS = 20
 
+# A report whose interval is wider than planned by less is as planned.
+_CLOSE = 1.25
+_MOST_RUNS = 100_000
 _RUN_STEPS = (1, 2, 3, 5, 10, 20, 50)
 _ONE_TASK = Unavailable("telling two agents apart needs at least 2 tasks")
 
@@ -55,35 +66,6 @@ class Assumptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spending:
-    """Limits in money and minutes, and what one run takes of each."""
-
-    max_cost: float | None = None
-    cost_per_run: float | None = None
-    max_minutes: float | None = None
-    seconds_per_run: float | None = None
-    at_once: int = 1
-
-    def __post_init__(self) -> None:
-        whole_number("at_once", self.at_once)
-        for name in ("max_cost", "cost_per_run", "max_minutes", "seconds_per_run"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < float("inf"):
-                raise ArgumentError(name, "must be a number above 0", value)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """What a limit buys: whole runs of every task, and the half-widths they give."""
-
-    limit: float
-    unit: str
-    per_run: float
-    runs_in_all: int
-    design: SuitePlan | Unavailable
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What a design shows, what a target takes, and where more runs stop helping.
 
@@ -103,6 +85,7 @@ class Plan:
     budgets: tuple[Budget, ...]
     power: float
     confidence: float
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         chosen = self.chosen
@@ -138,13 +121,16 @@ def plan(
     >>> found.one_task_runs, found.chosen.tasks_needed
     (385, 231)
     """
-    evidence = None if trials is None else gather(_one_tally(trials), errors)
+    error_policy(errors)
+    tally = None if trials is None else one_tally("trials", trials, purpose="to plan from")
+    evidence = None if tally is None else gather(tally, errors)
     level = confidence_level(confidence)
     base = _assumptions(evidence, rate, correlation, task_correlation, level)
     rivals = _Rivals(base=base, power=probability("power", power, open_ends=True), confidence=level)
     target = _Target(
         base=base,
         seen=_seen(evidence, level),
+        pass_rate=evidence is None or evidence.all_or_nothing,
         half_width=half_width,
         cost_ratio=cost_ratio,
         confidence=level,
@@ -155,15 +141,16 @@ def plan(
         assumptions=base,
         chosen=chosen,
         designs=target.designs(tasks, {runs, chosen.runs_this_suite or 1}),
-        one_task_runs=_one_task_runs(half_width, base.rate, level),
+        one_task_runs=target.one_task_runs,
         zero_failures=_zero_failures(level),
         detectable=rivals.detectable(tasks, runs),
         difference=difference,
         tasks_for_difference=rivals.tasks_for(difference, runs),
         runs_for_difference=rivals.runs_for(difference, tasks),
-        budgets=_budgets(target, tasks, _priced(spending or Spending(), trials)),
+        budgets=budgets(target.design, tasks, priced(spending or Spending(), tally)),
         power=rivals.power,
         confidence=level,
+        notes=target.notes(tasks, runs),
     )
 
 
@@ -173,11 +160,50 @@ class _Target:
 
     base: Assumptions
     seen: Seen | None
+    pass_rate: bool
     half_width: float
     cost_ratio: float | None
     confidence: float
 
+    @property
+    def one_task_runs(self) -> int:
+        return _one_task_runs(self.half_width, self.base.rate, self.confidence)
+
     def design(self, tasks: int, runs: int) -> SuitePlan:
+        design = self._of_a_mean(tasks, runs)
+        if tasks > 1 or not self.pass_rate:
+            return design
+        # The pass rate of one task is no mean over tasks: a report gives Wilson's interval.
+        width = confidence_band(runs, p=self.base.rate, confidence=self.confidence, method="wilson")
+        if self.seen is not None and (self.seen.tasks, self.seen.runs) == (1, runs):
+            width = self.seen.this_suite or width
+        return replace(design, this_suite=width, runs_this_suite=self.one_task_runs)
+
+    def notes(self, tasks: int, runs: int) -> tuple[str, ...]:
+        """Before any run: how far the reports to come will be from the approximation."""
+        if self.seen is not None or tasks == 1:
+            return ()
+        design = self._of_a_mean(tasks, runs)
+        here, there = self._expected(tasks, runs)
+        if here <= _CLOSE * design.this_suite and there <= _CLOSE * design.tasks_like_these:
+            return ()
+        enough = smallest_count(
+            lambda n: self._expected(tasks, n)[0] <= self.half_width, least=1, most=_MOST_RUNS
+        )
+        more = f"; {enough:,} runs of each task bring the first to ±{100 * self.half_width:.1f}"
+        rare = "failures" if self.base.rate > 0.5 else "passes"
+        note = (
+            f"with so few {rare} expected in {tasks * runs:,} runs, a report will say about "
+            f"±{100 * here:.1f} points for this suite and ±{100 * there:.1f} for tasks like these"
+        )
+        return (note + more if enough and enough > runs else note,)
+
+    def _expected(self, tasks: int, runs: int) -> tuple[float, float]:
+        base = self.base
+        expected = Expected(rate=base.rate, variance=base.variance, icc=base.icc)
+        return expected_half_widths(expected, tasks=tasks, runs=runs, confidence=self.confidence)
+
+    def _of_a_mean(self, tasks: int, runs: int) -> SuitePlan:
         if self.seen is not None:
             return plan_from(
                 self.seen,
@@ -240,15 +266,6 @@ class _Rivals:
             "power": self.power,
             "confidence": self.confidence,
         }
-
-
-def _one_tally(trials: Trials | Tally) -> Tally:
-    check_subject("trials", trials)
-    if isinstance(trials, Tally):
-        return trials
-    if len(trials.systems) != 1:
-        raise ArgumentError("trials", "must hold exactly one system to plan from", trials.systems)
-    return trials.tally()
 
 
 def _assumptions(
@@ -326,53 +343,4 @@ def _zero_failures(confidence: float) -> tuple[tuple[float, int], ...]:
     """How many runs without a failure show each rate."""
     return tuple(
         (rate, zero_failure_runs(rate, confidence=confidence)) for rate in ZERO_FAILURE_RATES
-    )
-
-
-def _priced(spending: Spending, trials: Trials | Tally | None) -> Spending:
-    """What a run takes, from the trials where the user did not say."""
-    if trials is None:
-        return spending
-    features = _one_tally(trials).features
-
-    def seen(name: str, given: float | None) -> float | None:
-        if given is not None or name not in features or not features[name].count.any():
-            return given
-        mean = float(features[name].total.sum() / features[name].count.sum())
-        return mean if mean > 0 else None
-
-    return replace(
-        spending,
-        cost_per_run=seen("cost", spending.cost_per_run),
-        seconds_per_run=seen("seconds", spending.seconds_per_run),
-    )
-
-
-def _budgets(target: _Target, tasks: int, spending: Spending) -> tuple[Budget, ...]:
-    found = []
-    if spending.max_cost is not None:
-        if spending.cost_per_run is None:
-            raise ArgumentError("cost_per_run", "must be given with max_cost", None)
-        found.append(_budget(target, tasks, spending.max_cost, spending.cost_per_run, "money"))
-    if spending.max_minutes is not None:
-        if spending.seconds_per_run is None:
-            raise ArgumentError("seconds_per_run", "must be given with max_minutes", None)
-        minutes = spending.seconds_per_run / 60 / spending.at_once
-        found.append(_budget(target, tasks, spending.max_minutes, minutes, "minutes"))
-    return tuple(found)
-
-
-def _budget(target: _Target, tasks: int, limit: float, per_run: float, unit: str) -> Budget:
-    in_all = floor(limit / per_run * (1 + 1e-12))
-    per_task = in_all // tasks
-    return Budget(
-        limit=limit,
-        unit=unit,
-        per_run=per_run,
-        runs_in_all=in_all,
-        design=(
-            target.design(tasks, per_task)
-            if per_task
-            else Unavailable(f"{in_all:,} runs do not reach all {tasks:,} tasks once")
-        ),
     )

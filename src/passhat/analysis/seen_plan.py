@@ -16,6 +16,8 @@ def seen_design(evidence: Evidence, spread: Spread, mean: Metric) -> Seen:
         spread=spread,
         this_suite=_half_width(mean, THIS_SUITE),
         tasks_like_these=_half_width(mean, TASKS_LIKE_THESE),
+        constant=bool((evidence.score_total == 0).all())
+        or bool((evidence.score_total == evidence.runs).all()),
     )
 
 

@@ -83,7 +83,7 @@ def plan(
       passhat plan pilot.eval --difference 0.05 --max-cost 20
       passhat plan --tasks 20 --gate 'pass^3 >= 0.8' --indifference 0.05
     """
-    from passhat.analysis.planning import Spending
+    from passhat.analysis.budgets import Spending
     from passhat.analysis.planning import plan as plan_runs
 
     if analysing.ks:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from passhat.analysis.planning import Budget, Plan
+from passhat.analysis.budgets import Budget
+from passhat.analysis.planning import Plan
 from passhat.errors import plural
 from passhat.reporters.blocks import (
     Block,
@@ -31,6 +32,7 @@ def plan_blocks(plan: Plan) -> list[Block]:
     """What the target takes, what each design shows, and what else was asked."""
     blocks: list[Block] = [Headline(verdict(plan)), _designs(plan)]
     blocks.append(Paragraph("Assumed", _assumed(plan)))
+    blocks += [Paragraph("But", f"{note[:1].upper()}{note[1:]}.") for note in plan.notes]
     blocks.append(Paragraph("Floor", _floor(plan)))
     blocks += [Paragraph("Budget", _budget(plan, budget)) for budget in plan.budgets]
     if plan.chosen.best_runs is not None:

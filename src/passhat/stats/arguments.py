@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from passhat.errors import ArgumentError
 
 DEFAULT_SEED = 0
+_TOO_LARGE = 2**63
+# Beyond it the quantiles of half the distributions are infinite.
+_SUREST = 1 - 1e-12
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -19,9 +22,13 @@ RandomSource: TypeAlias = "np.random.Generator | int | None"
 
 def whole_number(name: str, value: object, *, least: int = 1) -> int:
     """`value` as an int, if it is a whole number that is at least `least`."""
-    number = _single_number(name, value)
-    if number != np.floor(number) or number < least:
-        raise ArgumentError(name, f"must be a whole number >= {least}", value)
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        number: int | float = int(value)  # as a float, large neighbours would be one
+    else:
+        number = _single_number(name, value)
+    if not least <= number < _TOO_LARGE or number != int(number):
+        upper = "" if number < _TOO_LARGE else " and < 2**63"
+        raise ArgumentError(name, f"must be a whole number >= {least}{upper}", value)
     return int(number)
 
 
@@ -37,7 +44,10 @@ def probability(name: str, value: object, *, open_ends: bool = False) -> float:
 
 def confidence_level(value: object) -> float:
     """A confidence such as 0.95."""
-    return probability("confidence", value, open_ends=True)
+    level = probability("confidence", value, open_ends=True)
+    if level > _SUREST:
+        raise ArgumentError("confidence", f"must not exceed {_SUREST}", value)
+    return level
 
 
 def count_array(name: str, values: ArrayLike) -> Counts:
@@ -95,7 +105,10 @@ def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
 
 def _single_number(name: str, value: object) -> float:
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            number = np.inf
         if np.isfinite(number):
             return number
     raise ArgumentError(name, "must be a finite number", value)

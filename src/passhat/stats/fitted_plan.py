@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import expm1, log1p, sqrt
 
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.power import SuitePlan, plan_suite, round_up
@@ -40,6 +40,9 @@ class Seen:
     this_suite: float | None
     tasks_like_these: float | None
 
+    constant: bool = False
+    """Whether every run passed, or every one failed."""
+
 
 def bounded_variance(variance: float) -> float:
     """The variance of a single run's score, no smaller and no larger than it can be."""
@@ -71,15 +74,20 @@ def plan_from(
 
     now = rough(seen.tasks, seen.runs, seen.spread)
     plan = rough(tasks, runs, spread)
-    here = _Widths.through(
-        seen.this_suite,
-        now=now.this_suite,
-        normal=rough(seen.tasks, seen.runs, spread).this_suite,
-        count=seen.tasks * seen.runs,
-    )
-    if seen.spread.icc_interval is None:
-        # What of it is luck is not known: all of it is taken for luck.
-        here = replace(here, normal=here.seen)
+    # What of it is luck may not be known: all of it is taken for luck.
+    guessed = seen.spread.icc_interval is None
+    luck, seen_luck = (replace(of, icc=0.0) if guessed else of for of in (spread, seen.spread))
+    count = seen.tasks * seen.runs
+    here: _Widths | _ExactWidths
+    if seen.constant and seen.this_suite is not None and seen.spread == spread:
+        here = _ExactWidths(seen=seen.this_suite, count=count)
+    else:
+        here = _Widths.through(
+            seen.this_suite,
+            now=rough(seen.tasks, seen.runs, seen_luck).this_suite,
+            normal=rough(seen.tasks, seen.runs, luck).this_suite,
+            count=count,
+        )
     there = _Widths.through(
         seen.tasks_like_these,
         now=now.tasks_like_these,
@@ -94,14 +102,19 @@ def plan_from(
         min(WIDEST, widest) * sqrt(_skill_share(icc, seen.runs)) for icc in (known.low, known.high)
     ]
     needed = rough(tasks, runs, spread, min(half_width / factor, 0.499)).runs_tasks_like_these
+    # The wider question is never answered sooner than the narrower one inside it.
+    own = here.needed(half_width)
+    own_runs = max(1, round_up(own / tasks))
+    if isinstance(needed, int):
+        needed = max(needed, own_runs)
     return replace(
         plan,
         this_suite=min(WIDEST, here.width(tasks * runs)),
-        tasks_like_these=min(WIDEST, there.width(tasks)),
+        tasks_like_these=min(WIDEST, max(there.width(tasks), here.width(tasks * runs))),
         floor=min(WIDEST, factor * plan.floor),
-        runs_this_suite=max(1, round_up(here.needed(half_width) / tasks)),
+        runs_this_suite=own_runs,
         runs_tasks_like_these=_promised(needed, floors, half_width, tasks, known),
-        tasks_needed=max(2, round_up(there.needed(half_width))),
+        tasks_needed=max(2, round_up(max(there.needed(half_width), own / runs))),
         method=f"{plan.method}, through the intervals of {seen.tasks} x {seen.runs}",
     )
 
@@ -110,9 +123,10 @@ def plan_from(
 class _Widths:
     """Half-widths at any number of runs (or tasks), through what was seen at `count` of them.
 
-    An interval is wider than the normal approximation, as it allows for not knowing the spread.
-    The excess falls with the count itself, the rest with its square root: Student's quantile, for
-    one, exceeds the normal one by a part in the degrees of freedom.
+    An interval is wider than the normal approximation, as it allows for not knowing the spread;
+    of few runs of one task it may be narrower. What it has beyond (or lacks) falls with the count
+    itself, the rest with its square root: Student's quantile, for one, exceeds the normal one by a
+    part in the degrees of freedom.
     """
 
     normal: float
@@ -128,17 +142,31 @@ class _Widths:
 
     def width(self, count: float) -> float:
         share = self.count / count
-        if share >= 1 or self.seen <= self.normal:
+        if share >= 1:
             return self.seen * sqrt(share)
         return self.normal * sqrt(share) + (self.seen - self.normal) * share
 
     def needed(self, target: float) -> float:
         """The count whose width is `target`: a quadratic equation in the root of the share."""
-        if self.seen <= max(target, self.normal):
+        if self.seen <= target:
             return self.count * (self.seen / target) ** 2
         excess = self.seen - self.normal
         root = 2 * target / (self.normal + sqrt(self.normal**2 + 4 * excess * target))
         return self.count / root**2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ExactWidths:
+    """Half-widths of 1 - tail^(1/n), the exact bound while every run ends alike."""
+
+    seen: float
+    count: int
+
+    def width(self, count: float) -> float:
+        return -expm1(log1p(-2 * self.seen) * self.count / count) / 2
+
+    def needed(self, target: float) -> float:
+        return self.count * log1p(-2 * self.seen) / log1p(-2 * target)
 
 
 def _skill_share(icc: float, runs: int) -> float:

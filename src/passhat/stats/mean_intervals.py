@@ -19,6 +19,8 @@ _ROUNDING = 1e-13
 _TRUST_IN_MODEL = 0.4
 # So many coin flips that Wilson's interval is a point: what constant scores amount to.
 _NO_NOISE = 1e12
+# With so small a tail scipy finds some beta quantiles, all below 1e-12, to be nan.
+_NEXT_TO_NOTHING = 1e-12
 # Halfway between Clopper-Pearson (0) and Jeffreys (1/2): close to mid-p, and in closed form.
 _BETWEEN = 0.25
 
@@ -97,6 +99,7 @@ def guarded_wilson(share: Floats, n: Floats, quantile: Floats) -> Bounds:
     tail = special.ndtr(-np.asarray(quantile))
     rarer = np.minimum(share, 1 - share)
     near = special.betaincinv(n * rarer + _BETWEEN, n * (1 - rarer) + 1 - _BETWEEN, tail)
+    near = np.where((tail < _NEXT_TO_NOTHING) & np.isnan(near), 0.0, near)
     low = np.where((share > 0) & (share < 0.5), np.minimum(low, near), low)
     high = np.where((share < 1) & (share > 0.5), np.maximum(high, 1 - near), high)
     return low, high

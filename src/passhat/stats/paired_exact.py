@@ -44,9 +44,9 @@ def sign_flip_test(differences: Floats, rng: np.random.Generator) -> ExactP:
     0.0625
     """
     observed = abs(float(differences.sum()))
-    if observed <= _TIE:
-        return ExactP(p_value=1.0, method="sign-flip mid-p")
     sizes, tasks = _sizes(differences)
+    if observed <= _TIE or not sizes.size:
+        return ExactP(p_value=1.0, method="sign-flip mid-p")
     steps = _lattice(sizes)
     if steps is not None and sizes.size * 2 * (steps @ tasks) <= _LATTICE_WORK:
         p = _lattice_tail(steps, tasks, round(observed * steps[0] / sizes[0]))

@@ -18,6 +18,8 @@ METHODS = ("wald", "wilson")
 
 # No plan is sought beyond this many tasks or runs.
 MOST = 10_000_000
+# No precision is asked for beyond this: it takes a trillion coin flips.
+_FINEST = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,11 +150,11 @@ def plan_suite(
     )
 
 
-def smallest_count(enough: Callable[[int], bool], *, least: int) -> int | None:
-    """The smallest count that is enough, where more never is less; None beyond `MOST`."""
+def smallest_count(enough: Callable[[int], bool], *, least: int, most: int = MOST) -> int | None:
+    """The smallest count that is enough, where more never is less; None beyond `most`."""
     low, high = least - 1, least
     while not enough(high):
-        if high >= MOST:
+        if high >= most:
             return None
         low, high = high, 2 * high
     while high - low > 1:
@@ -223,6 +225,8 @@ def _half_width(value: float) -> float:
     width = probability("half_width", value, open_ends=True)
     if width >= 0.5:
         raise ArgumentError("half_width", "must lie strictly between 0 and 0.5", value)
+    if width < _FINEST:
+        raise ArgumentError("half_width", f"must be at least {_FINEST}", value)
     return width
 
 

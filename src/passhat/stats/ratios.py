@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,9 @@ from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
 
 FEWEST_TASKS = 3
+# An interval that reaches a million times further than its value says nothing.
+_WIDEST = float(np.log(1e6))
+_ROUNDING = 1e-12
 
 
 def ratio_of_totals(
@@ -39,14 +43,15 @@ def ratio_of_totals(
         return Unavailable(f"{what} has no value: nothing to divide by")
     value = float(top.sum() / bottom.sum())
     error = _root_of_squares((top - value * bottom) / bottom.sum())
+    interval = _log_interval(value, error, top.size, level)
     return Estimate(
         value=value,
-        interval=_log_interval(value, error, top.size, level),
+        interval=interval,
         method="ratio of totals over tasks, log-t",
         confidence=level,
         scope=TASKS_LIKE_THESE,
         tasks=top.size,
-        notes=_why_no_interval(value, error, top.size),
+        notes=() if interval else _why_no_interval(value, error, top.size),
     )
 
 
@@ -73,15 +78,16 @@ def difference_of_ratios(
     residual -= (other_top - other * other_bottom) / other_bottom.sum()
     error, tasks = _root_of_squares(residual), top.size
     difference = float(value - other)
-    margin = float(special.stdtrit(tasks - 1, (1 + level) / 2)) * error if tasks > 1 else 0.0
+    margin = _student(tasks, level) * error if tasks > 1 else 0.0
+    interval = Interval(difference - margin, difference + margin) if margin > 0 else None
     return Estimate(
         value=difference,
-        interval=Interval(difference - margin, difference + margin) if margin > 0 else None,
+        interval=interval,
         method="difference of ratios over tasks, t",
         confidence=level,
         scope=TASKS_LIKE_THESE,
         tasks=tasks,
-        notes=_why_no_interval(1.0, error, tasks),
+        notes=() if interval else _why_no_interval(1.0, error, tasks),
     )
 
 
@@ -143,23 +149,32 @@ def _columns(numerator: ArrayLike, denominator: ArrayLike) -> tuple[Floats, Floa
 
 def _root_of_squares(residuals: Floats) -> float:
     """The standard error of a sum of residuals over tasks."""
-    tasks = residuals.size
-    return float(np.sqrt((residuals**2).sum() * tasks / max(1, tasks - 1)))
+    tasks, largest = residuals.size, float(np.abs(residuals).max())
+    if largest == 0:
+        return 0.0
+    squares = float(((residuals / largest) ** 2).sum())  # of 1e200 alone they would be infinite
+    return largest * math.sqrt(squares * tasks / max(1, tasks - 1))
 
 
 def _log_interval(value: float, error: float, tasks: int, confidence: float) -> Interval | None:
-    if tasks < 2 or value <= 0 or error <= 1e-12 * value:
+    if tasks < 2 or value <= 0 or error <= _ROUNDING * value:
         return None
-    spread = float(special.stdtrit(tasks - 1, (1 + confidence) / 2)) * error / value
-    return Interval(value * float(np.exp(-spread)), value * float(np.exp(min(spread, 700.0))))
+    spread = _student(tasks, confidence) * (error / value)
+    if spread > _WIDEST:
+        return None
+    return Interval(value * float(np.exp(-spread)), value * float(np.exp(spread)))
+
+
+def _student(tasks: int, confidence: float) -> float:
+    return float(special.stdtrit(tasks - 1, (1 + confidence) / 2))
 
 
 def _why_no_interval(value: float, error: float, tasks: int) -> tuple[str, ...]:
     if tasks < 2:
         return ("one task gives no interval over tasks",)
-    if value <= 0 or error <= 1e-12 * value:
+    if value <= 0 or error <= _ROUNDING * value:
         return ("every task gives the same value: no interval",)
-    return ()
+    return ("too few tasks, which differ too much: no interval",)
 
 
 def _inside_tasks(sums: OutcomeSums) -> Floats:

@@ -11,6 +11,8 @@ from passhat.stats.paired_fit import Fit, Pair
 from passhat.stats.special import ndtri
 
 SETTLING_POWER = 0.8
+# Times the runs there are: nobody plans that.
+_HOPELESS = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,8 @@ def needed(pair: Pair, fit: Fit, scope: Scope, alpha: float, margin: float | Non
     if target <= 0 or fit.error == 0:
         return None
     growth = (fit.error / target) ** 2
+    if growth > _HOPELESS:
+        return None
     tasks = max(1, int(np.ceil((growth - 1) * fit.tasks)))
     if scope == THIS_SUITE:
         return Needed(more_runs=_more_runs(pair, growth), more_tasks=None)

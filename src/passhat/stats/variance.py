@@ -25,6 +25,7 @@ WIDENED_F = "F, widened by a jackknife over tasks"
 
 # Sums of squares of scores in [0, 1] lose about this much to rounding; less than it is zero.
 _ROUNDING = 1e-10
+_EPSILON = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +172,8 @@ def _anova(n: ArrayLike, total: ArrayLike, squares: ArrayLike | None) -> _Anova 
             "one run per task cannot tell skill from luck: run each task at least twice"
         )
     inside = np.maximum(squared - sums**2 / runs, 0.0)
-    inside[inside <= _ROUNDING * squared] = 0.0
+    # Each addition may lose half a bit: of ten million equal scores that adds up.
+    inside[inside <= (_ROUNDING + _EPSILON * runs) * squared] = 0.0
     centred = sums / runs - sums.sum() / everything
     between = float((runs * centred**2).sum())
     if between <= _ROUNDING * float(squared.sum()) and not inside.any():
