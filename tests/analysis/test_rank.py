@@ -58,7 +58,7 @@ def test_one_system_cannot_be_ranked():
         rank(simulate(tasks=2, runs=2))
 
 
-@pytest.mark.parametrize("metric", ["pass", "pass^", "pass^x", "icc", "fail^2"])
+@pytest.mark.parametrize("metric", ["pass", "pass^", "pass^x", "pass^²", "pass^" + "9" * 5000, "icc", "fail^2"])
 def test_an_unknown_metric_is_refused(metric):
     with pytest.raises(ArgumentError, match="metric must be mean_score, pass"):
         rank(TRIALS, metric=metric)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from passhat.errors import ArgumentError
-from passhat.stats.arguments import whole_number
+from passhat.stats.arguments import ascending, whole_number
 
 
 def test_whole_numbers_keep_all_their_digits_and_end_where_a_count_does():
@@ -18,3 +18,9 @@ def test_whole_numbers_keep_all_their_digits_and_end_where_a_count_does():
             whole_number("k", value)
     with pytest.raises(ArgumentError, match="too many digits"):
         whole_number("k", 10**5000)
+
+
+@pytest.mark.parametrize("ks", ["1,2", 2.5, None, [0], ["1"]])
+def test_what_is_no_list_of_k_is_refused(ks):
+    with pytest.raises(ArgumentError, match="ks must be"):
+        ascending("ks", ks)

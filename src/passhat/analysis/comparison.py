@@ -15,7 +15,7 @@ from passhat.brief import brief, brief_fields, quoted, rounded
 from passhat.errors import ArgumentError, listed, plural
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import check_subject, one_tally
-from passhat.stats.arguments import confidence_level, whole_number
+from passhat.stats.arguments import ascending, confidence_level, whole_number
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
@@ -130,7 +130,7 @@ def compare(
     'better'
     """
     options = Options(
-        ks=None if ks is None else tuple(sorted({whole_number("ks", k) for k in ks})),
+        ks=None if ks is None else ascending("ks", ks),
         confidence=confidence_level(confidence),
         errors=error_policy(errors),
         bars=None,

@@ -33,7 +33,7 @@ from passhat.analysis.unsettled import list_unsettled
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame
-from passhat.stats.arguments import confidence_level, whole_number
+from passhat.stats.arguments import ascending, confidence_level, whole_number
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.seeds import seed_variance
@@ -61,7 +61,7 @@ def measure(
     """
     subjects = _subjects(trials)
     options = Options(
-        ks=None if ks is None else tuple(sorted({whole_number("ks", k) for k in ks})),
+        ks=None if ks is None else ascending("ks", ks),
         confidence=confidence_level(confidence),
         errors=error_policy(errors),
         bars=checked_bars(bars, (name for one in subjects for name in one.tally.tasks)),

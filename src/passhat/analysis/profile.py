@@ -15,7 +15,7 @@ from passhat.errors import ArgumentError, plural
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame
 from passhat.records.subject import one_tally
-from passhat.stats.arguments import confidence_level, whole_number
+from passhat.stats.arguments import ascending, confidence_level, whole_number
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
@@ -97,7 +97,7 @@ def profile(
     ('pass^1', 1.0)
     """
     options = Options(
-        ks=tuple(sorted({whole_number("ks", k) for k in ks})),
+        ks=ascending("ks", ks),
         confidence=confidence_level(confidence),
         errors=error_policy(errors),
         bars=None,

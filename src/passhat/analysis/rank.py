@@ -22,6 +22,7 @@ from passhat.stats.ranking import PairOfSystems, rank_systems
 from passhat.stats.task_values import task_values
 
 _MOST_NAMED = 5
+_LONGEST_COUNT = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,9 +231,13 @@ def _parse(metric: str) -> tuple[str, int]:
     if metric == "mean_score":
         return "score", 1
     sign, number = metric[4:5], metric[5:]
-    if not metric.startswith("pass") or sign not in ("^", "@") or not number.isdigit():
+    if not metric.startswith("pass") or sign not in ("^", "@") or not _is_count(number):
         raise ArgumentError("metric", "must be mean_score, pass^k or pass@k such as pass^3", metric)
     return sign, whole_number("k", int(number))
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < _LONGEST_COUNT
 
 
 def _values(side: Evidence, sign: str, k: int) -> Floats:

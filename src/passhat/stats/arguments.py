@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,6 +31,19 @@ def whole_number(name: str, value: object, *, least: int = 1) -> int:
         upper = "" if number < _TOO_LARGE else " and < 2**63"
         raise ArgumentError(name, f"must be a whole number >= {least}{upper}", value)
     return int(number)
+
+
+def ascending(name: str, values: object) -> tuple[int, ...]:
+    """Whole numbers >= 1, each once and in order; a single one is a list of one.
+
+    >>> ascending("ks", [4, 1, 4]), ascending("ks", 3)
+    ((1, 4), (3,))
+    """
+    if isinstance(values, (int, np.integer)):
+        values = (values,)
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ArgumentError(name, "must be whole numbers such as (1, 2, 4)", values)
+    return tuple(sorted({whole_number(name, value) for value in values}))
 
 
 def probability(name: str, value: object, *, open_ends: bool = False) -> float:
