@@ -396,3 +396,11 @@ def test_the_interval_for_tasks_like_these_holds_that_for_this_suite(luck):
         for metric in measure(trials).system().metrics.values():
             own, alike = metric.this_suite.interval, metric.tasks_like_these.interval
             assert alike.low <= own.low <= own.high <= alike.high
+
+
+def test_a_k_that_was_not_measured_is_refused_with_those_that_were():
+    trials = Trials.from_columns(task=[*"aabb"], passed=[1, 0, 1, 1])
+    system = measure(trials).system()
+    for look in (system.pass_hat, system.pass_at):
+        with pytest.raises(ArgumentError, match=r"k must be one that was measured \(1, 2; see ks="):
+            look(99)

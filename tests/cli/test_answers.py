@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,19 @@ def test_a_profile_is_against_a_reference_or_the_rest_of_the_file(call, files):
     assert inside["agents"] == ["old", "third"]
     against = call("profile", "new.jsonl", "--against", "old.jsonl", "--json")
     assert json.loads(against.stdout)["agents"] == ["old"]
+
+
+def test_a_reference_that_cannot_be_read_as_the_results_are_names_the_way_out(call, files, here):
+    rows = "".join(f"q{i % 5},{i % 3 > 0}\n" for i in range(40))
+    (here / "own.csv").write_text(f"question,passed\n{rows}")
+    told = ("own.csv", "--task", "question", "--against", "all.jsonl")
+    done = call("profile", *told)
+    assert done.exit_code == 2
+    assert "What was said of RESULTS holds for REFERENCE too" in done.stderr
+    convert = re.search(r"passhat (convert own.csv --task question -o mine.jsonl)", done.stderr)[1]
+    assert call(*convert.split()).exit_code == 0
+    assert call("profile", "mine.jsonl", "--against", "all.jsonl").exit_code == 0
+    assert "RESULTS" not in call("profile", "new.jsonl", "--against", "none.csv").stderr
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "tsv", "parquet"])

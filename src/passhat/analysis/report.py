@@ -298,11 +298,18 @@ class SystemReport:
 
     def pass_hat(self, k: int) -> Metric:
         """pass^k: the chance that k attempts at a task all succeed (reliability@k)."""
-        return self.metrics[f"pass^{k}"]
+        return self._of_attempts("^", k)
 
     def pass_at(self, k: int) -> Metric:
         """pass@k: the chance that at least one of k attempts succeeds."""
-        return self.metrics[f"pass@{k}"]
+        return self._of_attempts("@", k)
+
+    def _of_attempts(self, sign: str, k: int) -> Metric:
+        found = self.metrics.get(f"pass{sign}{k}")
+        if found is None:
+            known = ", ".join(map(str, self.ks)) or "none"
+            raise ArgumentError("k", f"must be one that was measured ({known}; see ks=)", k)
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

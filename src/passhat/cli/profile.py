@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from passhat.cli.options import (
@@ -13,7 +15,10 @@ from passhat.cli.options import (
     reading_options,
 )
 from passhat.cli.output import Output
-from passhat.errors import InputError, listed, plural
+from passhat.errors import InputError, ReadError, listed, plural
+
+if TYPE_CHECKING:
+    from passhat.records import Trials
 
 FORMATS = {
     "text": "passhat.reporters.profile_blocks:render_profile",
@@ -43,6 +48,7 @@ def profile(
     """Where does the agent stand among others?
 
     RESULTS hold the agent, REFERENCE the field; any file that `report` reads will do for either.
+    Options that say how to read hold for both: where only one needs them, `convert` it first.
 
     \b
       passhat profile mine.eval --against leaderboard.csv
@@ -55,7 +61,7 @@ def profile(
     if only is None and len(trials.systems) > 1:
         held = f"{plural(len(trials.systems), 'agent')} ({listed(trials.systems)})"
         raise InputError(f"RESULTS hold {held}: say which to profile, --only AGENT")
-    reference = reading.trials(against) if against else trials
+    reference = _reference(reading, against) if against else trials
     if not against and len(trials.systems) == 1:
         held = f"RESULTS hold only {trials.systems[0]}"
         raise InputError(f"{held}: say which agents it stands among, --against REFERENCE")
@@ -68,3 +74,18 @@ def profile(
         seed=analysing.seed,
     )
     output.write(answer, FORMATS)
+
+
+def _reference(reading: Reading, against: tuple[str, ...]) -> Trials:
+    """The field, read as RESULTS are: where that fails, it may be due to what was said of them."""
+    try:
+        return reading.trials(against)
+    except ReadError as error:
+        told = reading.again()
+        if told is None or not (reading.format or any(reading.columns.values())):
+            raise
+        way = f"passhat convert {told} -o mine.jsonl, then passhat profile mine.jsonl"
+        raise ReadError(
+            f"{str(error).rstrip('.')}. What was said of RESULTS holds for REFERENCE too; where it "
+            f"should not, write RESULTS in the usual columns first: {way} --against ..."
+        ) from error
