@@ -28,6 +28,8 @@ _END_64 = struct.Struct("<4s28xQQQ")
 _LOCATOR_64 = struct.Struct("<4s4xQ4x")
 _LONGEST_COMMENT = 2**16
 _IN_ZIP64 = 0xFFFFFFFF
+# How a directory that points anywhere makes itself felt.
+_FAULTS = struct.error, ValueError, OSError, OverflowError
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def listing_names(name: str, stream: BinaryIO, limits: Limits, *members: str) ->
     """
     try:
         listing, _ = _directory(name, stream, limits)
-    except (struct.error, ValueError, OSError) as error:
+    except _FAULTS as error:
         raise _damaged(name, error) from error
     return any(member.encode() in listing for member in members)
 
@@ -62,7 +64,7 @@ class Archive:
         try:
             self._listing, self._shift = _directory(name, stream, limits)
             self._entries = _entries(self._listing)
-        except (struct.error, ValueError, UnicodeDecodeError, OSError) as error:
+        except _FAULTS as error:
             raise _damaged(name, error) from error
         limits.check_members(name, len(self._entries))
 
@@ -75,8 +77,11 @@ class Archive:
 
     def read(self, name: str) -> bytes:
         """The bytes of one member, checked against its declared size and checksum."""
-        member = _member(self._listing, self._entries[name], self._shift)
         shown = f"{self._name}, {name}"
+        try:
+            member = _member(self._listing, self._entries[name], self._shift)
+        except _FAULTS as error:
+            raise _damaged(shown, error) from error
         self._limits.check_size(shown, member.size, member.packed)
         data = join(shown, lambda: self._expand(shown, member), member.packed, self._limits)
         if zlib.crc32(data) != member.checksum:
@@ -99,17 +104,23 @@ class Archive:
         )
 
     def _raw(self, shown: str, member: Member) -> bytes:
-        self._stream.seek(member.start)
-        header = self._stream.read(_LOCAL.size)
-        if len(header) < _LOCAL.size or not header.startswith(b"PK\3\4"):
-            raise ReadError(f"{shown}: damaged (it is not where the directory says)")
-        _, name, extra = _LOCAL.unpack(header)
-        self._stream.seek(name + extra, io.SEEK_CUR)
-        return self._stream.read(member.packed)
+        try:
+            self._stream.seek(max(0, member.start))
+            header = self._stream.read(_LOCAL.size)
+            if member.start < 0 or len(header) < _LOCAL.size or not header.startswith(b"PK\3\4"):
+                raise ValueError("it is not where the directory says")
+            _, name, extra = _LOCAL.unpack(header)
+            self._stream.seek(name + extra, io.SEEK_CUR)
+            return self._stream.read(member.packed)
+        except _FAULTS as error:  # before its beginning, or too far
+            raise _damaged(shown, error) from error
 
 
 def _damaged(name: str, error: Exception) -> ReadError:
-    return ReadError(f"{name}: a damaged or unfinished zip archive ({error})")
+    return ReadError(
+        f"{name}: a damaged or unfinished zip archive ({error}); copy it again from where it was "
+        "written"
+    )
 
 
 def _directory(name: str, stream: BinaryIO, limits: Limits) -> tuple[bytes, int]:
@@ -171,7 +182,9 @@ def _wide(block: bytes, *values: int) -> list[int]:
     while at + 4 <= len(block):
         kind, length = struct.unpack_from("<HH", block, at)
         if kind == 1:
-            wide = iter(struct.unpack_from(f"<{length // 8}Q", block, at + 4))
-            return [next(wide) if value == _IN_ZIP64 else value for value in values]
+            wide = list(struct.unpack_from(f"<{length // 8}Q", block, at + 4))
+            if len(wide) < values.count(_IN_ZIP64):
+                raise ValueError("its directory is broken")
+            return [wide.pop(0) if value == _IN_ZIP64 else value for value in values]
         at += 4 + length
     return list(values)

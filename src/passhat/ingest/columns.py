@@ -7,7 +7,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 
-from passhat.errors import ArgumentError, UnknownFile, listed
+from passhat.errors import ArgumentError, UnknownFile
+from passhat.ingest.told import few, short
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "system": ("system", "agent", "agent_name", "agent_id", "model", "model_name", "system_name"),
@@ -163,9 +164,9 @@ def missing_column(name: str, meaning: str, column: str, names: Iterable[str]) -
     option = _OPTIONS.get(meaning, meaning)
     known = [str(known) for known in names]
     near = difflib.get_close_matches(column, known, n=1)
-    hint = f' Did you mean "{near[0]}"?' if near else ""
+    hint = f' Did you mean "{short(near[0])}"?' if near else ""
     return UnknownFile(
-        f'{name}: has no column "{column}" for --{option}; it has {listed(known)}.{hint}'
+        f'{name}: has no column "{short(column)}" for --{option}; it has {few(known)}.{hint}'
     )
 
 

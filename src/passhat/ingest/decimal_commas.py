@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from passhat.errors import told_value
 from passhat.ingest.outcomes import is_missing
+from passhat.ingest.told import short
 
 SEPARATORS = (";", "\t")
 """Between cells, these leave the comma free to stand inside of numbers."""
@@ -46,11 +48,13 @@ def comma_fault(cell: Any) -> str | None:
     text = cell.strip() if isinstance(cell, str) else ""
     if _THOUSANDS.fullmatch(text):
         meant = f"{text.replace(',', '.')} or {text.replace(',', '')}"
-        meant = meant if text.count(",") == 1 else text.replace(",", "")
-        return f"{cell!r} may be {meant}; write numbers with a point, or without any mark"
+        meant = meant if text.count(",") == 1 else short(text.replace(",", ""))
+        told = "write numbers with a point, or without any mark"
+        return f"{told_value(cell)} may be {meant}; {told}"
     if _COMMA.fullmatch(text):
         return (
-            f"{cell!r} has a decimal comma; write {text.replace(',', '.')} with a point (commas "
-            "are read where ; or tabs separate cells and the whole column is written so)"
+            f"{told_value(cell)} has a decimal comma; write {short(text.replace(',', '.'))} with a "
+            "point (commas are read where ; or tabs separate cells and the whole column is written "
+            "so)"
         )
     return None

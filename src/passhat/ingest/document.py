@@ -90,7 +90,9 @@ def decode(name: str, data: bytes, shape: type[Value]) -> Value:
         raise ReadError(f"{name}: {error}") from error
     except RecursionError as error:
         raise ReadError(f"{name}: nested too deeply to be a result file") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise _not_utf8(name, data) from error
+    except msgspec.DecodeError as error:
         raise _not_json(name, data, str(error)) from error
 
 
@@ -111,15 +113,28 @@ def _string_or_null(found: re.Match[bytes]) -> bytes:
 
 def _not_json(name: str, data: bytes, fault: str) -> ReadError:
     place = _PLACE.search(fault)
-    line = data.count(b"\n", 0, int(place[1]) if place else len(data)) + 1
-    # A single line of JSON Lines already has its number in the name.
-    where = f"{name}, line {line}" if b"\n" in data.strip() else name
+    where = _at(name, data, int(place[1]) if place else len(data))
     if "truncated" not in fault:
         return ReadError(f"{where}: not valid JSON ({fault})")
     return ReadError(
         f"{where}: not valid JSON: it ends in the middle, after {len(data):,} bytes; was its "
         "writer interrupted, or is it still writing?"
     )
+
+
+def _not_utf8(name: str, data: bytes) -> ReadError:
+    at = 0
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:  # the first told only where in its own string it stands
+        at = error.start
+    return ReadError(f"{_at(name, data, at)}: not text in UTF-8 (byte {at:,}); save it as UTF-8")
+
+
+def _at(name: str, data: bytes, place: int) -> str:
+    """The file and the line; a single line of JSON Lines already has its number in the name."""
+    line = data.count(b"\n", 0, place) + 1
+    return f"{name}, line {line}" if b"\n" in data.strip() else name
 
 
 def _read_once(

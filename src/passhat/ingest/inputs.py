@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from passhat.errors import ArgumentError, ReadError, listed
+from passhat.errors import ArgumentError, ReadError
 from passhat.ingest.compressed import read_all
 from passhat.ingest.document import COMPRESSED_SUFFIXES, Document
 from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
 from passhat.ingest.readers import COMPANIONS
+from passhat.ingest.told import few, short
 from passhat.records.frames import refuse_frame
 
 Input = str | os.PathLike[str] | bytes
@@ -68,11 +69,17 @@ def find_paths(given: str | os.PathLike[str]) -> list[Path]:
     if not os.fspath(given):
         raise ReadError("an empty name is no file; is the variable that should hold it set?")
     path = Path(given)
-    if path.exists():
-        return [path]
-    matches = sorted(glob.iglob(os.fspath(given), recursive=True))  # noqa: PTH207 # absolute too
+    try:
+        if path.exists():
+            return [path]
+        matches = sorted(glob.iglob(os.fspath(given), recursive=True))  # noqa: PTH207 # absolute too
+    except (OSError, ValueError) as error:  # too long for a name, behind a locked door, with a NUL
+        why = (error.strerror if isinstance(error, OSError) else None) or error
+        raise ReadError(f"{short(given)}: cannot be looked for ({why})") from error
     if not matches:
-        raise ReadError(f"{given}: no such file or folder, and nothing matches it as a pattern")
+        raise ReadError(
+            f"{short(given)}: no such file or folder, and nothing matches it as a pattern"
+        )
     return [Path(match) for match in matches]
 
 
@@ -108,7 +115,7 @@ def _nothing_known(folder: Path, skipped: Mapping[str, ReadError]) -> ReadError:
     if len(skipped) == 1:
         return first
     return ReadError(
-        f"{folder}: holds no result file that a reader knows; looked at {listed(skipped)}. {first}"
+        f"{folder}: holds no result file that a reader knows; looked at {few(skipped)}. {first}"
     )
 
 

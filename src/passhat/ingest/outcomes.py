@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from passhat.errors import ArgumentError
+from passhat.errors import ArgumentError, told_value
 from passhat.records import Outcome
 
 WORDS: Mapping[str, Outcome] = {
@@ -62,6 +62,8 @@ class Comparison:
     def holds(self, cell: object) -> bool:
         """Whether the cell satisfies it.
 
+        ValueError for a cell that is no number, where it is compared with one.
+
         >>> parse_pass_if("score >= 0.8")[0].holds("0.85")
         True
         """
@@ -105,14 +107,15 @@ def error_text(cell: object) -> str | None:
 
 
 def number(cell: object) -> float:
-    """A cell as a number, NaN where it holds nothing; ValueError for any other text."""
-    if isinstance(cell, (int, float)):
-        return float(cell)
+    """A cell as a number, NaN where it holds nothing; ValueError for anything else."""
     if is_missing(cell):
         return math.nan
-    if isinstance(cell, str):
-        return float(cell)
-    raise ValueError(f"{cell!r} is not a number")
+    if isinstance(cell, (int, float, str)):
+        try:
+            return float(cell)
+        except OverflowError:  # a whole number of hundreds of digits
+            raise ValueError("it is beyond all floats") from None
+    raise ValueError(f"{told_value(cell)} is not a number")
 
 
 def seen(cells: Iterable[object], most: int = 8) -> str:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError, listed, plural
+from passhat.errors import ReadError, plural, told_value
 from passhat.ingest.columns import has_column
 from passhat.ingest.document import Document
 from passhat.ingest.parquet import parquet_columns, parquet_names
+from passhat.ingest.told import few, short
 
 SCHEMA = "passhat.trials/1"
 """What the first line of passhat's own JSON Lines says."""
@@ -114,8 +116,8 @@ def _sheet_of_rows(rows: Sequence[Row], numbers: Sequence[int]) -> Sheet:
 def _csv_sheet(document: Document) -> Sheet:
     (_, header), *lines = list(csv_lines(document)) or [(1, [])]
     names = [name.strip() for name in header]
-    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-        raise ReadError(f"{document.name}, line 1: the column {listed(twice)} occurs twice")
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise ReadError(f"{document.name}, line 1: the column {few(twice)} occurs twice")
     columns = zip(*(cells for _, cells in lines), strict=True) if lines else ([] for _ in names)
     numbers = [number for number, _ in lines]
     by_name = dict(zip(names, columns, strict=True))
@@ -154,7 +156,10 @@ def _json_rows(document: Document) -> list[Row]:
     shared = {key: value for key, value in whole.items() if not isinstance(value, (list, dict))}
     rows = whole[found[0]]
     for odd in (row for row in rows if not isinstance(row, dict)):
-        raise ReadError(f'{document.name}: "{found[0]}" must hold objects only, but has {odd!r}')
+        raise ReadError(
+            f'{document.name}: "{short(found[0])}" must hold objects only, but has '
+            f"{told_value(odd)}"
+        )
     return [{**shared, **row} for row in rows]
 
 
@@ -167,9 +172,10 @@ def _inner_list(document: Document) -> tuple[str, Mapping[str, Any]] | None:
             found.append(key)
     if len(found) != 1:
         return None
-    entries = msgspec.json.decode(document.first[found[0]], type=list[msgspec.Raw])
     try:
+        entries = msgspec.json.decode(document.first[found[0]], type=list[msgspec.Raw])
         first = msgspec.json.decode(entries[0], type=dict[str, Any])
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        document.decode(dict[str, Any])  # says what is wrong, and in which line
         return None
     return found[0], {**document.first, **first}

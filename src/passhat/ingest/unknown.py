@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from passhat.errors import ReadError, UnknownFile, listed
+from passhat.errors import ReadError, UnknownFile
 from passhat.ingest.columns import ColumnMap, find_columns
 from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
 from passhat.ingest.readers import READERS
 from passhat.ingest.rows import column_names
+from passhat.ingest.told import few
 
 SUMMARIES: Mapping[tuple[str, ...], str] = {
     ("results", "configs", "versions", "n-shot"): (
@@ -31,7 +32,7 @@ def unknown_file(document: Document) -> ReadError:
         fault = tables.lacking(document.name, names, ColumnMap())
         if fault is not None:
             return fault
-    has = f" It has the columns {listed(names)}." if names else ""
+    has = f" It has the columns {few(names)}." if names else ""
     return UnknownFile(
         f"{document.name}: no reader knows this file (tried {', '.join(READERS)}).{has} Name the "
         "columns of a table with --task, --pass or --score, --trial and --system, or the tool "

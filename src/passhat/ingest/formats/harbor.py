@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError, listed
+from passhat.errors import ReadError
 from passhat.ingest.beside import decoded_beside, text_beside
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Table, first_line, seconds_between
+from passhat.ingest.told import few, short
 from passhat.ingest.transcripts.files import end_room
 from passhat.ingest.transcripts.messages import as_text, mappings, turns_of
 from passhat.records import Outcome
@@ -136,10 +137,10 @@ def _reward(
     document: Document, rewards: dict[str, float], chosen: str | None
 ) -> tuple[float | None, list[str]]:
     if chosen is not None and rewards and chosen not in rewards:
-        raise ReadError(f'{document.name}: has no reward "{chosen}"; it has {listed(rewards)}')
+        raise ReadError(f'{document.name}: has no reward "{short(chosen)}"; it has {few(rewards)}')
     name = chosen or ("reward" if "reward" in rewards else next(iter(rewards), None))
     others = [other for other in rewards if other != name]
-    notes = [f'reward "{name}" was read; trials also have {listed(others)}'] if others else []
+    notes = [f'reward "{name}" was read; trials also have {few(others)}'] if others else []
     return (rewards.get(name) if name else None), notes
 
 

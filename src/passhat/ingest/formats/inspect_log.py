@@ -8,11 +8,12 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError, listed, plural
+from passhat.errors import ReadError, plural
 from passhat.ingest.archive import Archive, listing_names
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Table, first_line
+from passhat.ingest.told import few, short
 from passhat.ingest.transcripts.inspect_scores import Score, score_value
 from passhat.records import Outcome
 from passhat.records.transcript import Transcript
@@ -162,11 +163,11 @@ def _scorer(
         return ("", None), []
     if chosen is not None:
         if chosen not in shown:
-            raise ReadError(f'{name}: has no scorer "{chosen}"; it has {listed(shown)}')
+            raise ReadError(f'{name}: has no scorer "{short(chosen)}"; it has {few(shown)}')
         return list(known)[shown.index(chosen)], []
     notes = []
     if len(known) > 1:
-        notes.append(f'scorer "{shown[0]}" was read; the log also has {listed(shown[1:])}')
+        notes.append(f'scorer "{short(shown[0])}" was read; the log also has {few(shown[1:])}')
     return next(iter(known)), notes
 
 

@@ -31,6 +31,7 @@ _VERDICTS = {
 }
 _PRINTED = ("system-out", "system-err")
 _DEEPEST = 64
+_MOST_DIGITS = 18
 _EXTRA_ATTEMPTS = ("rerunFailure", "rerunError", "flakyFailure", "flakyError")
 
 # How pytest writes of tests that are expected to fail: they did, did not though it is strict, or
@@ -154,6 +155,10 @@ def _parse(document: Document, *, spoken: bool = False) -> list[_Suite]:
         parser.Parse(document.data, True)
     except expat.ExpatError as error:
         raise ReadError(f"{document.name}: not valid XML ({error})") from error
+    except (LookupError, ValueError) as error:  # of the encoding that its first line declares
+        raise ReadError(
+            f"{document.name}, line 1: its encoding cannot be read ({error}); save it as UTF-8"
+        ) from error
     return log.suites
 
 
@@ -217,7 +222,7 @@ def _spoken_in(case: _Case, tag: str, around: Sequence[_Words], *, verdict: bool
 
 def _suite(attributes: dict[str, str]) -> _Suite:
     count = attributes.get("tests", "")
-    declared = int(count) if count.isdecimal() else None
+    declared = int(count) if count.isdecimal() and len(count) <= _MOST_DIGITS else None
     return _Suite(name=attributes.get("name") or "junit", declared=declared)
 
 

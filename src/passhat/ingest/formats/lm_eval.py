@@ -12,11 +12,13 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError, listed
+from passhat.errors import ReadError, told_value
+from passhat.ingest.beside import bytes_beside
 from passhat.ingest.columns import ColumnMap
-from passhat.ingest.document import Document
+from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Table
-from passhat.ingest.transcripts.messages import as_text, asked_and_answered
+from passhat.ingest.told import few, short
+from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
 from passhat.records import Outcome
 from passhat.records.transcript import Check, Transcript, Turn
 
@@ -76,7 +78,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
             messages=turns,
             answer="" if [turn.text for turn in turns[1:]] == [answer] else answer,
             checks=tuple(
-                Check(target=name, score=float(score))
+                Check(target=name, score=as_score(score))
                 for name, score in scores.items()
                 if isinstance(score, (int, float))
             ),
@@ -99,7 +101,7 @@ def _chosen_filter(lines: Lines) -> tuple[Lines, list[str]]:
     if len(filters) <= 1:
         return lines, []
     kept = [(n, line) for n, line in lines if line.get("filter", "none") == filters[0]]
-    return kept, [f'filter "{filters[0]}" was read; the log also has {listed(filters[1:])}']
+    return kept, [f'filter "{filters[0]}" was read; the log also has {few(filters[1:])}']
 
 
 def _asked(line: Mapping[str, Any]) -> tuple[Turn, ...]:
@@ -124,11 +126,11 @@ def _listed(value: Any) -> list[Any]:
 def _metric(document: Document, lines: Lines, chosen: str | None) -> tuple[str, list[str]]:
     metrics = list(dict.fromkeys(name for _, line in lines for name in line.get("metrics", ())))
     if chosen is not None and chosen not in metrics:
-        raise ReadError(f'{document.name}: has no metric "{chosen}"; it has {listed(metrics)}')
+        raise ReadError(f'{document.name}: has no metric "{chosen}"; it has {few(metrics)}')
     if not metrics:
         raise ReadError(f"{document.name}: names no metric, so nothing says what passed")
     if chosen is None and len(metrics) > 1:
-        also = listed(metrics[1:])
+        also = few(metrics[1:])
         return metrics[0], [f'metric "{metrics[0]}" was read; the log also has {also}']
     return chosen or metrics[0], []
 
@@ -136,9 +138,9 @@ def _metric(document: Document, lines: Lines, chosen: str | None) -> tuple[str, 
 def _system(document: Document, stamp: str | None) -> str:
     """The model's name, which stands only in the results file of the same time."""
     if document.path is not None and stamp is not None:
-        beside = document.path.parent / f"results_{stamp}.json"
-        if beside.is_file() and beside.stat().st_size <= document.limits.max_bytes:
-            model = msgspec.json.decode(beside.read_bytes(), type=_Model)
+        name = f"results_{stamp}.json"
+        if (found := bytes_beside(document, name)) is not None:
+            model = decode(f"{document.path.parent / name} (for the model's name)", found, _Model)
             return model.model_name or model.model_source or document.stem
     return document.stem
 
@@ -151,10 +153,10 @@ def _ending(
         return {"outcome": Outcome.ERRORED, "error": f"no {metric}"}
     if not isinstance(value, (bool, int, float)):
         raise ReadError(
-            f"{document.name}, line {number}, field {metric}: must be a number, got {value!r}; "
-            "choose another metric with scorer"
+            f"{document.name}, line {number}, field {short(metric)}: must be a number, got "
+            f"{told_value(value)}; choose another metric with scorer"
         )
-    return {"outcome": Outcome(value >= 1), "score": float(value)}
+    return {"outcome": Outcome(value >= 1), "score": value}
 
 
 def _repeats(lines: Lines) -> list[str]:

@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError, listed
+from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Table
+from passhat.ingest.told import few, short
 from passhat.ingest.transcripts.messages import as_text, asked_and_answered
 from passhat.records import Outcome
 from passhat.records.transcript import Check, Transcript, Turn
@@ -76,10 +77,10 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     """What each sample was asked and gave, up to the event that judged it; then the unjudged."""
     said: dict[str, list[Turn]] = {}
     judged: set[str] = set()
-    for _, event in document.lines(_Event):
+    for line, event in document.lines(_Event):
         if event.sample_id is None:
             continue
-        data = msgspec.json.decode(event.data)
+        data = decode(f"{document.name}, line {line}, field data", bytes(event.data), Any)
         if event.type in _JUDGED:
             judged.add(event.sample_id)
             turns = said.pop(event.sample_id, [])
@@ -125,5 +126,5 @@ def _row(document: Document, line: int, event: _Event, scorer: str | None) -> di
     scores = {key: v for key, v in data.items() if isinstance(v, (bool, int, float))}
     name = scorer or next(iter(scores), None)
     if name not in scores:
-        raise ReadError(f"{where}: no score {name or ''}; it has {listed(scores) or 'none'}")
-    return row | {"outcome": Outcome(scores[name] >= 1), "score": float(scores[name])}
+        raise ReadError(f"{where}: no score {short(name or '')}; it has {few(scores) or 'none'}")
+    return row | {"outcome": Outcome(scores[name] >= 1), "score": scores[name]}

@@ -13,11 +13,12 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError, listed
+from passhat.errors import ReadError, told_value
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.outcomes import is_missing, number, outcome_of, parse_pass_if
 from passhat.ingest.reader import Reader, Table, first_line, seconds_between
+from passhat.ingest.told import few, short
 from passhat.ingest.transcripts.otel_spans import spans_transcript
 from passhat.records import Outcome
 from passhat.records.transcript import Transcript
@@ -119,7 +120,7 @@ def recognises(document: Document) -> bool:
 def read(document: Document, mapping: ColumnMap) -> Table:
     """One trial a span that carries the task's attribute, with what it and its children did."""
     judge = _judge(document, mapping)
-    rows = [_row(spans, mapping, judge) for spans in _trials(document, mapping)]
+    rows = [_row(document, spans, mapping, judge) for spans in _trials(document, mapping)]
     return Table.of_rows(rows, entry="trial span", judged=True)
 
 
@@ -147,15 +148,15 @@ def _trials(document: Document, mapping: ColumnMap) -> list[list[Span]]:
         raise ReadError(
             f"{document.name}: spans name no task; say which attribute does with --task, and which "
             f"say the trial and the outcome with --trial and --pass (or --pass status). Attributes "
-            f"seen: {listed(_attribute_names(spans), 30)}"
+            f"seen: {few(_attribute_names(spans), 30)}"
         )
     below: dict[tuple[str, str] | None, list[Span]] = defaultdict(list)
     for span in spans:
         below[span.parent].append(span)
     roots = _trial_spans(spans, mapping.task)
     if not roots:
-        names = listed(_attribute_names(spans), 30)
-        raise ReadError(f'{document.name}: no span has "{mapping.task}"; attributes seen: {names}')
+        names, task = few(_attribute_names(spans), 30), short(mapping.task)
+        raise ReadError(f'{document.name}: no span has "{task}"; attributes seen: {names}')
     return [[root, *_descendants(root, below)] for root in roots]
 
 
@@ -169,7 +170,7 @@ def _spans(document: Document) -> Iterator[Span]:
         for file in files:
             for resource in file.resource_spans:
                 for scope in resource.scope_spans:
-                    yield from map(_from_otlp, scope.spans)
+                    yield from (_from_otlp(document, span) for span in scope.spans)
     elif document.kind == "array":
         yield from map(_from_sdk, document.decode(list[_SdkSpan]))
     elif document.kind == "json":
@@ -195,11 +196,13 @@ def _from_sdk(span: _SdkSpan) -> Span:
     )
 
 
-def _from_otlp(span: _OtlpSpan) -> Span:
+def _from_otlp(document: Document, span: _OtlpSpan) -> Span:
+    where = _place(document, span.name, span.span_id)
     attributes: dict[str, Any] = {}
     for event in span.events:
-        attributes |= _plain(event.attributes)
-    nanoseconds = int(span.end_time_unix_nano) - int(span.start_time_unix_nano)
+        attributes |= _plain(where, event.attributes)
+    ended = _whole(f"{where}, field endTimeUnixNano", span.end_time_unix_nano)
+    nanoseconds = ended - _whole(f"{where}, field startTimeUnixNano", span.start_time_unix_nano)
     failed = str(span.status.code) in STATUS_ERROR
     return Span(
         key=(span.trace_id, span.span_id),
@@ -208,17 +211,34 @@ def _from_otlp(span: _OtlpSpan) -> Span:
         seconds=nanoseconds / 1e9,
         started=None,
         error=(first_line(span.status.message) or "error") if failed else None,
-        attributes=attributes | _plain(span.attributes),
+        attributes=attributes | _plain(where, span.attributes),
     )
 
 
-def _plain(pairs: Iterable[_OtlpPair]) -> dict[str, Any]:
+def _place(document: Document, name: str, span_id: str) -> str:
+    return f'{document.name}, span "{short(name)}" ({short(span_id)})'
+
+
+def _plain(where: str, pairs: Iterable[_OtlpPair]) -> dict[str, Any]:
     """OTLP wraps each value in its type, and whole numbers in strings."""
     plain: dict[str, Any] = {}
     for pair in pairs:
         for kind, value in pair.value.items():
-            plain[pair.key] = int(value) if kind == "intValue" else value
+            whole = kind == "intValue"
+            field = f"{where}, attribute {short(pair.key)}, field intValue"
+            plain[pair.key] = _whole(field, value) if whole else value
     return plain
+
+
+def _whole(field: str, value: object) -> int:
+    """A whole number of 64 bits, which OTLP writes as a text."""
+    try:
+        whole = int(value) if isinstance(value, (int, str)) else None
+    except ValueError:
+        whole = None
+    if whole is None or abs(whole) >= 2**64:
+        raise ReadError(f"{field}: must be a whole number of 64 bits, got {told_value(value)}")
+    return whole
 
 
 def _attribute_names(spans: Iterable[Span]) -> list[str]:
@@ -254,6 +274,7 @@ def _descendants(
 
 
 def _row(
+    document: Document,
     spans: Sequence[Span],
     mapping: ColumnMap,
     judge: Callable[[Sequence[Span]], dict[str, Any]],
@@ -264,8 +285,8 @@ def _row(
     names = [str(span.attributes.get("gen_ai.tool.name", span.name)) for span in tools]
     row = {
         "task": _find(spans, mapping.task or ""),
-        "tokens_in": _total(calls, "gen_ai.usage.input_tokens"),
-        "tokens_out": _total(calls, "gen_ai.usage.output_tokens"),
+        "tokens_in": _total(document, calls, "gen_ai.usage.input_tokens"),
+        "tokens_out": _total(document, calls, "gen_ai.usage.output_tokens"),
         "seconds": root.seconds,
         "turns": len(calls) or None,
         "tool_calls": len(tools),
@@ -285,9 +306,20 @@ def _operation(span: Span) -> str:
     return str(span.attributes.get("gen_ai.operation.name", ""))
 
 
-def _total(spans: Iterable[Span], attribute: str) -> float | None:
-    found = [span.attributes[attribute] for span in spans if attribute in span.attributes]
+def _total(document: Document, spans: Iterable[Span], attribute: str) -> float | None:
+    having = (span for span in spans if attribute in span.attributes)
+    found = [_number(document, span, attribute, span.attributes[attribute]) for span in having]
     return sum(found) if found else None
+
+
+def _number(document: Document, span: Span, attribute: str, value: object) -> float:
+    try:
+        return number(value)
+    except ValueError:
+        where = _place(document, span.name, span.key[1])
+        raise ReadError(
+            f"{where}, attribute {short(attribute)}: must be a number, got {told_value(value)}"
+        ) from None
 
 
 def _find(spans: Sequence[Span], attribute: str) -> Any:
@@ -317,20 +349,23 @@ def _judge(document: Document, mapping: ColumnMap) -> Callable[[Sequence[Span]],
     def judge(spans: Sequence[Span]) -> dict[str, Any]:
         cells = [_find(spans, score if t.column == "score" else t.column) for t in tests]
         value, word = _find(spans, score), _find(spans, label)
-        graded = {} if value is None else {"score": number(value)}
+        graded = {} if value is None else {"score": _number(document, spans[0], score, value)}
         if tests and not any(is_missing(cell) for cell in cells):
+            for test, cell in zip(tests, cells, strict=True):
+                if isinstance(test.value, float):
+                    _number(document, spans[0], test.column, cell)
             holds = all(test.holds(cell) for test, cell in zip(tests, cells, strict=True))
             return graded | {"outcome": Outcome(holds)}
         if word is not None and (outcome := outcome_of(word)) is not None:
             return graded | {"outcome": outcome}
         if value is not None:
-            return graded | {"outcome": Outcome(number(value) >= 1)}
+            return graded | {"outcome": Outcome(graded["score"] >= 1)}
         if spans[0].error is not None:
             return {"outcome": Outcome.ERRORED}
         raise ReadError(
-            f'{document.name}, span "{spans[0].name}" ({spans[0].key[1]}): nothing says whether it '
-            f"passed ({label} is {word!r}); choose an attribute with --pass or --score, or the "
-            "span's own status with --pass status"
+            f"{_place(document, spans[0].name, spans[0].key[1])}: nothing says whether it passed "
+            f"({short(label)} is {told_value(word)}); choose an attribute with --pass or --score, "
+            "or the span's own status with --pass status"
         )
 
     return judge

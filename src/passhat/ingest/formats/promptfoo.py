@@ -15,7 +15,12 @@ from passhat.ingest.document import Document
 from passhat.ingest.outcomes import number
 from passhat.ingest.reader import Reader, Table, first_line
 from passhat.ingest.rows import column_names, csv_lines
-from passhat.ingest.transcripts.messages import as_text, asked_and_answered, mappings
+from passhat.ingest.transcripts.messages import (
+    as_score,
+    as_text,
+    asked_and_answered,
+    mappings,
+)
 from passhat.records import Outcome
 from passhat.records.transcript import Check, Transcript
 
@@ -206,7 +211,7 @@ def _check(grade: Mapping[str, Any]) -> Check:
     kind = as_text(asserted.get("type")) if isinstance(asserted, dict) else ""
     return Check(
         target=kind or "assertion",
-        score=float(score) if isinstance(score, (int, float)) else None,
+        score=as_score(score),
         message=as_text(grade.get("reason")),
     )
 

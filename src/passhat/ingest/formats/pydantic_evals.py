@@ -8,11 +8,12 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError, listed
+from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Table, first_line
-from passhat.ingest.transcripts.messages import as_text, asked_and_answered
+from passhat.ingest.told import few, short
+from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
 from passhat.records import Outcome
 from passhat.records.transcript import Check, Transcript
 
@@ -113,7 +114,7 @@ READER = Reader(
 def _key(system: str, name: str, source: str | None) -> dict[str, Any]:
     repeat = _REPEAT.fullmatch(name)
     task = source or (repeat[1] if repeat else name)
-    return {"system": system, "task": task, "trial": int(repeat[2]) if repeat else 1}
+    return {"system": system, "task": task, "trial": repeat[2] if repeat else 1}
 
 
 def _case(file: str, system: str, case: _Case, scorer: str | None) -> dict[str, Any]:
@@ -137,17 +138,17 @@ def _ending(file: str, case: _Case, scorer: str | None) -> dict[str, Any]:
     judged: Mapping[str, _Evaluation] = {**case.scores, **case.assertions}
     name = scorer or next(iter(case.scores), None)
     if name is None or name not in judged:
-        known = listed(judged) or "none"
-        asked = f'"{scorer}"' if scorer else "that says whether it passed"
-        raise ReadError(f'{file}, case "{case.name}": no evaluator {asked}; it has {known}')
+        known = few(judged) or "none"
+        asked = f'"{short(scorer)}"' if scorer else "that says whether it passed"
+        raise ReadError(f'{file}, case "{short(case.name)}": no evaluator {asked}; it has {known}')
     value = judged[name].value
     if not isinstance(value, (int, float)):
         return {"outcome": Outcome.ERRORED, "error": f"{name} gave no number"}
-    return {"outcome": Outcome(value >= 1), "score": float(value)}
+    return {"outcome": Outcome(value >= 1), "score": value}
 
 
 def _check(name: str, found: _SpokenEvaluation) -> Check:
-    score = float(found.value) if isinstance(found.value, (bool, int, float)) else None
+    score = as_score(found.value)
     told = as_text(found.reason) or ("" if score is not None else str(found.value))
     return Check(target=name, score=score, message=told)
 
@@ -158,8 +159,8 @@ def _notes(report: _Report, scorer: str | None) -> list[str]:
     if scorer is not None:
         return []
     if len(names) > 1:
-        return [f"a case passes when all its assertions hold: {listed(names)}"]
+        return [f"a case passes when all its assertions hold: {few(names)}"]
     if not names and len(scores) > 1:
         first, *others = scores
-        return [f'score "{first}" was read; the report also has {listed(others)}']
+        return [f'score "{first}" was read; the report also has {few(others)}']
     return []

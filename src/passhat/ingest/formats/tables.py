@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError, UnknownFile, listed, told_value
+from passhat.errors import ReadError, UnknownFile, told_value
 from passhat.ingest.columns import (
     ColumnMap,
     find_columns,
@@ -35,6 +35,7 @@ from passhat.ingest.outcomes import (
 )
 from passhat.ingest.reader import Reader, Table
 from passhat.ingest.rows import Sheet, column_names, is_own_file, sheet_of
+from passhat.ingest.told import few, short
 from passhat.ingest.transcripts.messages import transcript_of
 from passhat.records import FEATURES, Outcome
 from passhat.records.transcript import Transcript
@@ -123,7 +124,7 @@ def lacking(name: str, columns: Collection[str], mapping: ColumnMap) -> ReadErro
         if not has_column(columns, column):
             return missing_column(name, meaning, column, columns)
     found = find_columns(columns, mapping)
-    it_has = f"It has the columns {listed(columns)}"
+    it_has = f"It has the columns {few(columns)}"
     if "task" not in found:
         return UnknownFile(
             f"{name}: no column says which task a row is about; use --task. {it_has}"
@@ -155,10 +156,12 @@ def notes_on(
         options = {"system": "the agent's with --system", "trial": "the trial's with --trial"}
         open_ones = [option for meaning, option in options.items() if meaning not in found]
         hint = f" (name {', '.join(open_ones)})" if open_ones else ""
-        notes.append(f"columns not used: {listed(unused)}{hint}")
+        notes.append(f"columns not used: {few(unused)}{hint}")
     if not mapping.pass_if and "passed" not in found:
         column = found["score"]
-        notes.append(f'no column says pass or fail: a "{column}" of 1 passes (or use --pass-if)')
+        notes.append(
+            f'no column says pass or fail: a "{short(column)}" of 1 passes (or use --pass-if)'
+        )
     return tuple(notes)
 
 
@@ -190,7 +193,7 @@ def _without_commas(
     column, points = next(iter(read.items()))
     at = next(i for i, cell in enumerate(sheet.cells(column)) if cell != points[i])
     example = f"{sheet.cells(column)[at]} is {points[at]}"
-    note = f"decimal commas were read as points in {listed(read)} ({example})"
+    note = f"decimal commas were read as points in {few(read)} ({example})"
     return replace(sheet, columns={**sheet.columns, **read}), [note]
 
 
@@ -301,21 +304,23 @@ def _no_outcome(
         nothing = _NO_WORD if column == found.get("passed") else _NO_NUMBER
         told = nothing if is_missing(cell) else comma_fault(cell)
         if told:
-            return ReadError(f'{name}, {where}, column "{column}": {told}')
+            return ReadError(f'{name}, {where}, column "{short(column)}": {told}')
     if tests:
-        shown = listed(f"{column} is {told_value(sheet.cells(column)[row])}" for column in columns)
+        shown = few(
+            f"{short(column)} is {told_value(sheet.cells(column)[row])}" for column in columns
+        )
         return ReadError(f"{name}, {where}: --pass-if compares with a number, but {shown}")
-    cells = sheet.cells(usual)
+    cells, called = sheet.cells(usual), short(usual)
     if isinstance(cells[row], Mapping) and cells[row]:
-        field = next(iter(cells[row]))
+        field = short(next(iter(cells[row])))
         return ReadError(
-            f'{name}, {where}, column "{usual}": holds objects; name the field inside that says '
-            f"whether the trial passed, such as --pass {usual}.{field}"
+            f'{name}, {where}, column "{called}": holds objects; name the field inside that says '
+            f"whether the trial passed, such as --pass {called}.{field}"
         )
     return ReadError(
-        f'{name}, {where}, column "{usual}": {told_value(cells[row])} does not say whether the '
+        f'{name}, {where}, column "{called}": {told_value(cells[row])} does not say whether the '
         f"trial passed. The column holds {seen(cells)}; say what passes with --pass-if "
-        f"'{usual}==...'"
+        f"'{called}==...'"
     )
 
 

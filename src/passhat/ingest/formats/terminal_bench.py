@@ -100,7 +100,7 @@ def _row(system: str, trial: _Trial) -> dict[str, Any]:
     return {
         "system": system,
         "task": trial.task_id,
-        "trial": int(numbered[1]) if numbered else 1,
+        "trial": numbered[1] if numbered else 1,
         "outcome": Outcome(bool(trial.is_resolved)),
         # Agents that report no usage are logged with 0 tokens.
         "tokens_in": trial.total_input_tokens if counted else None,

@@ -67,6 +67,14 @@ def as_text(value: object) -> str:
     return msgspec.json.encode(value, enc_hook=str).decode()
 
 
+def as_score(value: object) -> float | None:
+    """A number as the score of a check; None for anything else, and for one beyond all floats."""
+    try:
+        return float(value) if isinstance(value, (int, float)) else None
+    except OverflowError:
+        return None
+
+
 def mappings(value: object) -> list[Mapping[str, Any]]:
     """The objects among the entries of a list."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
