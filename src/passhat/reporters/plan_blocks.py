@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passhat.analysis.budgets import Budget
-from passhat.analysis.planning import Plan
+from passhat.analysis.planning import Assumptions, Plan
 from passhat.errors import plural
 from passhat.reporters.blocks import (
     Block,
@@ -15,7 +15,10 @@ from passhat.reporters.blocks import (
 )
 from passhat.reporters.ink import Ink
 from passhat.reporters.numbers import amount, percent
-from passhat.stats.estimate import Unavailable
+from passhat.stats.estimate import Interval, Unavailable
+
+_ANY = Interval(0.0, 1.0)
+"""Of an ICC: nothing is known of it."""
 
 
 def render_plan(plan: Plan, ink: Ink | None = None) -> str:
@@ -86,13 +89,25 @@ def _mark(plan: Plan, runs: int) -> str:
 def _assumed(plan: Plan) -> str:
     base = plan.assumptions
     bounds = base.icc_interval
-    given = bounds is not None and bounds.low == bounds.high
-    known = f" [{bounds.low:.2f}, {bounds.high:.2f}]" if bounds and not given else ""
-    origin = "measured on these trials" if base.measured else "a guess before any run"
-    origin += ", but for the ICC, a guess" if base.measured and bounds is None else ""
+    open_ = bounds is None or bounds.low == bounds.high or bounds == _ANY
+    known = "" if open_ or bounds is None else f" [{bounds.low:.2f}, {bounds.high:.2f}]"
     share = f"{percent(base.icc)} of the spread between tasks (ICC {base.icc:.2f}{known})"
     level = f"Intervals at {percent(plan.confidence)} confidence."
-    return f"A mean of {percent(base.rate)}, with {share}: {origin}. {level}"
+    return f"A mean of {percent(base.rate)}, with {share}: {_origin(base)}. {level}"
+
+
+def _origin(base: Assumptions) -> str:
+    """Where the mean and the ICC come from: what was not measured is not called so."""
+    bounds = base.icc_interval
+    if not base.measured:
+        return "a guess before any run"
+    if bounds is None:
+        return "measured on these trials, but for the ICC, a guess"
+    if bounds.low == bounds.high:
+        return "measured on these trials, but for the ICC, which was given"
+    if bounds == _ANY:
+        return "the mean is measured, the ICC assumed: these trials leave it open from 0 to 1"
+    return "measured on these trials"
 
 
 def _floor(plan: Plan) -> str:
@@ -108,7 +123,7 @@ def _floor(plan: Plan) -> str:
 
 
 def _budget(plan: Plan, budget: Budget) -> str:
-    start = f"{amount(budget.limit)} {_unit(budget)} at {amount(budget.per_run)} a run"
+    start = f"{amount(budget.limit)} {_price(budget)} a run"
     if isinstance(budget.design, Unavailable):
         return f"{start}: {budget.design.reason}."
     design = budget.design
@@ -119,8 +134,13 @@ def _budget(plan: Plan, budget: Budget) -> str:
     )
 
 
-def _unit(budget: Budget) -> str:
-    return "minutes" if budget.unit == "minutes" else "of money"
+def _price(budget: Budget) -> str:
+    """The unit of the limit, and what a run takes of it: of minutes, seconds where they are few."""
+    if budget.unit != "minutes":
+        return f"of money at {amount(budget.per_run)}"
+    if budget.per_run >= 1:
+        return f"minutes at {amount(budget.per_run)} minutes"
+    return f"minutes at {amount(60 * budget.per_run)} seconds"
 
 
 def _split(plan: Plan) -> str:

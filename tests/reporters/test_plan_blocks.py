@@ -1,0 +1,57 @@
+"""A plan says where its numbers come from, and prices in units that can be read."""
+
+import pytest
+
+from passhat.analysis.budgets import Spending
+from passhat.analysis.planning import plan
+from passhat.analysis.simulate import simulate
+from passhat.records import Trials
+from passhat.reporters.plan_blocks import render_plan, render_plan_markdown
+
+MEASURED = "measured on these trials"
+ASSUMED = "the ICC assumed: these trials leave it open from 0 to 1"
+
+
+def _trials(**by_task):
+    return Trials.from_columns(
+        task=[task for task, runs in by_task.items() for _ in runs],
+        passed=[run for runs in by_task.values() for run in runs],
+    )
+
+
+@pytest.mark.parametrize("render", [render_plan, render_plan_markdown])
+@pytest.mark.parametrize(
+    "trials",
+    [_trials(a=[1] * 8, b=[1] * 8), _trials(a=[1]), _trials(a=[1, 1], b=[0, 0])],
+    ids=["every run passed", "one run", "no task varied"],
+)
+def test_an_icc_of_which_nothing_is_known_is_not_called_measured(render, trials):
+    said = " ".join(render(plan(trials)).split())
+    assert ASSUMED in said
+    assert MEASURED not in said
+    assert "[0.00, 1.00]" not in said
+
+
+@pytest.mark.parametrize(
+    ("made", "origin"),
+    [
+        (plan(simulate(tasks=20, runs=8, seed=1)), f"]): {MEASURED}."),
+        (plan(simulate(tasks=20, runs=8, seed=1), correlation=0.3), "ICC, which was given."),
+        (plan(simulate(tasks=20, runs=1, seed=1)), f"{MEASURED}, but for the ICC, a guess."),
+        (plan(tasks=20), "a guess before any run."),
+    ],
+)
+def test_where_the_numbers_come_from_is_said(made, origin):
+    assert origin in " ".join(render_plan(made).split())
+
+
+@pytest.mark.parametrize(
+    ("spending", "told"),
+    [
+        (Spending(max_minutes=30, seconds_per_run=5), "30 minutes at 5 seconds a run buy 360 runs"),
+        (Spending(max_minutes=300, seconds_per_run=90), "300 minutes at 1.5 minutes a run buy 200"),
+        (Spending(max_cost=2, cost_per_run=0.05), "2 of money at 0.05 a run buy 40 runs"),
+    ],
+)
+def test_what_a_run_takes_is_told_in_a_unit_that_can_be_read(spending, told):
+    assert told in " ".join(render_plan(plan(tasks=20, spending=spending)).split())
