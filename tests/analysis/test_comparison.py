@@ -168,3 +168,42 @@ def test_an_undecided_difference_has_no_p_that_would_decide_it():
     assert alike.exact_p < 0.01  # what the tasks alone would say
     assert "on these tasks themselves the runs leave it open" in alike.notes
     assert alike.needed == own.needed
+
+
+@pytest.mark.parametrize(
+    ("runs", "ks"), [((10, 3), (1, 2, 3)), ((1, 9), (1,)), ((7, 8), (1, 2, 3, 4, 5))]
+)
+def test_by_default_every_k_up_to_five_that_both_have_runs_for_is_compared(runs, ks):
+    left, right = (_side(name, {"a": 1, "b": 1}, n) for name, n in zip("xy", runs, strict=True))
+    assert list(compare(left, right).differences) == ["mean_score", *(f"pass^{k}" for k in ks)]
+
+
+@pytest.mark.parametrize("rates", [(0.95, 0.4), (0.4, 0.95), (0.9, 0.9), (0.75, 0.7)])
+def test_an_answer_without_a_test_of_its_own_is_read_off_the_whole_interval(rates):
+    names = dict(zip(("new", "old"), rates, strict=True))
+    trials = simulate(tasks=60, runs=30, rate=names, world=World(shared=1), seed=1)
+    difference = compare(trials, margin=0.15).differences["pass^2"]
+    interval = difference.this_suite.interval
+    told = {
+        "equivalent": interval.low > -0.15 and interval.high < 0.15,
+        "better": interval.low > 0,
+        "worse": interval.high < 0,
+        "undecided": True,
+    }
+    assert difference.answer("this suite", 0.15) == next(word for word in told if told[word])
+
+
+@pytest.mark.parametrize("errors", ["fail", "exclude"])
+def test_a_seeded_difference_is_of_the_same_runs_as_the_difference(errors):
+    """Of the shared tasks, with errors counted as the policy says, and of runs with a seed."""
+    world = World(seeds=8, seed_effect=1.0, error_rate=0.2)
+    trials = simulate(tasks=20, runs=8, rate={"a": 0.8, "b": 0.5}, world=world, seed=4)
+    first, second = (trials.where(system=name) for name in "ab")
+    second = second.take(second.task.codes < 15)
+    seedless = Trials.from_columns(system=["a"] * 40, task=["task-01"] * 40, passed=[1] * 40)
+    whole = compare(first, second, errors=errors)
+    assert whole.seeded.value == pytest.approx(whole.mean_score.value)
+    assert (whole.seeded.scope, whole.seeded.tasks) == ("this suite", 15)
+    more = compare(Trials.concat([first, seedless]), second, errors=errors)
+    assert more.seeded == whole.seeded
+    assert more.mean_score.value != whole.mean_score.value

@@ -55,3 +55,29 @@ def test_errors_and_other_systems_do_not_count_as_repeats():
     assert seed_agreement(Trials.from_columns(task=["a"], passed=[1])) == Unavailable(
         "the trials carry no seed"
     )
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (float("nan"), 1.0),
+        (1.0, float("nan")),
+        (np.zeros(1, dtype=np.int64), np.zeros(1)),
+        (np.zeros((1, 2)), np.zeros((2, 1))),
+        (np.array([0.0]), np.array([-0.0])),
+    ],
+)
+def test_what_is_not_the_same_bits_is_a_difference(first, second):
+    answers = iter([first, second])
+    assert not determinism_check(lambda: next(answers))
+
+
+def test_runs_that_pass_with_another_score_do_not_end_alike():
+    columns = {"task": ["a"] * 3, "passed": [1, 1, 1], "seed": [1, 1, 1]}
+    assert seed_agreement(Trials.from_columns(**columns, score=[0.9, 0.9, 0.8])).value == 0.5
+
+
+def test_runs_without_a_seed_repeat_nothing():
+    trials = Trials.from_columns(task=["a"] * 4, passed=[1, 1, 0, 1], seed=[1, 1, None, None])
+    found = seed_agreement(trials)
+    assert (found.value, found.runs) == (1.0, 1)

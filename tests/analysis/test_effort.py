@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from passhat.analysis.measure import measure
-from passhat.records import Trials
+from passhat.analysis.simulate import World, simulate
+from passhat.records import Outcome, Trials
 from passhat.stats.estimate import Unavailable
 
 TASKS = ["a"] * 4 + ["b"] * 4 + ["c"] * 4
@@ -79,3 +80,40 @@ def test_what_only_left_out_trials_recorded_is_unavailable():
     feature = measure(trials, errors="exclude").system().features["cost"]
     assert isinstance(feature.per_success, Unavailable)
     assert isinstance(feature.mean, Unavailable)
+
+
+def test_a_task_that_told_its_cost_once_takes_part_in_streaks_by_its_mean():
+    told_once = [*COSTS[:4], None, 3.0, None, None, *COSTS[8:]]
+    all_told = [*COSTS[:4], 3.0, 3.0, 3.0, 3.0, *COSTS[8:]]
+    found = [_cost(cost=cost).per_streak[2].value for cost in (told_once, all_told)]
+    assert found[0] == pytest.approx(found[1])
+
+
+def test_errored_runs_say_nothing_of_what_goes_with_passing():
+    trials = simulate(tasks=15, runs=8, rate=0.6, world=World(luck=0.9, error_rate=0.2), seed=1)
+    ended = trials.take(trials.outcome != Outcome.ERRORED)
+    every, some = (measure(one).system().features["turns"] for one in (trials, ended))
+    assert every.association == some.association
+    assert every.difference == some.difference
+    assert -1 < every.association.value < 0  # failing takes more turns
+
+
+def test_the_quantiles_are_those_of_all_trials():
+    costs = np.random.default_rng(1).permutation(np.arange(1.0, 201.0))
+    trials = Trials.from_columns(task=["a"] * 200, passed=[True] * 200, cost=costs)
+    feature = measure(trials).system().features["cost"]
+    assert feature.median.value == pytest.approx(np.quantile(costs, 0.5))
+    assert feature.p95.value == pytest.approx(np.quantile(costs, 0.95))
+
+
+def test_every_interval_narrows_with_the_confidence_asked_for():
+    trials = simulate(tasks=15, runs=8, rate=0.6, world=World(luck=0.9, error_rate=0.2), seed=1)
+    sure, hasty = (
+        measure(trials, confidence=level, ks=[2]).system().features["cost"] for level in (0.95, 0.8)
+    )
+    names = ("mean", "passed", "failed", "errored", "difference", "association")
+    for name in (*names, "median", "p95", "per_success"):
+        wide, narrow = getattr(sure, name), getattr(hasty, name)
+        assert narrow.value == wide.value
+        assert narrow.interval.width < wide.interval.width
+    assert hasty.per_streak[2].interval.width < sure.per_streak[2].interval.width

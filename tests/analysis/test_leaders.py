@@ -126,3 +126,15 @@ def test_on_a_single_shared_task_their_runs_are_compared():
 def test_one_system_is_ahead_of_nobody():
     found = measure(simulate(tasks=5, runs=4, seed=1)).leaders
     assert found == Unavailable("being ahead takes two systems with a pass^4")
+
+
+def test_the_more_rivals_on_one_task_the_surer_a_lead_must_be():
+    def leaders(*passes):
+        rows = [(f"s{i}", run < count) for i, count in enumerate(passes) for run in range(10)]
+        system, passed = zip(*rows, strict=True)
+        trials = Trials.from_columns(system=system, task=["t"] * len(rows), passed=passed)
+        return measure(trials, ks=[1]).leaders.names
+
+    assert leaders(10, 6) == ("s0",)
+    assert leaders(10, 6, 6) == ("s0", "s1", "s2")
+    assert leaders(10, 4, 4) == ("s0",)

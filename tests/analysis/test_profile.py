@@ -4,8 +4,10 @@ import pytest
 from passhat.analysis.profile import profile
 from passhat.analysis.simulate import World, simulate
 from passhat.errors import ArgumentError
+from passhat.records import Trials
 from passhat.stats.estimate import Unavailable
 from passhat.stats.passk import pass_hat_k
+from passhat.stats.proportions import proportion_interval
 
 FIELD = simulate(tasks=30, runs=5, rate=list(np.linspace(0.3, 0.9, 12)), seed=1)
 
@@ -64,3 +66,37 @@ def test_a_reference_without_another_agent_is_refused():
     alone = simulate(tasks=3, runs=3)
     with pytest.raises(ArgumentError, match="reference must hold another system"):
         profile(alone, alone)
+
+
+@pytest.mark.parametrize("rate", [0.35, 0.65, 0.999])
+def test_the_agents_own_doubt_and_the_smallness_of_the_field_each_get_half_of_the_error(rate):
+    perfect = simulate(tasks=30, runs=5, rate={"p": 0.999, "q": 0.999}, seed=9)
+    field = Trials.concat([FIELD, perfect])
+    agent = simulate(tasks=30, runs=5, rate={"me": rate}, seed=3)
+    found, surer = profile(agent, field), profile(agent, field, confidence=0.975)
+    for name in ("pass^1", "pass^4", "flaky share"):
+        norm, own = _norm(found, name), _norm(surer, name)
+        values = np.array([value for _, value in norm.field])
+        ends = own.value.interval
+        under, up_to = (values < ends.low).sum(), (values <= ends.high).sum()
+        low = proportion_interval(under, values.size, confidence=0.975).low
+        high = proportion_interval(up_to, values.size, confidence=0.975).high
+        assert norm.percentile.interval.low == pytest.approx(low)
+        assert norm.percentile.interval.high == pytest.approx(high)
+
+
+def test_what_is_kept_from_the_first_run_to_k_in_a_row_is_over_tasks_with_k_runs():
+    short = Trials.from_columns(system=["agent"] * 2, task=["short"] * 2, passed=[0, 0])
+    agent = Trials.concat([simulate(tasks=20, runs=5, rate=0.8, seed=2), short])
+    tally = simulate(tasks=20, runs=5, rate=0.8, seed=2).tally()
+    once, four = (pass_hat_k(tally.runs(), tally.passed, k).mean() for k in (1, 4))
+    norm = _norm(profile(agent, FIELD), "pass^4/pass^1")
+    assert norm.value.value == pytest.approx(four / once)
+    assert norm.high_is_good is True
+
+
+@pytest.mark.parametrize(("agents", "notes"), [(9, 1), (10, 0)])
+def test_fewer_than_ten_reference_agents_are_noted(agents, notes):
+    field = simulate(tasks=5, runs=4, rate=[0.5] * agents, seed=1)
+    found = profile(simulate(tasks=5, runs=4, seed=2), field)
+    assert len(found.notes) == notes

@@ -58,7 +58,9 @@ def test_one_system_cannot_be_ranked():
         rank(simulate(tasks=2, runs=2))
 
 
-@pytest.mark.parametrize("metric", ["pass", "pass^", "pass^x", "pass^²", "pass^" + "9" * 5000, "icc", "fail^2"])
+@pytest.mark.parametrize(
+    "metric", ["pass", "pass^", "pass^x", "pass^²", "pass^" + "9" * 5000, "icc", "fail^2"]
+)
 def test_an_unknown_metric_is_refused(metric):
     with pytest.raises(ArgumentError, match="metric must be mean_score, pass"):
         rank(TRIALS, metric=metric)
@@ -130,3 +132,47 @@ def test_tasks_without_the_runs_are_not_said_to_have_been_run_by_few():
 def test_metric_is_another_word_for_by():
     assert rank(TRIALS, by="pass^3") == rank(TRIALS, metric="pass^3")
     assert rank(TRIALS, by="pass^3").metric == "pass^3"
+
+
+def test_one_that_has_k_runs_of_most_is_ranked_with_those_that_have_k_of_some():
+    some = {"x": 4, "y": 4, "z": 1, "w": 1, "v": 1}
+    most = dict.fromkeys("xyzwv", 4)
+    found = rank(_runs(a=most, b=some, c=some), metric="pass^4")
+    assert {one.name for one in found.systems} == {"a", "b", "c"}
+    assert (found.tasks, found.unshared) == (2, ("z", "w", "v"))
+
+
+def _coin_and_split():
+    """One passes about half of the runs of every task, one all runs of half of the tasks."""
+    rows = [("coin", f"t{t}", r, r < 2 + (t % 3 == 0)) for t in range(12) for r in range(4)]
+    rows += [
+        ("split", f"t{t}", r, t < 6 or (t == 7 and r < 1)) for t in range(12) for r in range(4)
+    ]
+    system, task, trial, passed = zip(*rows, strict=True)
+    return Trials.from_columns(system=system, task=task, trial=trial, passed=passed)
+
+
+@pytest.mark.parametrize(
+    ("metric", "order"), [("pass^3", ["split", "coin"]), ("pass@3", ["coin", "split"])]
+)
+def test_order_ranks_and_differences_are_those_of_the_metric(metric, order):
+    found = rank(_coin_and_split(), metric=metric)
+    assert [one.name for one in found.systems] == order
+    assert [one.ranks for one in found.systems] == [(1, 1), (2, 2)]
+    values = {one.name: one.value for one in found.systems}
+    (pair,) = found.pairs
+    assert pair.value == pytest.approx(values[pair.first] - values[pair.second])
+
+
+def test_tasks_are_matched_by_name_in_whatever_order_each_system_has_them():
+    sides = [TRIALS.where(system=name) for name in TRIALS.systems]
+    there = rank([side.tally() for side in sides])
+    columns = {name: column[::-1] for name, column in sides[-1].to_columns().items()}
+    turned = Trials.from_columns(columns).tally()
+    assert turned.tasks == sides[-1].tasks[::-1]
+    back = rank([*(side.tally() for side in sides[:-1]), turned])
+    assert [(one.name, one.ranks) for one in back.systems] == [
+        (one.name, one.ranks) for one in there.systems
+    ]
+    for one, other in zip(there.pairs, back.pairs, strict=True):
+        assert one.interval.low == pytest.approx(other.interval.low)

@@ -2,6 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from passhat.analysis import seed_grid
 from passhat.analysis.measure import measure
 from passhat.analysis.seed_grid import lay_out_seeds
 from passhat.records import Trials
@@ -49,3 +50,19 @@ def test_the_picture_of_runs_names_shared_seeds():
     assert ">11<" in figure.body
     plain = measure(Trials.from_columns(task=["a", "a"], passed=[True, False])).plots.runs()
     assert ">run<" in plain.body
+
+
+def test_runs_of_which_some_lack_a_seed_are_not_laid_out():
+    columns = {"task": ["a", "a", "a"], "passed": [True] * 3}
+    assert lay_out_seeds(Trials.from_columns(**columns, seed=[1, 2, None])) is None
+    assert lay_out_seeds(Trials.from_columns(**columns, seed=[1, 2, 1])) is not None
+
+
+def test_a_grid_of_more_cells_than_anybody_looks_at_is_not_laid_out(monkeypatch):
+    trials = Trials.from_columns(
+        task=["a", "a", "b", "b", "c", "c"], seed=[1, 2] * 3, passed=[True] * 6
+    )
+    monkeypatch.setattr(seed_grid, "MOST_CELLS", 6)
+    assert lay_out_seeds(trials) is not None
+    monkeypatch.setattr(seed_grid, "MOST_CELLS", 5)
+    assert lay_out_seeds(trials) is None

@@ -169,3 +169,35 @@ def _counted(passes, runs):
     rows = [(f"t{i}", r, r < c) for i, c in enumerate(passes) for r in range(runs)]
     task, trial, passed = zip(*rows, strict=True)
     return Trials.from_columns(task=task, trial=trial, passed=passed)
+
+
+def test_no_number_of_passes_shows_that_a_task_always_passes():
+    assert runs_until((10, 10), 1, 1.0, 0.95) is None
+
+
+def test_the_runs_advised_for_several_tasks_settle_half_of_them_and_no_fewer_do():
+    """Four tasks with needs of their own: the second smallest settles two of them."""
+    passes = {"a": 20, "b": 19, "c": 12, "d": 16}
+    rows = [(name, run < count) for name, count in passes.items() for run in range(20)]
+    task, passed = zip(*rows, strict=True)
+    trials = Trials.from_columns(task=task, passed=passed)
+    found = measure(trials, ks=[1], bars=0.9).system().unsettled
+    (bar,) = [one for one in found if one.what == "bars, pass^1"]
+    needs = [runs_until((20, passes[name]), 1, 0.9, 0.95) for name in bar.tasks]
+    settled = [need is not None and need <= bar.more_runs for need in needs]
+    assert 2 * sum(settled) >= len(needs) > 1
+    fewer = [need is not None and need < bar.more_runs for need in needs]
+    assert 2 * sum(fewer) < len(needs)
+
+
+@pytest.mark.parametrize(("runs", "advised"), [(1, True), (2, False)])
+def test_only_where_most_tasks_ran_once_is_repeating_them_all_advised(runs, advised):
+    trials = simulate(tasks=6, runs=runs, rate=0.5, seed=1)
+    found = {one.what for one in measure(trials).system().unsettled}
+    assert ("luck" in found) is advised
+    assert ("labels" in found) is not advised
+
+
+def test_where_every_run_errored_more_of_the_same_is_not_advised():
+    trials = Trials.from_columns(task=["a", "a", "b"], outcome=["errored"] * 3)
+    assert measure(trials, bars=0.9).system().unsettled == ()
