@@ -83,6 +83,14 @@ def test_limits_may_be_set_and_are_handed_on_to_the_next_command(call, results):
     assert f"{results} {' '.join(wide)}" in " ".join(call("report", results, *wide).stdout.split())
 
 
+def test_a_column_is_left_out_by_an_empty_name_and_so_it_is_by_the_next_command(call, here):
+    (here / "odd.csv").write_text("task,passed,cost,turns\na,1,much,few\na,1,more,many\n")
+    assert "leave it out with --turns ''" in call("report", "odd.csv", "--cost", "").stderr
+    done = call("report", "odd.csv", "--cost", "", "--turns", "")
+    assert done.exit_code == 0
+    assert "passhat report odd.csv --cost '' --turns '' --all-tasks" in done.stdout
+
+
 def test_standard_input_is_read_where_a_dash_stands(here):
     from click.testing import CliRunner
 

@@ -127,7 +127,7 @@ class Reading:
             "--duplicates": self.duplicates if self.duplicates != "error" else None,
             "--run": self.run if self.run != LATEST else None,
         }
-        options = [word for flag, value in told.items() if value for word in (flag, value)]
+        options = [w for flag, value in told.items() if value is not None for w in (flag, value)]
         options += [word for limit in self.limits for word in ("--limit", limit)]
         paths = [f"./{path}" if path.startswith("-") else path for path in self.paths]
         return shlex.join([*paths, *options, *more])
@@ -162,8 +162,13 @@ _COLUMNS = {
     "seed": ("--seed-column", "Column with the seed of the attempt."),
     "tags": ("--tags", "Column with tags."),
     "level": ("--level", "Column with the level: function, task or system."),
-    "cost": ("--cost", "Column with the cost of the attempt."),
+    "cost": ("--cost", "Column with its cost; '' leaves it out, as it does any but the task."),
     "seconds": ("--seconds", "Column with the seconds the attempt took."),
+    "tokens": ("--tokens", "Column with the tokens of the attempt, in and out."),
+    "tokens_in": ("--tokens-in", "Column with the tokens that were read."),
+    "tokens_out": ("--tokens-out", "Column with the tokens that were written."),
+    "turns": ("--turns", "Column with the turns of the attempt."),
+    "tool_calls": ("--tool-calls", "Column with the number of calls of tools."),
 }
 _NAMES = ("scorer", "pass_if", "name")
 """What else the mapper is told."""

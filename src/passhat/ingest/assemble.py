@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError, ReadError, told_value
-from passhat.ingest.columns import ColumnMap
+from passhat.ingest.columns import ColumnMap, leave_out
 from passhat.ingest.decimal_commas import comma_fault
 from passhat.ingest.document import Document
 from passhat.ingest.outcomes import Comparison, is_missing, number, parse_pass_if
@@ -22,6 +22,8 @@ from passhat.records import FEATURES, Outcome, Source, Trials
 
 Fault = Callable[[int, str, str], ReadError]
 
+_ASIDE = frozenset((*FEATURES, "seed", "level", "tags", "tools", "started"))
+
 # Whatever comes before, and at most as many digits as always fit in 64 bits.
 _NUMBERED = re.compile(r"(|.*\D)(\d{1,18})")
 _BEYOND = 2**63
@@ -30,6 +32,8 @@ _BEYOND = 2**63
 def assemble(document: Document, format_name: str, table: Table, mapping: ColumnMap) -> Trials:
     """The trials of one file, checked, with the file as their source."""
     columns = _without_empty(table.columns)
+    for name in mapping.left_out() & _ASIDE:
+        columns.pop(name, None)
     fault = _fault_of(document.name, table)
     columns["task"] = _texts("task", columns.get("task", []), fault)
     columns["system"] = _systems(document, columns, mapping, fault)
@@ -122,7 +126,7 @@ def _number(name: str, value: Any, row: int, fault: Fault) -> float:
         if isinstance(value, int):  # of hundreds of digits
             raise fault(row, name, "must be finite, and a number that a float can hold") from None
         told = comma_fault(value) or f"must be a number or empty, got {told_value(value)}"
-        raise fault(row, name, told) from None
+        raise fault(row, name, f"{told}; or {leave_out(name)}") from None
 
 
 def _apply_pass_if(pass_if: str, columns: dict[str, Any], fault: Fault) -> list[Outcome]:

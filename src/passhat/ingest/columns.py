@@ -55,6 +55,9 @@ TRANSCRIPTS = (
 """The names of a column that holds what was said, the surest first."""
 
 
+_LEFT_OUT = tuple(meaning for meaning in ALIASES if meaning != "task")
+"""What a table can do without."""
+
 _OPTIONS = {"passed": "pass", "seed": "seed-column", "transcript": "transcript-column"}
 """What the command line calls a part of the map, where it is not its own name."""
 
@@ -66,7 +69,8 @@ class ColumnMap:
     `task` may name several columns, joined by commas. `pass_if` is a comparison such as
     `score>=0.8`. `scorer` chooses among several scores in logs that have more than one. `name`
     is what to call the system of files that hold only one. `transcript` is the column with what
-    was said, looked at only where transcripts are asked for.
+    was said, looked at only where transcripts are asked for. An empty name leaves out what a usual
+    name would find: `cost=""`.
     """
 
     task: str | None = None
@@ -95,6 +99,8 @@ class ColumnMap:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
+            if value == "" and field.name in _LEFT_OUT:
+                continue
             if value is not None and (not isinstance(value, str) or not value.strip()):
                 option = f"--{_OPTIONS.get(field.name, field.name.replace('_', '-'))}"
                 raise ArgumentError(option, "must be a text that is not empty", value)
@@ -105,11 +111,11 @@ class ColumnMap:
         >>> ColumnMap(task="question", pass_if="score>=0.8").chosen()
         {'task': 'question'}
         """
-        return {
-            field.name: value
-            for field in fields(self)
-            if field.name in ALIASES and (value := getattr(self, field.name)) is not None
-        }
+        return {name: value for name in ALIASES if (value := getattr(self, name))}
+
+    def left_out(self) -> frozenset[str]:
+        """What the user does not want, whatever the columns are called."""
+        return frozenset(name for name in _LEFT_OUT if getattr(self, name) == "")
 
 
 def find_columns(names: Iterable[str], mapping: ColumnMap) -> dict[str, str]:
@@ -123,7 +129,7 @@ def find_columns(names: Iterable[str], mapping: ColumnMap) -> dict[str, str]:
     for name in names:
         by_usual_name.setdefault(_usual(name), name)
     for meaning, aliases in ALIASES.items():
-        if meaning not in found:
+        if meaning not in found and meaning not in mapping.left_out():
             for alias in aliases:
                 if alias in by_usual_name and by_usual_name[alias] not in found.values():
                     found[meaning] = by_usual_name[alias]
@@ -152,6 +158,15 @@ def is_table(names: Iterable[str], mapping: ColumnMap) -> bool:
 def has_column(names: Collection[str], column: str) -> bool:
     """Whether there is such a column, or one that a dotted path begins with."""
     return column in names or column.partition(".")[0] in names
+
+
+def leave_out(meaning: str) -> str:
+    """How to do without a column that cannot be read.
+
+    >>> leave_out("tokens_in")
+    "leave it out with --tokens-in ''"
+    """
+    return f"leave it out with --{_OPTIONS.get(meaning, meaning.replace('_', '-'))} ''"
 
 
 def milliseconds(column: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from passhat.errors import ReadError
-from passhat.ingest.columns import ColumnMap, find_columns, milliseconds
+from passhat.ingest.columns import ColumnMap, find_columns, leave_out, milliseconds
 from passhat.ingest.engines import VIEW, Engine
 from passhat.ingest.outcomes import NO_ERROR, parse_pass_if
 from passhat.records import FEATURES
@@ -36,7 +36,10 @@ def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | N
     features = tuple(name for name in FEATURES if name in found)
     for name in (*features, "score"):
         if name in found and columns[found[name]] not in ("number", "boolean"):
-            raise ReadError(f'{path}, column "{found[name]}": must hold numbers for {name}')
+            raise ReadError(
+                f'{path}, column "{found[name]}": must hold numbers for {name}, and in a table of '
+                f"this size without marks such as $ or %; or {leave_out(name)}"
+            )
     # Where nothing else is summed by outcome, adding up 0 and 1 is faster than grouping by them;
     # as doubles, which is exact far beyond any number of rows, it is faster still.
     alone = by_word and not features and not {"score", "error"} & set(found)

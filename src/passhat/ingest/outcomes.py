@@ -138,5 +138,7 @@ def _comparison(part: str, text: str) -> Comparison:
             rule = f"can compare with a word only by == or !=, not {symbol}"
             if re.fullmatch(r"[+-]?\d*,\d+", value):
                 rule = f"must write {value.replace(',', '.')} with a point"
+            if marked := re.fullmatch(r"[$€£¥]?\s*([+-]?[\d.]+)\s*[%$€£¥]?", value):
+                rule = f"must write {marked[1]}, without the mark: cells are compared without it"
             raise ArgumentError("--pass-if", rule, text) from None
     return Comparison(column=column, symbol=symbol, value=value.strip("\"'"))

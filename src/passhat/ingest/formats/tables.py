@@ -24,6 +24,7 @@ from passhat.ingest.columns import (
 )
 from passhat.ingest.decimal_commas import SEPARATORS, comma_fault, with_points
 from passhat.ingest.document import Document
+from passhat.ingest.marked_numbers import shares, without_marks
 from passhat.ingest.outcomes import (
     Comparison,
     error_text,
@@ -60,6 +61,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     if fault := lacking(document.name, sheet.columns, mapping):
         raise fault
+    sheet, percents, marks = without_marks(document.name, sheet, found, tests)
     sheet, commas = _without_commas(sheet, found, tests)
     table = Table(columns={}, entry=_entry(document), numbers=sheet.numbers)
     columns = {
@@ -68,8 +70,10 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         if meaning not in ("task", "passed")
     }
     columns["task"] = _tasks(found["task"], sheet)
+    if found.get("score") in percents:
+        columns["score"] = shares(columns["score"])
     errors = columns.get("error", [None] * len(sheet))
-    told = _judge(tests, found, sheet) if tests else _tell(found, sheet)
+    told = _judge(tests, found, sheet) if tests else _tell(found, sheet, columns)
     columns["outcome"] = [
         _ending(outcome, error) for outcome, error in zip(told, errors, strict=True)
     ]
@@ -83,7 +87,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         own=is_own_file(document),
         repeats=lambda: _repeats(columns),
     )
-    return replace(table, columns=columns, notes=(*notes, *commas), judged=True)
+    return replace(table, columns=columns, notes=(*notes, *marks, *commas), judged=True)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -248,10 +252,12 @@ def _parts(column: str) -> list[str]:
     return [part.strip() for part in column.split(",")]
 
 
-def _tell(found: Mapping[str, str], sheet: Sheet) -> list[Outcome | None]:
+def _tell(
+    found: Mapping[str, str], sheet: Sheet, columns: Mapping[str, Sequence[Any]]
+) -> list[Outcome | None]:
     """How each row ended by its own word, or by a score of 1; None where that says nothing."""
     if "passed" not in found:
-        return [_by_score(cell) for cell in sheet.cells(found["score"])]
+        return [_by_score(cell) for cell in columns["score"]]
     cells = sheet.cells(found["passed"])
     try:
         known = {cell: None if is_missing(cell) else outcome_of(cell) for cell in set(cells)}
@@ -327,6 +333,7 @@ def _no_outcome(
 def _unused(columns: Collection[str], found: Mapping[str, str], mapping: ColumnMap) -> list[str]:
     asked = {column for _, column in _asked_for(columns, mapping)} | set(found.values())
     asked |= {transcript_column(columns, mapping) or ""}
+    asked |= set(find_columns(columns, ColumnMap()).values()) if mapping.left_out() else set()
     used = asked | {column.partition(".")[0] for column in asked}
     return [column for column in columns if column not in used]
 

@@ -1,0 +1,115 @@
+"""Numbers that bear a mark, of money or of percent: read without it where it is unambiguous."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from passhat.errors import ReadError, told_value
+from passhat.ingest.outcomes import Comparison, is_missing, number
+from passhat.ingest.rows import Sheet
+from passhat.ingest.told import short
+
+# A decimal comma may stay: whether it is one is seen once the marks are gone.
+_NUMBER = r"[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?"
+_CURRENCY = r"[$€£¥]|USD|EUR|GBP|JPY"
+_MONEY = re.compile(rf"(?P<mark>{_CURRENCY})\s?({_NUMBER})|({_NUMBER})\s?(?P<after>{_CURRENCY})")
+_PERCENT = re.compile(rf"({_NUMBER})\s?%")
+
+
+def without_marks(
+    name: str, sheet: Sheet, found: Mapping[str, str], tests: Sequence[Comparison]
+) -> tuple[Sheet, frozenset[str], list[str]]:
+    """The sheet with plain numbers, which of its columns were percentages, and notes on both.
+
+    Looked at are costs, for money; scores, for percentages; and what is compared with a number.
+    """
+    compared = [found.get(t.column, t.column) for t in tests if isinstance(t.value, float)]
+    plain: dict[str, list[Any]] = {}
+    notes, percents = [], []
+    for column in dict.fromkeys((*_named("cost", found), *compared)):
+        if (money := _without_money(name, column, sheet.cells(column))) is not None:
+            plain[column], note = money
+            notes.append(note)
+    for column in dict.fromkeys((*_named("score", found), *compared)):
+        if (numbers := _without_percent(name, column, sheet.cells(column))) is not None:
+            _refuse_shares(name, column, tests, found)
+            plain[column] = numbers
+            percents.append(column)
+            notes += _percent_notes(column, compared, found)
+    return replace(sheet, columns={**sheet.columns, **plain}), frozenset(percents), notes
+
+
+def shares(cells: Iterable[Any]) -> list[float]:
+    """Percentages without their mark as shares of 1.
+
+    >>> shares(["66", "100"])
+    [0.66, 1.0]
+    """
+    return [number(cell) / 100 for cell in cells]
+
+
+def _named(meaning: str, found: Mapping[str, str]) -> list[str]:
+    return [found[meaning]] if meaning in found else []
+
+
+def _percent_notes(column: str, compared: Sequence[str], found: Mapping[str, str]) -> list[str]:
+    told = f'percentages of "{short(column)}" were'
+    notes = [f"{told} compared as they stand: 66% is 66"] if column in compared else []
+    if column == found.get("score"):
+        notes.append(f"{told} read as shares: 66% is a score of 0.66")
+    return notes
+
+
+def _without_money(name: str, column: str, cells: Sequence[Any]) -> tuple[list[Any], str] | None:
+    amounts = [_MONEY.fullmatch(_text(cell)) for cell in cells]
+    marked = [amount for amount in amounts if amount]
+    if not marked:
+        return None
+    marks = list(dict.fromkeys(amount["mark"] or amount["after"] for amount in marked))
+    if len(marks) > 1:
+        raise ReadError(
+            f'{name}, column "{short(column)}": holds several currencies ({" and ".join(marks)}); '
+            "write all amounts in one"
+        )
+    plain = [
+        amount[2] or amount[3] if amount else cell
+        for amount, cell in zip(amounts, cells, strict=True)
+    ]
+    example = f"{marked[0][0]} is {marked[0][2] or marked[0][3]}"
+    return plain, f'"{short(column)}" was read without its {marks[0]}: {example}'
+
+
+def _without_percent(name: str, column: str, cells: Sequence[Any]) -> list[Any] | None:
+    shown = [_PERCENT.fullmatch(_text(cell)) for cell in cells]
+    if not any(shown):
+        return None
+    for cell, percent in zip(cells, shown, strict=True):
+        if percent is None and not is_missing(cell):
+            marked = next(one[0] for one in shown if one)
+            raise ReadError(
+                f'{name}, column "{short(column)}": holds {marked}, but also {told_value(cell)}; '
+                "write all of them as percentages, or none"
+            )
+    return [percent[1] if percent else cell for cell, percent in zip(cells, shown, strict=True)]
+
+
+def _refuse_shares(
+    name: str, column: str, tests: Sequence[Comparison], found: Mapping[str, str]
+) -> None:
+    """Refuse to hold percentages against a share: nearly all of them are above 0.6."""
+    for test in tests:
+        value = test.value
+        own = found.get(test.column, test.column) == column
+        if own and isinstance(value, float) and 0 < value <= 1:
+            raise ReadError(
+                f'{name}, column "{short(column)}": holds percentages, which are compared as they '
+                f"stand: write --pass-if '{short(test.column)}{test.symbol}{100 * value:g}' for "
+                f"{100 * value:g}%, not {value:g}"
+            )
+
+
+def _text(cell: Any) -> str:
+    return cell.strip() if isinstance(cell, str) else ""
