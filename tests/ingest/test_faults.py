@@ -1,6 +1,7 @@
 """What cannot be read is told in a sentence: which file, where in it, what came, the way out."""
 
 import json
+import struct
 import zipfile
 
 import pytest
@@ -225,15 +226,20 @@ def test_an_archive_whose_directory_points_anywhere_is_damaged(samples, tmp_path
         read_trials(path if as_file else bytes(content))
 
 
-def test_an_archive_that_promises_wide_sizes_and_has_none_is_damaged(tmp_path):
+@pytest.mark.parametrize("words", [0, 1])
+def test_an_archive_that_promises_wide_sizes_and_has_none_is_damaged(tmp_path, words):
     path = tmp_path / "log.eval"
+    member = zipfile.ZipInfo("header.json")
+    member.extra = struct.pack("<HH", 2, 8 * words) + bytes(8 * words)
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("header.json", "{}")
+        archive.writestr(member, "{}")
     content = bytearray(path.read_bytes())
     at = content.index(b"PK\1\2")
-    content[at + 20 : at + 28] = b"\xff" * 8  # both sizes stand in a field that is not there
+    content[at + 20 : at + 28] = b"\xff" * 8  # both sizes stand in the field of zip64
+    content[at + 46 + len("header.json")] = 1  # which is this, but too short for them
     path.write_bytes(content)
-    with path.open("rb") as stream, pytest.raises(ReadError, match=r"^log\.eval, header\.json: "):
+    told = r"^log\.eval, header\.json: a damaged .* \(its directory is broken\)"
+    with path.open("rb") as stream, pytest.raises(ReadError, match=told):
         Archive(path.name, stream, Limits()).read("header.json")
 
 

@@ -16,7 +16,7 @@ from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
 from passhat.records.transcript import Transcript
 
-_RUN = re.compile(r"run-(\d+)")
+_RUN = re.compile(r"run-(\d{1,18})")
 
 
 class _Usage(msgspec.Struct):
@@ -87,8 +87,8 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         "started": meta.time.start if meta.time else None,
         **_ending(run),
     }
-    folder = _RUN.search(str(document.path or ""))
-    return Table.of_rows([row | ({"trial": int(folder[1])} if folder else {})], entry="run")
+    number = _run_number(document)
+    return Table.of_rows([row | ({} if number is None else {"trial": number})], entry="run")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -108,6 +108,13 @@ READER = Reader(
     companions=("messages.json",),
     describes="MCPMark results",
 )
+
+
+def _run_number(document: Document) -> int | None:
+    """By the innermost folder that is called as a run: others may lie in one of such a name."""
+    folders = document.path.parts[-2::-1] if document.path else ()
+    numbered = (_RUN.fullmatch(name) for name in folders)
+    return next((int(found[1]) for found in numbered if found), None)
 
 
 def _task_rows(task: _Task) -> Iterator[dict[str, Any]]:
