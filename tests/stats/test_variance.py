@@ -50,6 +50,17 @@ def test_ten_million_equal_scores_have_no_variance_whatever_rounding_leaves_of_i
     assert "no variance to split" in found.reason
 
 
+@given(st.integers(2, 40), st.integers(2, 12), st.data())
+def test_tasks_that_are_all_alike_do_not_prove_that_tasks_do_not_differ(tasks, runs, data):
+    passes = data.draw(st.integers(1, runs - 1))
+    found = icc([runs] * tasks, [passes] * tasks, [passes] * tasks)
+    assert found.value == 0
+    assert found.interval.low == 0
+    assert found.interval.high > 0
+    if tasks <= 3 and runs <= 3:
+        assert found.interval.high > 0.8
+
+
 def test_components_are_those_of_the_textbook_table_when_runs_are_unequal():
     tasks = [[0.0, 0.5, 1.0], [0.2, 0.4], [1.0, 0.9, 0.8, 0.9]]
     grand = np.mean([x for task in tasks for x in task])

@@ -238,9 +238,14 @@ def _log_f_interval(table: _Anova, *, widened: bool, confidence: float) -> tuple
         log_f = float(np.log(table.ms_between / table.ms_within))
     low = log_f - float(np.log(special.fdtri(*degrees, 1 - tail)))
     high = log_f - float(np.log(special.fdtri(*degrees, tail)))
-    down, up = _jackknife_errors(table) if widened else (0.0, 0.0)
+    if not widened:
+        return low, high
+    # Tasks more alike than luck alone would make them show no more than tasks that are as alike:
+    # else the interval of equal ones would be the point 0 (power-constrained, Cowan et al. 2011).
+    typical = float(np.log(special.fdtri(*degrees, 0.5) / special.fdtri(*degrees, tail)))
+    down, up = _jackknife_errors(table)
     quantile = float(special.stdtrit(table.tasks - 1, 1 - tail))
-    return min(low, log_f - quantile * down), max(high, log_f + quantile * up)
+    return min(low, log_f - quantile * down), max(high, typical, log_f + quantile * up)
 
 
 def _jackknife_errors(table: _Anova) -> tuple[float, float]:
