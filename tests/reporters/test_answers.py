@@ -3,9 +3,9 @@ import re
 
 import pytest
 
+from passhat.analysis.budgets import Spending
 from passhat.analysis.comparison import compare
 from passhat.analysis.demonstration import demonstrate
-from passhat.analysis.budgets import Spending
 from passhat.analysis.planning import plan
 from passhat.analysis.profile import profile
 from passhat.analysis.rank import rank

@@ -68,7 +68,7 @@ def is_judged(system: SystemReport, k: int) -> bool:
 
 
 def all_errored(system: SystemReport) -> bool:
-    """Whether no trial came to an end: then nothing was measured, least of all a failure."""
+    """Whether no trial came to an end: then nothing was seen of the agent, whatever is counted."""
     return 0 < system.design.trials == system.design.errors
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from passhat.analysis.headline import all_errored
 from passhat.analysis.report import (
     LABELS,
     Feature,
@@ -174,7 +173,7 @@ def _task_section(
 ) -> list[str]:
     table = system.tasks
     lines = _paragraphs("Tasks", [f"{wording.labels(system)}."], ink)
-    if all_errored(system):
+    if not len(table):
         return [*lines, ""]
     lines += [" " * LABEL_WIDTH + line for line in _label_bar(table, ink)]
     shown = list(table) if all_tasks else _worst(table)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -186,9 +186,9 @@ def errors_note(systems: Sequence[SystemReport]) -> str | None:
 
 def labels(system: SystemReport) -> str:
     """How many tasks are solid, flaky, broken, or not yet any of these."""
-    if all_errored(system):
-        return "no label is given, as every trial errored"
     table = system.tasks
+    if not len(table):
+        return "no label is given, as every trial errored"
     parts = [
         f"{table.count('solid')} solid",
         f"{table.count('flaky')} flaky",
@@ -196,7 +196,8 @@ def labels(system: SystemReport) -> str:
     ]
     if few := table.count("too few runs"):
         parts.append(f"{few} with too few runs to say")
-    return ", ".join(parts)
+    why = ": every trial errored, and errors count as failures" if all_errored(system) else ""
+    return ", ".join(parts) + why
 
 
 def bars(bar: BarCount) -> str:
@@ -222,11 +223,8 @@ def seeds(spread: SeedSpread | Unavailable) -> str | None:
     """How far whole runs differ by seed; None where trials carry none, or one."""
     if isinstance(spread, Unavailable) or len(spread.means) < 2:
         return None
-    means = spread.means.values()
-    text = (
-        f"Over {plural(len(spread.means), 'seed')} the mean score ran "
-        f"from {percent(min(means))} to {percent(max(means))}"
-    )
+    reach = _reach(spread.means.values())
+    text = f"Over {plural(len(spread.means), 'seed')} the mean score was {reach}"
     if isinstance(spread.variance, Unavailable):
         return f"{text}; {spread.variance.reason}."
     between = spread.variance.between
@@ -241,8 +239,8 @@ def rounds(found: Rounds | Unavailable) -> str | None:
     if isinstance(found, Unavailable) or found.population_sd == 0:
         return None
     return (
-        f"From round to round {percent(min(found.means))} to {percent(max(found.means))} of the "
-        f"tasks passed (sd {100 * found.population_sd:.1f} points): what running again changes."
+        f"From round to round {_reach(found.means)} of the tasks passed "
+        f"(sd {100 * found.population_sd:.1f} points): what running again changes."
     )
 
 
@@ -303,6 +301,10 @@ def _is_turned(feature: Feature) -> bool:
     """Whether passed trials took more over all tasks, and less inside them; or the other way."""
     link, gap = value_of(feature.association), value_of(feature.difference)
     return link is not None and gap is not None and link * gap < 0
+
+
+def _reach(means: Collection[float]) -> str:
+    return percent_range(Interval(min(means), max(means)))
 
 
 def _judgement(name: str, streak: Metric) -> str:
