@@ -191,8 +191,14 @@ def test_words_that_are_not_utf8_are_named_where_they_are_asked_for():
 
 
 def test_a_name_too_long_for_a_file_is_no_file():
-    with pytest.raises(ReadError, match=r"^x{79}…: (cannot be looked for|no such file)"):
+    with pytest.raises(ReadError, match=r"^x{199}…: (cannot be looked for|no such file)"):
         read_trials("x" * 5000)
+
+
+def test_a_path_of_the_usual_length_is_told_whole(tmp_path):
+    path = tmp_path / "results of a long evening" / "and of a longer night" / "nothing.csv"
+    with pytest.raises(ReadError, match=rf"^{path}: no such file or folder"):
+        read_trials(path)
 
 
 def test_a_trial_that_is_called_by_thousands_of_digits_is_a_trial():
@@ -276,6 +282,7 @@ def as_json(value):
         (f'task;passed;score\na;1;"{"1" * 5000},5"\nb;1;x\n', None),
         (f"task,trial,passed\n{LONG},1,1\n{LONG},1,1\n", None),
         (f"{LONG},{LONG},task,passed\n1,2,a,1\n", None),
+        (f'"[p] prompt",Status,Score\nhi,PASS,{LONG}\n', None),
         (as_json({"runs": [{"task": "a", "passed": 1}, LONG]}), None),
         (as_json({LONG: [{"task": "a", "passed": 1}, 3]}), None),
         (as_json([{"task": "a", "passed": {LONG: 1}}]), None),

@@ -168,7 +168,7 @@ def test_a_promptfoo_csv_has_a_block_of_columns_for_each_provider():
         read_trials(b"x,[gpt] ask,Status,Score\n1,ok\n")
     with pytest.raises(ReadError, match=r'has no columns "\[provider\] prompt", Status and Score'):
         read_trials(b"task,passed\na,1\n", format="promptfoo")
-    with pytest.raises(ReadError, match=r"input, line 2, column Score: could not convert .*'full'"):
+    with pytest.raises(ReadError, match=r"input, line 2, column Score: 'full' is not a number"):
         read_trials(b"x,[gpt] ask,Status,Score\n1,ok,PASS,full\n")
 
 

@@ -15,7 +15,7 @@ from passhat.ingest.document import COMPRESSED_SUFFIXES, Document
 from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
 from passhat.ingest.readers import COMPANIONS
-from passhat.ingest.told import few, short
+from passhat.ingest.told import few_paths, short_path
 from passhat.records.frames import refuse_frame
 
 Input = str | os.PathLike[str] | bytes
@@ -75,10 +75,10 @@ def find_paths(given: str | os.PathLike[str]) -> list[Path]:
         matches = sorted(glob.iglob(os.fspath(given), recursive=True))  # noqa: PTH207 # absolute too
     except (OSError, ValueError) as error:  # too long for a name, behind a locked door, with a NUL
         why = (error.strerror if isinstance(error, OSError) else None) or error
-        raise ReadError(f"{short(given)}: cannot be looked for ({why})") from error
+        raise ReadError(f"{short_path(given)}: cannot be looked for ({why})") from error
     if not matches:
         raise ReadError(
-            f"{short(given)}: no such file or folder, and nothing matches it as a pattern"
+            f"{short_path(given)}: no such file or folder, and nothing matches it as a pattern"
         )
     return [Path(match) for match in matches]
 
@@ -115,7 +115,8 @@ def _nothing_known(folder: Path, skipped: Mapping[str, ReadError]) -> ReadError:
     if len(skipped) == 1:
         return first
     return ReadError(
-        f"{folder}: holds no result file that a reader knows; looked at {few(skipped)}. {first}"
+        f"{folder}: holds no result file that a reader knows; looked at {few_paths(skipped)}. "
+        f"{first}"
     )
 
 

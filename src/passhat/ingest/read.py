@@ -21,7 +21,7 @@ from passhat.ingest.reader import Reader
 from passhat.ingest.readers import READERS, readers_of
 from passhat.ingest.rows import is_own_file
 from passhat.ingest.sources import Part, describe_sources
-from passhat.ingest.told import few, short
+from passhat.ingest.told import few_paths, short
 from passhat.ingest.transcripts.kept import by_trial, kept_texts
 from passhat.ingest.unknown import unknown_file
 from passhat.records import Trials
@@ -112,7 +112,7 @@ def _read(
                 parts.append(part)
     if not parts:
         shown = ("input" if isinstance(one, bytes) else str(one) for one in inputs)
-        raise ReadError(f"{few(shown)}: holds no trial")
+        raise ReadError(f"{few_paths(shown)}: holds no trial")
     parts = _without_copies(parts, duplicates)
     trials = _number(Trials.concat([part.trials for part in parts]), parts)
     trials = replace(trials, sources=describe_sources(parts, inputs, unknown, mapping))
@@ -215,8 +215,9 @@ def _occur_twice(parts: Sequence[Part], twice: Sequence[TranscriptKey]) -> ReadE
     ]
     more = f" and {len(twice) - 5:,} more" if len(twice) > 5 else ""
     occur = plural(len(twice), "trial occurs", "trials occur")
+    files = few_paths(dict.fromkeys(part.source.name for part in parts), 3)
     return ReadError(
-        f"{few(dict.fromkeys(part.source.name for part in parts), 3)}: {occur} more than once: "
+        f"{files}: {occur} more than once: "
         f"{', '.join(shown)}{more}.{_given_twice(parts)} Pass --duplicates last to keep the last "
         "of each, or --duplicates keep if they are different runs"
     )

@@ -8,9 +8,10 @@ from passhat.brief import CUT
 from passhat.errors import listed
 
 LONGEST_NAME = 80
+LONGEST_PATH = 200
 
 
-def short(name: object) -> str:
+def short(name: object, longest: int = LONGEST_NAME) -> str:
     r"""A name in a few words, whatever stands in it.
 
     >>> short("refund"), short("a\nb"), len(short("x" * 10_000))
@@ -18,8 +19,13 @@ def short(name: object) -> str:
     """
     text = str(name)
     if not text.isprintable():
-        text = repr(text[: LONGEST_NAME + 1])[1:-1]
-    return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + CUT
+        text = repr(text[: longest + 1])[1:-1]
+    return text if len(text) <= longest else text[: longest - 1] + CUT
+
+
+def short_path(path: object) -> str:
+    """A path, of which the end tells more than of other names."""
+    return short(path, LONGEST_PATH)
 
 
 def few(names: Iterable[object], most: int = 12) -> str:
@@ -29,3 +35,8 @@ def few(names: Iterable[object], most: int = 12) -> str:
     'bbbbbbbb… and 1 more'
     """
     return listed(names, most, show=short)
+
+
+def few_paths(paths: Iterable[object], most: int = 12) -> str:
+    """The first of many paths."""
+    return listed(paths, most, show=short_path)
