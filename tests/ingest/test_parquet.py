@@ -1,13 +1,14 @@
 """Parquet is read by whichever library is here, and all of them read the same."""
 
 import sys
+from decimal import Decimal
 
 import pyarrow
 import pytest
 from pyarrow import parquet
 
 from passhat.errors import MissingExtra, ReadError
-from passhat.ingest import Limits, read_trials, write_trials
+from passhat.ingest import ColumnMap, Limits, read_trials, write_trials
 from passhat.records import Outcome, Trial, Trials
 
 LIBRARIES = ("pyarrow", "polars", "duckdb")
@@ -40,6 +41,25 @@ def parquet_of(columns, path, **options):
 
 def test_every_library_reads_the_same_trials(written, only):
     assert list(read_trials(written)) == TRIALS
+
+
+def test_text_that_is_not_utf8_is_refused_by_every_library(only, tmp_path):
+    path = tmp_path / "t.parquet"
+    parquet_of({"task": ["refund"], "passed": [True]}, path, compression=None, use_dictionary=False)
+    path.write_bytes(path.read_bytes().replace(b"refund", b"ref\xffnd"))
+    with pytest.raises(ReadError, match=r"t\.parquet: not a valid Parquet file \(.*(utf|UTF)"):
+        read_trials(path)
+
+
+def test_decimal_numbers_are_numbers(only, tmp_path):
+    path = tmp_path / "t.parquet"
+    half = Decimal("0.5")
+    parquet_of({"task": ["a", "b"], "score": [half, half * 2], "cost": [half, None]}, path)
+    trials = read_trials(path)
+    assert (trials.score.tolist(), trials.outcome.tolist()) == ([0.5, 1.0], [0, 1])
+    judged = read_trials(path, mapping=ColumnMap(pass_if="score>=0.5"))
+    assert judged.outcome.tolist() == [1, 1]
+    assert trials.features["cost"].tolist()[0] == 0.5
 
 
 def test_bytes_are_read_too_but_by_duckdb(written, only):

@@ -8,7 +8,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsFloat
 
 from passhat.errors import ArgumentError, told_value
 from passhat.records import Outcome
@@ -109,9 +109,11 @@ def error_text(cell: object) -> str | None:
 
 def number(cell: object) -> float:
     """A cell as a number, NaN where it holds nothing; ValueError for anything else."""
+    if isinstance(cell, float):
+        return float(cell)
     if is_missing(cell):
         return math.nan
-    if isinstance(cell, (int, float, str)):
+    if isinstance(cell, (int, str, SupportsFloat)):  # the last is a Decimal of Parquet
         with contextlib.suppress(ValueError, OverflowError):  # hundreds of digits overflow
             return float(cell)
     raise ValueError(f"{told_value(cell)} is not a number")

@@ -67,7 +67,7 @@ def _library() -> tuple[Callable[[Document, BinaryIO], _File], tuple[type[BaseEx
     except ImportError:
         pass
     else:
-        return _Arrow, (pyarrow.ArrowException, OSError)
+        return _Arrow, (pyarrow.ArrowException, OSError, UnicodeDecodeError)
     try:
         import polars
     except ImportError:
