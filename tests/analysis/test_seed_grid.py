@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from passhat.analysis import seed_grid
 from passhat.analysis.measure import measure
 from passhat.analysis.seed_grid import lay_out_seeds
-from passhat.records import Trials
+from passhat.records import Outcome, Trials
 
 runs = st.lists(
     st.tuples(st.sampled_from("xyz"), st.integers(1, 3), st.sampled_from([True, False, None])),
@@ -17,7 +17,8 @@ runs = st.lists(
 @given(runs)
 def test_the_grid_holds_every_run_once_under_its_seed(rows):
     task, seed, passed = zip(*rows, strict=True)
-    trials = Trials.from_columns(task=task, seed=seed, passed=passed)
+    outcome = [Outcome.ERRORED if one is None else one for one in passed]
+    trials = Trials.from_columns(task=task, seed=seed, outcome=outcome)
     grid = lay_out_seeds(trials)
     distinct, most = len(set(seed)), max(task.count(name) for name in task)
     assert (grid is not None) == (2 <= distinct <= most)

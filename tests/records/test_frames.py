@@ -9,7 +9,8 @@ import pyarrow
 import pytest
 
 import passhat
-from passhat.errors import ArgumentError
+from passhat.errors import ArgumentError, ReadError
+from passhat.ingest import read_trials
 from passhat.records import Outcome, Trial, Trials
 
 TRIALS = [
@@ -57,13 +58,28 @@ def test_columns_can_be_renamed_and_foreign_ones_are_left_alone(library):
 
 
 def test_lazy_frames_are_collected_and_missing_values_are_missing():
-    frame = polars.LazyFrame({"task": ["t", "t"], "passed": [True, None], "cost": [None, 2.0]})
-    trials = Trials.from_frame(frame)
-    assert trials.outcome.tolist() == [1, 2]
-    missing = pandas.DataFrame(
-        {"task": ["t", "t"], "passed": pandas.array([True, pandas.NA], dtype="boolean")}
-    )
+    rows = {"task": ["t", "t"], "passed": [True, None], "error": [None, "late"]}
+    frame = polars.LazyFrame({**rows, "cost": [None, 2.0]})
+    assert Trials.from_frame(frame).outcome.tolist() == [1, 2]
+    missing = pandas.DataFrame(rows | {"passed": pandas.array([True, pandas.NA], dtype="boolean")})
     assert Trials.from_frame(missing).outcome.tolist() == [1, 2]
+    with pytest.raises(ArgumentError, match="or error what broke it, and row 1 does not, got None"):
+        Trials.from_frame(missing.drop(columns="error"))
+
+
+def test_rows_of_a_frame_that_occur_again_are_refused_as_those_of_a_file_are(tmp_path):
+    frame = pandas.DataFrame({"task": ["t", "t"], "trial": [1, 2], "passed": [True, False]})
+    twice = pandas.concat([frame, frame])
+    twice.to_csv(tmp_path / "twice.csv", index=False)
+    with pytest.raises(ReadError, match="trials occur more than once: twice / t / trial 1, "):
+        read_trials(tmp_path / "twice.csv")
+    with pytest.raises(ArgumentError, match="2 occur more often, got 'system / t / trial 1', "):
+        Trials.from_frame(twice)
+    for duplicates in ("keep", "last"):
+        ours = Trials.from_frame(twice, duplicates=duplicates)
+        theirs = read_trials(tmp_path / "twice.csv", duplicates=duplicates)
+        assert ours.outcome.tolist() == theirs.outcome.tolist()
+        assert ours.trial.tolist() == theirs.trial.tolist()
 
 
 def test_what_is_no_frame_or_lacks_a_column_is_said():

@@ -40,14 +40,14 @@ few = settings(max_examples=40)
 @few
 @given(TRIALS)
 def test_trials_come_out_of_a_table_as_they_went_in(trials):
-    assert list(Trials.from_records(trials)) == trials
+    assert list(Trials.from_records(trials, duplicates=None)) == trials
 
 
 @few
 @given(TRIALS)
 def test_columns_make_the_same_table_again(trials):
-    table = Trials.from_records(trials)
-    assert list(Trials.from_columns(table.to_columns())) == trials
+    table = Trials.from_records(trials, duplicates=None)
+    assert list(Trials.from_columns(table.to_columns(), duplicates=None)) == trials
 
 
 @few
@@ -57,7 +57,7 @@ def test_whole_numbers_are_kept_to_the_last_bit_whatever_holds_them(numbers):
     given += [np.array(numbers, dtype=object), [np.int64(n) for n in numbers]]
     for column in given:
         rows = {"task": ["a"] * len(numbers), "passed": [1] * len(numbers)}
-        table = Trials.from_columns(rows, trial=column, seed=column)
+        table = Trials.from_columns(rows, trial=column, seed=column, duplicates=None)
         assert table.trial.tolist() == table.seed.tolist() == numbers
     beside_a_float = Trials.from_columns(
         task=["a"] * 3, passed=[1] * 3, trial=[2**60 + 1, 2.0, "3"]
@@ -71,7 +71,7 @@ def test_a_seed_is_missing_only_where_none_is_given(seeds):
     size = {"task": ["a"] * len(seeds), "passed": [1] * len(seeds)}
     plain, other = Trials.from_columns(size), Trials.from_columns(size, seed=seeds)
     assert other.seeded.tolist() == [seed is not None for seed in seeds]
-    joined = Trials.concat([plain, other])
+    joined = Trials.concat([plain, other], duplicates="keep")
     assert joined.to_columns()["seed"] == [None] * len(seeds) + seeds
     assert joined.seeded.sum() == other.seeded.sum()
     assert not plain.seeded.any()
@@ -81,10 +81,12 @@ def test_a_seed_is_missing_only_where_none_is_given(seeds):
 @given(st.lists(TRIALS, max_size=4))
 def test_joined_tables_hold_the_rows_of_all_in_order(parts):
     tables = [
-        Trials.from_records(part, sources=(Source(name=str(i), format="f", sha256=""),))
+        Trials.from_records(
+            part, duplicates=None, sources=(Source(name=str(i), format="f", sha256=""),)
+        )
         for i, part in enumerate(parts)
     ]
-    joined = Trials.concat(tables)
+    joined = Trials.concat(tables, duplicates=None)
     assert list(joined) == [trial for part in parts for trial in part]
     assert [source.name for source in joined.sources] == [str(i) for i in range(len(parts))]
 
@@ -94,7 +96,7 @@ def test_joined_tables_hold_the_rows_of_all_in_order(parts):
 def test_taking_rows_is_indexing_the_list(trials, data):
     rows = data.draw(st.lists(st.integers(0, max(len(trials) - 1, 0)), max_size=8))
     rows = rows if trials else []
-    table = Trials.from_records(trials).take(np.array(rows, dtype=np.intp))
+    table = Trials.from_records(trials, duplicates=None).take(np.array(rows, dtype=np.intp))
     assert list(table) == [trials[row] for row in rows]
     assert set(table.tasks) == {trials[row].task for row in rows}
 
@@ -102,7 +104,7 @@ def test_taking_rows_is_indexing_the_list(trials, data):
 @few
 @given(TRIALS)
 def test_slices_are_filters(trials):
-    table = Trials.from_records(trials)
+    table = Trials.from_records(trials, duplicates=None)
     assert list(table.where(system="a")) == [t for t in trials if t.system == "a"]
     assert list(table.where(level="task")) == [t for t in trials if t.level == "task"]
     both = table.where(task="t1", tag="x")
@@ -114,7 +116,7 @@ def test_slices_are_filters(trials):
 @given(TRIALS)
 def test_duplicates_are_keys_counted_more_than_once(trials):
     keys = [(t.system, t.task, t.trial) for t in trials]
-    table = Trials.from_records(trials)
+    table = Trials.from_records(trials, duplicates=None)
     assert table.duplicates() == sorted({key for key in keys if keys.count(key) > 1})
     last = dict(zip(keys, trials, strict=True))
     kept = list(table.take(table.last_of_each()))
@@ -124,7 +126,7 @@ def test_duplicates_are_keys_counted_more_than_once(trials):
 @few
 @given(TRIALS)
 def test_renumbering_counts_the_rows_of_a_system_and_task(trials):
-    table = Trials.from_records(trials).renumbered()
+    table = Trials.from_records(trials, duplicates=None).renumbered()
     seen = {}
     for trial, old in zip(table, trials, strict=True):
         assert trial.trial == seen.setdefault((old.system, old.task), 0)
@@ -135,7 +137,7 @@ def test_renumbering_counts_the_rows_of_a_system_and_task(trials):
 @few
 @given(TRIALS)
 def test_a_tally_counts_what_a_loop_would(trials):
-    table = Trials.from_records(trials)
+    table = Trials.from_records(trials, duplicates=None)
     for system in table.systems:
         tally = table.tally(system)
         own = [trial for trial in trials if trial.system == system]
@@ -163,13 +165,57 @@ def test_trials_are_numbered_as_they_come_where_no_number_is_given():
     assert table.trial.tolist() == [0, 0, 1]
 
 
-def test_missing_outcomes_are_errored_and_a_score_of_one_passes():
-    assert Trials.from_columns(task=["a"] * 3, passed=[True, None, np.nan]).outcome.tolist() == [
-        1,
-        2,
-        2,
-    ]
-    assert Trials.from_columns(task=["a"] * 3, score=[1, 0.99, None]).outcome.tolist() == [1, 0, 2]
+def test_a_score_of_one_passes_where_nothing_else_says_so():
+    assert Trials.from_columns(task=["a"] * 2, score=[1, 0.99]).outcome.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+@pytest.mark.parametrize(
+    ("told", "passed"), [("passed", True), ("outcome", "passed"), ("score", 1.0)]
+)
+def test_a_missing_outcome_is_an_error_of_its_trial_only_where_the_error_is_named(
+    told, passed, missing
+):
+    columns = {"task": ["a"] * 2, told: [passed, missing]}
+    named = Trials.from_columns(columns, error=[None, "timeout"])
+    assert named.outcome.tolist() == [Outcome.PASSED, Outcome.ERRORED]
+    rule = f"^{told} must say how each trial ended, or error what broke it, and row 1 does not"
+    for errors in ({}, {"error": ["timeout", None]}, {"error": [None, ""]}):
+        with pytest.raises(ArgumentError, match=rule):
+            Trials.from_columns(columns, **errors)
+
+
+@few
+@given(TRIALS)
+def test_a_trial_occurs_once_unless_the_caller_says_what_a_second_one_is(trials):
+    keys = [(trial.system, trial.task, trial.trial) for trial in trials]
+    last = [trial for at, trial in enumerate(trials) if keys[at] not in keys[at + 1 :]]
+    assert list(Trials.from_records(trials, duplicates="last")) == last
+    kept = Trials.from_records(trials, duplicates="keep")
+    assert [trial.outcome for trial in kept] == [trial.outcome for trial in trials]
+    assert kept.duplicates() == []
+    if len(last) == len(trials):
+        assert list(Trials.from_records(trials)) == list(kept) == trials
+    else:
+        with pytest.raises(ArgumentError, match=r"^trial must number .* occur more often, got "):
+            Trials.from_records(trials)
+
+
+def test_trials_that_occur_twice_are_listed():
+    columns = {"task": ["a", "a", "b", "b"], "trial": [1, 1, 2, 2], "passed": [1, 0, 1, 1]}
+    listed = "2 occur more often, got 'system / a / trial 1', 'system / b / trial 2'$"
+    with pytest.raises(ArgumentError, match=listed):
+        Trials.from_columns(columns)
+    with pytest.raises(ArgumentError, match="duplicates must be error, keep or last, got 'first'"):
+        Trials.from_columns(columns, duplicates="first")
+
+
+def test_a_table_that_is_joined_to_itself_is_refused():
+    once = Trials.from_columns(task=["a", "a"], passed=[True, False])
+    with pytest.raises(ArgumentError, match="2 occur more often, got 'system / a / trial 0', "):
+        Trials.concat([once, once])
+    assert list(Trials.concat([once, once], duplicates="last")) == list(once)
+    assert Trials.concat([once, once], duplicates="keep").trial.tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ class FixedPart:
     def _is_decided(self) -> bool:
         if not all(isinstance(g.demand, NumberDemand) and counts_passes(g) for g in self._gates):
             return False
-        table = Trials.from_records(self.trials)
+        table = Trials.from_records(self.trials, duplicates=None)
         return all(
             is_decided(gate, part.tally(), self.planned)
             for gate in self._gates

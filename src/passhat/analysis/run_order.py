@@ -29,7 +29,7 @@ _LETTERS = np.frombuffer(b"FPE", dtype=np.uint8)
 def run_sequences(trials: Trials) -> tuple[str, ...] | None:
     """For each task of one system, its runs in order of the trial number: P, F or E each.
 
-    >>> run_sequences(Trials.from_columns(task=["a", "b", "a"], passed=[True, None, False]))
+    >>> run_sequences(Trials.from_columns(task=["a", "b", "a"], outcome=[1, 2, 0]))
     ('PF', 'E')
     """
     if len(trials) > MOST_TRIALS:

@@ -49,7 +49,7 @@ def lay_out_seeds(trials: Trials) -> SeedGrid | None:
     >>> found = lay_out_seeds(
     ...     Trials.from_columns(
     ...         task=["a", "a", "a", "b", "b"], seed=[7, 7, 1, 1, 7],
-    ...         passed=[True, False, True, None, True],
+    ...         outcome=["passed", "failed", "passed", "errored", "passed"],
     ...     )
     ... )
     >>> found.columns, found.cells

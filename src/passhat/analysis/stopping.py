@@ -183,7 +183,7 @@ class Stopping:
         if not trials:
             return
         yield from judge(
-            Trials.from_records(trials),
+            Trials.from_records(trials, duplicates=None),
             [gate],
             bars=self._bars or None,
             baseline=self._baselines,

@@ -43,7 +43,7 @@ def trials_of_rows(rows: list[tuple[Any, ...]], sources: tuple[Source, ...]) -> 
     for name in ("tools", "tags"):
         if name in columns:
             columns[name] = tuple(tuple(t.split("\0")) if t else () for t in columns[name])
-    return Trials.from_columns(columns, sources=sources)
+    return Trials.from_columns(columns, duplicates=None, sources=sources)
 
 
 def tally_of_rows(system: str, rows: list[tuple[Any, ...]]) -> Tally:

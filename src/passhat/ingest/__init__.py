@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from passhat.ingest.columns import ColumnMap
     from passhat.ingest.limits import Limits, parse_limits
-    from passhat.ingest.read import Duplicates, read_trials, read_with_transcripts
+    from passhat.ingest.read import read_trials, read_with_transcripts
     from passhat.ingest.reader import Reader, Table
     from passhat.ingest.readers import READERS
     from passhat.ingest.tallies import count_big, read_tallies
     from passhat.ingest.write import write_trials
+    from passhat.records import Duplicates
 
 __all__ = [
     "READERS",

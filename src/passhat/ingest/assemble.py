@@ -52,7 +52,7 @@ def assemble(document: Document, format_name: str, table: Table, mapping: Column
         name=document.name, format=format_name, sha256=document.sha256, notes=tuple(notes)
     )
     try:
-        return Trials.from_columns(columns, sources=(source,))
+        return Trials.from_columns(columns, duplicates=None, sources=(source,))
     except ArgumentError as error:  # a rule of trials that no field was held to before
         raise ReadError(f"{document.name}: {error}") from error
 

@@ -6,7 +6,6 @@ import difflib
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
@@ -24,10 +23,9 @@ from passhat.ingest.sources import Part, describe_sources
 from passhat.ingest.told import few_paths, short
 from passhat.ingest.transcripts.kept import by_trial, kept_texts
 from passhat.ingest.unknown import unknown_file
-from passhat.records import Trials
+from passhat.records import Duplicates, Trials
+from passhat.records.occurring_twice import check_duplicates
 from passhat.records.transcript import TranscriptKey, Transcripts
-
-Duplicates = Literal["error", "keep", "last"]
 
 _TABULAR = ("text", "lines", "array", "json", "parquet")
 
@@ -94,8 +92,7 @@ def _read(
     *,
     transcripts: bool,
 ) -> tuple[Trials, Transcripts]:
-    if duplicates not in ("error", "keep", "last"):
-        raise ArgumentError("duplicates", "must be error, keep or last", duplicates)
+    check_duplicates(duplicates)
     for name, given_one, kind in (("mapping", mapping, ColumnMap), ("limits", limits, Limits)):
         if given_one is not None and not isinstance(given_one, kind):
             raise ArgumentError(name, f"must be {kind.__name__}(...)", given_one)
@@ -114,7 +111,7 @@ def _read(
         shown = ("input" if isinstance(one, bytes) else str(one) for one in inputs)
         raise ReadError(f"{few_paths(shown)}: holds no trial")
     parts = _without_copies(parts, duplicates)
-    trials = _number(Trials.concat([part.trials for part in parts]), parts)
+    trials = _number(Trials.concat([part.trials for part in parts], duplicates=None), parts)
     trials = replace(trials, sources=describe_sources(parts, inputs, unknown, mapping))
     said = [text for part in parts for text in part.said]
     if twice := trials.duplicates():

@@ -27,9 +27,9 @@ from passhat.ingest.group_query import (
 from passhat.ingest.inputs import STDIN, Input, as_inputs
 from passhat.ingest.limits import Limits
 from passhat.ingest.outcomes import outcome_of, seen
-from passhat.ingest.read import Duplicates, read_trials, recognise
+from passhat.ingest.read import read_trials, recognise
 from passhat.ingest.rows import is_own_file, separator_of
-from passhat.records import FeatureSums, Labels, Outcome, Source, Tally
+from passhat.records import Duplicates, FeatureSums, Labels, Outcome, Source, Tally
 
 BIG_BYTES = 32 * 2**20
 BIG_ROWS = 1_000_000

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         Transcripts,
         Turn,
     )
-    from passhat.records.trial import FEATURES, ErrorPolicy, Outcome, Trial
+    from passhat.records.trial import FEATURES, Duplicates, ErrorPolicy, Outcome, Trial
     from passhat.records.trials import Trials
 
 __all__ = [
@@ -57,6 +57,7 @@ __all__ = [
     "Check",
     "CheckResult",
     "CommandSystem",
+    "Duplicates",
     "Entry",
     "ErrorPolicy",
     "Expectation",
@@ -171,6 +172,7 @@ _HOMES = {
     ),
     "passhat.records.trial": (
         "FEATURES",
+        "Duplicates",
         "ErrorPolicy",
         "Outcome",
         "Trial",

@@ -23,6 +23,9 @@ NO_SEED = -BEYOND
 """What stands in place of a seed that is missing: no seed can be this number."""
 
 
+_MISSING = -1
+
+
 def check_columns(given: Mapping[str, Any], known: Collection[str]) -> None:
     """Refuse columns that mean nothing, that are no columns, or that leave tasks unnamed."""
     for name, values in given.items():
@@ -51,15 +54,27 @@ def names(name: str, values: Sequence[Any]) -> Labels:
 
 
 def outcomes(given: Mapping[str, Any]) -> NDArray[np.int8]:
-    """How each trial ended, by `outcome`, else `passed`, else a score of 1."""
-    if "outcome" in given:
-        return _outcome_codes(given["outcome"])
-    if "passed" in given:
-        return np.array([_passed(value) for value in given["passed"]], dtype=np.int8)
-    if "score" in given:
+    """How each trial ended, by `outcome`, else `passed`, else a score of 1.
+
+    What is missing is an error of the trial if `error` says so, else one of the table.
+    """
+    told = next((name for name in ("outcome", "passed", "score") if name in given), None)
+    if told is None:
+        raise ArgumentError("columns", "must have outcome, passed or score", sorted(given))
+    if told == "outcome":
+        found = _outcome_codes(given["outcome"])
+    elif told == "passed":
+        found = np.array([_passed(value) for value in given["passed"]], dtype=np.int8)
+    else:
         scores = numbers("score", given["score"])
-        return np.where(np.isnan(scores), Outcome.ERRORED, scores >= 1).astype(np.int8)
-    raise ArgumentError("columns", "must have outcome, passed or score", sorted(given))
+        found = np.where(np.isnan(scores), _MISSING, scores >= 1).astype(np.int8)
+    missing = np.flatnonzero(found == _MISSING)
+    for row in missing.tolist():
+        if not _broke(given.get("error"), row):
+            rule = f"must say how each trial ended, or error what broke it, and row {row} does not"
+            raise ArgumentError(told, rule, given[told][row])
+    found[missing] = Outcome.ERRORED
+    return found
 
 
 def scores(values: Any, outcome: NDArray[np.int8]) -> Floats:
@@ -183,7 +198,14 @@ def _outcome_codes(values: Sequence[Any]) -> NDArray[np.int8]:
     return np.array([_outcome(value) for value in values], dtype=np.int8)
 
 
+def _broke(errors: Any, row: int) -> bool:
+    error = None if errors is None or row >= len(errors) else errors[row]
+    return error is not None and error == error and str(error) != ""
+
+
 def _outcome(value: Any) -> int:
+    if value is None or value != value:
+        return _MISSING
     try:
         return int(Outcome[value.upper()] if isinstance(value, str) else Outcome(value))
     except (KeyError, ValueError, TypeError):
@@ -193,7 +215,7 @@ def _outcome(value: Any) -> int:
 
 def _passed(value: Any) -> int:
     if value is None or value != value:  # NaN
-        return int(Outcome.ERRORED)
+        return _MISSING
     if value not in (0, 1):
         raise ArgumentError("passed", "must be true, false, 1, 0, or missing", value)
     return int(value)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from passhat.brief import brief_fields
 
+Duplicates = Literal["error", "keep", "last"]
 ErrorPolicy = Literal["fail", "exclude"]
 
 FEATURES = ("tokens_in", "tokens_out", "tokens", "cost", "seconds", "turns", "tool_calls")

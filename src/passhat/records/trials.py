@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,10 @@ from passhat.errors import ArgumentError, plural
 from passhat.records import frames, given_columns
 from passhat.records.given_columns import NO_SEED
 from passhat.records.labels import NO_CODE, Labels
+from passhat.records.occurring_twice import settled
 from passhat.records.source import Source
 from passhat.records.tally import Tally, count_trials
-from passhat.records.trial import FEATURES, Outcome, Trial
+from passhat.records.trial import FEATURES, Duplicates, Outcome, Trial
 
 Floats = NDArray[np.float64]
 
@@ -62,8 +63,12 @@ class Trials:
 
     @classmethod
     def from_records(
-        cls, records: Iterable[Trial | Mapping[str, Any]], *, sources: tuple[Source, ...] = ()
-    ) -> Self:
+        cls,
+        records: Iterable[Trial | Mapping[str, Any]],
+        *,
+        duplicates: Duplicates | None = "error",
+        sources: tuple[Source, ...] = (),
+    ) -> Trials:
         """A table of Trial objects, or of dicts with the same keys.
 
         >>> Trials.from_records([{"task": "a", "passed": False, "seconds": 2.5}]).trial.tolist()
@@ -85,20 +90,23 @@ class Trials:
             raise ArgumentError("records", f"have only the keys {', '.join(names)}", min(unknown))
         if not rows:
             columns = {"task": [], "outcome": []}
-        return cls.from_columns(columns, sources=sources)
+        return cls.from_columns(columns, duplicates=duplicates, sources=sources)
 
     @classmethod
     def from_columns(
         cls,
         columns: Mapping[str, Any] | None = None,
         *,
+        duplicates: Duplicates | None = "error",
         sources: tuple[Source, ...] = (),
         **more: Any,
-    ) -> Self:
+    ) -> Trials:
         """A table from columns by name; `task` and one of `outcome`, `passed` or `score` suffice.
 
-        Without `trial`, the rows of a system and task are numbered as they come. Without
-        `outcome` and `passed`, a score of 1 passes.
+        Without `trial`, the rows of a system and task are numbered as they come; a `trial` that
+        occurs twice is an error unless `duplicates` says "keep" or "last" (None: not looked for).
+        Without `outcome` and `passed`, a score of 1 passes. Where one of these is missing, `error`
+        must say what broke the trial.
         """
         frames.refuse_frame("columns", "must be lists by name", columns)
         if not isinstance(columns, Mapping | None):
@@ -114,7 +122,7 @@ class Trials:
             else Labels(("system",) if size else (), np.zeros(size, dtype=np.int32))
         )
         trial = given.get("trial")
-        return cls(
+        table = cls(
             system=system,
             task=task,
             trial=(
@@ -135,15 +143,26 @@ class Trials:
             started=given_columns.labels(given.get("started")),
             sources=sources,
         )
+        return settled(table, None if trial is None else duplicates)
 
     @classmethod
-    def from_frame(cls, frame: Any, **renamed: str) -> Trials:
-        """A table from pandas, polars, Arrow or any Arrow stream; `task="case"` renames."""
-        return cls.from_columns(frames.columns_of_frame(frame, renamed))
+    def from_frame(
+        cls, frame: Any, *, duplicates: Duplicates | None = "error", **renamed: str
+    ) -> Trials:
+        """A table from pandas, polars, Arrow or any Arrow stream; `task="case"` renames.
+
+        Missing outcomes and trials that occur twice are as in `from_columns`.
+        """
+        return cls.from_columns(frames.columns_of_frame(frame, renamed), duplicates=duplicates)
 
     @classmethod
-    def concat(cls, tables: Sequence[Trials]) -> Trials:
-        """The rows of several tables, one after the other; their sources too."""
+    def concat(
+        cls, tables: Sequence[Trials], *, duplicates: Duplicates | None = "error"
+    ) -> Trials:
+        """The rows of several tables, one after the other; their sources too.
+
+        A trial that occurs in several of them is as in `from_columns`.
+        """
         for table in list[Any](tables):
             if not isinstance(table, Trials):
                 frames.refuse_frame("tables", "must be Trials", table)
@@ -153,7 +172,7 @@ class Trials:
         if len(tables) == 1:
             return tables[0]
         features = [name for name in FEATURES if any(name in table.features for table in tables)]
-        return cls(
+        joined = cls(
             system=Labels.concat([table.system for table in tables]),
             task=Labels.concat([table.task for table in tables]),
             trial=np.concatenate([table.trial for table in tables]),
@@ -164,6 +183,7 @@ class Trials:
             **{name: _joined_labels(name, tables) for name in _TEXTS},
             sources=tuple(source for table in tables for source in table.sources),
         )
+        return settled(joined, duplicates)
 
     def __len__(self) -> int:
         return len(self.outcome)

@@ -73,7 +73,7 @@ class RunResult:
         """The trials in columns, as the analysis reads them."""
         from passhat.records import Trials
 
-        return Trials.from_records(self.trials)
+        return Trials.from_records(self.trials, duplicates=None)
 
 
 def run_trials(
