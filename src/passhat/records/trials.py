@@ -156,9 +156,7 @@ class Trials:
         return cls.from_columns(frames.columns_of_frame(frame, renamed), duplicates=duplicates)
 
     @classmethod
-    def concat(
-        cls, tables: Sequence[Trials], *, duplicates: Duplicates | None = "error"
-    ) -> Trials:
+    def concat(cls, tables: Sequence[Trials], *, duplicates: Duplicates | None = "error") -> Trials:
         """The rows of several tables, one after the other; their sources too.
 
         A trial that occurs in several of them is as in `from_columns`.
