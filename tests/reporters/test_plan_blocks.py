@@ -36,8 +36,9 @@ def test_an_icc_of_which_nothing_is_known_is_not_called_measured(render, trials)
     ("made", "origin"),
     [
         (plan(simulate(tasks=20, runs=8, seed=1)), f"]): {MEASURED}."),
-        (plan(simulate(tasks=20, runs=8, seed=1), correlation=0.3), "ICC, which was given."),
-        (plan(simulate(tasks=20, runs=1, seed=1)), f"{MEASURED}, but for the ICC, a guess."),
+        (plan(simulate(tasks=20, runs=8, seed=1), correlation=0.3), "measured, the ICC given."),
+        (plan(simulate(tasks=20, runs=8, seed=1), rate=0.9), "mean is given, the ICC measured."),
+        (plan(simulate(tasks=20, runs=1, seed=1)), "the mean is measured, the ICC a guess."),
         (plan(tasks=20), "a guess before any run."),
     ],
 )

@@ -61,6 +61,7 @@ class Assumptions:
     icc_interval: Interval | None
     task_correlation: float
     measured: bool
+    rate_given: bool = False
 
     __repr__ = brief_fields
 
@@ -288,6 +289,7 @@ def _assumptions(
         else Interval(correlation, correlation),
         task_correlation=probability("task_correlation", task_correlation),
         measured=evidence is not None and bool(evidence.tasks),
+        rate_given=rate is not None,
     )
 
 

@@ -101,13 +101,14 @@ def _origin(base: Assumptions) -> str:
     bounds = base.icc_interval
     if not base.measured:
         return "a guess before any run"
+    mean = "given" if base.rate_given else "measured"
     if bounds is None:
-        return "measured on these trials, but for the ICC, a guess"
+        return f"the mean is {mean}, the ICC a guess"
     if bounds.low == bounds.high:
-        return "measured on these trials, but for the ICC, which was given"
+        return f"the mean is {mean}, the ICC given"
     if bounds == _ANY:
-        return "the mean is measured, the ICC assumed: these trials leave it open from 0 to 1"
-    return "measured on these trials"
+        return f"the mean is {mean}, the ICC assumed: these trials leave it open from 0 to 1"
+    return "the mean is given, the ICC measured" if base.rate_given else "measured on these trials"
 
 
 def _floor(plan: Plan) -> str:
