@@ -299,7 +299,7 @@ def test_every_reader_has_a_log_that_it_reads(logs, room):
     assert known == set(READERS)
 
 
-@settings(max_examples=400)
+@settings(max_examples=4 * settings.default.max_examples)
 @given(st.integers(0, 2**64))
 def test_a_broken_file_is_read_or_refused_in_a_sentence(logs, room, seed):
     draw = random.Random(seed)
