@@ -1,8 +1,12 @@
 """What cannot be read is told in a sentence: which file, where in it, what came, the way out."""
 
 import json
+import os
 import struct
+import sys
+import tempfile
 import zipfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -174,7 +178,7 @@ def test_a_torn_file_of_results_beside_lm_eval_samples_is_named(samples, tmp_pat
         content = path.read_bytes()
         (tmp_path / path.name).write_bytes(content[: 900 if path.suffix == ".json" else None])
     (torn,) = tmp_path.glob("results_*.json")
-    told = rf"{torn.name} \(for the model's name\).*: not valid JSON: it ends in the middle"
+    told = rf"{torn.name} \(read for the model's name\).*: not valid JSON: it ends in the middle"
     with pytest.raises(ReadError, match=told):
         read_trials(next(tmp_path.glob("samples_*")))
 
@@ -193,6 +197,32 @@ def test_words_that_are_not_utf8_are_named_where_they_are_asked_for():
 def test_a_name_too_long_for_a_file_is_no_file():
     with pytest.raises(ReadError, match=r"^x{199}…: (cannot be looked for|no such file)"):
         read_trials("x" * 5000)
+
+
+@pytest.fixture
+def locked():
+    """A folder that whoever asks may know of, but not list; nor read the file in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        inside = Path(folder) / "locked"
+        inside.mkdir()
+        (inside / "runs.csv").write_bytes(b"task,passed\na,1\n")
+        (inside / "runs.csv").chmod(0)
+        inside.chmod(0o111)
+        user = os.geteuid()
+        os.seteuid(65534 if user == 0 else user)
+        try:
+            yield inside
+        finally:
+            os.seteuid(user)
+            inside.chmod(0o755)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders are locked otherwise there")
+def test_what_may_not_be_opened_is_said(locked):
+    for path in (locked, locked / "runs.csv"):
+        with pytest.raises(ReadError, match=rf"^{path}: cannot be opened \(Permission denied\)"):
+            read_trials(path)
 
 
 def test_a_path_of_the_usual_length_is_told_whole(tmp_path):

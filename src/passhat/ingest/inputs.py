@@ -6,6 +6,7 @@ import glob
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -155,7 +156,7 @@ def _entries(folder: Path, limits: Limits) -> tuple[list[Path], list[Path]]:
     """What may be results, those that may be a result's companions last; and the folders."""
     files: list[Path] = []
     folders: list[Path] = []
-    with os.scandir(folder) as entries:
+    with _listing(folder) as entries:
         for entry in entries:
             if entry.name.startswith("."):
                 continue
@@ -168,6 +169,16 @@ def _entries(folder: Path, limits: Limits) -> tuple[list[Path], list[Path]]:
                 continue
             limits.check_members(str(folder), max(len(files), len(folders)))
     return sorted(files, key=lambda path: (path.name in COMPANIONS, path)), sorted(folders)
+
+
+@contextmanager
+def _listing(folder: Path) -> Iterator[Iterator[os.DirEntry[str]]]:
+    try:
+        listing = os.scandir(folder)
+    except OSError as error:
+        raise ReadError(f"{folder}: cannot be opened ({error.strerror or error})") from error
+    with listing as entries:
+        yield entries
 
 
 def _looks_like_results(name: str) -> bool:

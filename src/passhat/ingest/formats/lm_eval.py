@@ -140,7 +140,9 @@ def _system(document: Document, stamp: str | None) -> str:
     if document.path is not None and stamp is not None:
         name = f"results_{stamp}.json"
         if (found := bytes_beside(document, name)) is not None:
-            model = decode(f"{document.path.parent / name} (for the model's name)", found, _Model)
+            model = decode(
+                f"{document.path.parent / name} (read for the model's name)", found, _Model
+            )
             return model.model_name or model.model_source or document.stem
     return document.stem
 

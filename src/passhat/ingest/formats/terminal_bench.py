@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -141,6 +142,8 @@ def _system(document: Document) -> str:
         return document.stem
     for folder in list(document.path.resolve().parents)[:3]:
         metadata = folder / "run_metadata.json"
+        if not os.access(metadata, os.R_OK):  # it is not there, or not for us
+            continue
         if metadata.is_file() and metadata.stat().st_size <= document.limits.max_bytes:
             found = decode(str(metadata), metadata.read_bytes(), _Metadata)
             named = [part for part in (found.agent_name, found.model_name) if part]
