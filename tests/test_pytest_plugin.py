@@ -98,6 +98,16 @@ def test_some(fresh): assert fresh % 5
     assert system["metrics"]["pass^1"]["value"] == 0.8
 
 
+def test_a_test_that_is_collected_twice_is_logged_with_all_its_runs(session, tmp_path):
+    done = session("""
+@pytest.mark.reliable("pass^1 >= 0.1", runs=40)
+def test_twice(): pass
+""", "--reliable-log", "runs.jsonl", "--keep-duplicates", "test_it.py", "test_it.py")  # fmt: skip
+    assert "2 passed" in done.stdout
+    _, *rows = map(json.loads, (tmp_path / "runs.jsonl").read_text().splitlines())
+    assert [row["trial"] for row in rows] == list(range(len(rows)))
+
+
 def test_with_workers_the_verdicts_come_together(session):
     done = session("""
 @pytest.mark.reliable("pass^1 >= 0.8", indifference=0.15)
