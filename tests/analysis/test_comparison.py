@@ -207,3 +207,30 @@ def test_a_seeded_difference_is_of_the_same_runs_as_the_difference(errors):
     more = compare(Trials.concat([first, seedless], duplicates="keep"), second, errors=errors)
     assert more.seeded == whole.seeded
     assert more.mean_score.value != whole.mean_score.value
+
+
+def test_a_screen_lets_one_of_many_pay_in_full_and_many_alike_pay_nothing():
+    """Benjamini and Hochberg: the k-th smallest of m p-values is multiplied by m / k."""
+    tasks = "abcde"
+    same = dict.fromkeys(tasks, 5)
+    one, all_ = (_side("new", {**same, **dict.fromkeys(better, 10)}) for better in ("a", tasks))
+    old = _side("old", {**same, "a": 1})
+    first, *others = compare(one, old).tasks
+    assert first.p_screening == pytest.approx(5 * first.p_value) == first.p_holm
+    assert all(task.p_screening == pytest.approx(task.p_value) for task in others)
+    for task in compare(all_, _side("old", dict.fromkeys(tasks, 1))).tasks:
+        assert task.p_screening == pytest.approx(task.p_value)
+        assert task.p_holm == pytest.approx(5 * task.p_value)
+
+
+def test_a_task_that_passes_exactly_half_of_its_runs_does_not_mostly_pass():
+    new, old = _side("new", {"a": 5, "b": 5, "c": 6}), _side("old", {"a": 4, "b": 6, "c": 5})
+    assert [task.flip for task in compare(new, old).tasks] == [None, "lost", "gained"]
+
+
+def test_a_side_that_holds_two_systems_is_refused_by_its_name():
+    both = Trials.concat([FIRST, SECOND])
+    with pytest.raises(ArgumentError, match="second must hold exactly one system, got"):
+        compare(FIRST, both)
+    with pytest.raises(ArgumentError, match="first must hold exactly one system, got"):
+        compare(both, FIRST)

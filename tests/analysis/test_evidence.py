@@ -32,10 +32,10 @@ def test_errored_runs_leave_all_or_nothing_scores_so(errors):
 
 
 @pytest.mark.parametrize("runs", [[3], [2, 5], [1, 9, 4], [4, 4, 1, 9], [1, 2, 3, 4, 5, 6]])
-def test_half_of_the_tasks_have_the_typical_runs_and_not_half_have_more(runs):
+def test_most_tasks_have_the_typical_runs_and_no_more_than_half_have_more(runs):
     counts = np.array(runs)
     typical = typical_runs(counts)
-    assert 2 * np.count_nonzero(counts >= typical) >= counts.size
+    assert 2 * np.count_nonzero(counts >= typical) > counts.size
     assert 2 * np.count_nonzero(counts > typical) <= counts.size
 
 

@@ -86,7 +86,7 @@ def test_the_agents_own_doubt_and_the_smallness_of_the_field_each_get_half_of_th
 
 
 def test_what_is_kept_from_the_first_run_to_k_in_a_row_is_over_tasks_with_k_runs():
-    short = Trials.from_columns(system=["agent"] * 2, task=["short"] * 2, passed=[0, 0])
+    short = Trials.from_columns(system=["agent"] * 2, task=["short"] * 2, passed=[1, 1])
     agent = Trials.concat([simulate(tasks=20, runs=5, rate=0.8, seed=2), short])
     tally = simulate(tasks=20, runs=5, rate=0.8, seed=2).tally()
     once, four = (pass_hat_k(tally.runs(), tally.passed, k).mean() for k in (1, 4))
@@ -100,3 +100,8 @@ def test_fewer_than_ten_reference_agents_are_noted(agents, notes):
     field = simulate(tasks=5, runs=4, rate=[0.5] * agents, seed=1)
     found = profile(simulate(tasks=5, runs=4, seed=2), field)
     assert len(found.notes) == notes
+
+
+def test_only_one_system_is_profiled_at_a_time():
+    with pytest.raises(ArgumentError, match="trials must hold exactly one system to profile"):
+        profile(simulate(tasks=3, runs=3, rate={"a": 0.5, "b": 0.6}), FIELD)

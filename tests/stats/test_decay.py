@@ -19,7 +19,7 @@ from passhat.stats.decay import (
     decay_summary,
 )
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Unavailable
-from passhat.stats.passk import pass_hat_k
+from passhat.stats.passk import pass_at_k, pass_hat_k
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.suite_mean import suite_estimate
 
@@ -262,3 +262,44 @@ def test_impossible_options_are_refused():
         decay_curve([5, 5], [1, 2], k=0)
     with pytest.raises(ArgumentError, match="scope must be one of"):
         decay_curve([5, 5], [1, 2], scope="everything")
+
+
+@pytest.mark.parametrize(
+    ("scope", "passes", "freedom"),
+    [
+        (TASKS_LIKE_THESE, [20, 19, 18, 17, 15, 12, 10, 8], 8 - 1),
+        (THIS_SUITE, [18, 14, 10], 60 - 3),
+    ],
+)
+def test_all_points_hold_together_as_often_as_promised_where_each_holds_pointwise(
+    scope, passes, freedom
+):
+    """By drawing rows of t linked as the curve is, their freedom that of tasks or of repeats."""
+    cells = count_cells([20] * len(passes), passes)
+    variance, beside = (
+        _task_covariance(cells, 5)
+        if scope == TASKS_LIKE_THESE
+        else _run_covariance(cells, 5, fit_cells(cells))
+    )
+    rng = np.random.default_rng(1)
+    row = [rng.standard_normal(400_000)]
+    for r in beside / np.sqrt(variance[1:] * variance[:-1]):
+        row.append(r * row[-1] + np.sqrt(1 - r * r) * rng.standard_normal(row[0].size))
+    largest = np.abs(row).max(axis=0) / np.sqrt(rng.chisquare(freedom, row[0].size) / freedom)
+    curve = decay_curve([20] * len(passes), passes, k=5, scope=scope)
+    reach = stats.t.ppf((1 + curve.pointwise_confidence) / 2, freedom)
+    assert 0.949 < np.mean(largest <= reach) < 0.957  # a bound, so rather more than less
+
+
+def test_points_that_no_task_reached_count_as_one_that_nothing_links_to_the_others():
+    n, c = [8] * 30, np.arange(30) % 4  # no task passed four in a row
+    three, four, six = (decay_curve(n, c, k=k).pointwise_confidence for k in (3, 4, 6))
+    assert three < four == six
+
+
+def test_one_tasks_curve_of_any_pass_is_its_curve_of_all_failures_upside_down():
+    rising, falling = decay_curve([10], [7], metric="pass@k", k=4), decay_curve([10], [3], k=4)
+    assert rising.values == pytest.approx([1 - value for value in falling.values])
+    assert rising.values == pytest.approx([pass_at_k(10, 7, k) for k in range(1, 5)])
+    for mine, other in zip(rising.band, falling.band, strict=True):
+        assert (mine.low, mine.high) == pytest.approx((1 - other.high, 1 - other.low))

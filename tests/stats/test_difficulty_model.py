@@ -176,3 +176,20 @@ def test_bad_input_is_refused_by_name():
         extrapolate_pass_hat_k([5], [5], 0)
     with pytest.raises(ArgumentError, match=r"broken_below must be less than solid_above = 0\.1"):
         label_tasks([5], [5], broken_below=0.5, solid_above=0.1)
+    with pytest.raises(ArgumentError, match=r"broken_below must be less than solid_above = 0\.5"):
+        label_tasks([5], [5], broken_below=0.5, solid_above=0.5)
+
+
+def test_a_task_that_never_ran_has_no_label_however_sure_its_suite_is():
+    found = label_tasks([60] * 200 + [0], [60] * 200 + [0])
+    assert found.solid[-1] > 0.9
+    assert found.labels[-1] == TOO_FEW_RUNS
+
+
+def test_an_extrapolated_value_lies_in_its_interval_which_widens_with_confidence():
+    n, c = [5, 5, 5, 5, 0], [5, 5, 4, 2, 0]
+    found = [extrapolate_pass_hat_k(n, c, 8, confidence=level) for level in (0.01, 0.5, 0.8, 0.99)]
+    widths = [one.interval.width for one in found]
+    assert widths == sorted(set(widths))
+    assert all(one.value in one.interval for one in found)
+    assert {(one.tasks, one.excluded_tasks) for one in found} == {(4, 1)}

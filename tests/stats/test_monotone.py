@@ -54,3 +54,9 @@ def test_a_report_never_bounds_pass_at_10_below_pass_at_5():
         for end in ("low", "high"):
             ends = [getattr(interval, end) for interval in intervals]
             assert ends == sorted(ends)
+
+
+def test_ends_that_cross_in_their_last_digit_meet():
+    above = float(np.nextafter(0.3, 1))
+    first, second = rising([estimate(above, 0.6), estimate(0.1, 0.3)])
+    assert first.interval == second.interval == Interval(above, above)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Unavailable
@@ -143,3 +143,94 @@ def test_scores_that_never_vary_have_a_mean_and_no_interval():
 def test_columns_that_do_not_fit_are_refused(seed, task, score, message):
     with pytest.raises(ArgumentError, match=message):
         seed_variance(seed, task, score)
+
+
+LOPSIDED = np.repeat(np.arange(6), [30, 6, 6, 6, 6, 6])  # the first seed has half of the runs
+
+
+def _lopsided(task_sd):
+    rng = np.random.default_rng(5)
+    task = np.concatenate([np.arange(size) % 6 for size in np.bincount(LOPSIDED)])
+    shift = rng.normal(0, 0.1, 6)[LOPSIDED] + rng.normal(0, task_sd, 6)[task]
+    return task, np.clip(0.5 + shift + rng.normal(0, 0.05, task.size), 0, 1)
+
+
+@pytest.mark.parametrize("scope", ["this suite", "tasks like these"])
+def test_the_mean_has_the_variance_of_runs_that_share_their_seed_and_their_task(scope):
+    """By the whole covariance matrix of the runs; the mean is one of tasks, each weighing alike."""
+    task, score = _lopsided(task_sd=0.1)
+    found = seed_variance(LOPSIDED, task, score, scope=scope)
+    assert found.between.value > 0
+    same_seed, same_task = (one[:, None] == one for one in (LOPSIDED, task))
+    matrix = found.between.value * same_seed + found.within * np.eye(task.size)
+    if scope == "tasks like these":
+        matrix = matrix + found.tasks_component * same_task
+    weight = 1 / (6 * np.bincount(task)[task])
+    mean = float(weight @ score)
+    effective = mean * (1 - mean) / float(weight @ matrix @ weight)
+    low, high = wilson_bounds(mean, effective, special.stdtrit(5, 0.975))
+    assert found.mean.value == pytest.approx(mean)
+    assert (found.mean.interval.low, found.mean.interval.high) == pytest.approx(
+        (float(low), float(high)), rel=1e-9
+    )
+
+
+def test_where_both_are_a_sample_seeds_and_tasks_play_the_same_part():
+    rng = np.random.default_rng(3)
+    shift = rng.normal(0, 0.1, (14, 1)) + rng.normal(0, 0.1, 5) + rng.normal(0, 0.03, (14, 5))
+    seed, task, score = columns(np.clip(0.5 + shift, 0, 1))
+    one, other = seed_variance(seed, task, score), seed_variance(task, seed, score)
+    assert one.between.value == pytest.approx(other.tasks_component)
+    assert one.between.value > 0 < other.between.value
+    assert one.mean.interval.low == pytest.approx(other.mean.interval.low)
+    assert one.mean.interval.high == pytest.approx(other.mean.interval.high)
+
+
+def test_the_component_of_a_balanced_table_has_the_williams_tukey_interval():
+    """Williams (1962): chi-square bounds of the seeds' mean square less F times the rest's."""
+    rng = np.random.default_rng(8)
+    scores = np.clip(0.5 + rng.normal(0, 0.1, (7, 1)) + rng.normal(0, 0.1, (7, 9)), 0, 1)
+    ms_seed = 9 * scores.mean(1).var(ddof=1)
+    rest = scores - scores.mean(1, keepdims=True) - scores.mean(0) + scores.mean()
+    ms_rest = (rest**2).sum() / (6 * 8)
+    found = seed_variance(*columns(scores)).between
+    for share, end in ((0.975, found.interval.low), (0.025, found.interval.high)):
+        excess = ms_seed - stats.f.ppf(share, 6, 48) * ms_rest
+        assert end == pytest.approx(6 * excess / (9 * stats.chi2.ppf(share, 6)))
+
+
+def test_the_component_leaves_out_nothing_only_where_the_f_test_does():
+    left_out = 0
+    for draw in range(40):
+        rng = np.random.default_rng(draw)
+        scores = np.clip(0.5 + rng.normal(0, 0.06, (6, 1)) + rng.normal(0, 0.15, (6, 8)), 0, 1)
+        rest = scores - scores.mean(1, keepdims=True) - scores.mean(0) + scores.mean()
+        ratio = 8 * scores.mean(1).var(ddof=1) / ((rest**2).sum() / 35)
+        sure = stats.f.sf(ratio, 5, 35) < 0.025
+        assert (seed_variance(*columns(scores)).between.interval.low > 0) == sure
+        left_out += sure
+    assert 5 < left_out < 35
+
+
+@pytest.mark.parametrize("confidence", [0.02, 0.5, 0.95])
+@pytest.mark.parametrize("seed_sd", [0.0, 0.05, 0.2])
+def test_the_component_lies_in_its_interval_and_neither_falls_below_nothing(seed_sd, confidence):
+    for draw in range(20):
+        rng = np.random.default_rng(draw)
+        scores = np.clip(0.5 + rng.normal(0, seed_sd, (6, 1)) + rng.normal(0, 0.2, (6, 8)), 0, 1)
+        found = seed_variance(*columns(scores), confidence=confidence).between
+        assert 0 <= found.interval.low <= found.value <= found.interval.high
+        if found.value == 0:
+            assert found.interval.low == 0
+
+
+def test_scores_that_seed_and_task_settle_leave_no_variance_within_not_less():
+    below = 0
+    for draw in range(20):
+        rng = np.random.default_rng(draw)
+        seed, task = rng.integers(0, 6, 30), rng.integers(0, 4, 30)
+        found = seed_variance(seed, task, 0.5 * (seed % 2) + 0.5 * (task % 2))
+        below += found.within == 0
+        assert found.within >= 0
+        assert found.tasks_component >= 0
+    assert below > 0
