@@ -201,3 +201,11 @@ def test_only_where_most_tasks_ran_once_is_repeating_them_all_advised(runs, advi
 def test_where_every_run_errored_more_of_the_same_is_not_advised():
     trials = Trials.from_columns(task=["a", "a", "b"], outcome=["errored"] * 3)
     assert measure(trials, bars=0.9).system().unsettled == ()
+
+
+@pytest.mark.parametrize(("tasks", "runs"), [(10, 12), (10, 13), (20, 6), (20, 8), (20, 10)])
+def test_a_suites_mean_is_open_just_while_it_is_known_to_less_than_five_points(tasks, runs):
+    system = measure(simulate(tasks=tasks, runs=runs, rate=0.8, seed=1)).system()
+    open_ = [one for one in system.unsettled if one.what == "mean_score, this suite"]
+    assert bool(open_) == (_half(system.mean_score.this_suite) > 0.05)
+    assert all(one.more_runs > 0 for one in open_)
