@@ -79,6 +79,9 @@ def test_limits_may_be_set_and_are_handed_on_to_the_next_command(call, results):
     refused = call("report", results, "--limit", "max_bytes=10")
     assert refused.exit_code == 2
     assert "above max_bytes = 10; read it in parts, or pass --limit max_bytes=..." in refused.stderr
+    mistyped = call("report", "nowhere.csv", "--limit", "max_byte=10")
+    assert mistyped.exit_code == 2
+    assert "--limit must be NAME=NUMBER" in mistyped.stderr
     wide = ("--limit", "max_bytes=10000", "--limit", "max_ratio=3")
     assert f"{results} {' '.join(wide)}" in " ".join(call("report", results, *wide).stdout.split())
 

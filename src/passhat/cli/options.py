@@ -370,6 +370,7 @@ def _reading_parameters(required: bool) -> list[Callable[[Command], Command]]:
             "limits",
             metavar="NAME=NUMBER",
             multiple=True,
+            callback=_checked_limits,
             help="How much to read at most: max_bytes, max_ratio (of what was compressed), "
             "max_members, max_depth, max_transcript. May be repeated.",
         ),
@@ -382,6 +383,15 @@ def _reading_parameters(required: bool) -> list[Callable[[Command], Command]]:
         for name, (flag, text) in _COLUMNS.items()
     ]
     return found
+
+
+def _checked_limits(_: Any, __: Any, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """A mistyped limit is told also where nothing that is read comes near to any."""
+    if texts:
+        from passhat.ingest import parse_limits
+
+        parse_limits(texts)
+    return texts
 
 
 def _apply(options: Sequence[Callable[[Command], Command]], command: Command) -> Command:
