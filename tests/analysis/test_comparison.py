@@ -234,3 +234,13 @@ def test_a_side_that_holds_two_systems_is_refused_by_its_name():
         compare(FIRST, both)
     with pytest.raises(ArgumentError, match="first must hold exactly one system, got"):
         compare(both, FIRST)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_p_for_tasks_like_these_is_smaller_than_that_for_the_suite(seed):
+    trials = simulate(tasks=6, runs=4, rate={"a": 0.5, "b": 0.65}, seed=seed)
+    found = compare(trials.where(system="a"), trials.where(system="b"))
+    for difference in found.differences.values():
+        suite, alike = difference.this_suite, difference.tasks_like_these
+        if isinstance(suite, PairedDifference) and isinstance(alike, PairedDifference):
+            assert alike.p_value >= suite.p_value

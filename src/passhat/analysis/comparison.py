@@ -185,12 +185,13 @@ def _nested(found: Difference, margin: float | None) -> Difference:
     if isinstance(suite, Unavailable) or isinstance(alike, Unavailable) or suite.interval is None:
         return found
     wider = replace(alike, interval=hull(alike.interval, suite.interval))
+    if isinstance(suite, PairedDifference):
+        wider = replace(wider, p_value=max(alike.p_value, suite.p_value))
     if found.answer(THIS_SUITE, margin) == "undecided" != alike.answer:
         note = "on these tasks themselves the runs leave it open"
         wider = replace(wider, answer="undecided", notes=(*alike.notes, note))
         if isinstance(suite, PairedDifference):
-            p = max(alike.p_value, suite.p_value)
-            wider = replace(wider, p_value=p, needed=suite.needed)
+            wider = replace(wider, needed=suite.needed)
     return replace(found, tasks_like_these=wider)
 
 
