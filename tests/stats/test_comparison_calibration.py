@@ -5,12 +5,13 @@ from __future__ import annotations
 from math import sqrt
 
 import pytest
-from bench.calibrate.comparisons import tables
+from bench.calibrate import comparisons, ranks
 
 
 @pytest.fixture(scope="module")
 def calibrated():
-    return {table.title: table for table in tables(quick=True)}
+    tables = [*comparisons.tables(quick=True), *ranks.tables(quick=True)]
+    return {table.title: table for table in tables}
 
 
 def column(table, name):
@@ -59,6 +60,13 @@ def test_rank_sets_hold_together_where_bootstrapped_ranks_do_not(calibrated):
     table = calibrated["More than two systems: joint coverage of the rank sets"]
     assert min(column(table, "passhat")) >= 0.94 - room(0.06, table.repetitions)
     assert column(table, "naive")[0] <= 0.07 + room(0.07, table.repetitions)
+
+
+def test_equal_systems_on_few_tasks_are_not_told_apart_more_often_than_stated(calibrated):
+    table = calibrated["Equal systems told apart, on few tasks that are nearly all or nothing"]
+    for case in ("2, pass^1", "2, pass^4", "6, pass^1", "6, pass^4"):
+        assert max(column(table, case)) <= 0.05 + room(0.05, table.repetitions)
+    assert max(column(table, "2, pass^4, residuals alone")) > 0.08
 
 
 def test_calm_histories_raise_no_more_alarms_than_stated(calibrated):
