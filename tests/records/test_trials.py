@@ -298,3 +298,10 @@ def test_a_table_is_told_in_one_line_however_many_trials_it_holds():
         "<Trials: 1 system, 2 tasks, 1,200 trials (400 passed, 400 failed, 400 errored)>"
     )
     assert repr(Trials.from_records([])) == "<Trials: 0 systems, 0 tasks, 0 trials>"
+
+
+@pytest.mark.parametrize("value", [float("inf"), -float("inf"), 1e101])
+@pytest.mark.parametrize("shape", [list, np.array])
+def test_a_number_whose_square_is_none_is_refused(value, shape):
+    with pytest.raises(ArgumentError, match=r"cost must be finite numbers up to 1e\+100, or miss"):
+        Trials.from_columns(task=["a", "b"], passed=[1, 0], cost=shape([1.0, value]))

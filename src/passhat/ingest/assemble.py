@@ -19,6 +19,7 @@ from passhat.ingest.outcomes import Comparison, is_missing, number, parse_pass_i
 from passhat.ingest.reader import Table
 from passhat.ingest.told import few
 from passhat.records import FEATURES, Outcome, Source, Trials
+from passhat.records.given_columns import LARGEST
 
 Fault = Callable[[int, str, str], ReadError]
 
@@ -112,8 +113,8 @@ def _numbers(name: str, values: Sequence[Any], fault: Fault) -> NDArray[np.float
         numbers = None
     if numbers is None or numbers.ndim != 1:  # there are empty cells, text or lists
         numbers = np.array([_number(name, v, i, fault) for i, v in enumerate(values)])
-    if (infinite := np.flatnonzero(np.isinf(numbers))).size:
-        raise fault(int(infinite[0]), name, "must be finite")
+    if (beyond := np.flatnonzero(np.abs(numbers) > LARGEST)).size:
+        raise fault(int(beyond[0]), name, f"must be finite, and at most {LARGEST:g}")
     if name != "score" and (negative := np.flatnonzero(numbers < 0)).size:
         raise fault(int(negative[0]), name, f"must be at least 0, got {numbers[negative[0]]:g}")
     return numbers

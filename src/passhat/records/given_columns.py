@@ -19,6 +19,9 @@ Floats = NDArray[np.float64]
 BEYOND = 2**63
 """Whole numbers lie below this one, on either side of 0: they are held in 64 bits."""
 
+LARGEST = 1e100
+"""No number that trials took is larger: its square is a number too."""
+
 NO_SEED = -BEYOND
 """What stands in place of a seed that is missing: no seed can be this number."""
 
@@ -95,7 +98,7 @@ def scores(values: Any, outcome: NDArray[np.int8]) -> Floats:
 def numbers(name: str, values: ArrayLike | Sequence[Any]) -> Floats:
     """Numbers, NaN where one is missing."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
-        return values.astype(np.float64)
+        return _within_reach(name, values.astype(np.float64))
     given: list[Any] = list(values)  # type: ignore[arg-type] # any iterable of numbers and None
     try:
         found = np.array([np.nan if v is None else v for v in given], dtype=np.float64)
@@ -103,7 +106,7 @@ def numbers(name: str, values: ArrayLike | Sequence[Any]) -> Floats:
         found = None
     if found is None or found.ndim != 1:  # text, a list in a cell, or more than a float can hold
         raise ArgumentError(name, "must be numbers or missing", _first_odd(_filled(given), float))
-    return found
+    return _within_reach(name, found)
 
 
 def integers(name: str, values: Any) -> NDArray[np.int64]:
@@ -152,6 +155,14 @@ def occurrence(system: Labels, task: Labels) -> NDArray[np.int64]:
     found = np.empty(len(key), dtype=np.int64)
     found[order] = np.arange(len(key)) - np.repeat(starts, lengths)
     return found
+
+
+def _within_reach(name: str, values: Floats) -> Floats:
+    beyond = np.abs(values) > LARGEST
+    if beyond.any():
+        rule = f"must be finite numbers up to {LARGEST:g}, or missing"
+        raise ArgumentError(name, rule, float(values[beyond][0]))
+    return values
 
 
 def _exact(values: Any) -> NDArray[np.int64] | None:

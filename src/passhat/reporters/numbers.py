@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
+_UNCOUNTED = 1e15  # from here on nobody counts the groups of three digits
 _MEANT = 9  # digits of a percentage that are more than the order of a sum
 
 
@@ -76,9 +77,13 @@ def amount(value: float) -> str:
 
     >>> amount(18400.2), amount(0.03456), amount(7.0), amount(0)
     ('18,400', '0.0346', '7', '0')
+    >>> amount(3.21e20)
+    '3.21e+20'
     """
     if value == 0:
         return "0"
+    if abs(value) >= _UNCOUNTED:
+        return f"{value:.3g}"
     if abs(value) >= 100:
         return f"{float(f'{value:.3g}'):,.0f}"
     text = f"{value:.3g}"
