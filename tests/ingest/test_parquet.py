@@ -114,7 +114,7 @@ def test_text_that_expands_beyond_the_limit_is_refused_by_all(once, kind, only, 
     columns["task"] = pyarrow.array(columns["task"], type=kind())
     parquet_of(columns, path, use_dictionary=once, compression="zstd")
     assert path.stat().st_size < 10**5
-    with pytest.raises(ReadError, match=r"expand to 100,\d+,\d+ or more, above max_ratio = 200"):
+    with pytest.raises(ReadError, match=r"expand to 100,\d+,\d+ or more, above max_ratio = 150"):
         read_trials(path)
 
 

@@ -419,7 +419,7 @@ def test_samples_that_together_expand_too_far_are_refused(tmp_path):
         for number in range(9):  # each is small enough to be beyond suspicion
             archive.writestr(f"samples/{number}_epoch_1.json", padding)
     assert len(read_trials(path)) == 9
-    with pytest.raises(ReadError, match="above max_ratio = 200: it may be a decompression bomb"):
+    with pytest.raises(ReadError, match="above max_ratio = 150: it may be a decompression bomb"):
         read_with_transcripts(path)
     assert len(zlib.compress(padding)) * 9 * 100 < 9 * len(padding)
 

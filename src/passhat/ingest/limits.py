@@ -25,7 +25,7 @@ class Limits:
     """
 
     max_bytes: int = 4 * 2**30
-    max_ratio: int = 200
+    max_ratio: int = 150
     max_members: int = 100_000
     max_depth: int = 16
     max_transcript: int = 1_000_000
