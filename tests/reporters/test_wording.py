@@ -134,7 +134,7 @@ def _mixed(passes, runs, tasks):
 def test_the_split_of_variance_is_said_in_a_sentence(by_task, meaning):
     said = wording.luck(_system(by_task).variance)
     assert meaning in said
-    assert re.search(r" of the spread is luck \(.* %\): ", said)
+    assert re.search(r" of the spread is luck: .* \(.* %\)\.$", said)
 
 
 def test_where_the_runs_leave_both_readings_open_luck_is_not_told_from_skill():

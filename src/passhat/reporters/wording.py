@@ -134,8 +134,9 @@ def luck(variance: VarianceSplit | Unavailable) -> str:
     if bounds.low < _LITTLE_LUCK and bounds.high >= _MUCH_LUCK:
         between = f"between {percent(bounds.low)} and {percent(bounds.high)}"
         return f"Too few tasks or runs to tell luck from skill: {between} of the spread is luck."
-    share = f"{percent(variance.luck_share)} of the spread is luck ({percent_range(bounds)})"
-    return f"{share}: {_luck_meaning(bounds)}."
+    share = variance.luck_share
+    meaning = f"{_luck_meaning(share)} ({percent_range(bounds)})"
+    return f"{percent(share)} of the spread is luck: {meaning}."
 
 
 def luck_and_icc(variance: VarianceSplit | Unavailable) -> str:
@@ -337,10 +338,9 @@ def _bounds(metric: Metric) -> str:
     return f" (this suite{cut}: {percent_range(number.interval)})"
 
 
-def _luck_meaning(bounds: Interval) -> str:
-    """What holds for every share that the runs leave open."""
-    if bounds.low >= _MUCH_LUCK:
+def _luck_meaning(share: float) -> str:
+    if share >= _MUCH_LUCK:
         return "a single run is a coin flip"
-    if bounds.high >= _LITTLE_LUCK:
+    if share >= _LITTLE_LUCK:
         return "a single run can mislead"
     return "a task mostly ends the same way every time"
