@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from passhat.records import CommandSystem, Expectation, Outcome, Task
-from passhat.runner import run_trials
-from passhat.runner.processes import end_group, start_group
+from passhat.runner import escapees, processes, run_trials
+from passhat.runner.processes import end_group, kill_groups, start_group
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/environ").exists(),
@@ -157,3 +157,22 @@ def test_a_run_within_a_run_keeps_both_marks(suite_of, monkeypatch):
     code = "import os; print(os.environ['PASSHAT_GROUPS'])"
     (trial,) = run_trials(suite_of(command(code), task=task)).trials
     assert trial.outcome is Outcome.PASSED
+
+
+def test_a_group_that_is_just_being_started_is_killed_with_the_others():
+    """Between the fork and our hearing of it, a second Ctrl-C would leave the child behind."""
+
+    async def caught_in_the_act():
+        argv = [sys.executable, "-c", "import time; time.sleep(300)"]
+        start = asyncio.ensure_future(start_group(argv, env={}, cwd=None))
+        newborn = []
+        while not newborn:
+            await asyncio.sleep(0)
+            assert not start.done(), "nobody was seen between the fork and its end"
+            newborn = [one for mark in processes._starting for one in escapees.bearing(mark)]
+        kill_groups()
+        assert not any(map(escapees.lives, newborn))
+        await end_group(await start)
+
+    asyncio.run(caught_in_the_act())
+    assert not processes._starting

@@ -57,6 +57,11 @@ def descendants(leader: int, mark: str, *, leads: bool, age: float = 0.0) -> lis
     return [one for one in found if one.pid not in (leader, os.getpid())]
 
 
+def bearing(mark: str) -> list[Descendant]:
+    """All that bear a mark, whoever started them."""
+    return [one for one in _younger_than(0, 0.0) if _bears(one.pid, mark)]
+
+
 def kill(one: Descendant) -> None:
     """Kill this very process, not another one that has got its number since."""
     with suppress(OSError):

@@ -23,12 +23,25 @@ POLL = 0.005
 _living: dict[asyncio.subprocess.Process, tuple[str, float]] = {}
 """Leaders of groups that were started and not yet ended: the mark of their kin, and since when."""
 
+_starting: set[str] = set()
+"""Marks of groups whose leader may be there already, though we have not heard of it yet."""
+
 
 async def start_group(
     argv: Sequence[str], *, env: Mapping[str, str], cwd: Path | None, limit: int = 2**16
 ) -> asyncio.subprocess.Process:
     """Start a process at the head of a new group, with all three streams piped."""
     mark = secrets.token_hex(8)
+    _starting.add(mark)
+    try:
+        return await _start(mark, argv, env=env, cwd=cwd, limit=limit)
+    finally:
+        _starting.discard(mark)
+
+
+async def _start(
+    mark: str, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path | None, limit: int
+) -> asyncio.subprocess.Process:
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *argv,
@@ -134,6 +147,12 @@ def kill_groups() -> None:
         signal_group(process.pid, signal.SIGKILL)
         for one in kin:
             escapees.kill(one)
+    until = time.monotonic() + TERM_GRACE
+    for mark in _starting:
+        # They may fork while they are counted, and dying takes a moment.
+        while (newborn := escapees.bearing(mark)) and time.monotonic() < until:
+            for one in newborn:
+                escapees.kill(one)
 
 
 def signal_group(pid: int, sign: int) -> bool:
