@@ -244,3 +244,20 @@ def test_no_p_for_tasks_like_these_is_smaller_than_that_for_the_suite(seed):
         suite, alike = difference.this_suite, difference.tasks_like_these
         if isinstance(suite, PairedDifference) and isinstance(alike, PairedDifference):
             assert alike.p_value >= suite.p_value
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_an_interval_leaves_out_0_only_where_the_tests_do(seed):
+    world = World(luck=0.2, shared=0.0)
+    trials = simulate(tasks=6, runs=3, rate={"a": 0.4, "b": 0.7}, world=world, seed=seed)
+    for difference in compare(trials, ks=(1, 3)).differences.values():
+        for number in (difference.this_suite, difference.tasks_like_these):
+            if isinstance(number, PairedDifference):
+                assert 0 in number.interval or number.p_value <= 0.05 + 1e-12
+                assert not any("leaves out 0" in note for note in number.notes)
+
+
+def test_a_side_of_nothing_but_errors_is_named_where_they_are_left_out():
+    trials = Trials.from_columns(system=["a", "b"], task=["t", "t"], outcome=["errored", "passed"])
+    with pytest.raises(ArgumentError, match="must hold a trial of a that did not error"):
+        compare(trials, errors="exclude")

@@ -210,3 +210,36 @@ def test_near_the_ends_a_plan_says_how_wide_reports_will_be(rate, icc):
 def test_what_no_plan_can_hold_is_refused(asked, told):
     with pytest.raises(ArgumentError, match=told):
         plan(ONE_TASK, **asked)
+
+
+def test_runs_that_all_passed_say_nothing_of_a_spread_that_is_given():
+    given = {"rate": 0.9, "correlation": 0.3, "tasks": 4, "runs": 5}
+    assert plan(NO_FAILURE, **given).chosen == plan(**given).chosen
+    one = plan(_trials(a=[1] * 10), rate=0.9)
+    widths = [design.this_suite for design in one.designs]
+    assert widths == sorted(widths, reverse=True)
+    assert one.chosen.this_suite == pytest.approx(
+        plan(tasks=1, runs=10, rate=0.9).chosen.this_suite
+    )
+    many = plan(_trials(a=[1]), tasks=20, runs=1).chosen
+    seen = measure(_trials(**{f"t{i}": [1] for i in range(20)})).system().mean_score.this_suite
+    assert many.this_suite == pytest.approx(seen.interval.width / 2)
+
+
+def test_one_run_more_does_not_turn_a_plan_over():
+    once = {f"t{i}": [i % 3 > 0] for i in range(20)}
+    before = plan(_trials(**once))
+    after = plan(_trials(**once | {"t0": [False, False]}))
+    assert after.assumptions.icc == before.assumptions.icc == 0.5
+    assert after.chosen.runs_this_suite == pytest.approx(before.chosen.runs_this_suite, rel=0.15)
+
+
+@pytest.mark.parametrize(("errors", "told"), [("fail", "counted as failures"), ("exclude", "out")])
+def test_a_plan_from_nothing_but_errors_says_so(errors, told):
+    trials = Trials.from_columns(task=["a", "b"], outcome=["errored", "errored"])
+    assert told in plan(trials, errors=errors).notes[0]
+
+
+def test_no_width_is_wider_than_knowing_nothing():
+    for design in plan(tasks=1, rate=0.5).designs:
+        assert max(design.this_suite, design.tasks_like_these, design.floor) <= 0.5

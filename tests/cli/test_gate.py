@@ -172,6 +172,9 @@ def test_a_demand_finds_its_baseline_as_against_does(gate, tmp_path, good):
     by_branch = gate(new, "-r", "no task worse than main")
     assert by_branch.stdout.startswith("FAIL       agent: no task worse than main")
     assert by_branch.exit_code == by_file.exit_code == 1
+    (tmp_path / "main").mkdir()
+    beside = gate(new, "-r", "no task worse than main")
+    assert beside.stdout == by_branch.stdout
     nobody = gate(new, "-r", "no_worse_than mian by 0.05")
     assert "no run, tag, branch or commit 'mian'" in nobody.stderr
 

@@ -148,3 +148,14 @@ def _junit(cases):
 
 def _case(name, verdict=""):
     return f'<testcase name="{name}">{verdict}</testcase>'
+
+
+def test_flakefinder_repeats_methods_of_unittest_under_their_own_name(counts):
+    cases = "".join(
+        f'<testcase classname="m" name="test_f[{i}]"/><testcase classname="m.C" name="test_m"/>'
+        for i in range(4)
+    )
+    trials = read_trials(f"<testsuite>{cases}</testsuite>".encode())
+    assert sorted(counts(trials)) == ["m.C::test_m", "m::test_f"]
+    once = f'<testsuite>{cases}<testcase classname="m" name="test_once"/></testsuite>'
+    assert len(read_trials(once.encode()).tasks) == 6

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Unavailable
+from passhat.stats.paired import paired_difference
 from passhat.stats.ranking import _largest_ratios, rank_systems
 
 
@@ -212,3 +213,12 @@ def test_what_is_no_table_of_values_is_refused():
         rank_systems([[0.1, 2.0], [0.2, 0.3]])
     with pytest.raises(ArgumentError, match="replicates must be a whole number >= 100"):
         rank_systems([[0.1, 0.2], [0.2, 0.3]], replicates=10)
+
+
+@settings(max_examples=60)
+@given(table=tables(systems=(2, 2), tasks=(5, 9)))
+def test_two_systems_are_not_told_apart_where_their_own_comparison_does_not(table):
+    (pair,) = rank_systems(table).pairs
+    if pair.told_apart and pair.standard_error > 0:
+        alone = paired_difference(table[:, 0], table[:, 1], scope="tasks like these")
+        assert alone.answer in ("better", "worse")

@@ -17,11 +17,11 @@ from passhat.analysis.gates import (
     parse_gate,
     why_not_sequential,
 )
-from passhat.analysis.planning import DEFAULT_ICC
 from passhat.analysis.sequential_gates import DrawGate, draw_gate, every_task_gate
 from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, Floats, probability, whole_number
+from passhat.stats.fitted_plan import GUESSED_ICC
 from passhat.stats.sequential import OperatingCharacteristics, ScoreGate, SuiteGate, TaskGate
 from passhat.stats.sequential.simulation import (
     Results,
@@ -83,7 +83,7 @@ def plan_gate(
     gate: Gate | str,
     *,
     tasks: int = 1,
-    icc: float = DEFAULT_ICC,
+    icc: float = GUESSED_ICC,
     bars: Sequence[float] | None = None,
     repetitions: int = DEFAULT_REPETITIONS,
     seed: int = 0,

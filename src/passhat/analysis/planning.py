@@ -15,7 +15,16 @@ from passhat.records.subject import one_tally
 from passhat.stats.arguments import confidence_level, probability, whole_number
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.expected_widths import Expected, expected_half_widths
-from passhat.stats.fitted_plan import UNKNOWN, Seen, Spread, bounded_variance, plan_from
+from passhat.stats.fitted_plan import (
+    GUESSED_ICC,
+    UNKNOWN,
+    WIDEST,
+    Seen,
+    Spread,
+    bounded_variance,
+    plan_from,
+    seen_spread,
+)
 from passhat.stats.paired_power import (
     DetectableDifference,
     detectable_difference,
@@ -33,9 +42,6 @@ from passhat.stats.power import (
 from passhat.stats.variance import icc, variance_components
 
 ZERO_FAILURE_RATES = (0.9, 0.95, 0.99)
-
-DEFAULT_ICC = 0.5
-"""Before any run: half of the outcome is the task's, half is luck."""
 
 DEFAULT_TASKS = 20
 
@@ -127,10 +133,14 @@ def plan(
     evidence = None if tally is None else gather(tally, errors)
     level = confidence_level(confidence)
     base = _assumptions(evidence, rate, correlation, task_correlation, level)
+    seen = _seen(evidence, level)
+    if seen is not None and seen.constant and (rate is not None or correlation is not None):
+        # Runs that all ended alike say nothing of how others will spread.
+        seen, base = None, replace(base, measured=False, icc_interval=None)
     rivals = _Rivals(base=base, power=probability("power", power, open_ends=True), confidence=level)
     target = _Target(
         base=base,
-        seen=_seen(evidence, level),
+        seen=seen,
         pass_rate=evidence is None or evidence.all_or_nothing,
         half_width=half_width,
         cost_ratio=cost_ratio,
@@ -151,7 +161,7 @@ def plan(
         budgets=budgets(target.design, tasks, priced(spending or Spending(), tally)),
         power=rivals.power,
         confidence=level,
-        notes=target.notes(tasks, runs),
+        notes=(*_all_errored(tally, evidence), *target.notes(tasks, runs)),
     )
 
 
@@ -176,8 +186,9 @@ class _Target:
             return design
         # The pass rate of one task is no mean over tasks: a report gives Wilson's interval.
         width = confidence_band(runs, p=self.base.rate, confidence=self.confidence, method="wilson")
-        if self.seen is not None and (self.seen.tasks, self.seen.runs) == (1, runs):
-            width = self.seen.this_suite or width
+        seen = self.seen
+        if seen and (seen.tasks, seen.runs) == (1, runs) and not self.base.rate_given:
+            width = seen.this_suite or width
         return replace(design, this_suite=width, runs_this_suite=self.one_task_runs)
 
     def notes(self, tasks: int, runs: int) -> tuple[str, ...]:
@@ -191,13 +202,19 @@ class _Target:
         enough = smallest_count(
             lambda n: self._expected(tasks, n)[0] <= self.half_width, least=1, most=_MOST_RUNS
         )
-        more = f"; {enough:,} runs of each task bring the first to ±{100 * self.half_width:.1f}"
+        wide = smallest_count(
+            lambda t: self._expected(t, runs)[1] <= self.half_width, least=2, most=_MOST_RUNS
+        )
+        ways = [f"{plural(enough, 'run')} of each task for the first"] if enough else []
+        ways += [f"{plural(wide, 'task')} at {plural(runs, 'run')} for the second"] if wide else []
         rare = "failures" if self.base.rate > 0.5 else "passes"
         note = (
-            f"with so few {rare} expected in {tasks * runs:,} runs, a report will say about "
-            f"±{100 * here:.1f} points for this suite and ±{100 * there:.1f} for tasks like these"
+            f"with so few {rare} expected in {plural(tasks * runs, 'run')}, a report will say "
+            f"about ±{100 * here:.1f} points for this suite and ±{100 * there:.1f} for tasks like "
+            "these"
         )
-        return (note + more if enough and enough > runs else note,)
+        target = f"±{100 * self.half_width:.1f}"
+        return (f"{note}; {target} takes {' and '.join(ways)}" if ways else note,)
 
     def _expected(self, tasks: int, runs: int) -> tuple[float, float]:
         base = self.base
@@ -219,7 +236,7 @@ class _Target:
                 cost_ratio=self.cost_ratio,
                 confidence=self.confidence,
             )
-        return plan_suite(
+        plan = plan_suite(
             tasks=tasks,
             runs=runs,
             variance=self.base.variance,
@@ -227,6 +244,12 @@ class _Target:
             half_width=self.half_width,
             cost_ratio=self.cost_ratio,
             confidence=self.confidence,
+        )
+        return replace(
+            plan,
+            this_suite=min(WIDEST, plan.this_suite),
+            tasks_like_these=min(WIDEST, plan.tasks_like_these),
+            floor=min(WIDEST, plan.floor),
         )
 
     def designs(self, tasks: int, more: set[int]) -> tuple[SuitePlan, ...]:
@@ -269,6 +292,13 @@ class _Rivals:
         }
 
 
+def _all_errored(tally: Tally | None, evidence: Evidence | None) -> tuple[str, ...]:
+    if tally is None or evidence is None or (tally.passed + tally.failed).any():
+        return ()
+    meaning = "counted as failures" if evidence.tasks else "left out, so nothing is measured"
+    return (f"every one of these trials errored, {meaning}: a plan from them is a guess",)
+
+
 def _assumptions(
     evidence: Evidence | None,
     rate: float | None,
@@ -296,7 +326,7 @@ def _assumptions(
 def _observed(evidence: Evidence | None, confidence: float) -> tuple[float, Spread]:
     """The mean and how single runs spread; a coin flip and an even split where unknown."""
     if evidence is None or not evidence.tasks:
-        return 0.5, Spread(variance=0.25, icc=DEFAULT_ICC, icc_interval=None)
+        return 0.5, Spread(variance=0.25, icc=GUESSED_ICC, icc_interval=None)
     mean = float((evidence.score_total / evidence.runs).mean())
     sums = evidence.runs, evidence.score_total, evidence.score_squares
     split, share = variance_components(*sums), icc(*sums, confidence=confidence)
@@ -306,10 +336,14 @@ def _observed(evidence: Evidence | None, confidence: float) -> tuple[float, Spre
         rate = (mean * runs + 0.5) / (runs + 1)
         bounds = UNKNOWN if mean in (0, 1) else None
         luck = bounded_variance(rate * (1 - rate))
-        return mean, Spread(variance=luck, icc=DEFAULT_ICC, icc_interval=bounds)
-    bounds = share.interval or UNKNOWN
-    variance = bounded_variance(split.total)
-    return mean, Spread(variance=variance, icc=share.value, icc_interval=bounds)
+        return mean, Spread(variance=luck, icc=GUESSED_ICC, icc_interval=bounds)
+    return mean, seen_spread(
+        variance=split.total,
+        icc=share.value,
+        icc_interval=share.interval,
+        tasks=len(evidence.tasks),
+        runs=int(evidence.runs.sum()),
+    )
 
 
 def _seen(evidence: Evidence | None, confidence: float) -> Seen | None:

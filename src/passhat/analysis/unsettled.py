@@ -11,7 +11,7 @@ from passhat.analysis.report import LABELS, BarCount, Metric, TaskTable, Unsettl
 from passhat.analysis.seen_plan import seen_design
 from passhat.errors import plural
 from passhat.stats.estimate import Estimate, Unavailable
-from passhat.stats.fitted_plan import UNKNOWN, Spread, bounded_variance, plan_from
+from passhat.stats.fitted_plan import plan_from, seen_spread
 from passhat.stats.power import SuitePlan
 from passhat.stats.proportions import lower_bound, upper_bound
 
@@ -160,10 +160,12 @@ def _width(
 ) -> list[Unsettled | None]:
     """What the mean's own intervals lack: "now" is half the width that the report prints."""
     icc = variance.icc
-    spread = Spread(
-        variance=bounded_variance(variance.between_tasks + variance.within_tasks),
+    spread = seen_spread(
+        variance=variance.between_tasks + variance.within_tasks,
         icc=1 - variance.luck_share,
-        icc_interval=(icc.interval or UNKNOWN) if isinstance(icc, Estimate) else UNKNOWN,
+        icc_interval=icc.interval if isinstance(icc, Estimate) else None,
+        tasks=len(evidence.tasks),
+        runs=int(evidence.runs.sum()),
     )
     seen = seen_design(evidence, spread, mean)
     plan = plan_from(

@@ -163,12 +163,23 @@ class Held:
         return {
             name: self._trials(name, "no_worse_than", judged)
             for name in sorted(names)
-            if Path(name).is_file() or _may_be_a_run((name,), self.store)
+            if Path(name).exists() or self._is_run(name)
         }
+
+    def _is_run(self, name: str) -> bool:
+        """Whether it names a run; a folder may be called as a branch is."""
+        if _may_be_a_run((name,), self.store):
+            return True
+        if Path(name).is_file() or not (self.store or Path(DEFAULT_STORE)).exists():
+            return False
+        from passhat.history.references import knows
+
+        with _open(self.store) as history:
+            return knows(history, name)
 
     def _trials(self, name: str, option: str, judged: Run | None) -> Trials:
         """Those of a file, or of a run that is not the one that is judged."""
-        if not _may_be_a_run((name,), self.store):
+        if not self._is_run(name):
             paths = self.reading.paths
             if len(paths) == 1 and _same_file(paths[0], name):
                 raise ArgumentError(option, "must name other results than those judged", name)

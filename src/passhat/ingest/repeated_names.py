@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
 _REPEAT = re.compile(r"(.*)([\[-])(\d{1,9})-(\d{1,9})\]")
@@ -57,9 +57,16 @@ def _without_steps(names: Sequence[str], _: Sequence[bool]) -> list[str] | None:
 
 
 def _without_index(names: Sequence[str], ran: Sequence[bool]) -> list[str] | None:
-    """`test[3-a]` is run 3 of `test[a]`, where every test of the file has the same runs."""
+    """`test[3-a]` is run 3 of `test[a]`, where every test of the file has the same runs.
+
+    A method of unittest is repeated under its own name, as often as the others.
+    """
     found = [_FLAKEFINDER.fullmatch(name) for name in names]
-    if any(match is None and there for match, there in zip(found, ran, strict=True)):
+    plain = Counter(name for name, match in zip(names, found, strict=True) if match is None)
+    times = len({match[2] for match in found if match})
+    if any(
+        m is None and r and plain[n] != times for n, m, r in zip(names, found, ran, strict=True)
+    ):
         return None
     tests = [_unindexed(name, match) for name, match in zip(names, found, strict=True)]
     runs = {(test, int(m[2])) for test, m in zip(tests, found, strict=True) if m}

@@ -159,7 +159,7 @@ def _comparing(plan: Plan) -> str:
     found, chosen = plan.detectable, plan.chosen
     power = percent(plan.power)
     if isinstance(found, Unavailable):
-        return f"{found.reason}."
+        return f"{found.reason[:1].upper()}{found.reason[1:]}."
     size = f"{plural(chosen.tasks, 'task')} at {plural(chosen.runs, 'run')} per agent"
     least = f"two agents apart that differ by {100 * found.value:.1f} points"
     told = f"tell {least}" if found.value < 1 else "cannot tell any two agents apart"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import expm1, log1p, sqrt
+from math import expm1, log, log1p, sqrt
 
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.power import SuitePlan, plan_suite, round_up
 
 WIDEST = 0.5
 """A share is known to plus or minus half without any run."""
+
+GUESSED_ICC = 0.5
+"""Before any run: half of the outcome is the task's, half is luck."""
 
 UNKNOWN = Interval(0.0, 1.0)
 """Where an ICC may lie of which nothing is known."""
@@ -42,6 +45,18 @@ class Seen:
 
     constant: bool = False
     """Whether every run passed, or every one failed."""
+
+
+def seen_spread(
+    *, variance: float, icc: float, icc_interval: Interval | None, tasks: int, runs: int
+) -> Spread:
+    """The spread of so many runs; where few tasks ran twice, how much of it is luck is a guess."""
+    spread = Spread(variance=bounded_variance(variance), icc=icc, icc_interval=icc_interval)
+    if icc_interval is not None:
+        return spread
+    if runs < 2 * tasks:
+        return replace(spread, icc=GUESSED_ICC)
+    return replace(spread, icc_interval=UNKNOWN)
 
 
 def bounded_variance(variance: float) -> float:
@@ -79,8 +94,8 @@ def plan_from(
     luck, seen_luck = (replace(of, icc=0.0) if guessed else of for of in (spread, seen.spread))
     count = seen.tasks * seen.runs
     here: _Widths | _ExactWidths
-    if seen.constant and seen.this_suite is not None and seen.spread == spread:
-        here = _ExactWidths(seen=seen.this_suite, count=count)
+    if seen.constant and seen.spread == spread:
+        here = _ExactWidths(tail=(1 - confidence) / 2)
     else:
         here = _Widths.through(
             seen.this_suite,
@@ -159,14 +174,13 @@ class _Widths:
 class _ExactWidths:
     """Half-widths of 1 - tail^(1/n), the exact bound while every run ends alike."""
 
-    seen: float
-    count: int
+    tail: float
 
     def width(self, count: float) -> float:
-        return -expm1(log1p(-2 * self.seen) * self.count / count) / 2
+        return -expm1(log(self.tail) / count) / 2
 
     def needed(self, target: float) -> float:
-        return self.count * log1p(-2 * self.seen) / log1p(-2 * target)
+        return log(self.tail) / log1p(-2 * target)
 
 
 def _skill_share(icc: float, runs: int) -> float:

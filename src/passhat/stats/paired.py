@@ -30,6 +30,8 @@ from passhat.stats.paired_fit import Fit, Pair, aligned, population_fit, suite_f
 from passhat.stats.settling import Needed, needed
 from passhat.stats.task_sums import TaskSums
 
+LEAVES_OUT_0 = "the interval leaves out 0"
+
 Answer = Literal["better", "worse", "equivalent", "undecided"]
 
 STATE_A_MARGIN = "no difference was seen: to show equivalence, state a margin"
@@ -184,7 +186,7 @@ def _notes(
     if fit.tasks < FEW_TASKS:
         notes.append(f"only {plural(fit.tasks, 'shared task')}")
     if answer == "undecided" and 0 not in fit.interval(alpha):
-        notes.append(f"the interval leaves out 0, but the exact test does not (p = {p:.3g})")
+        notes.append(f"{LEAVES_OUT_0}, but the exact test does not (p = {p:.3g})")
     if answer == "equivalent" and 0 not in fit.interval(alpha):
         notes.append("the difference is real, and smaller than the margin")
     if answer == "undecided" and fit.value == 0 and margin is None:
