@@ -26,7 +26,7 @@ test: $(INSTALLED) $(NODE_SERVERS) $(OLD_SERVERS) .venv/.weights ## every test, 
 	$(BIN)/python -m pytest --doctest-modules src -q
 	$(BIN)/python -m pytest tests -q -n 2 --dist loadfile --cov --cov-report=term:skip-covered
 
-search: $(INSTALLED) $(NODE_SERVERS) ## properties on many new random examples (half an hour)
+search: $(INSTALLED) $(NODE_SERVERS) ## properties on many new random examples (takes long)
 	$(BIN)/python -m pytest tests -q -n 2 -m hypothesis --hypothesis-profile search --timeout 1800
 
 check: $(INSTALLED) ## lint, format, types, import contracts

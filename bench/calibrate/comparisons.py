@@ -14,6 +14,7 @@ from bench.calibrate.comparison_peers import (
     percentile_bootstrap_rejects,
     welch_p_values,
 )
+from bench.calibrate.simulated_suites import beta_rates
 from bench.calibrate.table import Table
 from passhat.stats.arguments import Floats
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Scope
@@ -55,11 +56,7 @@ def rates(
     rng: np.random.Generator, tasks: int, icc: float, relation: Relation, mean: float = MEAN
 ) -> Rates:
     """True pass rates of both systems on a suite with this mean and intraclass correlation."""
-    if icc == 0:
-        a = np.full(tasks, mean)
-    else:
-        weight = 1 / icc - 1
-        a = rng.beta(mean * weight, (1 - mean) * weight, tasks)
+    a = beta_rates(rng, tasks, icc=icc, mean=mean) if icc else np.full(tasks, mean)
     # The tasks come in no order, so a turn is a permutation: equal means, unlike tasks.
     return a, {"same": a, "permuted": np.roll(a, 1), "weaker": 0.85 * a}[relation]
 

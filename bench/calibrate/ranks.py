@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 
 from bench.calibrate.comparison_peers import naive_rank_sets
+from bench.calibrate.simulated_suites import beta_rates
 from bench.calibrate.table import Table
 from passhat.stats.arguments import Floats
 from passhat.stats.ranking import Ranking, rank_systems
@@ -35,7 +36,7 @@ def _joint(repetitions: int, *, quick: bool) -> Table:
         worst = 6 - (factors[None, :] < factors[:, None]).sum(axis=1)
         held, widths = np.zeros(2), np.zeros(2)
         for _ in range(repetitions):
-            skill = _skills(rng, (tasks, 1), icc=0.5, mean=0.6)
+            skill = beta_rates(rng, (tasks, 1), icc=0.5, mean=0.6)
             values = rng.binomial(n, skill * factors, size=(tasks, 6)) / n
             for j, sets in enumerate(
                 (_ranked(values, rng).rank_sets, naive_rank_sets(values, rng))
@@ -65,7 +66,7 @@ def _equals(repetitions: int, *, quick: bool) -> Table:
         for systems, k in product((2, 6), (1, 4)):
             parted = np.zeros(2)
             for _ in range(repetitions):
-                passes = rng.binomial(4, _skills(rng, (tasks, systems), icc=0.95, mean=0.5))
+                passes = rng.binomial(4, beta_rates(rng, (tasks, systems), icc=0.95, mean=0.5))
                 values = passes / 4 if k == 1 else (passes == 4).astype(float)
                 ranking = _ranked(values, rng)
                 told = any(pair.told_apart for pair in ranking.pairs)
@@ -90,11 +91,6 @@ def _by_residuals(ranking: Ranking) -> bool:
     return critical is not None and any(
         abs(pair.value) > critical * pair.standard_error * (1 + 1e-9) > 0 for pair in ranking.pairs
     )
-
-
-def _skills(rng: np.random.Generator, shape: tuple[int, int], *, icc: float, mean: float) -> Floats:
-    weight = 1 / icc - 1
-    return rng.beta(mean * weight, (1 - mean) * weight, shape)
 
 
 def _ranked(values: Floats, rng: np.random.Generator) -> Ranking:

@@ -72,6 +72,14 @@ class Suites:
         return Suites(self.cells.mirrored(), 1 - self.rates, self.difficulty.mirrored())
 
 
+def beta_rates(
+    rng: np.random.Generator, shape: int | tuple[int, int], *, icc: float, mean: float
+) -> Floats:
+    """Pass rates of tasks with this mean and intraclass correlation."""
+    weight = 1 / icc - 1
+    return rng.beta(mean * weight, (1 - mean) * weight, shape)
+
+
 def draw_suites(
     difficulty: Difficulty, runs: Floats, repetitions: int, rng: np.random.Generator
 ) -> Suites:

@@ -175,6 +175,9 @@ def test_a_demand_finds_its_baseline_as_against_does(gate, tmp_path, good):
     (tmp_path / "main").mkdir()
     beside = gate(new, "-r", "no task worse than main")
     assert beside.stdout == by_branch.stdout
+    endless = gate(new, "-r", f"no_worse_than {'a' * 5000} by 0.05")
+    assert "no run, tag, branch or commit 'aaa" in endless.stderr
+    assert gate("a" * 5000, "-r", "pass^1 >= 0.5").exit_code == 2
     nobody = gate(new, "-r", "no_worse_than mian by 0.05")
     assert "no run, tag, branch or commit 'mian'" in nobody.stderr
 

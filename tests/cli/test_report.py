@@ -189,3 +189,11 @@ def test_a_table_too_big_to_hold_is_counted_and_gives_the_same_numbers(call, her
     assert counts["metrics"] == rows["metrics"]
     assert counts["labels"] == rows["labels"]
     assert counts["task_table"][0]["sequence"] is None
+
+
+@pytest.mark.parametrize("command", ["report", "compare", "rank", "plan", "convert"])
+def test_a_name_too_long_for_a_file_is_told_as_one_that_is_not_there(call, command):
+    told = call(command, "a" * 5000)
+    assert told.exit_code == 2
+    assert told.stderr.startswith("Error: aaa")
+    assert len(told.stderr) < 500

@@ -26,7 +26,7 @@ from passhat.stats.estimate import (
 )
 from passhat.stats.independent import independent_difference
 from passhat.stats.nesting import hull
-from passhat.stats.paired import LEAVES_OUT_0, Answer, PairedDifference, paired_difference
+from passhat.stats.paired import Answer, PairedDifference, in_agreement, paired_difference
 from passhat.stats.per_task import minimum_runs
 from passhat.stats.seeds import seed_variance
 from passhat.stats.suite_mean import suite_estimate
@@ -142,7 +142,7 @@ def compare(
     for tally, side in zip(tallies, sides, strict=True):
         if not side.tasks:
             rule = f"must hold a trial of {tally.system} that did not error (errors='exclude')"
-            raise ArgumentError("trials", rule, f"{plural(int(tally.errored.sum()), 'error')}")
+            raise ArgumentError("trials", rule, plural(int(tally.errored.sum()), "error"))
     if not shared:
         have = (f"{tally.system} has {listed(tally.tasks, 5)}" for tally in tallies)
         rule = f"must share a task between the two systems ({'; '.join(have)})"
@@ -180,25 +180,16 @@ def _differences(
     ks = options.ks or tuple(k for k in _USUAL_KS if k <= max(1, typical))
     found = [_mean_score(left, right, options, margin)]
     found += [_pass_hat(left, right, k, options, margin) for k in ks]
-    return {difference.name: _nested(_opened(difference), margin) for difference in found}
+    return {difference.name: _nested(_agreeing(difference), margin) for difference in found}
 
 
-def _opened(found: Difference) -> Difference:
-    """No interval leaves out 0 where the exact test of the same number does not."""
+def _agreeing(found: Difference) -> Difference:
     suite, alike = found.this_suite, found.tasks_like_these
     if isinstance(suite, PairedDifference):
-        found = replace(found, this_suite=_to_zero(suite))
+        found = replace(found, this_suite=in_agreement(suite))
     if isinstance(alike, PairedDifference):
-        found = replace(found, tasks_like_these=_to_zero(alike))
+        found = replace(found, tasks_like_these=in_agreement(alike))
     return found
-
-
-def _to_zero(number: PairedDifference) -> PairedDifference:
-    if 0 in number.interval or number.p_value <= 1 - number.confidence:
-        return number
-    told = f"the interval reaches to 0, which the exact test allows (p = {number.p_value:.3g})"
-    notes = tuple(told if note.startswith(LEAVES_OUT_0) else note for note in number.notes)
-    return replace(number, interval=hull(number.interval, Interval(0.0, 0.0)), notes=notes)
 
 
 def _nested(found: Difference, margin: float | None) -> Difference:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.mistaken import names_a_file
+from passhat.cli.mistaken import is_there, names_a_file
 from passhat.cli.options import (
     Reading,
     Share,
@@ -163,14 +163,16 @@ class Held:
         return {
             name: self._trials(name, "no_worse_than", judged)
             for name in sorted(names)
-            if Path(name).exists() or self._is_run(name)
+            if is_there(name) or self._is_run(name)
         }
 
     def _is_run(self, name: str) -> bool:
         """Whether it names a run; a folder may be called as a branch is."""
         if _may_be_a_run((name,), self.store):
             return True
-        if Path(name).is_file() or not (self.store or Path(DEFAULT_STORE)).exists():
+        if (is_there(name) and Path(name).is_file()) or not (
+            self.store or Path(DEFAULT_STORE)
+        ).exists():
             return False
         from passhat.history.references import knows
 
@@ -198,7 +200,7 @@ def _results(reading: Reading, store: Path | None) -> tuple[Trials, Run | None]:
 
 
 def _same_file(one: str, other: str) -> bool:
-    return Path(one).is_file() and Path(other).is_file() and Path(one).samefile(other)
+    return is_there(one) and is_there(other) and Path(one).samefile(other)
 
 
 def _left_out(gates: list[Gate], everybody: Trials, trials: Trials) -> dict[str, Trials]:
@@ -253,7 +255,7 @@ def _may_be_a_run(paths: tuple[str, ...], store: Path | None) -> bool:
     """Whether one name, of which there is no file, may be a run of a history that exists."""
     if len(paths) != 1 or paths[0] == "-":
         return False
-    is_file = Path(paths[0]).exists() or any(mark in paths[0] for mark in "*?[")
+    is_file = is_there(paths[0]) or any(mark in paths[0] for mark in "*?[")
     return not is_file and (store is not None or Path(DEFAULT_STORE).exists())
 
 

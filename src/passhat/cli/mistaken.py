@@ -58,5 +58,9 @@ def what_was_meant(words: Sequence[str], commands: Iterable[str]) -> str:
 
 def names_a_file(word: str) -> bool:
     """Whether it is one, or would be if it were there."""
-    named = "/" in word or Path(word).suffix.lower() in _ENDINGS
-    return named or (bool(word) and os.path.exists(word))  # noqa: PTH110 # of a long word, Path raises
+    return "/" in word or Path(word).suffix.lower() in _ENDINGS or is_there(word)
+
+
+def is_there(word: str) -> bool:
+    """Whether a file or folder has that name; no file has one of thousands of letters."""
+    return bool(word) and os.path.exists(word)  # noqa: PTH110 # of a long word, Path raises

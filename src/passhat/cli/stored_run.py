@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passhat.cli.mistaken import is_there
+
 if TYPE_CHECKING:
     from passhat.analysis.report import Report
     from passhat.cli.output import Output
@@ -20,7 +22,7 @@ _SQLITE = b"SQLite format 3\0"
 
 def named_store(paths: tuple[str, ...]) -> Path | None:
     """The history store that was named instead of logs, if it was."""
-    if len(paths) != 1 or not (path := Path(paths[0])).is_file():
+    if len(paths) != 1 or not is_there(paths[0]) or not (path := Path(paths[0])).is_file():
         return None
     with path.open("rb") as file:
         return path if file.read(len(_SQLITE)) == _SQLITE else None

@@ -19,7 +19,7 @@ from passhat.ingest.outcomes import Comparison, is_missing, number, parse_pass_i
 from passhat.ingest.reader import Table
 from passhat.ingest.told import few
 from passhat.records import FEATURES, Outcome, Source, Trials
-from passhat.records.given_columns import LARGEST
+from passhat.records.given_columns import BEYOND, LARGEST
 
 Fault = Callable[[int, str, str], ReadError]
 
@@ -27,7 +27,6 @@ _ASIDE = frozenset((*FEATURES, "seed", "level", "tags", "tools", "started"))
 
 # Whatever comes before, and at most as many digits as always fit in 64 bits.
 _NUMBERED = re.compile(r"(|.*\D)(\d{1,18})")
-_BEYOND = 2**63
 
 
 def assemble(document: Document, format_name: str, table: Table, mapping: ColumnMap) -> Trials:
@@ -190,7 +189,7 @@ def _whole(name: str, value: Any, row: int, fault: Fault) -> int | None:
         as_number = int(value) if isinstance(value, str) else value
         if as_number != math.floor(as_number):
             raise ValueError  # both faults get the message below
-        if abs(as_number) >= _BEYOND:
+        if abs(as_number) >= BEYOND:
             raise ValueError  # as above
         return int(as_number)
     except (ValueError, TypeError, OverflowError):
@@ -202,7 +201,7 @@ def _whole(name: str, value: Any, row: int, fault: Fault) -> int | None:
 def _trial_numbers(columns: dict[str, Any], fault: Fault) -> list[int]:
     """Trial numbers: whole numbers as they are, "run-3" as 3, other names in order of coming."""
     values = columns["trial"]
-    if all(type(value) is int and -_BEYOND < value < _BEYOND for value in values):
+    if all(type(value) is int and -BEYOND < value < BEYOND for value in values):
         return list(values)
     for row, value in enumerate(values):
         if is_missing(value):

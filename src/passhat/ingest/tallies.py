@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -96,7 +97,8 @@ def _find_big(source: Input | Sequence[Input], mapping: ColumnMap) -> _BigTable 
     if len(inputs) != 1 or isinstance(inputs[0], bytes) or inputs[0] == STDIN:
         return None
     path = Path(inputs[0])
-    if not path.is_file() or (shape := _shape(path)) is None:
+    there = os.path.isfile(path)  # noqa: PTH113 # of a long word, Path raises
+    if not there or (shape := _shape(path)) is None:
         return None
     table = _BigTable(path, shape)
     if shape == "parquet":

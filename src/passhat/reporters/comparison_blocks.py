@@ -292,7 +292,7 @@ def _needed(difference: Difference, scope: Scope) -> str | None:
         return None
     if number.needed is None:
         if number.margin is not None:
-            return f"For {scope}, look at other tasks: on these the two do not differ at all."
+            return f"For {scope}, look at other tasks: on these the two hardly differ."
         return f"For {scope}, state a margin: --margin 0.05 lets it end in 'equivalent'."
     ways = []
     if number.needed.more_runs is not None:

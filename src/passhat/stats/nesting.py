@@ -18,6 +18,15 @@ def hull(one: Interval, other: Interval) -> Interval:
     return Interval(min(one.low, other.low), max(one.high, other.high))
 
 
+def to_zero(interval: Interval) -> Interval:
+    """The interval, made to reach 0: for a difference that a test does not tell from none.
+
+    >>> to_zero(Interval(0.1, 0.7))
+    Interval(low=0.0, high=0.7)
+    """
+    return hull(interval, Interval(0.0, 0.0))
+
+
 def no_narrower(wider: Number, narrower: Number) -> Number:
     """`wider`, with an interval that holds that of `narrower` too.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -25,12 +25,11 @@ from passhat.stats.estimate import (
     Scope,
     Unavailable,
 )
+from passhat.stats.nesting import to_zero
 from passhat.stats.paired_exact import ExactP, divided_passes_test, sign_flip_test
 from passhat.stats.paired_fit import Fit, Pair, aligned, population_fit, suite_fit
 from passhat.stats.settling import Needed, needed
 from passhat.stats.task_sums import TaskSums
-
-LEAVES_OUT_0 = "the interval leaves out 0"
 
 Answer = Literal["better", "worse", "equivalent", "undecided"]
 
@@ -97,6 +96,13 @@ def paired_difference(
     if reason:
         return Unavailable(reason)
     return _judged(pair, scope=scope, confidence=confidence, margin=margin, rng=rng)
+
+
+def in_agreement(found: PairedDifference) -> PairedDifference:
+    """The same, with an interval that reaches 0 where the exact test does not tell it from 0."""
+    if 0 in found.interval or found.p_value <= 1 - found.confidence:
+        return found
+    return replace(found, interval=to_zero(found.interval))
 
 
 def _why_not(pair: Pair, scope: Scope) -> str | None:
@@ -186,7 +192,7 @@ def _notes(
     if fit.tasks < FEW_TASKS:
         notes.append(f"only {plural(fit.tasks, 'shared task')}")
     if answer == "undecided" and 0 not in fit.interval(alpha):
-        notes.append(f"{LEAVES_OUT_0}, but the exact test does not (p = {p:.3g})")
+        notes.append(f"t alone would leave out 0, but the exact test does not (p = {p:.3g})")
     if answer == "equivalent" and 0 not in fit.interval(alpha):
         notes.append("the difference is real, and smaller than the margin")
     if answer == "undecided" and fit.value == 0 and margin is None:

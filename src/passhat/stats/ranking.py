@@ -18,7 +18,7 @@ from passhat.stats.arguments import (
     whole_number,
 )
 from passhat.stats.estimate import Interval, Unavailable
-from passhat.stats.nesting import hull
+from passhat.stats.nesting import to_zero
 from passhat.stats.special import stdtr, stdtrit
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def _pairs(
             critical = max(about_means.critical, float(stdtrit(tasks - 1, 1 - alpha / 2)))
             interval = _clipped(value, critical * error * (1 + _TIE))
             if ratio <= about_zero.critical * (1 + _TIE):
-                interval = hull(interval, Interval(0.0, 0.0))
+                interval = to_zero(interval)
             alone = 2 * float(stdtr(tasks - 1, -ratio * (1 - _TIE)))
             p = max(about_means.p_value(ratio), about_zero.p_value(ratio), alone)
         found.append(
