@@ -224,9 +224,9 @@ def _plain(where: str, pairs: Iterable[_OtlpPair]) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     for pair in pairs:
         for kind, value in pair.value.items():
-            whole = kind == "intValue"
-            field = f"{where}, attribute {short(pair.key)}, field intValue"
-            plain[pair.key] = _whole(field, value) if whole else value
+            if kind == "intValue":
+                value = _whole(f"{where}, attribute {short(pair.key)}, field intValue", value)
+            plain[pair.key] = value
     return plain
 
 
