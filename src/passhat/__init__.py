@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, Any
 from passhat._version import __version__
 
 if TYPE_CHECKING:
-    from passhat.analysis.budgets import Spending
-    from passhat.analysis.comparison import Comparison, compare
-    from passhat.analysis.determinism import determinism_check, seed_agreement
-    from passhat.analysis.gates import Gate, parse_gate
-    from passhat.analysis.judge import judge
-    from passhat.analysis.measure import measure
-    from passhat.analysis.planning import Plan, plan
-    from passhat.analysis.profile import Profile, profile
-    from passhat.analysis.rank import RankReport, rank
-    from passhat.analysis.report import Report, SystemReport
-    from passhat.analysis.simulate import World, simulate
-    from passhat.analysis.targets import targets
-    from passhat.analysis.verdict import Verdict
+    from passhat.analysis.comparing.comparison import Comparison, compare
+    from passhat.analysis.comparing.profile import Profile, profile
+    from passhat.analysis.comparing.rank import RankReport, rank
+    from passhat.analysis.gates.demands import Gate, parse_gate
+    from passhat.analysis.gates.judge import judge
+    from passhat.analysis.gates.verdict import Verdict
+    from passhat.analysis.planning.budgets import Spending
+    from passhat.analysis.planning.plan import Plan, plan
+    from passhat.analysis.planning.simulate import World, simulate
+    from passhat.analysis.reports.determinism import determinism_check, seed_agreement
+    from passhat.analysis.reports.measure import measure
+    from passhat.analysis.reports.report import Report
+    from passhat.analysis.reports.system_report import SystemReport
+    from passhat.analysis.reports.targets import targets
     from passhat.errors import ArgumentError, InputError, PasshatError, ReadError, RunError
     from passhat.ingest import ColumnMap, Limits, read_tallies, read_trials, read_with_transcripts
     from passhat.ingest.write import write_trials
@@ -96,19 +97,19 @@ __all__ = [
 ]
 
 _HOMES = {
-    "passhat.analysis.budgets": "Spending",
-    "passhat.analysis.comparison": "Comparison compare",
-    "passhat.analysis.determinism": "determinism_check seed_agreement",
-    "passhat.analysis.gates": "Gate parse_gate",
-    "passhat.analysis.judge": "judge",
-    "passhat.analysis.measure": "measure",
-    "passhat.analysis.planning": "Plan plan",
-    "passhat.analysis.profile": "Profile profile",
-    "passhat.analysis.rank": "RankReport rank",
-    "passhat.analysis.report": "Report SystemReport",
-    "passhat.analysis.simulate": "World simulate",
-    "passhat.analysis.targets": "targets",
-    "passhat.analysis.verdict": "Verdict",
+    "passhat.analysis.planning.budgets": "Spending",
+    "passhat.analysis.comparing.comparison": "Comparison compare",
+    "passhat.analysis.reports.determinism": "determinism_check seed_agreement",
+    "passhat.analysis.gates.demands": "Gate parse_gate",
+    "passhat.analysis.gates.judge": "judge",
+    "passhat.analysis.reports.measure": "measure",
+    "passhat.analysis.planning.plan": "Plan plan",
+    "passhat.analysis.comparing.profile": "Profile profile",
+    "passhat.analysis.comparing.rank": "RankReport rank",
+    "passhat.analysis.reports.report": "Report SystemReport",
+    "passhat.analysis.planning.simulate": "World simulate",
+    "passhat.analysis.reports.targets": "targets",
+    "passhat.analysis.gates.verdict": "Verdict",
     "passhat.errors": "ArgumentError InputError PasshatError ReadError RunError",
     "passhat.ingest": "ColumnMap Limits read_tallies read_trials read_with_transcripts",
     "passhat.ingest.write": "write_trials",

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 import pytest
 
 import passhat
-from passhat.analysis.simulate import World
+from passhat.analysis.planning.simulate import World
 from passhat.brief import LONGEST
 
 TRIALS = passhat.simulate(

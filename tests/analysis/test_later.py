@@ -4,7 +4,7 @@ from threading import Barrier, Thread
 
 import pytest
 
-from passhat.analysis.later import Later, Parts
+from passhat.analysis.reports.lazy_value import Later, Parts
 
 
 class _Counted:

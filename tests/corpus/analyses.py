@@ -1,4 +1,4 @@
-"""About fifty analyses whose JSON is kept: real logs, simulated shapes, both error policies, many ks."""
+"""About fifty analyses whose JSON is kept: real logs, simulated shapes, both error policies."""
 
 from __future__ import annotations
 
@@ -39,7 +39,16 @@ SHAPES = {  # name: options of `passhat simulate`
     "two": "--tasks 10 --runs 6 --rate new=0.8 --rate old=0.7",
     "three": "--tasks 10 --runs 5 --rate a=0.9 --rate b=0.85 --rate c=0.5",
 }
-UNSTABLE = {"provenance", "versions", "input_hash", "sha256", "platform", "created", "paths", "path"}
+UNSTABLE = {
+    "provenance",
+    "versions",
+    "input_hash",
+    "sha256",
+    "platform",
+    "created",
+    "paths",
+    "path",
+}
 """Keys that say where and with what an analysis was made."""
 
 
@@ -82,11 +91,15 @@ def run_all(folder: Path) -> dict[str, Any]:
     """The JSON of every analysis, without what says where it was made."""
     runner = CliRunner()
     for name, options in SHAPES.items():
-        made = runner.invoke(main, ["simulate", *options.split(), "-o", str(folder / f"{name}.csv")])
+        made = runner.invoke(
+            main, ["simulate", *options.split(), "-o", str(folder / f"{name}.csv")]
+        )
         assert made.exit_code == 0, made.output
     answers = {}
     for name, command in analyses().items():
-        words = [word.format(**{shape: folder / f"{shape}.csv" for shape in SHAPES}) for word in command]
+        words = [
+            word.format(**{shape: folder / f"{shape}.csv" for shape in SHAPES}) for word in command
+        ]
         done = runner.invoke(main, [*words, "--json", "-q"])
         assert done.exit_code in (0, 1, 4), (name, done.output)
         answers[name] = _stable(json.loads(done.stdout), str(folder), str(SAMPLES))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from passhat.analysis.trends import Moment
+from passhat.analysis.comparing.trends import Moment
 from passhat.errors import HistoryError, listed
 from passhat.history.lookups import run_label
 

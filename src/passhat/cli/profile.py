@@ -54,8 +54,8 @@ def profile(
       passhat profile mine.eval --against leaderboard.csv
       passhat profile leaderboard.csv --only o3
     """
-    from passhat.analysis.profile import PROFILE_KS
-    from passhat.analysis.profile import profile as profile_system
+    from passhat.analysis.comparing.profile import PROFILE_KS
+    from passhat.analysis.comparing.profile import profile as profile_system
 
     trials = reading.trials()
     if only is None and len(trials.systems) > 1:

@@ -13,7 +13,7 @@ from passhat.suite.fault_variants import variants
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from passhat.analysis.report import TaskRow
+    from passhat.analysis.reports.tasks import TaskRow
     from passhat.records import Suite
     from passhat.reporters.run_answer import RunAnswer
     from passhat.runner import RunResult

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passhat.analysis.comparison import Comparison, Difference
+from passhat.analysis.comparing.comparison import Comparison, Difference
 from passhat.errors import listed, plural
 from passhat.reporters.advice import Step
 from passhat.reporters.blocks import (

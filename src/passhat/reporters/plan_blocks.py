@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from passhat.analysis.budgets import Budget
-from passhat.analysis.planning import Assumptions, Plan
+from passhat.analysis.planning.budgets import Budget
+from passhat.analysis.planning.plan import Assumptions, Plan
 from passhat.errors import plural
 from passhat.reporters.blocks import (
     Block,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passhat.analysis.profile import Norm, Profile
+from passhat.analysis.comparing.profile import Norm, Profile
 from passhat.errors import listed, plural
 from passhat.reporters.blocks import (
     Bar,
