@@ -8,7 +8,7 @@ import pytest
 
 import passhat
 from passhat.analysis.planning.simulate import World
-from passhat.brief import LONGEST
+from passhat.messages import LONGEST
 
 TRIALS = passhat.simulate(
     tasks=40,

@@ -15,7 +15,7 @@ import click
 from passhat.cli.options import LATEST, Reading, output_options, reading_options
 from passhat.cli.output import Output, advising, ink_for
 from passhat.cli.report import FORMATS
-from passhat.errors import plural
+from passhat.messages import plural
 
 if TYPE_CHECKING:
     from passhat.history import History, Run

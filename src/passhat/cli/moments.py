@@ -6,8 +6,9 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from passhat.analysis.comparing.trends import Moment
-from passhat.errors import HistoryError, listed
+from passhat.errors import HistoryError
 from passhat.history.lookups import run_label
+from passhat.messages import listed
 
 if TYPE_CHECKING:
     from passhat.history import History, Run

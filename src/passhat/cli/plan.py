@@ -16,7 +16,8 @@ from passhat.cli.options import (
     reading_options,
 )
 from passhat.cli.output import Output
-from passhat.errors import InputError, listed
+from passhat.errors import InputError
+from passhat.messages import listed
 
 if TYPE_CHECKING:
     from passhat.records import Trials

@@ -15,7 +15,8 @@ from passhat.cli.options import (
     reading_options,
 )
 from passhat.cli.output import Output
-from passhat.errors import InputError, ReadError, listed, plural
+from passhat.errors import InputError, ReadError
+from passhat.messages import listed, plural
 
 if TYPE_CHECKING:
     from passhat.records import Trials

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from passhat.cli.run_exit import quarantined
-from passhat.errors import ArgumentError, HistoryError, plural
+from passhat.errors import ArgumentError, HistoryError
+from passhat.messages import plural
 from passhat.suite.fault_variants import plain_pairings, variants
 
 if TYPE_CHECKING:

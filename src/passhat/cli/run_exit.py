@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from passhat.cli.exit_codes import ExitCode
-from passhat.errors import plural
+from passhat.messages import plural
 from passhat.suite.fault_variants import variants
 
 if TYPE_CHECKING:

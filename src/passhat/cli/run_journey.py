@@ -25,7 +25,8 @@ from passhat.cli.run_failures import count_unread, gather_failures
 from passhat.cli.run_ledger import Ledger, open_ledger
 from passhat.cli.run_options import FORMATS
 from passhat.cli.standing import Standing
-from passhat.errors import SuiteError, plural
+from passhat.errors import SuiteError
+from passhat.messages import plural
 from passhat.suite import refuse_unknown_models
 from passhat.suite.fault_variants import plain_pairings, variants
 

@@ -8,7 +8,7 @@ from typing import Literal, TypedDict
 from passhat.analysis.gates.demands import NoWorseDemand
 from passhat.analysis.gates.gate_plan import GatePlan
 from passhat.analysis.gates.plots import plan_figure, plan_finding
-from passhat.errors import plural
+from passhat.messages import plural
 from passhat.reporters.blocks import (
     Block,
     Headline,

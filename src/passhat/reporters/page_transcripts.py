@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.tasks import TaskRow
-from passhat.errors import plural
+from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.transcript import CUT, TranscriptKey, Transcripts, cut_text
 from passhat.reporters.page_rows import page_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from passhat.analysis.planning.budgets import Budget
 from passhat.analysis.planning.plan import Assumptions, Plan
-from passhat.errors import plural
+from passhat.messages import plural
 from passhat.reporters.blocks import (
     Block,
     Headline,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passhat.analysis.comparing.profile import Norm, Profile
-from passhat.errors import listed, plural
+from passhat.messages import listed, plural
 from passhat.reporters.blocks import (
     Bar,
     Block,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passhat.analysis.comparing.rank import RankReport
-from passhat.errors import listed, plural
+from passhat.messages import listed, plural
 from passhat.reporters.advice import RESULTS, advise, at_confidence, only
 from passhat.reporters.blocks import (
     Bar,

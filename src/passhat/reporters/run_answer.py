@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from passhat.errors import plural
+from passhat.messages import plural
 from passhat.reporters.advice import Step
 from passhat.reporters.blocks import (
     Block,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from passhat.analysis.gates.tool_selection import SelectionFloor
 from passhat.analysis.reports.tasks import TaskRow
-from passhat.errors import plural
+from passhat.messages import plural
 from passhat.reporters.junit_xml import Case, Mark, render_junit
 from passhat.reporters.run_answer import Failure, RunAnswer
 

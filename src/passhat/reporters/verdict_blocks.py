@@ -8,7 +8,7 @@ from passhat.analysis.gates.plots import evidence_figure
 from passhat.analysis.gates.sentences import opening
 from passhat.analysis.gates.verdict import Verdict, Verdicts
 from passhat.drawing import Figure
-from passhat.errors import plural
+from passhat.messages import plural
 from passhat.reporters.blocks import (
     Block,
     Headline,

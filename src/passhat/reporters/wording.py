@@ -21,7 +21,7 @@ from passhat.analysis.reports.parts import (
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.analysis.reports.system_report import SystemReport
-from passhat.errors import listed, plural
+from passhat.messages import listed, plural
 from passhat.reporters.judgement import DEPENDABLE, is_dependable
 from passhat.reporters.numbers import amount, interval_of, percent, percent_range, value_of
 from passhat.reporters.safe_text import shorten_apart

@@ -10,8 +10,8 @@ import numpy as np
 from passhat.analysis.comparing.task_differences import Aligned, TaskDifference, task_differences
 from passhat.analysis.reports.evidence import Floats, error_policy, gather, typical_runs
 from passhat.analysis.reports.provenance import Options, Provenance, stamp
-from passhat.brief import brief, brief_fields, quoted, rounded
-from passhat.errors import ArgumentError, listed, plural
+from passhat.errors import ArgumentError
+from passhat.messages import listed, plural, quoted, repr_fields, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import check_subject, one_tally
 from passhat.stats.arguments import ascending, confidence_level, whole_number
@@ -48,7 +48,7 @@ class Difference:
     this_suite: PairedDifference | Estimate | Unavailable
     tasks_like_these: PairedDifference | Unavailable
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     @property
     def value(self) -> float | None:
@@ -92,7 +92,7 @@ class Comparison:
         answer = self.headline.answer(THIS_SUITE, self.margin) or "unavailable"
         size = f"{plural(len(self.tasks), 'shared task')}, {len(self.flipped):,} flipped"
         pair = f"Comparison {quoted(self.first)} - {quoted(self.second)}"
-        return brief(pair, f"{lead} ({answer})", size, see=".headline, .differences, .tasks")
+        return short_repr(pair, f"{lead} ({answer})", size, see=".headline, .differences, .tasks")
 
     @property
     def headline(self) -> Difference:

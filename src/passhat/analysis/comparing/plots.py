@@ -7,7 +7,7 @@ from passhat.analysis.comparing.rank import RankReport
 from passhat.analysis.comparing.task_differences import TaskDifference
 from passhat.drawing import Figure, IntervalRow, interval_rows
 from passhat.drawing.figure import shorten
-from passhat.errors import plural
+from passhat.messages import plural
 from passhat.records.natural_order import natural_key
 from passhat.stats.estimate import Interval, Unavailable
 

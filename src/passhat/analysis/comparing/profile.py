@@ -10,8 +10,8 @@ import numpy as np
 from passhat.analysis.reports.evidence import Evidence, error_policy, gather
 from passhat.analysis.reports.parts import Number
 from passhat.analysis.reports.provenance import Options, Provenance, stamp
-from passhat.brief import brief, brief_fields, quoted, rounded
-from passhat.errors import ArgumentError, plural
+from passhat.errors import ArgumentError
+from passhat.messages import plural, quoted, repr_fields, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame
 from passhat.records.subject import one_tally
@@ -51,7 +51,7 @@ class Norm:
     percentile: Number
     high_is_good: bool | None
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     @property
     def quartiles(self) -> tuple[float, float, float] | None:
@@ -74,7 +74,7 @@ class Profile:
     def __repr__(self) -> str:
         told = [f"{one.name} {rounded(one.value)}" for one in self.norms[:2]]
         head = f"Profile {quoted(self.system)} among {plural(len(self.agents), 'agent')}"
-        return brief(head, *told, see=".norms")
+        return short_repr(head, *told, see=".norms")
 
 
 def profile(

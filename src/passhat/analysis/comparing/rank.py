@@ -18,8 +18,8 @@ from passhat.analysis.reports.evidence import (
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.parts import Metric
 from passhat.analysis.reports.provenance import Options, Provenance, stamp
-from passhat.brief import brief, brief_fields, few, quoted, rounded
-from passhat.errors import ArgumentError, plural
+from passhat.errors import ArgumentError
+from passhat.messages import few, plural, quoted, repr_fields, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame
 from passhat.stats.arguments import confidence_level, whole_number
@@ -40,7 +40,7 @@ class RankedSystem:
     ranks: tuple[int, int]
     metric: Metric
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class PairDifference:
     interval: Interval
     p_value: float
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     @property
     def told_apart(self) -> bool:
@@ -67,7 +67,7 @@ class Unranked:
     name: str
     reason: str
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class RankReport:
     def __repr__(self) -> str:
         told = few(f"{quoted(one.name)} {rounded(one.value)}" for one in self.systems)
         head = f"RankReport by {self.metric} over {plural(self.tasks, 'task')}"
-        return brief(head, *told, see=".systems, .tie_bands, .pairs")
+        return short_repr(head, *told, see=".systems, .tie_bands, .pairs")
 
 
 def rank(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passhat.brief import brief_fields
+from passhat.messages import repr_fields
 from passhat.records import Outcome, Tally, Trials
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.proportions import proportion_interval
@@ -29,7 +29,7 @@ class RecoveryAt:
     under: Number
     score: Number
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class FaultKindReport:
     rate: Number
     score: Number
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class ReactionReport:
     share: Estimate
     rate: Estimate
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class Recovery:
     kinds: tuple[FaultKindReport, ...]
     reactions: tuple[ReactionReport, ...]
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 def measure_recovery(

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from passhat.analysis.reports.evidence import Counts, Evidence, Floats
-from passhat.brief import brief_fields
+from passhat.messages import repr_fields
 from passhat.stats.estimate import Interval
 from passhat.stats.multiplicity import benjamini_hochberg
 from passhat.stats.per_task import TaskAnswer, task_tests
@@ -72,7 +72,7 @@ class TaskDifference:
     answer: TaskAnswer
     flip: Flip | None
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 def task_differences(

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.reports.evidence import gather
-from passhat.brief import brief_fields
 from passhat.drawing import Figure, Marker, Series, line_chart
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.diverging import Divergence, divergence
 from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
@@ -63,7 +63,7 @@ class TrendPoint:
     runs: int
     carried: tuple[str, ...]
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class TaskTurn:
     key: str
     label: str
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class SystemTrend:
     divergence: Divergence | Unavailable
     turns: tuple[TaskTurn, ...]
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.target_names import attempts, quantile_of, tool_of
 from passhat.analysis.reports.targets import targets
-from passhat.errors import plural
+from passhat.messages import plural
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.proportions import proportion_interval

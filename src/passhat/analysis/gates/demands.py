@@ -15,8 +15,8 @@ from passhat.analysis.reports.target_names import (
     target_path,
     tool_of,
 )
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 
 Sign = Literal[">=", ">", "<=", "<"]
 EvidenceKind = Literal["bound", "point", "sequential"]
@@ -105,7 +105,7 @@ class Gate:
     on_undecided: OnUndecided = "exit4"
     severity: Severity = "error"
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     def __post_init__(self) -> None:
         for name in ("alpha", "beta"):

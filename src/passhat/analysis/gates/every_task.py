@@ -14,7 +14,8 @@ from passhat.analysis.gates.number_gate import error_words, task_evidence
 from passhat.analysis.gates.sentences import opening, percentage
 from passhat.analysis.gates.verdict import TaskEvidence, Verdict, Word
 from passhat.analysis.reports.bars import Bars
-from passhat.errors import ArgumentError, plural
+from passhat.errors import ArgumentError
+from passhat.messages import plural
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.proportions import lower_bound, upper_bound
 

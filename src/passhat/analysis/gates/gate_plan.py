@@ -18,8 +18,8 @@ from passhat.analysis.gates.demands import (
 )
 from passhat.analysis.gates.sequential import DrawGate, draw_gate, every_task_gate
 from passhat.analysis.reports.target_names import quantile_of
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 from passhat.stats.arguments import Counts, Floats, probability, whole_number
 from passhat.stats.fitted_plan import GUESSED_ICC
 from passhat.stats.sequential import OperatingCharacteristics, ScoreGate, SuiteGate, TaskGate
@@ -50,7 +50,7 @@ class GatePlanRow:
     expected_runs: float
     runs_95: float
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class GatePlan:
     repetitions: int | None
     seed: int
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     @property
     def worst_runs(self) -> float:

@@ -26,7 +26,8 @@ from passhat.analysis.gates.streams import EveryTaskWatch, Stream
 from passhat.analysis.gates.verdict import Verdict, Verdicts
 from passhat.analysis.reports.bars import Bars
 from passhat.analysis.reports.evidence import error_policy
-from passhat.errors import ArgumentError, plural
+from passhat.errors import ArgumentError
+from passhat.messages import plural
 from passhat.records import ErrorPolicy, Trial, Trials
 from passhat.records.subject import check_subject
 

@@ -14,7 +14,7 @@ from passhat.analysis.gates.demands import Gate, NumberDemand
 from passhat.analysis.gates.sentences import bound_sentence, opening, point_sentence
 from passhat.analysis.gates.verdict import TaskEvidence, Verdict, Word
 from passhat.analysis.reports.target_names import attempts
-from passhat.errors import plural
+from passhat.messages import plural
 from passhat.records import Tally
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.passk import pass_hat_k

@@ -12,7 +12,7 @@ from passhat.analysis.gates.demands import Gate, NoWorseDemand
 from passhat.analysis.gates.number_gate import open_verdict
 from passhat.analysis.gates.sentences import opening, percentage
 from passhat.analysis.gates.verdict import TaskEvidence, Verdict, Word
-from passhat.errors import listed, plural
+from passhat.messages import listed, plural
 from passhat.records import Tally
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.paired import STATE_A_MARGIN

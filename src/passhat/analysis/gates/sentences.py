@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from passhat.analysis.gates.demands import Gate, NumberDemand
 from passhat.analysis.reports.target_names import is_share
-from passhat.errors import plural
+from passhat.messages import plural
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate
 
 _MOST_DIGITS = 4

@@ -10,7 +10,7 @@ from passhat.analysis.gates.sentences import settled_sentence, shown
 from passhat.analysis.gates.sequential import DrawGate
 from passhat.analysis.gates.streams import EveryTaskWatch, Stream, Watch
 from passhat.analysis.gates.verdict import Step, TaskEvidence, Verdict
-from passhat.errors import plural
+from passhat.messages import plural
 from passhat.records import Outcome, Trial
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.sequential import GateResult

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passhat.brief import brief_fields
+from passhat.messages import repr_fields
 from passhat.records import Pairing, ToolSelection, Trials
 from passhat.stats.estimate import Interval
 from passhat.stats.proportions import lower_bound, proportion_interval
@@ -30,7 +30,7 @@ class SelectionFloor:
     bound: float
     confidence: float
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     @property
     def passed(self) -> bool:

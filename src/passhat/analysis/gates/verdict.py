@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 from passhat.analysis.gates.demands import EvidenceKind, Gate
-from passhat.brief import brief, quoted, rounded
-from passhat.errors import plural
+from passhat.messages import plural, quoted, rounded, short_repr
 from passhat.stats.estimate import Estimate, Unavailable
 
 Word = Literal["PASS", "FAIL", "UNDECIDED"]
@@ -79,7 +78,9 @@ class Verdict:
 
     def __repr__(self) -> str:
         told = f"{self.demand}, it is {rounded(self.estimate)} in {plural(self.runs, 'run')}"
-        return brief(f"Verdict {self.word} on {quoted(self.system)}", told, see=".sentence, .tasks")
+        return short_repr(
+            f"Verdict {self.word} on {quoted(self.system)}", told, see=".sentence, .tasks"
+        )
 
     @property
     def demand(self) -> str:
@@ -106,7 +107,7 @@ class Verdicts(Sequence[Verdict]):
 
     def __repr__(self) -> str:
         counts = (f"{n:,} {word}" for word in _WORDS if (n := sum(v.word == word for v in self)))
-        return brief(f"Verdicts {self.word}", *counts, see=".sentence, [0], .exit_code")
+        return short_repr(f"Verdicts {self.word}", *counts, see=".sentence, [0], .exit_code")
 
     def __len__(self) -> int:
         return len(self.each)

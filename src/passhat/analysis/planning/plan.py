@@ -8,8 +8,7 @@ from passhat.analysis.planning.budgets import Budget, Spending, budgets, priced
 from passhat.analysis.reports.evidence import Evidence, error_policy, gather
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.unsettled import seen_design
-from passhat.brief import brief, brief_fields, rounded
-from passhat.errors import plural
+from passhat.messages import plural, repr_fields, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import one_tally
 from passhat.stats.arguments import confidence_level, probability, whole_number
@@ -69,7 +68,7 @@ class Assumptions:
     measured: bool
     rate_given: bool = False
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +98,9 @@ class Plan:
         size = f"{plural(chosen.tasks, 'task')} x {plural(chosen.runs, 'run')}"
         here = f"±{rounded(chosen.this_suite)} for this suite"
         there = f"±{rounded(chosen.tasks_like_these)} for tasks like these"
-        return brief("Plan", f"{size} give {here}", there, see=".chosen, .designs, .detectable")
+        return short_repr(
+            "Plan", f"{size} give {here}", there, see=".chosen, .designs, .detectable"
+        )
 
 
 def plan(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.errors import plural
+from passhat.messages import plural
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.arguments import one_of
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
-from passhat.brief import brief, quoted
+from passhat.messages import quoted, short_repr
 
 Answer = TypeVar("Answer")
 
@@ -65,7 +65,7 @@ class Parts(Mapping[str, Answer]):
         return len(self._parts)
 
     def __repr__(self) -> str:
-        return brief("Parts", *map(quoted, self._parts))
+        return short_repr("Parts", *map(quoted, self._parts))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from passhat.brief import brief_fields
+from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy
 from passhat.stats.estimate import Estimate, Scope, Unavailable
 
@@ -23,7 +23,7 @@ class Metric:
     this_suite: Number
     tasks_like_these: Number
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     @property
     def value(self) -> float | None:
@@ -74,7 +74,7 @@ class VarianceSplit:
     icc: Number
     reliability: Number
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class Rounds:
     population_sd: float
     standard_error: float
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ class CurvePoint:
     k: int
     estimate: Number
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ class RunOrder:
     flips: float | Unavailable
     tasks: int
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +132,7 @@ class Decay:
     beyond: tuple[CurvePoint, ...]
     run_order: RunOrder | Unavailable
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +151,7 @@ class BarCount:
     undetermined: tuple[str, ...]
     model_share: Number
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +168,7 @@ class ErrorSplit:
     kinds: Mapping[str, int]
     otherwise: Mapping[str, Metric]
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +192,7 @@ class Feature:
     per_success: Number
     per_streak: Mapping[int, Number]
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +203,7 @@ class Exclusion:
     tasks: tuple[str, ...]
     reason: str
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +218,7 @@ class Unsettled:
     more_runs: int | None
     advice: str
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,4 +239,4 @@ class Leaders:
     method: str
     confidence: float
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields

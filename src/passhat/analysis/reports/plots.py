@@ -23,7 +23,7 @@ from passhat.drawing import (
     scatter,
     stacked_bar,
 )
-from passhat.errors import plural
+from passhat.messages import plural
 from passhat.records.natural_order import natural_key
 from passhat.stats.estimate import Estimate, Unavailable
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from passhat._version import __version__
-from passhat.brief import brief_fields
+from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy, Labels, Source, Tally, Trials
 
 
@@ -35,7 +35,7 @@ class Provenance:
     versions: Mapping[str, str]
     options: Options
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 def stamp(trials: Trials | Sequence[Tally], options: Options) -> Provenance:

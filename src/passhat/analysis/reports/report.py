@@ -9,8 +9,7 @@ from passhat.analysis.reports.lazy_value import Later
 from passhat.analysis.reports.parts import Leaders
 from passhat.analysis.reports.provenance import Provenance
 from passhat.analysis.reports.system_report import SystemReport, system_named
-from passhat.brief import brief, few, quoted, rounded
-from passhat.errors import plural
+from passhat.messages import few, plural, quoted, rounded, short_repr
 from passhat.stats.estimate import Unavailable
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ class Report:
             return f"<Report: {repr(self.systems[0])[1:-1]}; see .system(), .plots>"
         told = few(f"{quoted(one.name)} {rounded(one.mean_score)}" for one in self.systems)
         head = f"Report of {plural(len(self.systems), 'system')} by mean_score"
-        return brief(head, *told, see=".systems, .plots, print()")
+        return short_repr(head, *told, see=".systems, .plots, print()")
 
     def __str__(self) -> str:
         lines = [f"  {system!r}" for system in self.systems[:_MOST_SHOWN]]

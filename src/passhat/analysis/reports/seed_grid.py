@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.brief import brief_fields
+from passhat.messages import repr_fields
 from passhat.records import Trials
 from passhat.stats.estimate import Unavailable
 from passhat.stats.seeds import SeedVariance
@@ -29,7 +29,7 @@ class SeedGrid:
     columns: Mapping[int, int]
     cells: Mapping[str, str]
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class SeedSpread:
     variance: SeedVariance | Unavailable
     grid: SeedGrid | None = None
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 def lay_out_seeds(trials: Trials) -> SeedGrid | None:

@@ -19,8 +19,8 @@ from passhat.analysis.reports.parts import (
 )
 from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.analysis.reports.tasks import TaskTable
-from passhat.brief import quoted, rounded
-from passhat.errors import ArgumentError, plural
+from passhat.errors import ArgumentError
+from passhat.messages import plural, quoted, rounded
 from passhat.stats.estimate import Estimate, Unavailable
 
 _LARGEST_SHOWN_K = 5

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.reports.evidence import Counts, Evidence, Floats
-from passhat.brief import brief, brief_fields
-from passhat.errors import plural
+from passhat.messages import plural, repr_fields, short_repr
 from passhat.records import Tally
 from passhat.records.natural_order import natural_key
 from passhat.stats.estimate import Estimate, Interval
@@ -43,7 +42,7 @@ class TaskRow:
     more_runs: int | None
     sequence: str | None
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -72,7 +71,7 @@ class TaskTable(Sequence[TaskRow]):
         found = ", ".join(f"{count:,} {label}" for label in LABELS if (count := self.count(label)))
         size = plural(len(self), "task") + (f" ({found})" if found else "")
         rate = [f"mean rate {self.rate.mean():.3g}"] if len(self) else []
-        return brief("TaskTable", size, *rate, see="[0], .labelled('flaky'), .names")
+        return short_repr("TaskTable", size, *rate, see="[0], .labelled('flaky'), .names")
 
     def __len__(self) -> int:
         return len(self.names)

@@ -9,7 +9,7 @@ import numpy as np
 from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.parts import BarCount, Metric, Unsettled, VarianceSplit
 from passhat.analysis.reports.tasks import LABELS, TaskTable
-from passhat.errors import plural
+from passhat.messages import plural
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.fitted_plan import Seen, Spread, plan_from, seen_spread
 from passhat.stats.power import SuitePlan

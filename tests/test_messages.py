@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.brief import LONGEST, LONGEST_TEXT, brief, brief_fields, quoted, rounded
+from passhat.messages import LONGEST, LONGEST_TEXT, quoted, repr_fields, rounded, short_repr
 from passhat.records import Outcome, Trial
 from passhat.stats.estimate import Interval
 
@@ -23,12 +23,12 @@ class Held:
     notes: tuple[str, ...] = ()
     parts: dict[str, int] = field(default_factory=dict)
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @given(st.text(), st.lists(st.text(), max_size=20))
 def test_a_brief_line_is_bounded_and_keeps_the_way_on(head, told):
-    line = brief(quoted(head), *map(quoted, told), see=".tasks")
+    line = short_repr(quoted(head), *map(quoted, told), see=".tasks")
     assert len(line) <= LONGEST
     assert line.isprintable()
     assert line.endswith("; see .tasks>")

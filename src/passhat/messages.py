@@ -1,21 +1,24 @@
-"""Results in one short line, as an interactive session shows them."""
+"""How values, counts and names are written in messages: short, on one line, a few of many."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+Named = TypeVar("Named")
 
 LONGEST = 200
 LONGEST_TEXT = 40
+LONGEST_VALUE = 160
 CUT = "…"
 
 
-def brief(head: str, *told: str, see: str = "") -> str:
+def short_repr(head: str, *told: str, see: str = "") -> str:
     """What a result is, what it says, and where to look on; on one line of bounded length.
 
-    >>> brief("Tally 'o3'", "20 tasks", "200 trials", see=".tasks, .passed")
+    >>> short_repr("Tally 'o3'", "20 tasks", "200 trials", see=".tasks, .passed")
     "<Tally 'o3': 20 tasks, 200 trials; see .tasks, .passed>"
     """
     end = f"; see {see}>" if see else ">"
@@ -24,10 +27,10 @@ def brief(head: str, *told: str, see: str = "") -> str:
     return (body if len(body) <= room else body[: room - 1] + CUT) + end
 
 
-def brief_fields(value: Any) -> str:
+def repr_fields(value: Any) -> str:
     """A dataclass by the fields that differ from their defaults: numbers short, tables counted.
 
-    It stands in a class as `__repr__ = brief_fields`.
+    It stands in a class as `__repr__ = repr_fields`.
     """
     name = type(value).__name__
     parts = list(_filled(value))
@@ -72,6 +75,58 @@ def rounded(estimate: Any) -> str:
     bounds = getattr(estimate, "interval", None)
     between = "" if bounds is None else f" [{bounds.low:.3g}, {bounds.high:.3g}]"
     return f"{estimate.value:.3g}{between}"
+
+
+def short_value(value: object) -> str:
+    """What was handed in, for a message: short, on one line, and a list of names as names.
+
+    >>> short_value(0.5), short_value(("a", "b")), short_value([])
+    ('0.5', "'a', 'b'", 'none')
+    """
+    try:
+        shown = repr(value)
+    except ValueError:  # Python writes no number of thousands of digits
+        return "a number of too many digits"
+    if isinstance(value, tuple | list) and all(isinstance(one, str) for one in value):
+        shown = listed(map(repr, value)) or "none"
+    if "\n" in shown or " at 0x" in shown:  # a table over many lines, or only an address
+        kind = type(value).__name__
+        return f"{'an' if kind[:1] in 'AEIOUaeiou' else 'a'} {kind}"
+    return shown if len(shown) <= LONGEST_VALUE else f"{shown[: LONGEST_VALUE - 1]}…"
+
+
+def plural(count: int, noun: str, several: str | None = None) -> str:
+    """A count with its noun, for messages of every layer.
+
+    >>> plural(1, "task"), plural(2400, "run"), plural(2, "entry", "entries")
+    ('1 task', '2,400 runs', '2 entries')
+    >>> plural(1, "task has", "tasks have")
+    '1 task has'
+    """
+    return f"{count:,} {noun if count == 1 else several or noun + 's'}"
+
+
+def listed(names: Iterable[Named], most: int = 12, *, show: Callable[[Named], str] = str) -> str:
+    """The first few of many names, for sentences of every layer; only those are made to show.
+
+    >>> listed(["a", "b", "c"], most=2), listed([1, 2, 3], most=1, show="#{}".format)
+    ('a, b and 1 more', '#1 and 2 more')
+    """
+    every = list(names)
+    more = f" and {len(every) - most:,} more" if len(every) > most else ""
+    return ", ".join(map(show, every[:most])) + more
+
+
+def closest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """The known word that was probably meant, or None where nothing is close.
+
+    >>> closest("trails", ["runs", "trials"]), closest("x", ["runs"])
+    ('trials', None)
+    """
+    from difflib import get_close_matches  # loaded only after a mistake
+
+    found = get_close_matches(word, list(known), n=1, cutoff=cutoff)
+    return found[0] if found else None
 
 
 def _filled(value: Any) -> Iterator[str]:
