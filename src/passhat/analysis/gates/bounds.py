@@ -16,6 +16,7 @@ from passhat.analysis.gates.verdict import Word
 from passhat.analysis.reports.bars import Bars
 from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.analysis.reports.measure import measure
+from passhat.analysis.reports.parts import Number
 from passhat.analysis.reports.targets import Target
 from passhat.messages import plural
 from passhat.records import ErrorPolicy, Tally, Trials
@@ -24,8 +25,6 @@ from passhat.stats.proportions import proportion_interval
 from passhat.stats.quantiles import quantile_estimate
 from passhat.stats.score_mean import score_estimate
 from passhat.stats.suite_mean import suite_estimate
-
-Number = Estimate | Unavailable
 
 _MOST_RUNS = 10_000_000
 
