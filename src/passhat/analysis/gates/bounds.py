@@ -16,11 +16,10 @@ from passhat.analysis.gates.verdict import Word
 from passhat.analysis.reports.bars import Bars
 from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.analysis.reports.measure import measure
-from passhat.analysis.reports.parts import Number
 from passhat.analysis.reports.targets import Target
 from passhat.messages import plural
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
+from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Number, Unavailable
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.quantiles import quantile_estimate
 from passhat.stats.score_mean import score_estimate
