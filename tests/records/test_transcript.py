@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from passhat.records.transcript import CUT, Call, Check, Transcript, Turn, cut_text
 
-MOST_MARKS = 13
+MOST_MARKS = 16
 """Places of one cut transcript that can say so: each field of its ends, its last turn and check."""
 
 words = st.text(max_size=60)
@@ -28,7 +28,9 @@ transcripts = st.builds(
     answer=words,
     error=words,
     stop_reason=words,
-    checks=st.lists(st.builds(Check, target=words, message=words, matcher=words), max_size=3).map(tuple),
+    checks=st.lists(st.builds(Check, target=words, message=words, matcher=words), max_size=3).map(
+        tuple
+    ),
 )
 
 
@@ -36,11 +38,11 @@ def shown(said):
     """Every text of a transcript, wherever it stands."""
     yield from (said.answer, said.error, said.stop_reason)
     for turn in said.messages:
-        yield from (turn.role, turn.name, turn.text)
+        yield from (turn.role, turn.name, turn.text, turn.call_id)
         for call in turn.calls:
-            yield from (call.name, call.arguments)
+            yield from (call.name, call.arguments, call.id)
     for check in said.checks:
-        yield from (check.target, check.message)
+        yield from (check.target, check.matcher, check.message)
 
 
 def test_the_kept_text_has_the_parts_of_a_trial_that_passhat_ran():
@@ -93,11 +95,24 @@ def test_all_that_a_cut_transcript_shows_is_within_the_limit_but_for_its_marks(s
         Transcript(messages=(Turn(role="a", calls=(Call(name="c" * 10**5),)),)),
         Transcript(messages=(Turn(role="a", calls=(Call(name="c", arguments="a" * 10**5),)),)),
         Transcript(messages=(Turn(role="a", calls=(Call(name="c"),) * 10**4),)),
+        Transcript(messages=(Turn(role="a", calls=(Call(name="c", id="i" * 10**5),)),)),
+        Transcript(messages=(Turn(role="tool", call_id="i" * 10**5),)),
         Transcript(answer="yes", stop_reason="s" * 10**5),
         Transcript(answer="yes", checks=(Check(target="t" * 10**5),)),
         Transcript(answer="yes", checks=(Check(target="t", message="m"),) * 10**4),
     ],
-    ids=["role", "tool", "call", "arguments", "calls", "stop reason", "target", "checks"],
+    ids=[
+        "role",
+        "tool",
+        "call",
+        "arguments",
+        "calls",
+        "id",
+        "answered id",
+        "stop reason",
+        "target",
+        "checks",
+    ],
 )
 def test_no_field_is_a_way_around_the_limit(said):
     told = said.cut(1_000).to_json()
@@ -153,9 +168,7 @@ whole = st.builds(
     error=words,
     stop_reason=words,
     checks=st.lists(
-        st.builds(
-            Check, target=words, score=st.sampled_from([None, 0.0, 0.5, 1.0]), matcher=words
-        ),
+        st.builds(Check, target=words, score=st.sampled_from([None, 0.0, 0.5, 1.0]), matcher=words),
         max_size=3,
     ).map(tuple),
 )
@@ -168,7 +181,9 @@ def test_what_is_kept_reads_back_as_it_was_ids_included(transcript):
     assert again.to_json() == transcript.to_json()
 
 
-@pytest.mark.parametrize("kept", ["plain words", "[1, 2]", "17", '{"foreign": 1}', "{", "[" * 10**5])
+@pytest.mark.parametrize(
+    "kept", ["plain words", "[1, 2]", "17", '{"foreign": 1}', "{", "[" * 10**5]
+)
 def test_a_text_that_is_no_transcript_is_the_answer(kept):
     assert Transcript.from_json(kept) == Transcript(answer=kept)
 

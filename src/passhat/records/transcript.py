@@ -222,20 +222,15 @@ def _check_size(check: Check) -> int:
 
 
 def _cut_turn(turn: Turn, room: _Room) -> Turn:
-    call_id = _whole_id(turn.call_id, room)
     role, name, text = map(room.take, (turn.role, turn.name, turn.text))
+    call_id = room.take(turn.call_id)
     calls = tuple(_fit(turn.calls, room, _call_size, _cut_call, _more_calls))
     return replace(turn, role=role, name=name, call_id=call_id, text=text, calls=calls)
 
 
 def _cut_call(call: Call, room: _Room) -> Call:
-    call_id = _whole_id(call.id, room)
-    return Call(name=room.take(call.name), arguments=room.take(call.arguments), id=call_id)
-
-
-def _whole_id(call_id: str, room: _Room) -> str:
-    """An id if there is room for all of it: a part of one would name no call."""
-    return room.take(call_id) if len(call_id) <= room.left else ""
+    name, arguments, call_id = map(room.take, (call.name, call.arguments, call.id))
+    return Call(name=name, arguments=arguments, id=call_id)
 
 
 def _cut_check(check: Check, room: _Room) -> Check:
