@@ -46,7 +46,7 @@ def wrong_value(draft: Draft, rng: Generator) -> None:
 
 def extra(draft: Draft, rng: Generator) -> None:
     """The order is also cancelled."""
-    tool, arguments, _ = draft.calls[draft.place("refund")]
+    arguments = draft.calls[draft.place("refund")][1]
     draft.calls.append(("cancel_order", {"order": arguments["order"]}, "ok"))
 
 
@@ -131,7 +131,9 @@ def _ordinary(task: int, amount: int, rng: Generator) -> Draft:
         calls[i], calls[i + 1] = calls[i + 1], calls[i]
     calls.append(("refund", {**order, "amount": amount, "method": "card"}, "ok"))
     if rng.random() < 0.5:
-        calls.append(("send_note", {"text": f"Dear customer, this is note {rng.integers(99)}"}, "ok"))
+        calls.append(
+            ("send_note", {"text": f"Dear customer, this is note {rng.integers(99)}"}, "ok")
+        )
     return Draft(calls=calls)
 
 

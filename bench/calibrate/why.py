@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from passhat.analysis.explaining.feature_test import associations
 from passhat.analysis.explaining.features import features
 from passhat.analysis.explaining.runs import ComparedRuns, compared_runs, explained_runs
 from passhat.ingest import read_with_transcripts
+from passhat.records import Outcome
 from passhat.stats.step_down import shuffled_in_strata
 
 SEED = 20261115
@@ -70,9 +71,9 @@ def _false_names(repetitions: int) -> Table:
     )
 
 
-def _causeless(repetitions: int) -> dict[str, Iterator[ComparedRuns]]:
+def _causeless(repetitions: int) -> dict[str, Iterable[ComparedRuns]]:
     rng = np.random.default_rng(SEED)
-    found = {
+    found: dict[str, Iterable[ComparedRuns]] = {
         f"made-up calls, {tasks} x {runs}": (
             simulate_runs(tasks, runs, rng).compared for _ in range(repetitions)
         )
@@ -87,16 +88,11 @@ def _causeless(repetitions: int) -> dict[str, Iterator[ComparedRuns]]:
 def _shuffled(real: ComparedRuns, rng: Generator) -> ComparedRuns:
     """The same calls with outcomes that have nothing to do with them."""
     failed = shuffled_in_strata(real.failed, real.stratum, shuffles=1, rng=rng)[1]
-    outcomes = {True: _outcome(real, failed=True), False: _outcome(real, failed=False)}
     runs = tuple(
-        replace(run, outcome=outcomes[bad])
+        replace(run, outcome=Outcome.FAILED if bad else Outcome.PASSED)
         for run, bad in zip(real.runs, failed.tolist(), strict=True)
     )
     return replace(real, runs=runs, failed=failed)
-
-
-def _outcome(real: ComparedRuns, *, failed: bool) -> object:
-    return next(run.outcome for run in real.runs if run.failed is failed)
 
 
 def _named(compared: ComparedRuns, rng: Generator) -> tuple[object, ...]:
@@ -192,9 +188,7 @@ def _one_task_of_many(repetitions: int) -> Table:
     rows = []
     for runs in (10, 20):
         worlds = [
-            simulate_runs(
-                10, runs, rng, plant=omitted, fails=STRENGTHS["strong"], planted_tasks=1
-            )
+            simulate_runs(10, runs, rng, plant=omitted, fails=STRENGTHS["strong"], planted_tasks=1)
             for _ in range(repetitions)
         ]
         named = np.mean([bool(_named(world.compared, rng)) for world in worlds])

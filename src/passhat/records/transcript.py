@@ -266,12 +266,16 @@ def _turn(turn: Turn) -> dict[str, object]:
 
 
 def _call(call: Call) -> dict[str, object]:
-    kept = {"name": call.name, "arguments": call.arguments}
+    kept: dict[str, object] = {"name": call.name, "arguments": call.arguments}
     return kept | {"id": call.id} if call.id else kept
 
 
 def _check(check: Check) -> dict[str, object]:
-    kept = {"target": check.target, "score": check.score, "message": check.message}
+    kept: dict[str, object] = {
+        "target": check.target,
+        "score": check.score,
+        "message": check.message,
+    }
     return kept | {"matcher": check.matcher} if check.matcher else kept
 
 

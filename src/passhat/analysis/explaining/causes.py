@@ -16,8 +16,7 @@ from passhat.analysis.explaining.feature_test import Association, associations, 
 from passhat.analysis.explaining.feature_words import feature_words
 from passhat.analysis.explaining.features import features
 from passhat.analysis.explaining.runs import ComparedRuns, ExplainedRun
-from passhat.brief import brief_fields
-from passhat.errors import plural
+from passhat.messages import plural, repr_fields
 from passhat.records.transcript import TranscriptKey
 from passhat.stats.step_down import shuffled_in_strata
 
@@ -40,7 +39,7 @@ class Example:
     passing: TranscriptKey
     call: int | None = None
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +62,7 @@ class Cause:
     detail: str
     example: Example
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     @property
     def sentence(self) -> str:

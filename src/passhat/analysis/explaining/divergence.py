@@ -144,8 +144,8 @@ def _value(run: ExplainedRun, tool: str) -> tuple[str, ...]:
 def _counts(tool: str, shares: Sequence[tuple[float, float]]) -> bool:
     if len(shares) < FEWEST_TASKS:
         return not tool.lower().startswith(LOOKING)
-    passing, crossed = (sum(column) for column in zip(*shares, strict=True))
-    return passing <= MOST_DISAGREEMENT * crossed
+    passing = sum(share for share, _ in shares)
+    return passing <= MOST_DISAGREEMENT * sum(share for _, share in shares)
 
 
 def _calls_of(run: ExplainedRun, counting: frozenset[str]) -> Counter[str]:

@@ -201,4 +201,6 @@ def _usual_arguments(
         for call in calls:
             for name, value in call.arguments.items():
                 counts[call.tool, name][value] += 1
-    return {key: min(found, key=lambda value: (-found[value], value)) for key, found in counts.items()}
+    return {
+        key: min(found, key=lambda value: (-found[value], value)) for key, found in counts.items()
+    }

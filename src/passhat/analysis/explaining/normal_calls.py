@@ -126,7 +126,9 @@ def _masked(value: Any) -> Any:
 
 
 def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return (
+        value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+    )
 
 
 def list_lengths(arguments: Arguments) -> Iterator[tuple[str, int]]:

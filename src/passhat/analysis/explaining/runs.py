@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +82,7 @@ class ComparedRuns:
     def blocks(self) -> Iterator[slice]:
         """The rows of each stratum."""
         bounds = np.searchsorted(self.stratum, np.arange(self.strata + 1)).tolist()
-        yield from (slice(*pair) for pair in zip(bounds[:-1], bounds[1:], strict=True))
+        yield from (slice(*pair) for pair in pairwise(bounds))
 
 
 def explained_runs(trials: Trials, transcripts: Transcripts) -> tuple[ExplainedRun, ...]:
