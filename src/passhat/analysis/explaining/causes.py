@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb
 from typing import Literal
 
@@ -12,10 +12,15 @@ from numpy.typing import NDArray
 
 from passhat.analysis.explaining.agreement import Departure, departures
 from passhat.analysis.explaining.divergence import Divergence, nearest_passing
-from passhat.analysis.explaining.feature_test import Association, associations, holds_within
+from passhat.analysis.explaining.feature_test import (
+    Association,
+    alike_in,
+    associations,
+    holds_within,
+)
 from passhat.analysis.explaining.feature_words import feature_words
 from passhat.analysis.explaining.features import features
-from passhat.analysis.explaining.runs import ComparedRuns, ExplainedRun
+from passhat.analysis.explaining.runs import ComparedRuns, ExplainedRun, compared_runs
 from passhat.messages import plural, repr_fields
 from passhat.records.transcript import TranscriptKey
 from passhat.stats.step_down import shuffled_in_strata
@@ -90,11 +95,14 @@ def find_causes(
         return ()
     shuffled = shuffled_in_strata(compared.failed, compared.stratum, shuffles=shuffles, rng=rng)
     level = alpha / TESTS
-    by_agreement = [one for one in departures(compared, shuffled) if one.p <= level]
+    by_agreement = [one for one in departures(compared, shuffled) if one.p <= level and one.failing]
     by_feature = _features(compared, shuffled, level)
-    named = [_from_departure(one, found) for one in by_agreement if one.failing]
-    named += [_from_association(one, compared, found) for one in by_feature]
-    return tuple(sorted(_one_for_each_tool(named), key=lambda one: (one.p, one.test != "features")))
+    beside = {one.tool for one in by_agreement}
+    if by_feature and beside:
+        beside = _still_departing(compared, by_feature, shuffles, rng, level)
+    named = [_from_association(one, compared) for one in by_feature]
+    named += [_from_departure(one, found) for one in by_agreement if one.tool in beside]
+    return tuple(_one_for_each_tool(named))
 
 
 def smallest_possible_p(compared: ComparedRuns) -> float:
@@ -125,6 +133,24 @@ def _features(
     return kept
 
 
+def _still_departing(
+    compared: ComparedRuns,
+    given: Sequence[Association],
+    shuffles: int,
+    rng: np.random.Generator,
+    level: float,
+) -> set[str]:
+    """The tools in which failing runs depart among runs that are alike in the properties given."""
+    parts = alike_in(given, compared)
+    order = np.argsort(parts, kind="stable")
+    runs = [replace(compared.runs[i], system=str(parts[i])) for i in order.tolist()]
+    alike = compared_runs(runs)
+    if not alike.runs:
+        return set()
+    shuffled = shuffled_in_strata(alike.failed, alike.stratum, shuffles=shuffles, rng=rng)
+    return {one.tool for one in departures(alike, shuffled) if one.p <= level}
+
+
 def _from_departure(one: Departure, found: Sequence[Divergence]) -> Cause:
     kinds = ((one.more, "more"), (one.fewer, "fewer"), (one.other, "other"))
     told = [f"{count:,} {word}" for count, word in kinds if count]
@@ -153,9 +179,7 @@ def _departing(one: Departure, found: Sequence[Divergence]) -> Example:
     )
 
 
-def _from_association(
-    one: Association, compared: ComparedRuns, found: Sequence[Divergence]
-) -> Cause:
+def _from_association(one: Association, compared: ComparedRuns) -> Cause:
     failing, failing_of, passing, passing_of = one.counts(compared.failed)
     tool = one.feature.tool
     return Cause(
@@ -175,8 +199,7 @@ def _from_association(
 
 def _having(one: Association, compared: ComparedRuns, tool: str) -> Example:
     """A failing run with the property beside the nearest passing one without it."""
-    shown = one.having & one.varying
-    row = int(np.flatnonzero(shown & compared.failed)[0])
+    row = int(np.flatnonzero(one.having & compared.failed)[0])
     run = compared.runs[row]
     here = (compared.stratum == compared.stratum[row]) & ~compared.failed
     without = np.flatnonzero(here & ~one.having)

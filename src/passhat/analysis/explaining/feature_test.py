@@ -27,8 +27,8 @@ Mask = NDArray[np.bool_]
 class Association:
     """A property that goes together with failing, or with passing where `lacking` is True.
 
-    `having` are the runs with the property (without it, where `lacking`), among those of the
-    `varying` tasks in which runs differ in it. `p` is adjusted for every property tested.
+    `having` are the runs with the property (without it, where `lacking`) and `varying` all runs of
+    the tasks in which runs differ in it. `p` is adjusted for every property tested.
     """
 
     feature: Feature
@@ -46,9 +46,9 @@ class Association:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Class:
-    """Properties that divide the runs of every task in the same way, by the simplest of them."""
+    """Properties that divide the runs of every task in the same way; `column` is the first's."""
 
-    feature: Feature
+    members: tuple[Feature, ...]
     column: Mask
     varying: Mask
     law: StratifiedLaw
@@ -69,46 +69,48 @@ def associations(
     p = _shuffled_p(found, shuffled)
     adjusted = step_down_p(-np.log(p))
     answers = [
-        _association(compared, one, float(adjusted[i]), float(p[0, i]))
+        _association(compared, one, having, (float(adjusted[i]), float(p[0, i])))
         for i, one in enumerate(found)
     ]
-    return tuple(sorted(answers, key=lambda one: (one.exact_p, _simplicity(one.feature))))
+    return tuple(sorted(answers, key=lambda one: (one.exact_p, one.feature)))
+
+
+def alike_in(given: Iterable[Association], compared: ComparedRuns) -> Counts:
+    """The strata of runs of one task that are alike in the properties given."""
+    parts = compared.stratum.copy()
+    for other in given:
+        parts = 2 * parts + other.having
+    return np.unique(parts, return_inverse=True)[1].astype(np.int64)
 
 
 def holds_within(
     association: Association, given: Iterable[Association], compared: ComparedRuns, *, level: float
 ) -> bool:
     """Whether it still goes together with failing among runs that are alike in those given."""
-    parts = compared.stratum.copy()
-    for other in given:
-        parts = 2 * parts + other.having
-    _, strata = np.unique(parts, return_inverse=True)
-    column = association.having & association.varying
-    law = _law(column, strata, compared.failed)
-    return law.p_of(int((column & compared.failed).sum())) <= level
+    strata = alike_in(given, compared)
+    law = _law(association.having, strata, compared.failed)
+    return law.p_of(int((association.having & compared.failed).sum())) <= level
 
 
 def _classes(compared: ComparedRuns, having: Having, level: float) -> list[_Class]:
     """The classes that could reach the level."""
     sums = _Sums(compared)
-    simplest: dict[bytes, Feature] = {}
+    divisions: dict[bytes, list[Feature]] = {}
     for feature, numbers in having.items():
         if len(numbers) < _FEWEST_RUNS:
             continue
         column = _column(numbers, compared)
         varying = sums.varying(column)
         if varying.any():
-            division = _same_division(column, varying)
-            known = simplest.get(division, feature)
-            simplest[division] = min(known, feature, key=_simplicity)
+            divisions.setdefault(_same_division(column, varying), []).append(feature)
     found = []
-    for feature in simplest.values():
-        column = _column(having[feature], compared)
+    for members in divisions.values():
+        column = _column(having[members[0]], compared)
         law = _law(column, compared.stratum, compared.failed)
         if law.smallest_p <= level:
             varying = sums.varying(column)
-            found.append(_Class(feature=feature, column=column, varying=varying, law=law))
-    found.sort(key=lambda one: (one.law.smallest_p, _simplicity(one.feature)))
+            found.append(_Class(members=tuple(members), column=column, varying=varying, law=law))
+    found.sort(key=lambda one: (one.law.smallest_p, one.members[0]))
     return found[:MOST_CLASSES]
 
 
@@ -157,20 +159,30 @@ def _shuffled_p(found: Sequence[_Class], shuffled: Mask) -> Floats:
     return p
 
 
-def _association(compared: ComparedRuns, one: _Class, p: float, exact_p: float) -> Association:
+def _association(
+    compared: ComparedRuns, one: _Class, having: Having, p: tuple[float, float]
+) -> Association:
     bad, good = compared.failed & one.varying, ~compared.failed & one.varying
-    lacking = bool(one.column[bad].mean() < one.column[good].mean())
+    failing_have = bool(one.column[bad].mean() >= one.column[good].mean())
+    # All members divide these runs alike, so one run tells which way round each of them does.
+    witness = int(np.flatnonzero(bad)[0])
+    with_failing = bool(one.column[witness]) == failing_have
+
+    def lacking(feature: Feature) -> bool:
+        return (witness in having[feature]) != with_failing
+
+    best = min(one.members, key=lambda feature: _simplicity(feature, lacking(feature)))
     return Association(
-        feature=one.feature,
-        lacking=lacking,
-        p=p,
-        exact_p=exact_p,
-        having=one.column != lacking,
+        feature=best,
+        lacking=lacking(best),
+        p=p[0],
+        exact_p=p[1],
+        having=(one.column == failing_have) & one.varying,
         varying=one.varying,
     )
 
 
-def _simplicity(feature: Feature) -> tuple[int, bool, int, Feature]:
-    """Smaller is simpler; a named tool says more than "a tool"."""
+def _simplicity(feature: Feature, lacking: bool) -> tuple[int, bool, bool, int, Feature]:
+    """Smaller is simpler; a named tool says more than "a tool", and what was done than what not."""
     length = len(feature.tool) + sum(map(len, feature.detail))
-    return KINDS.index(feature.kind), not feature.tool, length, feature
+    return KINDS.index(feature.kind), not feature.tool, lacking, length, feature

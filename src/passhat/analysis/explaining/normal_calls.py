@@ -79,6 +79,18 @@ def is_free_text(value: str) -> bool:
     return len(value) > LONGEST_VALUE or value.count(" ") > _MOST_BLANKS
 
 
+def list_lengths(arguments: Arguments) -> Iterator[tuple[str, int]]:
+    """The arguments that are lists, and how long each is."""
+    for name, value in arguments.items():
+        if value.startswith("["):
+            try:
+                parsed = json.loads(value)
+            except ValueError:
+                continue
+            if isinstance(parsed, list):
+                yield name, len(parsed)
+
+
 def _normal(call: AnsweredCall, place: int) -> NormalCall:
     arguments = _arguments(call.arguments)
     return NormalCall(
@@ -129,15 +141,3 @@ def _as_text(value: Any) -> str:
     return (
         value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
     )
-
-
-def list_lengths(arguments: Arguments) -> Iterator[tuple[str, int]]:
-    """The arguments that are lists, and how long each is."""
-    for name, value in arguments.items():
-        if value.startswith("["):
-            try:
-                parsed = json.loads(value)
-            except ValueError:
-                continue
-            if isinstance(parsed, list):
-                yield name, len(parsed)

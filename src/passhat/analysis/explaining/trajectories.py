@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -92,14 +92,16 @@ def _mean_likeness(
             means.append(sum(known) / len(known))
     if not means:
         return Unavailable("no task has two runs with what it takes to compare them")
-    values_ = np.array(means)
-    return score_estimate(
-        np.ones(values_.size, dtype=np.int64),
-        values_,
-        values_**2,
+    of_tasks = np.array(means)
+    found = score_estimate(
+        np.ones(of_tasks.size, dtype=np.int64),
+        of_tasks,
+        of_tasks**2,
         scope=TASKS_LIKE_THESE,
+        method="t",  # likeness is nowhere near 0 or 1 task by task, as outcomes are
         confidence=confidence,
     )
+    return replace(found, runs=sum(map(len, groups))) if isinstance(found, Estimate) else found
 
 
 def _dice(one: set[str], other: set[str]) -> float:
