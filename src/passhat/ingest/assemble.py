@@ -17,7 +17,7 @@ from passhat.ingest.decimal_commas import comma_fault
 from passhat.ingest.document import Document
 from passhat.ingest.outcomes import Comparison, is_missing, number, parse_pass_if
 from passhat.ingest.reader import Table
-from passhat.ingest.told import few
+from passhat.ingest.short_names import few
 from passhat.records import FEATURES, Outcome, Source, Trials
 from passhat.records.given_columns import BEYOND, LARGEST
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 
 from passhat.errors import ArgumentError, UnknownFile
-from passhat.ingest.told import few, short
+from passhat.ingest.short_names import few, short
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "system": ("system", "agent", "agent_name", "agent_id", "model", "model_name", "system_name"),

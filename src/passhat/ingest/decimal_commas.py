@@ -8,7 +8,7 @@ from typing import Any
 
 from passhat.errors import told_value
 from passhat.ingest.outcomes import is_missing
-from passhat.ingest.told import short
+from passhat.ingest.short_names import short
 
 SEPARATORS = (";", "\t")
 """Between cells, these leave the comma free to stand inside of numbers."""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap, find_columns, leave_out, milliseconds
-from passhat.ingest.engines import VIEW, Engine
 from passhat.ingest.outcomes import NO_ERROR, parse_pass_if
+from passhat.ingest.query_engines import VIEW, Engine
 from passhat.records import FEATURES
 
 

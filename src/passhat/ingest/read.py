@@ -19,10 +19,10 @@ from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
 from passhat.ingest.readers import READERS, readers_of
 from passhat.ingest.rows import is_own_file
+from passhat.ingest.short_names import few_paths, short
 from passhat.ingest.sources import Part, describe_sources
-from passhat.ingest.told import few_paths, short
 from passhat.ingest.transcripts.kept import by_trial, kept_texts
-from passhat.ingest.unknown import unknown_file
+from passhat.ingest.unknown_files import unknown_file
 from passhat.records import Duplicates, Trials
 from passhat.records.occurring_twice import check_duplicates
 from passhat.records.transcript import TranscriptKey, Transcripts

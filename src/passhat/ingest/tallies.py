@@ -16,7 +16,6 @@ from passhat.errors import ReadError, listed, plural
 from passhat.ingest.assemble import judged_only, one_name
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
-from passhat.ingest.engines import VIEW, Engine, Shape, has_engine, open_engine
 from passhat.ingest.formats import tables
 from passhat.ingest.group_query import (
     GroupQuery,
@@ -28,6 +27,7 @@ from passhat.ingest.group_query import (
 from passhat.ingest.inputs import STDIN, Input, as_inputs
 from passhat.ingest.limits import Limits
 from passhat.ingest.outcomes import outcome_of, seen
+from passhat.ingest.query_engines import VIEW, Engine, Shape, has_engine, open_engine
 from passhat.ingest.read import read_trials, recognise
 from passhat.ingest.rows import is_own_file, separator_of
 from passhat.records import Duplicates, FeatureSums, Labels, Outcome, Source, Tally

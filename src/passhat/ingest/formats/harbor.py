@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.beside import decoded_beside, text_beside
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Table, first_line, seconds_between
-from passhat.ingest.told import few, short
+from passhat.ingest.short_names import few, short
+from passhat.ingest.sibling_files import sibling_decoded, sibling_text
 from passhat.ingest.transcripts.files import end_room
 from passhat.ingest.transcripts.messages import as_text, mappings, turns_of
 from passhat.records import Outcome
@@ -95,10 +95,10 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     """The trajectory and what the verifier printed, from the folders beside a trial's result."""
     if _is_job(document):
         return
-    kept, broken = decoded_beside(document, _Trajectory, "agent", "trajectory.json")
+    kept, broken = sibling_decoded(document, _Trajectory, "agent", "trajectory.json")
     steps = kept.steps if kept else ()
     most = end_room(document.limits.max_transcript)
-    printed = text_beside(document, "verifier", "test-stdout.txt", most=most)
+    printed = sibling_text(document, "verifier", "test-stdout.txt", most=most)
     yield Transcript(
         messages=tuple(turn for step in steps for turn in _turns(step)),
         error=broken,

@@ -13,7 +13,7 @@ from passhat.ingest.archive import Archive, listing_names
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Table, first_line
-from passhat.ingest.told import few, short
+from passhat.ingest.short_names import few, short
 from passhat.ingest.transcripts.inspect_scores import Score, score_value
 from passhat.records import Outcome
 from passhat.records.transcript import Transcript

@@ -17,7 +17,7 @@ from passhat.errors import ReadError, plural
 from passhat.ingest.columns import ColumnMap, find_columns
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Table, first_line
-from passhat.ingest.repeated_names import tests_of
+from passhat.ingest.repeated_tests import tests_of
 from passhat.records import FEATURES, Outcome
 from passhat.records.transcript import Transcript, Turn
 

@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError, told_value
-from passhat.ingest.beside import bytes_beside
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Table
-from passhat.ingest.told import few, short
+from passhat.ingest.short_names import few, short
+from passhat.ingest.sibling_files import sibling_bytes
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
 from passhat.records import Outcome
 from passhat.records.transcript import Check, Transcript, Turn
@@ -139,7 +139,7 @@ def _system(document: Document, stamp: str | None) -> str:
     """The model's name, which stands only in the results file of the same time."""
     if document.path is not None and stamp is not None:
         name = f"results_{stamp}.json"
-        if (found := bytes_beside(document, name)) is not None:
+        if (found := sibling_bytes(document, name)) is not None:
             model = decode(
                 f"{document.path.parent / name} (read for the model's name)", found, _Model
             )

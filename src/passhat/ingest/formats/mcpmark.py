@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from passhat.ingest.beside import decoded_beside
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Table, first_line
+from passhat.ingest.sibling_files import sibling_decoded
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
 from passhat.records.transcript import Transcript
@@ -96,7 +96,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
     if document.has("runs"):
         yield from [None] * len(document.decode(_Task).runs)
         return
-    messages, broken = decoded_beside(document, list[Any], "messages.json")
+    messages, broken = sibling_decoded(document, list[Any], "messages.json")
     yield Transcript(messages=turns_of(messages), error=broken)
 
 

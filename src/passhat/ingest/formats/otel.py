@@ -18,7 +18,7 @@ from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.outcomes import is_missing, number, outcome_of, parse_pass_if
 from passhat.ingest.reader import Reader, Table, first_line, seconds_between
-from passhat.ingest.told import few, short
+from passhat.ingest.short_names import few, short
 from passhat.ingest.transcripts.otel_spans import spans_transcript
 from passhat.records import Outcome
 from passhat.records.transcript import Transcript

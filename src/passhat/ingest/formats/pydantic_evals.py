@@ -12,7 +12,7 @@ from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Table, first_line
-from passhat.ingest.told import few, short
+from passhat.ingest.short_names import few, short
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
 from passhat.records import Outcome
 from passhat.records.transcript import Check, Transcript

@@ -36,7 +36,7 @@ from passhat.ingest.outcomes import (
 )
 from passhat.ingest.reader import Reader, Table
 from passhat.ingest.rows import Sheet, column_names, is_own_file, sheet_of
-from passhat.ingest.told import few, short
+from passhat.ingest.short_names import few, short
 from passhat.ingest.transcripts.messages import transcript_of
 from passhat.records import FEATURES, Outcome
 from passhat.records.transcript import Transcript

@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from passhat.ingest.beside import names_beside
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Table, seconds_between
+from passhat.ingest.sibling_files import sibling_names
 from passhat.ingest.transcripts.files import FileTurns
 from passhat.ingest.transcripts.messages import as_text
 from passhat.records import Outcome
@@ -130,7 +130,7 @@ def _transcript(document: Document, folder: tuple[str, ...], trial: _Spoken) -> 
 
 
 def _episodes(document: Document, folder: tuple[str, ...]) -> list[str]:
-    found = names_beside(
+    found = sibling_names(
         document, *folder, LOGS, keep=lambda name: _EPISODE.fullmatch(name) is not None
     )
     return sorted(found, key=lambda name: int(name.partition("-")[2]))

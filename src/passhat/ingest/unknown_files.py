@@ -10,7 +10,7 @@ from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
 from passhat.ingest.readers import READERS
 from passhat.ingest.rows import column_names
-from passhat.ingest.told import few
+from passhat.ingest.short_names import few
 
 SUMMARIES: Mapping[tuple[str, ...], str] = {
     ("results", "configs", "versions", "n-shot"): (
