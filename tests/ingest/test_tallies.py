@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from passhat.analysis.measure import measure
 from passhat.errors import ReadError
-from passhat.ingest import ColumnMap, count_big, engines, read_tallies, read_trials, tallies
+from passhat.ingest import ColumnMap, count_big, query_engines, read_tallies, read_trials, tallies
 
 ROWS = st.lists(
     st.fixed_dictionaries(
@@ -38,7 +38,7 @@ def engine(request, monkeypatch):
     if request.param == "duckdb":
         pytest.importorskip("duckdb", reason="DuckDB is not installed: polars stands in")
     else:
-        monkeypatch.setattr(engines, "_has_duckdb", lambda: False)
+        monkeypatch.setattr(query_engines, "_has_duckdb", lambda: False)
 
 
 def write(rows, path):
