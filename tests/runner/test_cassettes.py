@@ -62,8 +62,8 @@ def recorded_once(tmp_path_factory):
     with WireServer(answer) as server:
         suite = suite_for(directory, base_url=server.url)
         journal = MemoryJournal()
-        with open_cassettes(suite, "record", environment={}) as deck:
-            result = run_trials(suite, cassettes=deck, journal=journal, environment={})
+        with open_cassettes(suite, "record", environment={}) as cassettes:
+            result = run_trials(suite, cassettes=cassettes, journal=journal, environment={})
         asked = len(server.asked)
     return directory, result, journal, asked
 
@@ -88,8 +88,8 @@ def suite_for(directory, *, base_url="http://127.0.0.1:9", runs=10, task=TASK, s
 
 def replay(suite, mode="replay", **options):
     journal = MemoryJournal()
-    with open_cassettes(suite, mode, environment={}, **options) as deck:
-        result = run_trials(suite, cassettes=deck, journal=journal, environment={})
+    with open_cassettes(suite, mode, environment={}, **options) as cassettes:
+        result = run_trials(suite, cassettes=cassettes, journal=journal, environment={})
     return result, journal
 
 
@@ -123,8 +123,8 @@ def test_the_file_is_the_same_whatever_the_order_of_the_runs(tmp_path, scripted)
     for concurrency in (1, 8):
         folder = tmp_path / str(concurrency)
         suite = suite_for(folder, system=scripted(*script), runs=20)
-        with open_cassettes(suite, "record", environment={}) as deck:
-            run_trials(suite, cassettes=deck, concurrency=concurrency)
+        with open_cassettes(suite, "record", environment={}) as cassettes:
+            run_trials(suite, cassettes=cassettes, concurrency=concurrency)
         (file,) = (folder / "cassettes").iterdir()
         lines = [json.loads(line) for line in file.read_text().splitlines()]
         for line in lines:
@@ -394,10 +394,10 @@ def test_the_judge_replays_while_its_rubric_stands(tmp_path, scripted):
 
 def test_an_interrupted_recording_goes_on_where_it_was(tmp_path, scripted):
     suite = suite_for(tmp_path, system=scripted(Behaviour(answer="ok")), runs=5)
-    with open_cassettes(suite, "record", environment={}) as deck:
-        deck.close = lambda: None  # the process dies: nothing is put in order
+    with open_cassettes(suite, "record", environment={}) as cassettes:
+        cassettes.close = lambda: None  # the process dies: nothing is put in order
         with pytest.raises(OSError, match="disk full"):
-            run_trials(suite, cassettes=deck, journal=_Full(7), concurrency=1)
+            run_trials(suite, cassettes=cassettes, journal=_Full(7), concurrency=1)
     partial = tmp_path / "cassettes" / "agent.jsonl.partial"
     partial.write_bytes(partial.read_bytes() + b'{"kind": "mod')
     replay(suite, "record")

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from passhat.reporters.page_transcripts import PageTranscripts
     from passhat.reporters.run_answer import RunAnswer
     from passhat.runner import RunResult
-    from passhat.runner.cassettes import Deck
+    from passhat.runner.cassettes import CassetteSet
 
 DEFAULT_CONFIDENCE = 0.95
 PAGE = {"html": FORMATS["html"]}
@@ -97,7 +97,7 @@ def conduct(job: Job, output: Output) -> ExitCode:
     if job.resumed is None:
         refuse_unreachable(job.suite, asked)
     with (
-        open_source(job.suite, source, job.options, sequential=job.sequential) as deck,
+        open_source(job.suite, source, job.options, sequential=job.sequential) as cassettes,
         open_ledger(job.suite, job.options, store=job.store, resumed=job.resumed) as ledger,
     ):
         # Before anything is paid for: a baseline that is not there is an error of the request.
@@ -108,7 +108,7 @@ def conduct(job: Job, output: Output) -> ExitCode:
         if job.remark is not None:
             output.say(job.remark)
         output.say(_opening(job, ledger, source, rule))
-        result = _run(job, ledger, deck, rule, output)
+        result = _run(job, ledger, cassettes, rule, output)
         ledger.close(result)
         interrupted = result.ending == "interrupted"
         if interrupted:
@@ -186,7 +186,7 @@ def _reasons(answer: RunAnswer) -> Iterator[str]:
 
 
 def _run(
-    job: Job, ledger: Ledger, deck: Deck | None, rule: Stopping | None, output: Output
+    job: Job, ledger: Ledger, cassettes: CassetteSet | None, rule: Stopping | None, output: Output
 ) -> RunResult:
     from passhat.runner import run_trials
 
@@ -197,9 +197,11 @@ def _run(
             stopping_rule=rule,
             journal=ledger.journal,
             # One by one, nothing is under way when a replay settles: it is the same every time.
-            concurrency=1 if deck is not None and deck.replaying and rule is not None else None,
+            concurrency=1
+            if cassettes is not None and cassettes.replaying and rule is not None
+            else None,
             on_event=progress,
-            cassettes=deck,
+            cassettes=cassettes,
             retry_errored=job.retry_errored,
         )
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from passhat.records import Answer, Observation, Trial
-from passhat.runner.agents.errand import Agent, Errand
+from passhat.runner.agents.attempt_request import Agent, AttemptRequest
 from passhat.runner.journal import Scribe
 from passhat.runner.models.exchange import ChatModel, Place, Reply, Request, ToolSpec
 from passhat.runner.tools import ToolRequest, ToolResult, Tools
@@ -38,26 +38,26 @@ class Cassettes:
     replaying = False
     """Whether nobody is ever asked."""
 
-    def holds(self, errand: Errand, /) -> bool:
+    def holds(self, request: AttemptRequest, /) -> bool:
         """Whether a trial is answered from a recording."""
         return False
 
-    def memory(self, errand: Errand, /) -> Memory | None:
+    def memory(self, request: AttemptRequest, /) -> Memory | None:
         """Where the exchanges of a trial are recorded, or come from."""
         return None
 
-    def tools(self, errand: Errand, /) -> Tools | None:
+    def tools(self, request: AttemptRequest, /) -> Tools | None:
         """The tools of a trial whose results are recorded."""
         return None
 
     def heard(self, system: str, specs: tuple[ToolSpec, ...], /) -> None:
         """Told of the tools that a system has."""
 
-    def ending(self, errand: Errand, /) -> Mapping[str, Any] | None:
+    def ending(self, request: AttemptRequest, /) -> Mapping[str, Any] | None:
         """How a recorded trial ended: `seed`, `seconds`, and `error` or `stop_reason`."""
         return None
 
-    def finished(self, errand: Errand, trial: Trial, stop_reason: str, /) -> None:
+    def finished(self, request: AttemptRequest, trial: Trial, stop_reason: str, /) -> None:
         """Told that a trial is over and has a row."""
 
 
@@ -115,13 +115,13 @@ class RememberingAgent:
         self._agent = agent
         self._memory = memory
 
-    async def attempt(self, errand: Errand, /) -> Observation:
-        fingerprint = errand.fingerprint()
-        known = self._memory.recall("agent", errand.place, fingerprint)
+    async def attempt(self, request: AttemptRequest, /) -> Observation:
+        fingerprint = request.fingerprint()
+        known = self._memory.recall("agent", request.place, fingerprint)
         if known is not None:
             return _observation(known)
-        seen = await self._agent.attempt(errand)
-        await self._memory.keep("agent", errand.place, fingerprint, _encode(seen))
+        seen = await self._agent.attempt(request)
+        await self._memory.keep("agent", request.place, fingerprint, _encode(seen))
         return seen
 
 

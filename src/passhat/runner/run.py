@@ -29,9 +29,9 @@ from passhat.runner.evidence import Evidence, Restored
 from passhat.runner.interruption import signals_to
 from passhat.runner.journal import Journal, MemoryJournal, Scribe
 from passhat.runner.memory import Cassettes, reply_spent
+from passhat.runner.run_resources import RunResources
 from passhat.runner.schedule import Schedule
 from passhat.runner.spending import Exhausted, Spending, spent_by
-from passhat.runner.workshop import Workshop
 
 if TYPE_CHECKING:
     from passhat.records import Trials
@@ -170,16 +170,16 @@ class _Run:
         self._take_up()
         async with (
             Scribe(self._journal) as self._scribe,
-            Workshop(
+            RunResources(
                 self._suite,
                 scribe=self._scribe,
                 spending=self._spending,
                 cassettes=cassettes,
                 on_event=self._on_event,
                 environment=environment,
-            ) as workshop,
+            ) as resources,
         ):
-            self._attempts = Attempts(self._suite, workshop, grading=grading)
+            self._attempts = Attempts(self._suite, resources, grading=grading)
             self._schedule = Schedule(
                 self._rule,
                 work=self._work,

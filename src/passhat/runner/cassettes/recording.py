@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from passhat.runner.cassettes.cassette_file import Cassette, Recorded, write_cassette
 from passhat.runner.cassettes.redaction import Redactor
-from passhat.runner.cassettes.tape import Cassette, Recorded, write_cassette
 from passhat.runner.models.exchange import ChatModel, Reply, Request
 
 

@@ -1,4 +1,4 @@
-"""Everything the trials of one run share: models, servers, clients, limits, scratch space."""
+"""What the trials of one run share: models, servers, HTTP clients, limits, scratch space."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from passhat.records import (
     System,
 )
 from passhat.records.providers import LOCAL
-from passhat.runner.agents.errand import Agent, Errand
+from passhat.runner.agents.attempt_request import Agent, AttemptRequest
 from passhat.runner.events import OnEvent, Retry
 from passhat.runner.faults import FaultyModel, FaultyTools
 from passhat.runner.journal import Scribe
@@ -68,7 +68,7 @@ class Memories:
         return model
 
 
-class Workshop:
+class RunResources:
     """Makes what a trial needs and puts it away when the run is over."""
 
     def __init__(
@@ -126,28 +126,30 @@ class Workshop:
         """The recordings in use."""
         return self._cassettes
 
-    def charge(self, errand: Errand, seen: Observation) -> None:
+    def charge(self, request: AttemptRequest, seen: Observation) -> None:
         """Take what an agent that keeps its own accounts reports to have spent."""
-        if not self._cassettes.holds(errand):
+        if not self._cassettes.holds(request):
             self._spending.take(*spent_in(seen))
 
-    def memories(self, errand: Errand, answers: dict[int, Answer]) -> Memories:
+    def memories(self, request: AttemptRequest, answers: dict[int, Answer]) -> Memories:
         """The memories of one trial; what is recorded is paid for and needs no journal."""
-        held = self._cassettes.holds(errand)
+        held = self._cassettes.holds(request)
         journal = None if held else JournalMemory(self._scribe, answers)
-        return Memories(journal, self._cassettes.memory(errand))
+        return Memories(journal, self._cassettes.memory(request))
 
-    async def model(self, system: ModelSystem, errand: Errand, memories: Memories) -> ChatModel:
+    async def model(
+        self, system: ModelSystem, request: AttemptRequest, memories: Memories
+    ) -> ChatModel:
         """The model of a system, for one trial."""
-        if self._cassettes.holds(errand):
+        if self._cassettes.holds(request):
             return memories.around(_Nobody())
-        live = await self._live(system.model, system.model.faults, errand.seed)
+        live = await self._live(system.model, system.model.faults, request.seed)
         return memories.around(live)
 
-    def agent(self, system: System, errand: Errand) -> Agent:
+    def agent(self, system: System, request: AttemptRequest) -> Agent:
         """The agent of a system that is not a model."""
-        cassette = self._cassettes.memory(errand)
-        if cassette is not None and self._cassettes.holds(errand):
+        cassette = self._cassettes.memory(request)
+        if cassette is not None and self._cassettes.holds(request):
             return RememberingAgent(_Nobody(), cassette)
         if system.name not in self._agents:
             self._agents[system.name] = self._make_agent(system)
@@ -156,22 +158,22 @@ class Workshop:
 
     @asynccontextmanager
     async def tools(
-        self, system: ModelSystem, errand: Errand, memories: Memories
+        self, system: ModelSystem, request: AttemptRequest, memories: Memories
     ) -> AsyncIterator[Tools]:
         """The tools of a system, for the length of one trial."""
         if not system.servers:
             yield NoTools()
             return
-        if (recorded := self._cassettes.tools(errand)) is not None:
+        if (recorded := self._cassettes.tools(request)) is not None:
             assert memories.cassette is not None
             yield RememberingTools(recorded, memories.cassette)
             return
         servers = [self._suite.servers[name] for name in system.servers]
-        async with self._pool.tools(servers, workdir=errand.make_workdir()) as live:
+        async with self._pool.tools(servers, workdir=request.make_workdir()) as live:
             self._cassettes.heard(system.name, live.specs)
             tools: Tools = live
             if faults := _faults(servers):
-                tools = FaultyTools(tools, faults, seed=errand.seed)
+                tools = FaultyTools(tools, faults, seed=request.seed)
             if memories.journal is not None:
                 shared = {server.name for server in servers if server.shared}
                 tools = RememberingTools(
@@ -179,29 +181,29 @@ class Workshop:
                     memories.journal,
                     rebuild=lambda name: not shared & {getattr(live.server_of(name), "name", "")},
                 )
-            if memories.cassette is not None and not self._cassettes.holds(errand):
+            if memories.cassette is not None and not self._cassettes.holds(request):
                 tools = RememberingTools(tools, memories.cassette)
             yield tools
 
-    def ask(self, errand: Errand, memories: Memories) -> Ask:
+    def ask(self, request: AttemptRequest, memories: Memories) -> Ask:
         """The judge of one trial: its answers are kept and recalled like any others."""
         steps = iter(range(JUDGE_STEP, 2 * JUDGE_STEP))
 
         async def ask(model: Model, prompt: str, repeat: int) -> str:
             alone = self._cassettes.replaying
-            live = _Nobody() if alone else await self._live(model, (), errand.seed)
+            live = _Nobody() if alone else await self._live(model, (), request.seed)
             place = Place(
-                system=errand.place.system,
-                task=errand.place.task,
-                trial=errand.place.trial,
+                system=request.place.system,
+                task=request.place.task,
+                trial=request.place.trial,
                 step=next(steps),
             )
-            request = Request(
+            question = Request(
                 messages=(Message(role="user", text=prompt),),
-                parameters=_with_seed(model.parameters, errand.seed + repeat),
+                parameters=_with_seed(model.parameters, request.seed + repeat),
                 place=place,
             )
-            return (await memories.around(live).complete(request)).text
+            return (await memories.around(live).complete(question)).text
 
         return ask
 
@@ -261,7 +263,7 @@ class _Nobody:
     async def complete(self, request: Request, /) -> NoReturn:
         raise AssertionError("a replay asks nobody")
 
-    async def attempt(self, errand: Errand, /) -> NoReturn:
+    async def attempt(self, request: AttemptRequest, /) -> NoReturn:
         raise AssertionError("a replay asks nobody")
 
 

@@ -13,10 +13,8 @@ import msgspec
 
 from passhat.errors import CassetteError, RunError, plural
 from passhat.records import Pairing, Suite, Trial
-from passhat.runner.agents.errand import Errand
-from passhat.runner.cassettes.drift import changes, plain, setup_of, tool_changes
-from passhat.runner.cassettes.redaction import Redactor, known_secrets
-from passhat.runner.cassettes.tape import (
+from passhat.runner.agents.attempt_request import AttemptRequest
+from passhat.runner.cassettes.cassette_file import (
     Cassette,
     Line,
     Recorded,
@@ -27,6 +25,8 @@ from passhat.runner.cassettes.tape import (
     read_partial,
     write_cassette,
 )
+from passhat.runner.cassettes.drift import changes, plain, setup_of, tool_changes
+from passhat.runner.cassettes.redaction import Redactor, known_secrets
 from passhat.runner.memory import JUDGE_STEP, Cassettes, Kind, Memory
 from passhat.runner.models.exchange import Place, ToolSpec
 from passhat.runner.tools import ToolRequest, ToolResult, Tools, unknown_tool
@@ -45,13 +45,13 @@ def open_cassettes(
     allow_drift: bool = False,
     compressed: bool = False,
     environment: Mapping[str, str] | None = None,
-) -> Iterator[Deck]:
+) -> Iterator[CassetteSet]:
     """The cassettes of a suite, one for each system; what was recorded is written at the end.
 
     Whatever does not fit (drift, missing runs, a torn file) is refused before anything is run.
     """
     secrets = known_secrets(suite, os.environ if environment is None else environment)
-    deck = Deck(
+    cassettes = CassetteSet(
         suite,
         mode,
         live_servers=(servers or suite.cassette.servers) == "live",
@@ -60,12 +60,12 @@ def open_cassettes(
         redactor=Redactor(secrets),
     )
     try:
-        yield deck
+        yield cassettes
     finally:
-        deck.close()
+        cassettes.close()
 
 
-class Deck(Cassettes):
+class CassetteSet(Cassettes):
     """Plays and records the cassettes of all systems of a run."""
 
     def __init__(
@@ -94,20 +94,20 @@ class Deck(Cassettes):
         self._cassettes = {name: self._open(name, mode) for name in suite.systems}
         self._check(mode)
 
-    def holds(self, errand: Errand, /) -> bool:
-        return self.replaying or self._recorded(errand.place) is not None
+    def holds(self, request: AttemptRequest, /) -> bool:
+        return self.replaying or self._recorded(request.place) is not None
 
-    def memory(self, errand: Errand, /) -> Memory | None:
-        recorded = self._recorded(errand.place)
+    def memory(self, request: AttemptRequest, /) -> Memory | None:
+        recorded = self._recorded(request.place)
         if self.replaying and recorded is None:
-            raise CassetteError(self._missing(errand.place))
+            raise CassetteError(self._missing(request.place))
         if recorded is not None:
             return _Playing(recorded, strict=self.replaying)
-        return _Recording(self, errand.place) if self.recording else None
+        return _Recording(self, request.place) if self.recording else None
 
-    def tools(self, errand: Errand, /) -> Tools | None:
-        cassette = self._cassettes[errand.place.system]
-        if self._live_servers or not self.holds(errand):
+    def tools(self, request: AttemptRequest, /) -> Tools | None:
+        cassette = self._cassettes[request.place.system]
+        if self._live_servers or not self.holds(request):
             return None
         specs = cassette.tools or []
         return _RecordedTools(tuple(msgspec.convert(spec, ToolSpec) for spec in specs))
@@ -122,13 +122,13 @@ class Deck(Cassettes):
         if found and not self._allow_drift:
             raise CassetteError(_drifted([f"{system}: {change}" for change in found]))
 
-    def ending(self, errand: Errand, /) -> Mapping[str, Any] | None:
-        recorded = self._recorded(errand.place)
+    def ending(self, request: AttemptRequest, /) -> Mapping[str, Any] | None:
+        recorded = self._recorded(request.place)
         return None if recorded is None else recorded.ending
 
-    def finished(self, errand: Errand, trial: Trial, stop_reason: str, /) -> None:
-        place = errand.place
-        if not self.recording or self.holds(errand):
+    def finished(self, request: AttemptRequest, trial: Trial, stop_reason: str, /) -> None:
+        place = request.place
+        if not self.recording or self.holds(request):
             return
         ending: Line = {"seed": trial.seed, "seconds": trial.seconds}
         if trial.error is not None:
@@ -272,15 +272,15 @@ class _Playing:
 class _Recording:
     """The memory of a trial that is being recorded."""
 
-    def __init__(self, deck: Deck, place: Place) -> None:
-        self._deck = deck
+    def __init__(self, cassettes: CassetteSet, place: Place) -> None:
+        self._cassettes = cassettes
 
     def recall(self, kind: Kind, place: Place, fingerprint: str, /) -> bytes | None:
         return None
 
     async def keep(self, kind: Kind, place: Place, fingerprint: str, reply: bytes, /) -> None:
         said = {key: value for key, value in msgspec.json.decode(reply).items() if _telling(value)}
-        self._deck.keep(place, {"kind": kind, "request": fingerprint, "reply": said})
+        self._cassettes.keep(place, {"kind": kind, "request": fingerprint, "reply": said})
 
 
 class _RecordedTools:

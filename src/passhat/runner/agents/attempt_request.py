@@ -14,7 +14,7 @@ from passhat.runner.models.exchange import Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Errand:
+class AttemptRequest:
     """What is to be done: the task, the place of the trial in the run, its seed and its time.
 
     `workdir` is a directory of this trial's own, which `make_workdir` makes; `directory` is that
@@ -40,7 +40,7 @@ class Errand:
         return self.workdir
 
     def describe(self) -> dict[str, Any]:
-        """The errand as plain data, for agents outside this process."""
+        """The request as plain data, for agents outside this process."""
         return {
             "task": self.task.name,
             "prompt": self.prompt,
@@ -59,9 +59,9 @@ class Errand:
 
 
 class Agent(Protocol):
-    """Anything that takes an errand and comes back with what was seen of it.
+    """Anything that takes an request and comes back with what was seen of it.
 
     It raises TimeoutError when its own time is over, and RunError when something around it broke.
     """
 
-    async def attempt(self, errand: Errand, /) -> Observation: ...
+    async def attempt(self, request: AttemptRequest, /) -> Observation: ...
