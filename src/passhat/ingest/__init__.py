@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from passhat.ingest.columns import ColumnMap
     from passhat.ingest.limits import Limits, parse_limits
     from passhat.ingest.read import read_trials, read_with_transcripts
     from passhat.ingest.reader import Reader, Table
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from passhat.ingest.tallies import count_big, read_tallies
     from passhat.ingest.write import write_trials
     from passhat.records import Duplicates
+    from passhat.records.column_names import ColumnMap
 
 __all__ = [
     "READERS",
@@ -33,13 +33,13 @@ __all__ = [
 ]
 
 _HOMES = {
-    "columns": ("ColumnMap",),
-    "limits": ("Limits", "parse_limits"),
-    "read": ("Duplicates", "read_trials", "read_with_transcripts"),
-    "reader": ("Reader", "Table"),
-    "readers": ("READERS",),
-    "tallies": ("count_big", "read_tallies"),
-    "write": ("write_trials",),
+    "passhat.ingest.limits": ("Limits", "parse_limits"),
+    "passhat.ingest.read": ("Duplicates", "read_trials", "read_with_transcripts"),
+    "passhat.ingest.reader": ("Reader", "Table"),
+    "passhat.ingest.readers": ("READERS",),
+    "passhat.ingest.tallies": ("count_big", "read_tallies"),
+    "passhat.ingest.write": ("write_trials",),
+    "passhat.records.column_names": ("ColumnMap",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -50,7 +50,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'passhat.ingest' has no attribute {name!r}")
     import importlib
 
-    value = getattr(importlib.import_module(f"passhat.ingest.{_HOME_OF[name]}"), name)
+    value = getattr(importlib.import_module(_HOME_OF[name]), name)
     globals()[name] = value
     return value
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from passhat.errors import told_value
-from passhat.ingest.outcomes import is_missing
-from passhat.ingest.short_names import short
+from passhat.records.outcome_words import is_missing
+from passhat.short_names import short
 
 SEPARATORS = (";", "\t")
 """Between cells, these leave the comma free to stand inside of numbers."""

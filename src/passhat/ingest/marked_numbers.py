@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from passhat.errors import ReadError, told_value
-from passhat.ingest.outcomes import Comparison, is_missing, number
+from passhat.records.outcome_words import Comparison, is_missing, number
 from passhat.ingest.rows import Sheet
-from passhat.ingest.short_names import short
+from passhat.short_names import short
 
 # A decimal comma may stay: whether it is one is seen once the marks are gone.
 _NUMBER = r"[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?"

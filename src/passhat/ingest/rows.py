@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError, plural, told_value
-from passhat.ingest.columns import has_column
+from passhat.records.column_names import has_column
 from passhat.ingest.document import Document
 from passhat.ingest.parquet import parquet_columns, parquet_names
-from passhat.ingest.short_names import few, short
+from passhat.short_names import few, short
 
 SCHEMA = "passhat.trials/1"
 """What the first line of passhat's own JSON Lines says."""

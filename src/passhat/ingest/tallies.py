@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from passhat.errors import ReadError, listed, plural
 from passhat.ingest.assemble import judged_only, one_name
-from passhat.ingest.columns import ColumnMap
+from passhat.records.column_names import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
 from passhat.ingest.group_query import (
@@ -26,7 +26,7 @@ from passhat.ingest.group_query import (
 )
 from passhat.ingest.inputs import STDIN, Input, as_inputs
 from passhat.ingest.limits import Limits
-from passhat.ingest.outcomes import outcome_of, seen
+from passhat.records.outcome_words import outcome_of, seen
 from passhat.ingest.query_engines import VIEW, Engine, Shape, has_engine, open_engine
 from passhat.ingest.read import read_trials, recognise
 from passhat.ingest.rows import is_own_file, separator_of

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.columns import ColumnMap
+from passhat.records.column_names import ColumnMap
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Table, first_line, seconds_between
-from passhat.ingest.short_names import few, short
+from passhat.ingest.reader import Reader, Reading, Table, first_line, seconds_between
+from passhat.short_names import few, short
 from passhat.ingest.sibling_files import sibling_decoded, sibling_text
 from passhat.ingest.transcripts.files import end_room
 from passhat.ingest.transcripts.messages import as_text, mappings, turns_of
@@ -112,7 +112,15 @@ READER = Reader(
     read=read,
     transcripts=transcripts,
     companions=("trajectory.json",),
-    describes="Harbor job folders",
+    reading=Reading(
+        format="Harbor job",
+        system="agent/model",
+        task="task_name",
+        run="order of trials",
+        outcome="a reward of 1 passes",
+        score="reward, or that of --scorer",
+        started="started_at",
+    ),
 )
 
 

@@ -10,10 +10,10 @@ import msgspec
 
 from passhat.errors import ReadError, plural
 from passhat.ingest.archive import Archive, listing_names
-from passhat.ingest.columns import ColumnMap
+from passhat.records.column_names import ColumnMap
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Table, first_line
-from passhat.ingest.short_names import few, short
+from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.short_names import few, short
 from passhat.ingest.transcripts.inspect_scores import Score, score_value
 from passhat.records import Outcome
 from passhat.records.transcript import Transcript
@@ -124,7 +124,16 @@ READER = Reader(
     recognises=recognises,
     read=read,
     transcripts=transcripts,
-    describes="Inspect AI .eval and .json logs",
+    reading=Reading(
+        format="Inspect log",
+        versions=".eval and .json, 2024 to 2026",
+        system="model (and solver)",
+        task="task/sample id",
+        run="epoch",
+        outcome="a score of 1 passes",
+        score="value of the first scorer, or of --scorer",
+        started="started_at",
+    ),
 )
 
 

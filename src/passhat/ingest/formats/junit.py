@@ -14,9 +14,9 @@ from typing import Any
 from xml.parsers import expat
 
 from passhat.errors import ReadError, plural
-from passhat.ingest.columns import ColumnMap, find_columns
+from passhat.records.column_names import ColumnMap, find_columns
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Table, first_line
+from passhat.ingest.reader import Reader, Reading, Table, first_line
 from passhat.ingest.repeated_tests import tests_of
 from passhat.records import FEATURES, Outcome
 from passhat.records.transcript import Transcript, Turn
@@ -141,7 +141,14 @@ READER = Reader(
     recognises=recognises,
     read=read,
     transcripts=transcripts,
-    describes="JUnit XML",
+    reading=Reading(
+        format="JUnit XML",
+        versions="pytest and its repeat plugins, Jest, Vitest, Playwright, Surefire, promptfoo",
+        system="suite name where there is one, else the report's name",
+        task="class and test name, with the suite where there are several",
+        run="repeat marks in names, reruns, order of test cases",
+        outcome="failure fails, error is errored, neither passes",
+    ),
 )
 
 

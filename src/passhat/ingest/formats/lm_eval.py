@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError, told_value
-from passhat.ingest.columns import ColumnMap
+from passhat.records.column_names import ColumnMap
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Table
-from passhat.ingest.short_names import few, short
+from passhat.ingest.reader import Reader, Reading, Table
+from passhat.short_names import few, short
 from passhat.ingest.sibling_files import sibling_bytes
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
 from passhat.records import Outcome
@@ -90,7 +90,15 @@ READER = Reader(
     recognises=recognises,
     read=read,
     transcripts=transcripts,
-    describes="lm-evaluation-harness samples",
+    reading=Reading(
+        format="lm-evaluation-harness samples",
+        versions="samples_*.jsonl of 0.4",
+        system="model of the results file beside it",
+        task="task/doc_id",
+        run="one for each file",
+        outcome="a metric of 1 passes",
+        score="the first metric, or that of --scorer",
+    ),
 )
 
 Lines = list[tuple[int, dict[str, Any]]]

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from passhat.ingest.columns import ColumnMap
+from passhat.records.column_names import ColumnMap
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Table
+from passhat.ingest.reader import Reader, Reading, Table
 from passhat.records import Outcome
 
 
@@ -46,5 +46,11 @@ def read(document: Document, mapping: ColumnMap) -> Table:
 
 
 READER = Reader(
-    name="swe-bench", recognises=recognises, read=read, describes="SWE-bench run reports"
+    name="swe-bench",
+    recognises=recognises,
+    read=read,
+    reading=Reading(
+        format="SWE-bench report",
+        system="x",
+    ),
 )

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError, UnknownFile, told_value
-from passhat.ingest.columns import (
+from passhat.records.column_names import (
     ColumnMap,
     find_columns,
     has_column,
@@ -25,7 +25,7 @@ from passhat.ingest.columns import (
 from passhat.ingest.decimal_commas import SEPARATORS, comma_fault, with_points
 from passhat.ingest.document import Document
 from passhat.ingest.marked_numbers import shares, without_marks
-from passhat.ingest.outcomes import (
+from passhat.records.outcome_words import (
     Comparison,
     error_text,
     is_missing,
@@ -34,9 +34,9 @@ from passhat.ingest.outcomes import (
     parse_pass_if,
     seen,
 )
-from passhat.ingest.reader import Reader, Table
+from passhat.ingest.reader import Reader, Reading, Table
 from passhat.ingest.rows import Sheet, column_names, is_own_file, sheet_of
-from passhat.ingest.short_names import few, short
+from passhat.short_names import few, short
 from passhat.ingest.transcripts.messages import transcript_of
 from passhat.records import FEATURES, Outcome
 from passhat.records.transcript import Transcript
@@ -107,7 +107,17 @@ READER = Reader(
     recognises=recognises,
     read=read,
     transcripts=transcripts,
-    describes="CSV, TSV, JSON, JSON Lines or Parquet with one trial a row",
+    reading=Reading(
+        format="table",
+        versions="CSV, TSV, JSON, JSON Lines, Parquet",
+        system="column agent, system, model, ...",
+        task="column task, task_id, instance_id, ...",
+        run="column trial, run, epoch, ...",
+        outcome="column passed, outcome, success, ...; else a score of 1 passes",
+        score="column score, reward, ...",
+        family="column family",
+        started="column started, timestamp, ...",
+    ),
 )
 
 

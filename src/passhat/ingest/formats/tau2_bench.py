@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.columns import ColumnMap
+from passhat.records.column_names import ColumnMap
 from passhat.ingest.document import Document, Value, decode
-from passhat.ingest.reader import Reader, Table
+from passhat.ingest.reader import Reader, Reading, Table
 from passhat.ingest.sibling_files import sibling_bytes, sibling_decoded, sibling_file, sibling_names
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
@@ -131,7 +131,17 @@ READER = Reader(
     read=read,
     transcripts=transcripts,
     covers_subfolders=True,
-    describes="tau2-bench result files and folders",
+    reading=Reading(
+        format="tau2-bench results",
+        versions="files and folders, v0.1 to v1.0",
+        system="agent's model (and implementation)",
+        task="domain/task_id",
+        run="trial",
+        outcome="a reward of 1 passes",
+        score="reward",
+        family="domain",
+        started="start_time",
+    ),
 )
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from passhat.ingest.columns import ColumnMap
+from passhat.records.column_names import ColumnMap
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Table, seconds_between
+from passhat.ingest.reader import Reader, Reading, Table, seconds_between
 from passhat.ingest.sibling_files import sibling_names
 from passhat.ingest.transcripts.files import FileTurns
 from passhat.ingest.transcripts.messages import as_text
@@ -90,7 +90,15 @@ READER = Reader(
     read=read,
     transcripts=transcripts,
     covers_subfolders=True,
-    describes="Terminal-Bench results.json",
+    reading=Reading(
+        format="Terminal-Bench results",
+        versions="results.json of runs and of single trials, dated files, submissions",
+        system="agent/model of run_metadata.json, or the submission's folder",
+        task="task_id",
+        run="order of trials, run after run",
+        outcome="is_resolved",
+        started="trial_started_at",
+    ),
 )
 
 

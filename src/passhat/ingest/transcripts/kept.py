@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passhat.errors import ReadError
-from passhat.ingest.columns import ColumnMap
+from passhat.records.column_names import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader
 from passhat.records import Trials

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 
 from passhat.errors import ArgumentError, UnknownFile
-from passhat.ingest.short_names import few, short
+from passhat.short_names import few, short
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "system": ("system", "agent", "agent_name", "agent_id", "model", "model_name", "system_name"),
@@ -27,7 +27,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
         *("is_resolved", "correct", "is_correct", "solved", "is_success", "verdict", "status"),
         "result",
     ),
-    "score": ("score", "reward", "partial_credit", "mean_score"),
+    "score": ("score", "reward", "partial_credit", "mean_score", "value"),
     "error": ("error", "error_kind", "error_type", "error_message", "exception", "errored"),
     "seed": ("seed", "random_seed"),
     "tokens": ("tokens", "total_tokens", "tokens_total", "num_tokens"),
@@ -43,6 +43,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "tool_calls": ("tool_calls", "num_tool_calls", "n_tool_calls", "tool_call_count"),
     "tools": ("tools",),
     "level": ("level",),
+    "family": ("family", "task_family"),
+    "weight": ("weight", "task_weight"),
     "tags": ("tags", "tag", "service", "category", "domain", "suite"),
     "started": ("started", "started_at", "start_time", "timestamp", "created_at"),
 }
@@ -90,6 +92,8 @@ class ColumnMap:
     tool_calls: str | None = None
     tools: str | None = None
     level: str | None = None
+    family: str | None = None
+    weight: str | None = None
     tags: str | None = None
     started: str | None = None
     scorer: str | None = None
@@ -135,6 +139,25 @@ def find_columns(names: Iterable[str], mapping: ColumnMap) -> dict[str, str]:
                     found[meaning] = by_usual_name[alias]
                     break
     return found
+
+
+WEAK_VERDICTS = ("status", "result")
+"""Names of columns that as often say whether a run came to its end as whether it passed."""
+
+
+def verdict_columns(names: Iterable[str]) -> list[str]:
+    """Every column whose name says that it holds verdicts, the surest first.
+
+    >>> verdict_columns(["status", "task", "Passed"])
+    ['Passed', 'status']
+    """
+    by_usual_name = {_usual(name): name for name in names}
+    return [by_usual_name[alias] for alias in ALIASES["passed"] if alias in by_usual_name]
+
+
+def is_weak(column: str) -> bool:
+    """Whether a column's name leaves open that it holds verdicts."""
+    return _usual(column) in WEAK_VERDICTS
 
 
 def transcript_column(names: Iterable[str], mapping: ColumnMap) -> str | None:
