@@ -67,7 +67,7 @@ def compare(
         tallies = [side.tally() for side in sides]
         write_ranking(tallies, usual_metric(analysing), analysing, output, again=again)
         return
-    from passhat.analysis.comparison import compare as compare_systems
+    from passhat.analysis.comparing.comparison import compare as compare_systems
 
     answer = compare_systems(
         sides[0],

@@ -20,7 +20,7 @@ FORMATS = {
 @output_options(FORMATS)
 def demo(confidence: float, seed: int | None, output: Output) -> None:
     """See what passhat says about two made-up agents: no key, no network, no file."""
-    from passhat.analysis.demonstration import SEED, demonstrate
+    from passhat.analysis.planning.demonstration import SEED, demonstrate
 
     answer = demonstrate(seed=SEED if seed is None else seed, confidence=confidence)
     output.write(answer, FORMATS)

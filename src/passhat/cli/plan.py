@@ -16,7 +16,8 @@ from passhat.cli.options import (
     reading_options,
 )
 from passhat.cli.output import Output
-from passhat.errors import InputError, listed
+from passhat.errors import InputError
+from passhat.messages import listed
 
 if TYPE_CHECKING:
     from passhat.records import Trials
@@ -83,8 +84,8 @@ def plan(
       passhat plan pilot.eval --difference 0.05 --max-cost 20
       passhat plan --tasks 20 --gate 'pass^3 >= 0.8' --indifference 0.05
     """
-    from passhat.analysis.budgets import Spending
-    from passhat.analysis.planning import plan as plan_runs
+    from passhat.analysis.planning.budgets import Spending
+    from passhat.analysis.planning.plan import plan as plan_runs
 
     if analysing.ks:
         output.say("a plan is for the mean score: --k plays no part (--gate 'pass^3 >= 0.8' does)")

@@ -30,9 +30,9 @@ def write_gate_plans(
     seed: int,
 ) -> None:
     """Plan every gate, on as many tasks as the results have or the user says."""
-    from passhat.analysis.gate_planning import plan_gate
-    from passhat.analysis.gates import parse_gate
-    from passhat.analysis.planning import plan
+    from passhat.analysis.gates.demands import parse_gate
+    from passhat.analysis.gates.gate_plan import plan_gate
+    from passhat.analysis.planning.plan import plan
 
     # the spread between tasks: the user's word, what was observed, or the usual guess
     base = plan(trials, tasks=tasks, correlation=icc)

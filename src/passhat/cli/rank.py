@@ -77,7 +77,7 @@ def write_ranking(
     again: str | None,
 ) -> None:
     """Rank and write, for this command and for `compare` of more than two."""
-    from passhat.analysis.rank import rank as rank_systems
+    from passhat.analysis.comparing.rank import rank as rank_systems
     from passhat.stats.estimate import Unavailable
 
     answer = rank_systems(

@@ -86,7 +86,7 @@ def report(
       passhat report logs/airline.eval --transcripts -o report.html
       passhat report .passhat/history.db --run baseline --transcripts -o report.html
     """
-    from passhat.analysis.measure import measure
+    from passhat.analysis.reports.measure import measure
 
     page: dict[str, Callable[..., str]] = {}
     subjects: Trials | list[Tally]

@@ -54,7 +54,7 @@ def trend(
       passhat trend
       passhat trend support-suite --branch main -o trend.svg
     """
-    from passhat.analysis.trends import trends
+    from passhat.analysis.comparing.trends import trends
     from passhat.cli.moments import read_moments
     from passhat.history import DEFAULT_PATH, History
 

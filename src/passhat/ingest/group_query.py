@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from passhat.errors import ReadError
-from passhat.records.column_names import ColumnMap, find_columns, leave_out, milliseconds
-from passhat.records.outcome_words import NO_ERROR, parse_pass_if
 from passhat.ingest.query_engines import VIEW, Engine
 from passhat.records import FEATURES
+from passhat.records.column_names import ColumnMap, find_columns, leave_out, milliseconds
+from passhat.records.outcome_words import NO_ERROR, parse_pass_if
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

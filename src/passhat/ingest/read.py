@@ -9,9 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from passhat.errors import ArgumentError, ReadError, plural
+from passhat.errors import ArgumentError, ReadError
 from passhat.ingest.assemble import assemble
-from passhat.records.column_names import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
 from passhat.ingest.inputs import Input, Recognise, as_inputs, open_input
@@ -19,13 +18,15 @@ from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
 from passhat.ingest.readers import READERS, readers_of
 from passhat.ingest.rows import is_own_file
-from passhat.short_names import few_paths, short
 from passhat.ingest.sources import Part, describe_sources, keep_submissions_apart
 from passhat.ingest.transcripts.kept import by_trial, kept_texts
 from passhat.ingest.unknown_files import unknown_file
+from passhat.messages import plural
 from passhat.records import Duplicates, Trials
+from passhat.records.column_names import ColumnMap
 from passhat.records.occurring_twice import check_duplicates
 from passhat.records.transcript import TranscriptKey, Transcripts
+from passhat.short_names import few_paths, short
 
 _TABULAR = ("text", "lines", "array", "json", "parquet")
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
-from passhat.records.column_names import ColumnMap
 from passhat.ingest.document import Document
+from passhat.records.column_names import ColumnMap
 from passhat.records.source import LEFT_OUT, Facts
 from passhat.records.transcript import Transcript
 

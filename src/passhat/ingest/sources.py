@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from passhat.errors import ReadError, UnknownFile, listed, plural
-from passhat.records.column_names import ColumnMap
+from passhat.errors import ReadError, UnknownFile
 from passhat.ingest.inputs import Input
 from passhat.ingest.transcripts.kept import silent_note
+from passhat.messages import listed, plural
 from passhat.records import Source, Trials
+from passhat.records.column_names import ColumnMap
 from passhat.records.source import LEFT_OUT, Facts
 
 MOST_REASONS = 3

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.errors import ReadError, listed, plural
+from passhat.errors import ReadError
 from passhat.ingest.assemble import judged_only, one_name
-from passhat.records.column_names import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
 from passhat.ingest.group_query import (
@@ -26,11 +25,13 @@ from passhat.ingest.group_query import (
 )
 from passhat.ingest.inputs import STDIN, Input, as_inputs
 from passhat.ingest.limits import Limits
-from passhat.records.outcome_words import outcome_of, seen
 from passhat.ingest.query_engines import VIEW, Engine, Shape, has_engine, open_engine
 from passhat.ingest.read import read_trials, recognise
 from passhat.ingest.rows import is_own_file, separator_of
+from passhat.messages import listed, plural
 from passhat.records import Duplicates, FeatureSums, Labels, Outcome, Source, Tally
+from passhat.records.column_names import ColumnMap
+from passhat.records.outcome_words import outcome_of, seen
 
 BIG_BYTES = 32 * 2**20
 BIG_ROWS = 1_000_000

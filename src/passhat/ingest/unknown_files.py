@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from passhat.errors import ReadError, UnknownFile
-from passhat.records.column_names import ColumnMap, find_columns
 from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
 from passhat.ingest.readers import READERS
 from passhat.ingest.rows import column_names
+from passhat.records.column_names import ColumnMap, find_columns
 from passhat.short_names import few
 
 SUMMARIES: Mapping[tuple[str, ...], str] = {

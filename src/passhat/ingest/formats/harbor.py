@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.records.column_names import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, Table, first_line, seconds_between
-from passhat.short_names import few, short
 from passhat.ingest.sibling_files import sibling_decoded, sibling_text
 from passhat.ingest.transcripts.files import end_room
 from passhat.ingest.transcripts.messages import as_text, mappings, turns_of
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
+from passhat.short_names import few, short
 
 
 class _ModelInfo(msgspec.Struct):

@@ -8,15 +8,16 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError, plural
+from passhat.errors import ReadError
 from passhat.ingest.archive import Archive, listing_names
-from passhat.records.column_names import ColumnMap
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Reading, Table, first_line
-from passhat.short_names import few, short
 from passhat.ingest.transcripts.inspect_scores import Score, score_value
+from passhat.messages import plural
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Transcript
+from passhat.short_names import few, short
 
 # A log whose run crashed has no header, only what was written at the start.
 _FIRST_MEMBERS = "header.json", "_journal/start.json"

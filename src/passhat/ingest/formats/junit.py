@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from xml.parsers import expat
 
-from passhat.errors import ReadError, plural
-from passhat.records.column_names import ColumnMap, find_columns
+from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, Table, first_line
 from passhat.ingest.repeated_tests import tests_of
+from passhat.messages import plural
 from passhat.records import FEATURES, Outcome
+from passhat.records.column_names import ColumnMap, find_columns
 from passhat.records.transcript import Transcript, Turn
 
 _VERDICTS = {

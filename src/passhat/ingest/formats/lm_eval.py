@@ -12,15 +12,16 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError, told_value
-from passhat.records.column_names import ColumnMap
+from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Reading, Table
-from passhat.short_names import few, short
 from passhat.ingest.sibling_files import sibling_bytes
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
+from passhat.messages import short_value
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
+from passhat.short_names import few, short
 
 _FILE = re.compile(r"samples_(.+?)_(\d{4}-\d\d-\d\dT.+)")
 
@@ -164,7 +165,7 @@ def _ending(
     if not isinstance(value, (bool, int, float)):
         raise ReadError(
             f"{document.name}, line {number}, field {short(metric)}: must be a number, got "
-            f"{told_value(value)}; choose another metric with scorer"
+            f"{short_value(value)}; choose another metric with scorer"
         )
     return {"outcome": Outcome(value >= 1), "score": value}
 

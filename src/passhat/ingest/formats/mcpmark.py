@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from passhat.records.column_names import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, Table, first_line
 from passhat.ingest.sibling_files import sibling_decoded
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Transcript
 
 _RUN = re.compile(r"run-(\d{1,18})")

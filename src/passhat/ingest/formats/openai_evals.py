@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.records.column_names import ColumnMap
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Reading, Table
-from passhat.short_names import few, short
 from passhat.ingest.transcripts.messages import as_text, asked_and_answered
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
+from passhat.short_names import few, short
 
 _JUDGED = ("match", "metrics")
 

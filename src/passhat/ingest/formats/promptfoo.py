@@ -10,9 +10,7 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.records.column_names import ColumnMap
 from passhat.ingest.document import Document
-from passhat.records.outcome_words import number
 from passhat.ingest.reader import Reader, Reading, Table, first_line
 from passhat.ingest.rows import column_names, csv_lines
 from passhat.ingest.transcripts.messages import (
@@ -22,6 +20,8 @@ from passhat.ingest.transcripts.messages import (
     mappings,
 )
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
+from passhat.records.outcome_words import number
 from passhat.records.transcript import Check, Transcript
 
 _ANSWERS = re.compile(r"\[(.+?)\] (.*)", re.DOTALL)

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from passhat.records.column_names import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, Table
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
 
 
 class _Report(msgspec.Struct):

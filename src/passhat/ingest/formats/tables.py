@@ -12,7 +12,15 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError, UnknownFile, told_value
+from passhat.errors import ReadError, UnknownFile
+from passhat.ingest.decimal_commas import SEPARATORS, comma_fault, with_points
+from passhat.ingest.document import Document
+from passhat.ingest.marked_numbers import shares, without_marks
+from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.rows import Sheet, column_names, is_own_file, sheet_of
+from passhat.ingest.transcripts.messages import transcript_of
+from passhat.messages import short_value
+from passhat.records import FEATURES, Outcome
 from passhat.records.column_names import (
     ColumnMap,
     find_columns,
@@ -22,9 +30,6 @@ from passhat.records.column_names import (
     missing_column,
     transcript_column,
 )
-from passhat.ingest.decimal_commas import SEPARATORS, comma_fault, with_points
-from passhat.ingest.document import Document
-from passhat.ingest.marked_numbers import shares, without_marks
 from passhat.records.outcome_words import (
     Comparison,
     error_text,
@@ -34,12 +39,8 @@ from passhat.records.outcome_words import (
     parse_pass_if,
     seen,
 )
-from passhat.ingest.reader import Reader, Reading, Table
-from passhat.ingest.rows import Sheet, column_names, is_own_file, sheet_of
-from passhat.short_names import few, short
-from passhat.ingest.transcripts.messages import transcript_of
-from passhat.records import FEATURES, Outcome
 from passhat.records.transcript import Transcript
+from passhat.short_names import few, short
 
 _NO_WORD = 'no outcome; write "error" for a trial that broke, or leave its row out'
 _NO_NUMBER = (
@@ -323,7 +324,7 @@ def _no_outcome(
             return ReadError(f'{name}, {where}, column "{short(column)}": {told}')
     if tests:
         shown = few(
-            f"{short(column)} is {told_value(sheet.cells(column)[row])}" for column in columns
+            f"{short(column)} is {short_value(sheet.cells(column)[row])}" for column in columns
         )
         return ReadError(f"{name}, {where}: --pass-if compares with a number, but {shown}")
     cells, called = sheet.cells(usual), short(usual)
@@ -334,7 +335,7 @@ def _no_outcome(
             f"whether the trial passed, such as --pass {called}.{field}"
         )
     return ReadError(
-        f'{name}, {where}, column "{called}": {told_value(cells[row])} does not say whether the '
+        f'{name}, {where}, column "{called}": {short_value(cells[row])} does not say whether the '
         f"trial passed. The column holds {seen(cells)}; say what passes with --pass-if "
         f"'{called}==...'"
     )

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.records.column_names import ColumnMap
 from passhat.ingest.document import Document, Value, decode
 from passhat.ingest.reader import Reader, Reading, Table
 from passhat.ingest.sibling_files import sibling_bytes, sibling_decoded, sibling_file, sibling_names
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Transcript
 
 FOLDER = "simulations"

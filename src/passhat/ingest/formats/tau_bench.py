@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from passhat.records.column_names import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, Table, first_line
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Transcript
 
 SUCCESS = 1 - 1e-6

@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 
-from passhat.records.column_names import ColumnMap
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Reading, Table, seconds_between
 from passhat.ingest.sibling_files import sibling_names
 from passhat.ingest.transcripts.files import FileTurns
 from passhat.ingest.transcripts.messages import as_text
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
 
 LOGS = "agent-logs"
