@@ -47,7 +47,11 @@ def assemble(document: Document, reader: Reader, table: Table, mapping: ColumnMa
     if mapping.pass_if is not None and not table.judged:
         columns["outcome"] = _apply_pass_if(mapping.pass_if, columns, fault)
     notes = [*table.notes, *_fit_scores(columns, mapping, table.graded, fault)]
-    notes += [] if mapping.pass_if else _only_one_passes(table.graded, columns.get("score"))
+    notes += (
+        []
+        if mapping.pass_if or table.judged
+        else _only_one_passes(table.graded, columns.get("score"))
+    )
     if "seed" in columns:
         columns["seed"] = [_whole("seed", v, i, fault) for i, v in enumerate(columns["seed"])]
     if "trial" in columns:

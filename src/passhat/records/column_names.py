@@ -131,7 +131,7 @@ def find_columns(names: Iterable[str], mapping: ColumnMap) -> dict[str, str]:
     found = mapping.chosen()
     by_usual_name: dict[str, str] = {}
     for name in names:
-        by_usual_name.setdefault(_usual(name), name)
+        by_usual_name.setdefault(usual_name(name), name)
     for meaning, aliases in ALIASES.items():
         if meaning not in found and meaning not in mapping.left_out():
             for alias in aliases:
@@ -151,13 +151,13 @@ def verdict_columns(names: Iterable[str]) -> list[str]:
     >>> verdict_columns(["status", "task", "Passed"])
     ['Passed', 'status']
     """
-    by_usual_name = {_usual(name): name for name in names}
+    by_usual_name = {usual_name(name): name for name in names}
     return [by_usual_name[alias] for alias in ALIASES["passed"] if alias in by_usual_name]
 
 
 def is_weak(column: str) -> bool:
     """Whether a column's name leaves open that it holds verdicts."""
-    return _usual(column) in WEAK_VERDICTS
+    return usual_name(column) in WEAK_VERDICTS
 
 
 def transcript_column(names: Iterable[str], mapping: ColumnMap) -> str | None:
@@ -167,7 +167,7 @@ def transcript_column(names: Iterable[str], mapping: ColumnMap) -> str | None:
     'messages'
     """
     taken = set(find_columns(names := list(names), mapping).values())
-    by_usual_name = {_usual(name): name for name in names if name not in taken}
+    by_usual_name = {usual_name(name): name for name in names if name not in taken}
     usual = (by_usual_name[name] for name in TRANSCRIPTS if name in by_usual_name)
     return mapping.transcript or next(usual, None)
 
@@ -194,7 +194,7 @@ def leave_out(meaning: str) -> str:
 
 def milliseconds(column: str) -> bool:
     """Whether a column of durations says that it counts milliseconds."""
-    return _usual(column).endswith("_ms")
+    return usual_name(column).endswith("_ms")
 
 
 def missing_column(name: str, meaning: str, column: str, names: Iterable[str]) -> UnknownFile:
@@ -208,6 +208,11 @@ def missing_column(name: str, meaning: str, column: str, names: Iterable[str]) -
     )
 
 
-def _usual(name: str) -> str:
+def usual_name(name: str) -> str:
+    """A column's name in lower case with underscores, as the usual names are written.
+
+    >>> usual_name("taskId"), usual_name("Total Cost")
+    ('task_id', 'total_cost')
+    """
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
     return re.sub(r"[\s\-.]+", "_", words).lower()

@@ -30,11 +30,13 @@ class Conflict:
     cells: tuple[Any, Any]
 
 
-def told_outcomes(found: Mapping[str, str], cells: Cells) -> list[Outcome | None]:
+def told_outcomes(
+    found: Mapping[str, str], cells: Cells, scores: Sequence[Any]
+) -> list[Outcome | None]:
     """How each row ended by its own word, or by a score of 1; None where that says nothing."""
     if "passed" in found:
         return outcomes_of(cells(found["passed"]))
-    return [_by_score(cell) for cell in cells(found["score"])]
+    return [_by_score(score) for score in scores]
 
 
 def judged_outcomes(
