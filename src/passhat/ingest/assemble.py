@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from passhat.ingest.decimal_commas import comma_fault
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Table
 from passhat.messages import short_value
-from passhat.records import FEATURES, Outcome, Source, Trials
+from passhat.records import FEATURES, Outcome, Source, Trial, Trials
 from passhat.records.column_names import ColumnMap, leave_out
 from passhat.records.given_columns import BEYOND, LARGEST
 from passhat.records.outcome_words import Comparison, is_missing, number, parse_pass_if
@@ -28,6 +29,8 @@ Fault = Callable[[int, str, str], ReadError]
 _NOT_NEEDED = frozenset(
     ("system", "trial", "score", *FEATURES, "seed", "level", "tags", "tools", "started", "family")
 )
+
+_COLUMNS = frozenset((*(one.name for one in fields(Trial)), "passed"))
 
 # Whatever comes before, and at most as many digits as always fit in 64 bits.
 _NUMBERED = re.compile(r"(|.*\D)(\d{1,18})")
@@ -63,6 +66,7 @@ def assemble(document: Document, reader: Reader, table: Table, mapping: ColumnMa
         notes=tuple(notes),
         read_as=_read_as(reader, table, columns, mapping),
     )
+    columns = {name: values for name, values in columns.items() if name in _COLUMNS}
     try:
         return Trials.from_columns(columns, duplicates=None, sources=(source,))
     except ArgumentError as error:  # a rule of trials that no field was held to before

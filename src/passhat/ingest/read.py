@@ -20,7 +20,7 @@ from passhat.ingest.readers import READERS, readers_of
 from passhat.ingest.rows import is_own_file
 from passhat.ingest.sources import Part, describe_sources, keep_submissions_apart
 from passhat.ingest.transcripts.kept import by_trial, kept_texts
-from passhat.ingest.unknown_files import unknown_file
+from passhat.ingest.unknown_files import own_answer, unknown_file
 from passhat.messages import plural
 from passhat.records import Duplicates, Trials
 from passhat.records.column_names import ColumnMap
@@ -76,6 +76,8 @@ def recognise(document: Document, mapping: ColumnMap) -> Reader:
         return _chosen_columns(document, mapping)
     if is_own_file(document):
         return tables.READER
+    if answer := own_answer(document):
+        raise answer
     for reader in readers_of(document.kind):
         if reader.recognises(document):
             return reader
@@ -128,7 +130,13 @@ def _part(document: Document, reader: Reader, mapping: ColumnMap, given: int) ->
         return None
     trials = assemble(document, reader, table, mapping)
     numbered = "trial" in table.columns and "trial" not in mapping.left_out()
-    return Part(trials=trials, given=given, numbered=numbered, submission=table.submission)
+    return Part(
+        trials=trials,
+        given=given,
+        numbered=numbered,
+        submission=table.submission,
+        run=table.run,
+    )
 
 
 def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
@@ -182,7 +190,7 @@ def _same(earlier: Part, part: Part) -> str:
 
 
 def _fingerprint(part: Part) -> str:
-    digest = hashlib.sha256()
+    digest = hashlib.sha256((part.run or "").encode())
     for name, values in part.trials.to_columns().items():
         digest.update(f"{name}={values}".encode())
     return digest.hexdigest()

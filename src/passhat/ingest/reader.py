@@ -52,7 +52,8 @@ class Table:
     score of which 1 passes, in a log that holds no verdicts. `read_as` says how this file was
     read where that differs from other files of its format, `left_out` what was not used.
     `submission` names the folder that one system's runs lie in: systems of the same name in
-    different submissions stay apart.
+    different submissions stay apart. `run` names the run that the file is a part of, in formats
+    that write a file for each task: two runs of a task may well say the same.
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -64,6 +65,7 @@ class Table:
     read_as: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     submission: str | None = None
+    run: str | None = None
 
     @classmethod
     def of_rows(
@@ -78,6 +80,7 @@ class Table:
         read_as: Mapping[str, str] | None = None,
         left_out: Iterable[str] = (),
         submission: str | None = None,
+        run: str | None = None,
     ) -> Table:
         """A table of rows that may each lack some of the columns."""
         rows = list(rows)
@@ -93,6 +96,7 @@ class Table:
             read_as=read_as or {},
             left_out=tuple(left_out),
             submission=submission,
+            run=run,
         )
 
     def __len__(self) -> int:

@@ -26,7 +26,7 @@ class Part:
 
     `given` is the place of the input that it was found through; `said` has the kept text of each
     trial's transcript, where those were asked for. `submission` is the folder that holds all runs
-    of one system, in formats that have such folders.
+    of one system, in formats that have such folders; `run` the run that the file is a part of.
     """
 
     trials: Trials
@@ -34,6 +34,7 @@ class Part:
     numbered: bool
     said: Sequence[str | None] = ()
     submission: str | None = None
+    run: str | None = None
 
     @property
     def source(self) -> Source:

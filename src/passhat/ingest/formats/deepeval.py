@@ -92,6 +92,7 @@ READER = Reader(
     recognises=recognises,
     read=read,
     transcripts=transcripts,
+    companions=(".latest_test_run.json",),
     reading=Reading(
         format="DeepEval test run",
         system="identifier, or hyperparameter model",
