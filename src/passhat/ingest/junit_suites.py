@@ -184,9 +184,10 @@ def _suite(attributes: dict[str, str]) -> Suite:
 
 def _case(suite: Suite, attributes: dict[str, str], line: int) -> Case:
     name, classname = attributes.get("name", ""), attributes.get("classname", "")
-    # Jest repeats the test's name as the class, promptfoo and others the suite's; elsewhere the
-    # class is part of the test's name.
-    apart = classname and classname not in (suite.name, name)
+    # Jest repeats the test's sentence as the class, promptfoo and others the suite's name; elsewhere
+    # the class is part of the test's name.
+    sentence = classname == name and " " in name
+    apart = classname and classname != suite.name and not sentence
     return Case(
         suite=suite.name,
         name=f"{classname}::{name}" if apart else name,
