@@ -78,8 +78,7 @@ def test_asking_for_transcripts_changes_no_trial(samples, shared, format_name):
 def sample_of(format_name):
     """The sample of a format that keeps no transcripts."""
     folder = format_name.replace("-", "_")
-    found = next(path for path in SAMPLES.glob("**/*") if path.name == folder and path.is_dir())
-    return found
+    return next(path for path in SAMPLES.glob("**/*") if path.name == folder and path.is_dir())
 
 
 def files_of(samples, shared):

@@ -184,8 +184,8 @@ def _suite(attributes: dict[str, str]) -> Suite:
 
 def _case(suite: Suite, attributes: dict[str, str], line: int) -> Case:
     name, classname = attributes.get("name", ""), attributes.get("classname", "")
-    # Jest repeats the test's sentence as the class, promptfoo and others the suite's name; elsewhere
-    # the class is part of the test's name.
+    # Jest repeats the test's sentence as the class, others the suite's name; elsewhere the class is
+    # part of the test's name.
     sentence = classname == name and " " in name
     apart = classname and classname != suite.name and not sentence
     return Case(

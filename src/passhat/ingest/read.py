@@ -24,7 +24,7 @@ from passhat.ingest.unknown_files import own_answer, unknown_file
 from passhat.messages import plural
 from passhat.records import Duplicates, Trials
 from passhat.records.column_names import ColumnMap
-from passhat.records.occurring_twice import check_duplicates
+from passhat.records.duplicates import check_duplicates
 from passhat.records.transcript import TranscriptKey, Transcripts
 from passhat.short_names import few_paths, short
 
