@@ -18,13 +18,11 @@ from passhat.analysis.explaining.divergence import Divergence
 from passhat.analysis.explaining.runs import COSTS, ExplainedRun
 from passhat.analysis.explaining.tool_matrix import ToolMatrix, expected_matrix, seen_matrix
 from passhat.messages import repr_fields
-from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Unavailable
+from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
 from passhat.stats.score_mean import score_estimate
 
 MOST_RUNS = 20
 """Runs of a task that are compared pair by pair: 190 pairs say enough of one task."""
-
-Number = Estimate | Unavailable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,13 +19,11 @@ from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.targets import Target
 from passhat.messages import plural
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
+from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Number, Unavailable
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.quantiles import quantile_estimate
 from passhat.stats.score_mean import score_estimate
 from passhat.stats.suite_mean import suite_estimate
-
-Number = Estimate | Unavailable
 
 _MOST_RUNS = 10_000_000
 
