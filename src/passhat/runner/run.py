@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from passhat.brief import brief
-from passhat.errors import ArgumentError, plural
+from passhat.errors import ArgumentError
+from passhat.messages import plural, short_repr
 from passhat.records import Budget, Suite, Ticket, Trial
 from passhat.runner.allocation import Allocation, FixedRuns
 from passhat.runner.attempt import Attempts
@@ -29,9 +29,9 @@ from passhat.runner.evidence import Evidence, Restored
 from passhat.runner.interruption import signals_to
 from passhat.runner.journal import Journal, MemoryJournal, Scribe
 from passhat.runner.memory import Cassettes, reply_spent
+from passhat.runner.run_resources import RunResources
 from passhat.runner.schedule import Schedule
 from passhat.runner.spending import Exhausted, Spending, spent_by
-from passhat.runner.workshop import Workshop
 
 if TYPE_CHECKING:
     from passhat.records import Trials
@@ -62,7 +62,7 @@ class RunResult:
     def __repr__(self) -> str:
         made = f"{len(self.trials):,} of {plural(self.planned, 'trial')} in {self.seconds:.3g} s"
         spent = f"${self.cost:.4g}, {plural(self.tokens, 'token')}"
-        return brief("RunResult", self.ending, made, spent, see=".trials, .table()")
+        return short_repr("RunResult", self.ending, made, spent, see=".trials, .table()")
 
     @property
     def undone(self) -> int:
@@ -170,16 +170,16 @@ class _Run:
         self._take_up()
         async with (
             Scribe(self._journal) as self._scribe,
-            Workshop(
+            RunResources(
                 self._suite,
                 scribe=self._scribe,
                 spending=self._spending,
                 cassettes=cassettes,
                 on_event=self._on_event,
                 environment=environment,
-            ) as workshop,
+            ) as resources,
         ):
-            self._attempts = Attempts(self._suite, workshop, grading=grading)
+            self._attempts = Attempts(self._suite, resources, grading=grading)
             self._schedule = Schedule(
                 self._rule,
                 work=self._work,
