@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from passhat.stats import special
 from passhat.stats.arguments import Floats
-from passhat.stats.roots import crossing
+from passhat.stats.roots import crossing, crossing_within
 
 UNSEEN = 0.75
 """The share of a task (or family) that was not seen and is taken at its worst.
@@ -130,10 +130,7 @@ class _Law:
         def of_log(log_nu: Floats) -> Floats:
             return falling(np.exp(log_nu))
 
-        low, high = (np.full(self.reach.shape, end) for end in _USUAL_NU)
-        low = np.where(of_log(low) > 0, low, _NU_RANGE[0])
-        high = np.where(of_log(high) < 0, high, _NU_RANGE[1])
-        return np.exp(crossing(of_log, low, high))
+        return np.exp(crossing_within(of_log, self.reach.shape, _USUAL_NU, _NU_RANGE))
 
     def mean(self, nu: Floats) -> Floats:
         """The point at which nu is the saddle point: from 0 for small nu to the centre."""
@@ -172,9 +169,9 @@ class _Ratio:
         self._sums = (means - self.least[..., None]) / scale[..., None] * self._sizes
         self._weights = np.ones(counts.shape)
         self._weights[..., -1] = UNSEEN
-        self.centre = (self._weights * self._sums).sum(axis=-1) / (
-            self._weights * self._sizes
-        ).sum(axis=-1)
+        self.centre = (self._weights * self._sums).sum(axis=-1) / (self._weights * self._sizes).sum(
+            axis=-1
+        )
 
     def mean(self, t: Floats) -> Floats:
         """The point at which t is the saddle point: from the centre for small t to 0."""

@@ -22,20 +22,44 @@ def crossing(of: Callable[[Floats], Floats], low: Floats, high: Floats) -> Float
     >>> crossing(lambda x: 2 - x**2, np.zeros(1), np.full(1, 2.0)).round(9)
     array([1.41421356])
     """
-    low, high = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
+    low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    return _crossing(of, (low, high), (of(low), of(high)))
+
+
+def crossing_within(
+    of: Callable[[Floats], Floats],
+    shape: tuple[int, ...],
+    usual: tuple[float, float],
+    limits: tuple[float, float],
+) -> Floats:
+    """The same, from a bracket that usually holds the root, opened to its limits where not."""
+    low, high = (np.full(shape, end) for end in usual)
     above, below = of(low), of(high)
-    moved = np.zeros(low.shape)
-    middle, value = low, above
+    if not ((above > 0).all() and (below < 0).all()):
+        low, high = np.where(above > 0, low, limits[0]), np.where(below < 0, high, limits[1])
+        above, below = of(low), of(high)
+    return _crossing(of, (low, high), (above, below))
+
+
+def _crossing(
+    of: Callable[[Floats], Floats], ends: tuple[Floats, Floats], values: tuple[Floats, Floats]
+) -> Floats:
+    (low, high), (above, below) = ends, values
+    stayed = np.zeros(low.shape, dtype=bool)
+    first, middle = True, low
     for step in range(1, _MOST_STEPS):
         middle = _between(low, high, above, below, halve=step % 5 == 0)
         value = of(middle)
         right = value > 0
-        above = np.where(right, value, np.where(moved < 0, above / 2, above))
-        below = np.where(right, np.where(moved > 0, below / 2, below), value)
+        twice = (right == stayed) & (not first)
+        halved = np.where(twice, 0.5, 1.0)
+        above, below = (
+            np.where(right, value, above * halved),
+            np.where(right, below * halved, value),
+        )
         low, high = np.where(right, middle, low), np.where(right, high, middle)
-        moved = np.where(right, 1.0, -1.0)
-        near = _LAST_DIGITS * np.maximum(1.0, np.abs(middle))
-        if ((high - low <= near) | (np.abs(value) <= _LAST_DIGITS)).all():
+        stayed, first = right, False
+        if ((high - low <= _LAST_DIGITS) | (np.abs(value) <= _LAST_DIGITS)).all():
             break
     return np.asarray(middle)
 

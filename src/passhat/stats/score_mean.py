@@ -30,14 +30,11 @@ from passhat.stats.estimate import (
     Scope,
     Unavailable,
 )
-from passhat.stats.mean_intervals import (
-    SuiteSize,
-    population_bounds,
-    student_quantile,
-    suite_bounds,
-)
+from passhat.stats.mean_intervals import SuiteSize, student_quantile, suite_bounds
+from passhat.stats.population_mean import task_value_bounds
 from passhat.stats.proportions import Bounds
-from passhat.stats.suite_mean import SCOPES, few_tasks_note
+from passhat.stats.suite_law import suite_bounds as coherent_suite_bounds
+from passhat.stats.suite_mean import DEFAULT_METHODS, SCOPES, few_tasks_note
 
 _SUMS_TOLERANCE = 1e-9
 # The sums of more tasks than this are rounded before the prior is fitted: it cannot tell.
@@ -51,6 +48,7 @@ class _Scores:
     runs: Floats
     totals: Floats
     dispersion: float
+    all_or_nothing: bool
     confidence: float
     scope: Scope
     resamples: int
@@ -103,6 +101,7 @@ def score_estimate(
         runs=runs[present],
         totals=sums[present],
         dispersion=_dispersion(runs[present], sums[present], powers[present]),
+        all_or_nothing=_all_or_nothing(sums[present], powers[present]),
         confidence=confidence_level(confidence),
         scope=where,
         resamples=whole_number("resamples", resamples),
@@ -162,6 +161,11 @@ def _demand(name: str, rule: str, values: Floats, good: NDArray[np.bool_]) -> No
         raise ArgumentError(name, rule, float(values[~good][0]))
 
 
+def _all_or_nothing(sums: Floats, powers: Floats) -> bool:
+    """Scores in [0, 1] whose squares add up to as much as they do are 0 or 1."""
+    return bool((powers == sums).all() and (sums == np.round(sums)).all())
+
+
 def _dispersion(runs: Floats, sums: Floats, powers: Floats) -> float:
     """Mean within-task variance over mean m (1 - m): 1 for 0/1 scores, less for partial credit.
 
@@ -177,33 +181,33 @@ def _dispersion(runs: Floats, sums: Floats, powers: Floats) -> float:
 
 
 def _default(scores: _Scores) -> tuple[Interval, str, int | None]:
-    noise, model_variance, model_mean = _under_fitted_prior(scores)
+    method, level = DEFAULT_METHODS[scores.scope], scores.confidence
+    if scores.scope == TASKS_LIKE_THESE:
+        return _interval(task_value_bounds(scores.means, level)), method, None
+    if scores.all_or_nothing:
+        low, high = coherent_suite_bounds(_flips(scores), (1,), level)
+        return Interval(float(low[0]), float(high[0])), method, None
+    noise, model_mean = _under_fitted_prior(scores)
     size = SuiteSize(tasks=np.array(float(scores.means.size)), runs=np.array(scores.runs.sum()))
-    level = scores.confidence
-    mean, variance = np.array(scores.mean), np.array(scores.variance)
-    if scores.scope == THIS_SUITE:
-        noise = np.maximum(noise, _run_noise(scores))
-        bounds = suite_bounds(mean, noise, size=size, model=model_mean, k=1, confidence=level)
-        return _interval(bounds), "run noise within tasks, Wilson-t on effective runs", None
-    bounds = population_bounds(mean, variance, size=size, model=model_variance, confidence=level)
-    return _interval(bounds), "task mean, Wilson-t on effective tasks", None
+    noise = np.maximum(noise, _run_noise(scores))
+    mean = np.array(scores.mean)
+    bounds = suite_bounds(mean, noise, size=size, model=model_mean, k=1, confidence=level)
+    return _interval(bounds), "run noise within tasks, Wilson-t on effective runs", None
 
 
-def _under_fitted_prior(scores: _Scores) -> tuple[Floats, Floats, Floats]:
-    """Noise of the mean, variance of a task's mean, and mean, as a beta prior expects them.
+def _under_fitted_prior(scores: _Scores) -> tuple[Floats, Floats]:
+    """Noise of the mean, and the mean, as a beta prior expects them.
 
     A score that varies a share d of a coin flip counts as 1/d flips: n/d runs, total/d passes.
     """
     if scores.dispersion == 0:
-        return np.zeros(()), np.array(scores.variance), np.array(scores.mean)
+        return np.zeros(()), np.array(scores.mean)
     cells = _flips(scores)
     a, b = fit_cells(cells)
     s = a + b + cells.n
     left = (a + cells.c) * (b + cells.n - cells.c) / (s * (s + 1))
     noise = (cells.tasks * left / cells.n).sum() / cells.task_count**2
-    spread = a * b / (a + b) ** 2 / (a + b + 1)
-    variance = spread + a * b / ((a + b) * (a + b + 1)) * cells.mean(1 / cells.n)
-    return noise, variance, cells.mean((a + cells.c) / s)
+    return noise, cells.mean((a + cells.c) / s)
 
 
 def _flips(scores: _Scores) -> Cells:

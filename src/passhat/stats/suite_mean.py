@@ -19,7 +19,6 @@ from passhat.stats.arguments import (
     random_generator,
     whole_number,
 )
-from passhat.stats.betabinomial import fit_cells
 from passhat.stats.bootstrap import (
     EXACT_BOOTSTRAP_TASKS,
     bca_interval,
@@ -55,9 +54,9 @@ BIAS_WARNING = (
     "use it only to reproduce another tool"
 )
 _RESAMPLES_TASKS = 'resamples tasks, so its interval answers "tasks like these"'
-_DEFAULT_METHODS = {
-    THIS_SUITE: "run noise within tasks, Wilson-t on effective runs",
-    TASKS_LIKE_THESE: "task mean, Wilson-t on effective tasks",
+DEFAULT_METHODS = {
+    THIS_SUITE: "run noise within tasks, ordered laws",
+    TASKS_LIKE_THESE: "task mean, Dirichlet weights",
 }
 _IGNORES_TASKS = 'takes all runs for flips of one coin: far too narrow for "tasks like these"'
 
@@ -189,18 +188,12 @@ def _answers(every: Cells, asked: Sequence[_Question]) -> Iterator[Estimate | Un
         if missing is not None:
             yield missing
             continue
-        curve = curve or _curve(_counted(cells, one), one.metric, sorted({q.k for q in asked}))
+        curve = curve or SuiteCurve(_counted(cells, one), sorted({q.k for q in asked}))
         if one.scope not in found:
             found[one.scope] = curve.bounds(one.scope, one.confidence)
         place = curve.ks.index(one.k)
         answer = _from_curve(curve, one, found[one.scope], place)
         yield _estimate(every, cells, one, answer, curve.mean[place])
-
-
-def _curve(cells: Cells, metric: str, ks: Sequence[int]) -> SuiteCurve:
-    # The failures' prior is that of the passes, turned round: one fit serves both.
-    prior = fit_cells(cells.mirrored())[::-1] if metric == "pass@k" else fit_cells(cells)
-    return SuiteCurve(cells, ks, prior)
 
 
 def _counted(cells: Cells, asked: _Question) -> Cells:
@@ -227,7 +220,7 @@ def _estimate(
 
 
 def _default(cells: Cells, asked: _Question) -> _Answer:
-    curve = _curve(cells, asked.metric, (asked.k,))
+    curve = SuiteCurve(cells, (asked.k,))
     return _from_curve(curve, asked, curve.bounds(asked.scope, asked.confidence), 0)
 
 
@@ -235,7 +228,7 @@ def _from_curve(curve: SuiteCurve, asked: _Question, bounds: Bounds, place: int)
     if asked.scope == THIS_SUITE and curve.cells.task_count == 1:
         return _one_task(curve.cells, asked)
     interval = Interval(float(bounds[0][place]), float(bounds[1][place]))
-    return _Answer(interval=interval, method=_DEFAULT_METHODS[asked.scope])
+    return _Answer(interval=interval, method=DEFAULT_METHODS[asked.scope])
 
 
 def _one_task(cells: Cells, asked: _Question) -> _Answer:

@@ -15,6 +15,8 @@ from passhat.stats.passk import share_of_passing_subsets
 # keep that at 1 %.
 _STEPS_PER_DEVIATION = 4
 _FEWEST_STEPS, _MOST_STEPS = 64, 512
+# A pass^k below this is 0 to every digit that is ever shown.
+_NO_VALUE = 1e-12
 # From so many times k runs on, betas of these means and variances are in order.
 _BETAS_IN_ORDER = 3
 
@@ -46,14 +48,15 @@ def _beta_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
     used = np.maximum(c, 2 * k - 1)
     value, top = (share_of_passing_subsets(n, passes, k) for passes in (c, used))
     twice = share_of_passing_subsets(n, used, 2 * k)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        size = top * (1 - top) / (top**2 - twice) - 1
     points = np.arange(steps + 2) / steps
     below = np.maximum(points - value[:, None], 0.0)
-    varies = (c < n) & (c >= k)
-    shapes = (top[varies] * size[varies], (1 - top[varies]) * size[varies])
-    below[varies] = expected_shortfall(shapes, value[varies] / top[varies], points)
-    return split_on_lattice(below, steps)
+    varies = (c < n) & (c >= k) & (top > _NO_VALUE)
+    most = top[varies]
+    relative = 1 - twice[varies] / most / most
+    first = (1 - most) / relative - most
+    shapes = (first, first * (1 - most) / most)
+    below[varies] = _expected_shortfall(shapes, value[varies] / most, points)
+    return _split(below, steps)
 
 
 @lru_cache(maxsize=64)
@@ -74,10 +77,13 @@ def _chained_laws(n: int, k: int, steps: int) -> Floats:
     if size > 1e-9:
         shapes = (np.array([value[n - 1] * size]), np.array([(1 - value[n - 1]) * size]))
         points = np.arange(steps + 2) / steps
-        laws[n - 1] = split_on_lattice(expected_shortfall(shapes, np.ones(1), points), steps)[0]
+        laws[n - 1] = _split(_expected_shortfall(shapes, np.ones(1), points), steps)[0]
     else:
         laws[n - 1, [0, steps]] = 1 - value[n - 1], value[n - 1]
     for one in range(n - 2, k - 1, -1):
+        if value[one] < _NO_VALUE:
+            laws[one, 0] = 1.0
+            continue
         share = value[one] / value[one + 1]
         moment = square[one] / square[one + 1]
         thinned = float(np.clip((moment - share**2) / (share - share**2), 0.0, 1.0))
@@ -97,7 +103,7 @@ def _scaled(law: Floats, share: float) -> Floats:
     return np.asarray(found)
 
 
-def expected_shortfall(shapes: tuple[Floats, Floats], scale: Floats, points: Floats) -> Floats:
+def _expected_shortfall(shapes: tuple[Floats, Floats], scale: Floats, points: Floats) -> Floats:
     """E max(x - s X, 0) for X from Beta(a, b)."""
     a, b = (shape[:, None] for shape in shapes)
     mean, factor = a / (a + b), scale[:, None]
@@ -107,7 +113,7 @@ def expected_shortfall(shapes: tuple[Floats, Floats], scale: Floats, points: Flo
     return np.asarray(factor * np.where(x < 1, short, x - mean))
 
 
-def split_on_lattice(below: Floats, steps: float) -> Floats:
+def _split(below: Floats, steps: float) -> Floats:
     """Chances on the lattice with the mean of the law: each value is split between neighbours."""
     before = np.concatenate((np.zeros((len(below), 1)), below[:, :-2]), axis=1)
     chances = steps * (below[:, 1:] - 2 * below[:, :-1] + before)
