@@ -128,7 +128,7 @@ class _Law:
         """The nu at which a function of it falls through 0."""
 
         def of_log(log_nu: Floats) -> Floats:
-            return falling(np.exp(log_nu))
+            return np.where(self.reach > 0, falling(np.exp(log_nu)), 0.0)
 
         return np.exp(crossing_within(of_log, self.reach.shape, _USUAL_NU, _NU_RANGE))
 

@@ -28,7 +28,7 @@ def few_runs_quantile(values: Floats, tasks: Floats, weight: Floats, tail: float
     the saddle point: for a ratio rho of its two factors, all else follows in closed form.
     """
     target = float(special.ndtri(1 - tail))
-    shape = np.broadcast_shapes(values.shape, tasks.shape)[:-1]
+    some = (tasks * values).sum(axis=-1) > 0
 
     def at(log: Floats) -> tuple[Floats, Floats]:
         rho = 1 + np.exp(log)
@@ -48,8 +48,8 @@ def few_runs_quantile(values: Floats, tasks: Floats, weight: Floats, tail: float
         return theta, root + np.log(np.maximum(spread, _TINY) / root) / root
 
     def beyond(minus_log: Floats) -> Floats:
-        return np.asarray(at(-minus_log)[1] - target)
+        return np.where(some, at(-minus_log)[1] - target, 0.0)
 
     usual, range_ = ((-end[1], -end[0]) for end in (_USUAL_RHO, _RHO_RANGE))
-    theta = at(-crossing_within(beyond, shape, usual, range_))[0]
-    return np.where((tasks * values).sum(axis=-1) > 0, theta, 0.0)
+    theta = at(-crossing_within(beyond, some.shape, usual, range_))[0]
+    return np.where(some, theta, 0.0)

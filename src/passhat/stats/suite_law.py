@@ -27,6 +27,8 @@ _UNSEEN_PASSES = 1.5
 # How many standard deviations below the mean a quantile may be sought at first.
 _NORMAL_REACH = 2.0
 _TINY = 1e-300
+# e to this power is nothing next to any tail, and not so small that arithmetic slows down.
+_FAINT = -200.0
 
 
 def suite_bounds(cells: Cells, ks: Sequence[int], confidence: float) -> Bounds:
@@ -169,10 +171,11 @@ def _shrunk_quantile(places: Floats, chances: Floats, groups: Floats, tail: floa
 
     def short(scaled: Floats) -> Floats:
         log = scaled * reach
-        with np.errstate(over="ignore", invalid="ignore"):
-            chance = np.exp(np.minimum(size[..., None] * (log[..., None] - logs), 0.0))
+        with np.errstate(over="ignore"):
+            power = np.clip(size[..., None] * (log[..., None] - logs), _FAINT, 0.0)
+        chance = np.exp(power)
         reached = (chances * chance).sum(axis=-1)
-        return np.asarray(np.log(tail) - np.log(np.maximum(reached, _TINY)))
+        return np.where(nothing, 0.0, np.log(tail) - np.log(np.maximum(reached, _TINY)))
 
     scaled = crossing_within(short, groups.shape, (-1.0, 0.0), (-400.0, 1.0))
     return np.where(nothing, 0.0, np.minimum(centre * np.exp(scaled * reach), 1.0))
