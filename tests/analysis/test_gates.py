@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.analysis.gates import (
+from passhat.analysis.gates.demands import (
     EveryTaskDemand,
     Gate,
     NoTaskWorseDemand,

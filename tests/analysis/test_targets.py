@@ -1,6 +1,6 @@
-from passhat.analysis.measure import measure
-from passhat.analysis.simulate import World, simulate
-from passhat.analysis.targets import targets
+from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.reports.measure import measure
+from passhat.analysis.reports.targets import targets
 from passhat.records import Trials
 from passhat.stats.estimate import Estimate, Unavailable
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import click
 
 from passhat.cli.exit_codes import ExitCode
-from passhat.errors import CassetteError, PasshatError, plural
+from passhat.errors import CassetteError, PasshatError
+from passhat.messages import plural
 
 if TYPE_CHECKING:
     from passhat.records import Suite

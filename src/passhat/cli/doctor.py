@@ -15,7 +15,8 @@ import click
 from passhat.cli.cassette_mode import Source, choose_source
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.run_options import RunOptions
-from passhat.errors import PasshatError, SuiteError, plural
+from passhat.errors import PasshatError, SuiteError
+from passhat.messages import plural
 
 if TYPE_CHECKING:
     from passhat.records import Model, Server, Suite, System

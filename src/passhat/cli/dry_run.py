@@ -143,7 +143,7 @@ def _cost(job: Job) -> tuple[float, float | None, str]:
 
 
 def _by_experience(job: Job) -> tuple[float, float, str] | None:
-    from passhat.analysis.expected_cost import expected_cost
+    from passhat.analysis.planning.expected_cost import expected_cost
     from passhat.history import History
     from passhat.stats.estimate import Estimate
 

@@ -25,15 +25,16 @@ from passhat.cli.run_failures import count_unread, gather_failures
 from passhat.cli.run_ledger import Ledger, open_ledger
 from passhat.cli.run_options import FORMATS
 from passhat.cli.standing import Standing
-from passhat.errors import SuiteError, plural
+from passhat.errors import SuiteError
+from passhat.messages import plural
 from passhat.suite import refuse_unknown_models
 from passhat.suite.fault_variants import plain_pairings, variants
 
 if TYPE_CHECKING:
-    from passhat.analysis.gates import Gate
-    from passhat.analysis.report import Report
-    from passhat.analysis.stopping import Stopping
-    from passhat.analysis.verdict import Verdicts
+    from passhat.analysis.gates.demands import Gate
+    from passhat.analysis.gates.stopping import Stopping
+    from passhat.analysis.gates.verdict import Verdicts
+    from passhat.analysis.reports.report import Report
     from passhat.cli.output import Formats, Output
     from passhat.cli.run_options import RunOptions
     from passhat.records import Suite, Trial, Trials
@@ -215,8 +216,8 @@ def _standing(ledger: Ledger, *, most: bool) -> Standing:
 def _answer(
     job: Job, result: RunResult, trials: Trials, verdicts: Verdicts | None, ledger: Ledger
 ) -> RunAnswer:
-    from passhat.analysis.recovery import measure_recovery
-    from passhat.analysis.tool_selection import suite_floors
+    from passhat.analysis.comparing.recovery import measure_recovery
+    from passhat.analysis.gates.tool_selection import suite_floors
     from passhat.reporters.run_answer import RunAnswer
 
     confidence = job.suite.confidence or DEFAULT_CONFIDENCE
@@ -258,7 +259,7 @@ def _table(suite: Suite, result: RunResult) -> Trials:
 
 
 def _report(suite: Suite, trials: Trials) -> Report:
-    from passhat.analysis.measure import measure
+    from passhat.analysis.reports.measure import measure
 
     report = measure(
         trials,

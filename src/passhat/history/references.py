@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from passhat.errors import HistoryError, listed, plural
+from passhat.errors import HistoryError
+from passhat.messages import listed, plural
 
 if TYPE_CHECKING:
     from passhat.history.runs import Run

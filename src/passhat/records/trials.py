@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.errors import ArgumentError, plural
+from passhat.errors import ArgumentError
+from passhat.messages import plural
 from passhat.records import frames, given_columns
 from passhat.records.given_columns import NO_SEED
 from passhat.records.labels import NO_CODE, Labels

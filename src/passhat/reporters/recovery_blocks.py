@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from passhat.analysis.recovery import Number, Recovery, RecoveryAt
-from passhat.errors import plural
+from passhat.analysis.comparing.recovery import Number, Recovery, RecoveryAt
+from passhat.messages import plural
 from passhat.reporters.blocks import Bar, Block, Headline, Table
 from passhat.reporters.numbers import interval_of, percent_range, points, span, value_of
 from passhat.stats.estimate import Estimate

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from passhat.analysis.report import Report
-from passhat.analysis.targets import Target, targets
+from passhat.analysis.reports.report import Report
+from passhat.analysis.reports.targets import Target, targets
 from passhat.reporters.ink import Ink
 from passhat.reporters.numbers import amount
 from passhat.reporters.safe_text import safe_text

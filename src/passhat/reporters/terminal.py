@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from passhat.analysis.report import (
-    LABELS,
-    Feature,
-    Metric,
-    Number,
-    Report,
-    SystemReport,
-    TaskRow,
-    TaskTable,
-)
-from passhat.errors import plural
+from passhat.analysis.reports.parts import Feature, Metric, Number
+from passhat.analysis.reports.report import Report
+from passhat.analysis.reports.system_report import SystemReport
+from passhat.analysis.reports.tasks import LABELS, TaskRow, TaskTable
+from passhat.messages import plural
 from passhat.reporters import wording
 from passhat.reporters.advice import RESULTS, advise, at_confidence, only
 from passhat.reporters.blocks import (

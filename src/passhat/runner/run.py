@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from passhat.brief import brief
-from passhat.errors import ArgumentError, plural
+from passhat.errors import ArgumentError
+from passhat.messages import plural, short_repr
 from passhat.records import Budget, Suite, Ticket, Trial
 from passhat.runner.allocation import Allocation, FixedRuns
 from passhat.runner.attempt import Attempts
@@ -62,7 +62,7 @@ class RunResult:
     def __repr__(self) -> str:
         made = f"{len(self.trials):,} of {plural(self.planned, 'trial')} in {self.seconds:.3g} s"
         spent = f"${self.cost:.4g}, {plural(self.tokens, 'token')}"
-        return brief("RunResult", self.ending, made, spent, see=".trials, .table()")
+        return short_repr("RunResult", self.ending, made, spent, see=".trials, .table()")
 
     @property
     def undone(self) -> int:

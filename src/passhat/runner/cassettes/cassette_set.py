@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from passhat.errors import CassetteError, RunError, plural
+from passhat.errors import CassetteError, RunError
+from passhat.messages import plural
 from passhat.records import Pairing, Suite, Trial
 from passhat.runner.agents.attempt_request import AttemptRequest
 from passhat.runner.cassettes.cassette_file import (
