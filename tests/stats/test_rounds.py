@@ -7,10 +7,11 @@ from statsmodels.stats.contingency_tables import cochrans_q
 from passhat.errors import ArgumentError
 from passhat.stats.bursts import find_bursts
 from passhat.stats.estimate import Estimate, Interval, Unavailable
-from passhat.stats.round_spread import (
+from passhat.stats.group_spread import (
+    GroupedRuns,
     arm_ratios,
-    round_variance,
-    streak_round_variance,
+    mean_variance,
+    streak_variance,
     stretched,
     widened,
     with_excess,
@@ -119,15 +120,28 @@ def test_bursts_need_one_result_for_every_run():
 def test_leaving_out_rounds_gives_the_variance_of_their_means():
     table = flips(np.random.default_rng(7), 20, 6)
     expected = table.mean(axis=0).var(ddof=1) / 6
-    assert round_variance(table) == pytest.approx(expected)
-    assert streak_round_variance(table, 1) == pytest.approx(expected)
-    assert streak_round_variance(table, 6) is None
+    found = GroupedRuns.of_table(table)
+    assert mean_variance(found) == pytest.approx(expected)
+    assert streak_variance(found, 1) == pytest.approx(expected)
+    assert streak_variance(found, 6) is None
+
+
+def test_runs_are_grouped_by_any_label():
+    table = flips(np.random.default_rng(8), 5, 4)
+    task, seed = (x.ravel() for x in np.indices(table.shape))
+    found = GroupedRuns.of(task, seed, table.ravel())
+    assert (found.total == table).all()
+    assert found.groups == 4
+
+
+def test_a_task_in_one_group_only_leaves_nothing_to_say():
+    assert mean_variance(GroupedRuns.of(["a", "b", "b"], [1, 1, 2], [1, 0, 1])) is None
 
 
 def test_an_interval_never_gets_narrower_by_its_rounds():
     found = estimate(0.8, 0.7, 0.9)
-    assert widened(found, 1e-9, 6).interval == found.interval
-    wide = widened(found, 0.02, 6)
+    assert widened(found, 1e-9, 6, "rounds").interval == found.interval
+    wide = widened(found, 0.02, 6, "rounds")
     assert wide.interval.low < 0.7
     assert wide.interval.high > 0.9
 
@@ -135,13 +149,13 @@ def test_an_interval_never_gets_narrower_by_its_rounds():
 def test_tasks_like_these_gain_what_this_suite_gained():
     before, after = estimate(0.5, 0.4, 0.6), estimate(0.5, 0.2, 0.8)
     alike = estimate(0.5, 0.3, 0.7, "tasks like these")
-    found = with_excess(alike, before, after).interval
+    found = with_excess(alike, before, after, "rounds").interval
     assert 0.5 - found.low == pytest.approx(np.sqrt(0.2**2 + 0.3**2 - 0.1**2))
-    assert with_excess(alike, before, before).interval == alike.interval
+    assert with_excess(alike, before, before, "rounds").interval == alike.interval
 
 
 def test_arms_are_stretched_by_the_ratios_of_another_interval():
     ratios = arm_ratios(estimate(0.5, 0.4, 0.6), estimate(0.5, 0.3, 0.9))
     assert ratios == pytest.approx((2.0, 4.0))
-    found = stretched(estimate(0.8, 0.75, 0.82), ratios).interval
+    found = stretched(estimate(0.8, 0.75, 0.82), ratios, "rounds").interval
     assert (found.low, found.high) == pytest.approx((0.7, 0.88))

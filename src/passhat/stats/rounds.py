@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 from passhat.stats.arguments import Floats, RandomSource, random_generator
 from passhat.stats.estimate import Unavailable
 from passhat.stats.special import chdtrc, ndtr
@@ -49,7 +49,7 @@ class RoundTests:
     tasks: int
     method: str
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     @property
     def differ(self) -> bool:
