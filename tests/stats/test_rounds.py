@@ -77,9 +77,16 @@ def test_tasks_that_never_vary_say_nothing_of_rounds():
     assert (found.spread_p, found.drift_p, found.tasks) == (1.0, 1.0, 0)
 
 
-def test_a_single_task_or_round_has_no_rounds_to_compare():
-    assert isinstance(round_tests(np.ones((1, 8))), Unavailable)
+def test_a_single_round_has_nothing_to_compare_with():
     assert isinstance(round_tests(np.ones((8, 1))), Unavailable)
+    assert isinstance(round_tests(np.ones((0, 8))), Unavailable)
+
+
+def test_of_a_single_task_only_a_drift_is_seen():
+    drifting = np.repeat([1.0, 0.0], 20)[None, :]
+    found = round_tests(drifting)
+    assert found.drifts
+    assert found.spread_p > 0.1
 
 
 def test_a_table_of_other_numbers_is_refused():

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any
 
+from passhat.analysis.reports.disturbances import Disturbance
 from passhat.analysis.reports.parts import (
     BarCount,
     CurvePoint,
@@ -86,6 +87,7 @@ def system_object(system: SystemReport) -> dict[str, Any]:
         "variance": _variance(system),
         "seeds": _seeds(system.seeds),
         "rounds": _rounds(system.rounds),
+        "disturbances": [_disturbance(one) for one in system.disturbances],
         "decay": _decay(system.decay),
         "task_table": [_task(row) for row in system.tasks],
         "labels": {label: system.tasks.count(label) for label in _LABEL_KEYS},
@@ -243,6 +245,20 @@ def _seeds(spread: SeedSpread | Unavailable) -> dict[str, Any]:
         "within": variance.within,
         "mean_score": number_object(variance.mean),
         "seeds": variance.seeds,
+    }
+
+
+def _disturbance(found: Disturbance) -> dict[str, Any]:
+    return {
+        "kind": found.kind,
+        "rounds": list(found.rounds),
+        "failed": found.failed,
+        "runs": found.runs,
+        "tasks": found.tasks,
+        "p_value": found.p_value,
+        "began": found.began,
+        "ended": found.ended,
+        "change": found.change,
     }
 
 

@@ -67,7 +67,7 @@ def round_tests(scores: ArrayLike, *, rng: RandomSource = None) -> RoundTests | 
 
     If runs are independent given the task, which round a result falls in is chance alone, whatever
     the task's rate. Cochran (1950) for passes; with scores, or with runs missing, its general form
-    (a quadratic form in the sums of the rounds).
+    (a quadratic form in the sums of the rounds). Of a single task only a drift can be seen.
 
     >>> import numpy as np
     >>> table = np.ones((20, 5)); table[:, 3] = 0
@@ -76,8 +76,8 @@ def round_tests(scores: ArrayLike, *, rng: RandomSource = None) -> RoundTests | 
     (True, (3,))
     """
     table = _round_table(scores)
-    if table.shape[0] < 2:
-        return Unavailable("the rounds of a single task are its runs")
+    if table.shape[0] < 1:
+        return Unavailable("no task has a run")
     if table.shape[1] < 2:
         return Unavailable("there are fewer than two rounds of all tasks")
     telling = table[_variances(table) > 0]
@@ -185,12 +185,17 @@ def _slope(telling: Floats) -> float:
 
 
 def _out_of_line(telling: Floats, rng: np.random.Generator) -> tuple[int, ...]:
-    """The few rounds without which the others agree, the furthest first out; none if many."""
+    """The few rounds without which the others agree, all better or all worse; none if many."""
     left, gone = list(range(telling.shape[1])), list[int]()
+    side = 0.0
     while len(left) > 2 and len(gone) + 1 <= telling.shape[1] * _FEW_ROUNDS:
         rest = telling[:, left]
         sums = np.nansum(rest - np.nanmean(rest, axis=1, keepdims=True), axis=0)
-        gone.append(left.pop(int(np.argmax(np.abs(sums)))))
+        furthest = int(np.argmax(np.abs(sums)))
+        if sums[furthest] * side < 0:
+            return ()
+        side = float(sums[furthest])
+        gone.append(left.pop(furthest))
         rest = telling[:, left]
         if min(_p_values(rest[_variances(rest) > 0], rng)) >= SPREAD_LEVEL:
             return tuple(sorted(gone))

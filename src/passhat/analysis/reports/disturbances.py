@@ -186,14 +186,11 @@ def _out_of_line(trials: Trials, errors: ErrorPolicy, tested: RoundTests) -> Dis
 
 def _bursts(trials: Trials, errors: ErrorPolicy, apart: Collection[int]) -> tuple[Disturbance, ...]:
     """Bursts in the order of starts, but for those that are a round out of line."""
-    if trials.started is None or (trials.started.codes < 0).any():
-        return ()
-    times = _start_times(trials.started.names)
+    times = _starts(trials)
     if times is None:
         return ()
     kept = np.flatnonzero(trials.outcome != 2) if errors == "exclude" else np.arange(len(trials))
-    starts = times[trials.started.codes[kept]]
-    order = kept[np.lexsort((trials.task.codes[kept], trials.trial[kept], starts))]
+    order = kept[np.lexsort((trials.task.codes[kept], trials.trial[kept], times[kept]))]
     found = find_bursts(trials.task.codes[order], trials.outcome[order] == 1)
     place = _places(trials) + 1
     return tuple(
@@ -201,6 +198,14 @@ def _bursts(trials: Trials, errors: ErrorPolicy, apart: Collection[int]) -> tupl
         for one in found
         if np.isin(place[order[one.first : one.last + 1]], list(apart)).mean() < _MOSTLY
     )
+
+
+def _starts(trials: Trials) -> Floats | None:
+    """When each run started; of a single task its trial numbers tell the order as well."""
+    if trials.started is None or (trials.started.codes < 0).any():
+        return trials.trial.astype(np.float64) if len(trials.tasks) == 1 else None
+    times = _start_times(trials.started.names)
+    return None if times is None else times[trials.started.codes]
 
 
 def _burst(trials: Trials, order: NDArray[np.intp], found: Burst) -> Disturbance:
