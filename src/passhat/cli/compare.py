@@ -12,7 +12,6 @@ import click
 from passhat.cli.options import (
     Analysing,
     Reading,
-    Share,
     again_options,
     analysis_options,
     choose_systems,
@@ -20,6 +19,7 @@ from passhat.cli.options import (
     reading_options,
 )
 from passhat.cli.output import Output, every_format
+from passhat.cli.parameters import Share
 from passhat.errors import InputError
 
 if TYPE_CHECKING:

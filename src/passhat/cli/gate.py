@@ -12,7 +12,6 @@ import click
 from passhat.cli.mistaken import is_there, names_a_file
 from passhat.cli.options import (
     Reading,
-    Share,
     choose_systems,
     output_options,
     parse_bars,
@@ -20,6 +19,7 @@ from passhat.cli.options import (
     seed_option,
 )
 from passhat.cli.output import Output, every_format
+from passhat.cli.parameters import Share
 from passhat.cli.stored_run import named_store, told
 from passhat.errors import ArgumentError, InputError
 

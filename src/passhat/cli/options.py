@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from passhat.cli.output import Formats, Output, endings_of
+from passhat.cli.parameters import KList, Rounds, Share
 from passhat.cli.stored_run import named_store, read_run
 from passhat.errors import ArgumentError
 
@@ -24,41 +25,6 @@ LATEST = "latest"
 """The newest run of a history store."""
 
 
-class KList(click.ParamType[tuple[int, ...]]):
-    """`1,2,4`: whole numbers of attempts."""
-
-    name = "K,K,..."
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        try:
-            ks = tuple(sorted({int(part) for part in value.split(",")}))
-        except ValueError:
-            self.fail(f"{value!r} is not a list of whole numbers such as 1,2,4", param, ctx)
-        if ks[0] < 1:
-            self.fail(f"k must be at least 1, got {ks[0]}", param, ctx)
-        return ks
-
-
-class Share(click.ParamType[float]):
-    """A number strictly between 0 and 1, such as 0.95, or a percentage such as 95%."""
-
-    name = "SHARE"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, float):
-            return value
-        text = str(value).strip()
-        try:
-            number = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-        except ValueError:
-            self.fail(f"{value!r} is not a number such as 0.95", param, ctx)
-        if not 0 < number < 1:
-            self.fail(f"must lie strictly between 0 and 1, got {value}", param, ctx)
-        return number
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """What to read and how to understand it; of a history store, which run."""
@@ -69,6 +35,7 @@ class Reading:
     columns: dict[str, str | None]
     run: str = LATEST
     limits: tuple[str, ...] = ()
+    drop_rounds: tuple[int, ...] = ()
 
     @property
     def mapping(self) -> ColumnMap:
@@ -81,7 +48,8 @@ class Reading:
         from passhat.ingest import count_big
 
         stored = named_store(self.paths) is not None
-        tallies = None if stored else count_big(list(self.paths), **self._how())
+        rows = stored or bool(self.drop_rounds)  # counts do not say which round a run was in
+        tallies = None if rows else count_big(list(self.paths), **self._how())
         if tallies is None:
             return choose_systems(self.trials(), only)
         _check_names(only, [tally.system for tally in tallies])
@@ -91,20 +59,21 @@ class Reading:
         """Every trial, one by one, of all the paths or of some."""
         chosen = self.paths if paths is None else tuple(paths)
         if (store := named_store(chosen)) is not None:
-            return read_run(store, self.run, transcripts=False)[0]
+            return self._kept(read_run(store, self.run, transcripts=False)[0])
         from passhat.ingest import read_trials
 
-        return read_trials(list(chosen), **self._how(), limits=self._limits())
+        return self._kept(read_trials(list(chosen), **self._how(), limits=self._limits()))
 
     def with_transcripts(self, paths: Sequence[str] | None = None) -> tuple[Trials, Transcripts]:
         """The same, with what was said in each trial."""
         chosen = self.paths if paths is None else tuple(paths)
         if (store := named_store(chosen)) is not None:
             trials, said = read_run(store, self.run, transcripts=True)
-            return trials, said or {}
+            return self._kept(trials), said or {}
         from passhat.ingest import read_with_transcripts
 
-        return read_with_transcripts(list(chosen), **self._how(), limits=self._limits())
+        trials, said = read_with_transcripts(list(chosen), **self._how(), limits=self._limits())
+        return self._kept(trials), said
 
     @property
     def names_transcripts(self) -> bool:
@@ -126,11 +95,22 @@ class Reading:
             "--format": self.format,
             "--duplicates": self.duplicates if self.duplicates != "error" else None,
             "--run": self.run if self.run != LATEST else None,
+            "--drop-rounds": ",".join(map(str, self.drop_rounds)) or None,
         }
         options = [w for flag, value in told.items() if value is not None for w in (flag, value)]
         options += [word for limit in self.limits for word in ("--limit", limit)]
         paths = [f"./{path}" if path.startswith("-") else path for path in self.paths]
         return shlex.join([*paths, *options, *more])
+
+    def _kept(self, trials: Trials) -> Trials:
+        """Without the rounds that were to be left out, which is said."""
+        if not self.drop_rounds:
+            return trials
+        from passhat.analysis.reports.disturbances import drop_rounds, dropped_note
+
+        kept = drop_rounds(trials, self.drop_rounds)
+        click.echo(f"{dropped_note(kept)}.", err=True)
+        return kept
 
     def _limits(self) -> Limits:
         from passhat.ingest import parse_limits
@@ -208,6 +188,7 @@ def reading_options(
                 columns=columns,
                 run=values.pop("run", LATEST),
                 limits=values.pop("limits"),
+                drop_rounds=values.pop("drop_rounds"),
             )
             return command(reading=reading, **values)
 
@@ -373,6 +354,12 @@ def _reading_parameters(required: bool) -> list[Callable[[Command], Command]]:
             callback=_checked_limits,
             help="How much to read at most: max_bytes, max_ratio (of what was compressed), "
             "max_members, max_depth, max_transcript. May be repeated.",
+        ),
+        click.option(
+            "--drop-rounds",
+            type=Rounds(),
+            default=(),
+            help="Leave out these rounds of every task, counted from 1: an outage, say.",
         ),
         click.option("--scorer", metavar="NAME", help="Which score, in logs that have several."),
         click.option("--pass-if", metavar="TEST", help="When an attempt passes: 'score>=0.8'."),

@@ -9,13 +9,13 @@ import click
 from passhat.cli.options import (
     Analysing,
     Reading,
-    Share,
     analysis_options,
     choose_systems,
     output_options,
     reading_options,
 )
 from passhat.cli.output import Output, every_format
+from passhat.cli.parameters import Share
 from passhat.errors import InputError
 from passhat.messages import listed
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.options import Share, output_options
+from passhat.cli.options import output_options
 from passhat.cli.output import Output
+from passhat.cli.parameters import Share
 from passhat.cli.run_options import FORMATS, RunOptions
 from passhat.errors import InputError
 

@@ -87,7 +87,7 @@ def discrete_benjamini_hochberg(p: ArrayLike, laws: NullLaws) -> Floats:
     for kind, size in zip(*np.unique(laws.kind, return_counts=True), strict=True):
         reached += size * laws.chance(kind, ordered)
     shares = reached / np.arange(values.size, 0, -1)
-    return _restored(np.minimum.accumulate(shares), order)
+    return np.maximum(_restored(np.minimum.accumulate(shares), order), values)
 
 
 def _p_values(p: ArrayLike) -> Floats:

@@ -24,8 +24,12 @@ DRIFT_LEVEL = 0.003
 _MANY_TASKS = 100
 # Above this p the exact one is not worth the permutations: it would not be below a level.
 _WORTH_PERMUTING = 0.05
-_PERMUTATIONS = 4_000
+# As many permutations as keep cells times permutations below the work, and p-values fine enough.
+_MOST_PERMUTATIONS, _FEWEST_PERMUTATIONS = 4_000, 1_000
+_WORK = 8_000_000
 _BLOCK = 1 << 20
+# With runs missing, the covariance of this many rounds is still quickly inverted.
+_MOST_ROUNDS = 500
 # Eigenvalues of the covariance below this share of the largest are rounding.
 _NO_VARIANCE = 1e-9
 # At most this share of the rounds is called out of line: beyond it nobody knows which are normal.
@@ -123,48 +127,65 @@ def _p_values(telling: Floats, rng: np.random.Generator) -> tuple[float, float]:
     if freedom == 0:
         return 1.0, 1.0
     sums = np.nansum(telling - np.nanmean(telling, axis=1, keepdims=True), axis=0)
-    spread, drift = float(sums @ inverse @ sums), abs(float(line @ sums))
+    spread, drift = float(_quadratic(sums, inverse)), abs(float(line @ sums))
     p = float(chdtrc(freedom, spread)), float(2 * ndtr(-drift))
     if len(telling) >= _MANY_TASKS or min(p) > _WORTH_PERMUTING:
         return p
-    drawn = _permuted_sums(telling, rng)
-    spreads = np.einsum("ij,jk,ik->i", drawn, inverse, drawn)
+    draws = min(_MOST_PERMUTATIONS, _WORK // telling.size)
+    if draws < _FEWEST_PERMUTATIONS:
+        return 1.0, p[1]  # few tasks with very many runs: a line over them is normal, Q is not
+    drawn = _permuted_sums(telling, draws, rng)
+    spreads = _quadratic(drawn, inverse)
     drifts = np.abs(drawn @ line)
     # What was seen is one of the arrangements; a tie counts against it.
     tie = 1 - 1e-9
     return (
-        float((1 + (spreads >= spread * tie).sum()) / (1 + _PERMUTATIONS)),
-        float((1 + (drifts >= drift * tie).sum()) / (1 + _PERMUTATIONS)),
+        float((1 + (spreads >= spread * tie).sum()) / (1 + draws)),
+        float((1 + (drifts >= drift * tie).sum()) / (1 + draws)),
     )
 
 
-def _null_law(telling: Floats) -> tuple[Floats, int, Floats]:
+def _quadratic(sums: Floats, inverse: Floats | float) -> Floats:
+    """Sums' inverse sums, row by row; a number is that multiple of the identity."""
+    if isinstance(inverse, float):
+        return np.asarray(inverse * (sums**2).sum(axis=-1))
+    return np.asarray(((sums @ inverse) * sums).sum(axis=-1))
+
+
+def _null_law(telling: Floats) -> tuple[Floats | float, int, Floats]:
     """The inverse covariance of the sums of rounds under chance, its rank, the drift contrast.
 
     Runs of a task that only change places have covariance s2 (I - 1/n) over the rounds it ran in.
+    The sums add up to 0: in a full table the inverse is a multiple of the identity.
     """
     seen = (~np.isnan(telling)).astype(np.float64)
     variance = _variances(telling)
+    rounds = telling.shape[1]
+    line = np.arange(rounds) - (rounds - 1) / 2
+    if seen.all():
+        total = float(variance.sum())
+        return 1 / total, rounds - 1, line / np.sqrt(total * float(line @ line))
+    if rounds > _MOST_ROUNDS:
+        return 0.0, 0, line
     shared = seen * (variance / seen.sum(axis=1))[:, None]
     covariance = np.diag(seen.T @ variance) - seen.T @ shared
     values, vectors = np.linalg.eigh(covariance)
     kept = values > _NO_VARIANCE * max(float(values.max()), 1e-300)
     inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
-    line = np.arange(telling.shape[1]) - (telling.shape[1] - 1) / 2
     error = float(np.sqrt(max(float(line @ covariance @ line), 0.0)))
     return inverse, int(kept.sum()), line / error if error > 0 else np.zeros_like(line)
 
 
-def _permuted_sums(telling: Floats, rng: np.random.Generator) -> Floats:
+def _permuted_sums(telling: Floats, draws: int, rng: np.random.Generator) -> Floats:
     """Centred sums of the rounds, with the runs of every task put in random order."""
     seen = ~np.isnan(telling)
     centred = np.nan_to_num(telling - np.nanmean(telling, axis=1, keepdims=True))
     # The runs a task has, moved to the front of its row: the places they may take follow.
     packed = np.take_along_axis(centred, np.argsort(~seen, axis=1, kind="stable"), axis=1)
     block = max(1, _BLOCK // telling.size)
-    found = np.empty((_PERMUTATIONS, telling.shape[1]))
-    for start in range(0, _PERMUTATIONS, block):
-        size = min(block, _PERMUTATIONS - start)
+    found = np.empty((draws, telling.shape[1]))
+    for start in range(0, draws, block):
+        size = min(block, draws - start)
         keys = np.where(seen, rng.random((size, *telling.shape)), 2.0)
         placed = np.zeros_like(keys)
         places = np.argsort(keys, axis=2)

@@ -75,7 +75,10 @@ def find_disturbances(trials: Trials, errors: ErrorPolicy) -> tuple[Disturbance,
     """
     if not len(trials) or len(trials) > MOST_TRIALS:
         return ()
-    found = _among_rounds(trials, errors)
+    table = round_table(trials, errors, scores=has_partial_credit(trials))
+    if trials.started is None and _is_sorted(table):
+        return ()
+    found = _among_rounds(trials, errors, table)
     apart = {number for one in found for number in one.rounds}
     return (*found, *_bursts(trials, errors, apart))
 
@@ -141,8 +144,8 @@ def _places(trials: Trials) -> NDArray[np.int64]:
     return place
 
 
-def _among_rounds(trials: Trials, errors: ErrorPolicy) -> tuple[Disturbance, ...]:
-    tested = round_tests(round_table(trials, errors, scores=has_partial_credit(trials)))
+def _among_rounds(trials: Trials, errors: ErrorPolicy, table: Floats) -> tuple[Disturbance, ...]:
+    tested = round_tests(table)
     if isinstance(tested, Unavailable) or not tested.differ:
         return ()
     if tested.out_of_line:
@@ -162,6 +165,16 @@ def _among_rounds(trials: Trials, errors: ErrorPolicy) -> tuple[Disturbance, ...
             means=tested.means,
         ),
     )
+
+
+def _is_sorted(table: Floats) -> bool:
+    """Whether the results of every task are in order of size: a sorted file, or counts written out.
+
+    Then the order says nothing about time. (Nor, without start times, is an agent seen that passes
+    every task until it breaks, and none after it.)
+    """
+    steps = np.diff(np.nan_to_num(table), axis=1)
+    return bool((steps <= 0).all() or (steps >= 0).all())
 
 
 def _out_of_line(trials: Trials, errors: ErrorPolicy, tested: RoundTests) -> Disturbance:
