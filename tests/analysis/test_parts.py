@@ -7,9 +7,9 @@ from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports import measure as module
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
-from passhat.reporters.html_page import render_html
-from passhat.reporters.json_report import render_json, system_object
-from passhat.reporters.terminal import render_terminal
+from passhat import render_html
+from passhat import render_json, system_object
+from passhat import render_terminal
 
 
 def _tagged(systems=("a", "b"), runs=4):

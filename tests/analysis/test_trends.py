@@ -6,7 +6,7 @@ import pytest
 from passhat.analysis.comparing.trends import Moment, trends
 from passhat.errors import ArgumentError
 from passhat.records import Tally
-from passhat.reporters.ink import Ink
+from passhat.reporters.terminal_style import Ink
 from passhat.reporters.trend import (
     render_json,
     render_markdown,

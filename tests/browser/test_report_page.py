@@ -10,7 +10,7 @@ from passhat.analysis.reports.measure import measure
 from passhat.ingest import read_with_transcripts
 from passhat.records import Source, Trials
 from passhat.reporters.answer_page import render_comparison_html, render_ranking_html
-from passhat.reporters.html_page import render_html
+from passhat import render_html
 
 
 def page_of(trials, tmp_path, **options):

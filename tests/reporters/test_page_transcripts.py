@@ -12,7 +12,7 @@ from passhat.errors import ArgumentError
 from passhat.records import Outcome
 from passhat.records.transcript import CUT
 from passhat.reporters import page_rows
-from passhat.reporters.html_page import render_html
+from passhat import render_html
 from passhat.reporters.page_transcripts import PageLimits, embedded, fit_transcripts
 
 FRAME = 1_200

@@ -6,7 +6,8 @@ from passhat.analysis.planning.budgets import Spending
 from passhat.analysis.planning.plan import plan
 from passhat.analysis.planning.simulate import simulate
 from passhat.records import Trials
-from passhat.reporters.plan_blocks import render_plan, render_plan_markdown
+from passhat import render_markdown as render_plan_markdown
+from passhat import render_terminal as render_plan
 
 MEASURED = "measured on these trials"
 ASSUMED = "the ICC assumed: these trials leave it open from 0 to 1"

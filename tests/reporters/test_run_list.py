@@ -2,7 +2,7 @@
 
 import pytest
 
-from passhat.reporters.ink import Ink
+from passhat.reporters.terminal_style import Ink
 from passhat.reporters.run_list import Row, render_terminal
 from passhat.reporters.safe_text import display_width
 

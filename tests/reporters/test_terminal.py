@@ -6,12 +6,12 @@ from passhat.analysis.comparing.rank import RankReport, rank
 from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
-from passhat.reporters.html_page import render_html
-from passhat.reporters.ink import Ink
-from passhat.reporters.markdown import render_markdown
+from passhat import render_html
+from passhat.reporters.terminal_style import Ink
+from passhat import render_markdown
 from passhat.reporters.safe_text import display_width
 from passhat.reporters.targets_list import render_targets
-from passhat.reporters.terminal import render_terminal
+from passhat import render_terminal
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 NASTY = "task\x1b[31m\u202e\x00\x9b" + "名" * 60

@@ -6,12 +6,12 @@ from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.records import Trials
 from passhat.reporters import wording
-from passhat.reporters.html_page import render_html
-from passhat.reporters.markdown import render_markdown
+from passhat import render_html
+from passhat import render_markdown
 from passhat.reporters.next_steps import next_steps
 from passhat.reporters.numbers import percent
 from passhat.reporters.systems_table import most_reliable_first, systems_table
-from passhat.reporters.terminal import render_terminal
+from passhat import render_terminal
 from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.seeds import SeedVariance
 

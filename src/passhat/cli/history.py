@@ -19,7 +19,7 @@ from passhat.messages import plural
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
-    from passhat.reporters.run_list import Row
+    from passhat.reporters.answers.run_list import Row
 
 
 _STORE = click.option(
@@ -74,13 +74,13 @@ def history(ctx: click.Context, store: Path | None, sql: str | None) -> None:
 @_of_store
 def list_runs(path: Path, suite: str | None, branch: str | None, limit: int, as_json: bool) -> None:
     """List the newest runs."""
-    from passhat.reporters.run_list import render_json, render_terminal
+    from passhat.reporters.answers.run_list import RunList
+    from passhat.reporters.grid import render_json, render_terminal
 
     with _open(path, read_only=True) as store:
         runs = store.runs(suite=suite, branch=branch, limit=limit)
-    text = (
-        render_json(_rows(runs)) if as_json else render_terminal(_rows(runs), ink_for(sys.stdout))
-    )
+    found = RunList(tuple(_rows(runs)))
+    text = render_json(found) if as_json else render_terminal(found, ink_for(sys.stdout))
     click.echo(text, nl=False, color=True)
 
 

@@ -17,7 +17,7 @@ from passhat.reporters import formats_for, render
 from passhat.reporters.grid import ENDINGS
 
 if TYPE_CHECKING:
-    from passhat.reporters.ink import Ink
+    from passhat.reporters.terminal_style import Ink
 
 NARROWEST, WIDEST = 72, 140
 """Below, tables would break; above, lines are no longer read."""
@@ -103,7 +103,7 @@ def ink_for(stream: TextIO) -> Ink:
 
     NO_COLOR (no-color.org) wins over FORCE_COLOR, which wins over what the stream is.
     """
-    from passhat.reporters.ink import Ink
+    from passhat.reporters.terminal_style import Ink
 
     terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
     color = bool(os.environ.get("FORCE_COLOR")) or terminal

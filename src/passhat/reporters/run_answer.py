@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from passhat.messages import plural
-from passhat.reporters.advice import Step
-from passhat.reporters.blocks import (
-    Block,
-    Paragraph,
-    Steps,
-    blocks_markdown,
-    blocks_text,
-)
-from passhat.reporters.ink import Ink
-from passhat.reporters.safe_text import safe_text, wrap
 
 # What draws verdicts, recoveries and pages is loaded where there are any: most runs are answered
 # with a few lines on a terminal, and a run is over when they are there.
@@ -70,67 +60,6 @@ class RunAnswer:
     results: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Judged:
-    """What a page shows of a gate or a floor."""
-
-    word: str
-    sentence: str
-
-
-def render_run(answer: RunAnswer, ink: Ink | None = None) -> str:
-    """The report, then what follows from it: what is last on a terminal is read first."""
-    from passhat.reporters.terminal import render_terminal
-
-    ink = ink or Ink()
-    parts = [render_terminal(answer.report, ink, results=answer.results)]
-    if after := _blocks(answer):
-        parts.append(blocks_text(after, ink))
-    if answer.verdicts:
-        from passhat.reporters.verdict_blocks import render_verdicts
-
-        parts.append(render_verdicts(answer.verdicts, ink))
-    if answer.floors:
-        parts.append(ink.finish(_floor_lines(answer.floors, ink)))
-    return "\n".join(parts)
-
-
-def render_run_markdown(answer: RunAnswer) -> str:
-    """The verdicts, then the report: what a reviewer wants to know first."""
-    from passhat.reporters.markdown import render_markdown
-    from passhat.reporters.verdict_blocks import render_verdicts_markdown
-
-    parts = [render_verdicts_markdown(answer.verdicts)] if answer.verdicts else []
-    if answer.floors:
-        lines = (f"- `{safe_text(floor.line).replace('`', ' ')}`" for floor in answer.floors)
-        parts.append("\n".join(lines) + "\n")
-    parts.append(render_markdown(answer.report, results=answer.results))
-    if after := _blocks(answer):
-        parts.append(blocks_markdown(after))
-    return "\n".join(parts)
-
-
-def render_run_html(answer: RunAnswer) -> str:
-    """The report as a page."""
-    from passhat.reporters.html_page import render_html
-
-    floors = [_Judged(word=floor.word, sentence=floor.line) for floor in answer.floors]
-    return render_html(
-        answer.report,
-        verdicts=(*_judged(answer), *floors),
-        transcripts=answer.transcripts,
-        results=answer.results,
-    )
-
-
-def _judged(answer: RunAnswer) -> list[_Judged]:
-    if not answer.verdicts:
-        return []
-    from passhat.reporters.verdict_blocks import beside_word
-
-    return [_Judged(word=one.word, sentence=beside_word(one)) for one in answer.verdicts]
-
-
 def failure_lines(answer: RunAnswer, *, most: int) -> list[str]:
     """The most frequent reasons: the task, how many trials, and why; the system where several.
 
@@ -150,27 +79,4 @@ def failure_lines(answer: RunAnswer, *, most: int) -> list[str]:
     if answer.unread:
         more = plural(answer.unread, "further failed trial")
         lines.append(f"{more}: why was not looked for{kept}")
-    return lines
-
-
-def _blocks(answer: RunAnswer) -> list[Block]:
-    blocks: list[Block] = []
-    for recovery in answer.recoveries:
-        from passhat.reporters.recovery_blocks import recovery_blocks
-
-        blocks += recovery_blocks(recovery)
-    if answer.failures:
-        told = failure_lines(answer, most=MOST_FAILURES)
-        blocks.append(Steps("Why trials did not pass", tuple(map(Step, told))))
-    if answer.undone:
-        blocks.append(Paragraph("Undone", f"{answer.undone}."))
-    return blocks
-
-
-def _floor_lines(floors: Sequence[SelectionFloor], ink: Ink) -> list[str]:
-    lines: list[str] = []
-    for floor in floors:
-        # One line, whatever the width: other programs read it.
-        lines.append(safe_text(floor.line))
-        lines += [ink.style(f"  {line}", "dim") for line in wrap(floor.detail, ink.width - 2)]
     return lines
