@@ -80,8 +80,8 @@ Cell = str | Bar | Marks
 class Table:
     """Rows under a header; the first column is text and to the left, the others to the right.
 
-    `scale` is the range of the column of bars, if there is one, with its two ends as text. The
-    columns in `spare` give way where a name would have to be cut on a terminal, as bars do.
+    `scale` is the range of the column of bars, if there is one, with its two ends as text. Where a
+    name would have to be cut on a terminal, bars give way, then the columns in `spare`, in order.
     """
 
     header: tuple[str, ...]

@@ -56,13 +56,9 @@ def system_blocks(system: SystemReport, options: Options) -> list[Block]:
     blocks: list[Block] = [
         Headline(wording.verdict(system)),
         Section(wording.short(system.name), wording.design(system)),
-        _few_numbers(system) if options.brief else _every_number(system),
-        *paragraphs("Starred", wording.partial_note(system)),
+        *(_few_numbers(system) if options.brief else _every_number(system)),
+        *(_warnings(system) if options.brief else _explanations(system)),
     ]
-    if not options.brief:
-        blocks += _explanations(system)
-    else:
-        blocks += paragraphs("Errors", wording.errors(system))
     blocks += _task_blocks(system, options)
     if not options.brief:
         blocks += _effort_blocks(system)
@@ -105,7 +101,7 @@ def worst_tasks(table: TaskTable, most: int) -> list[TaskRow]:
     return found[:most] or table.mixed(most)
 
 
-def _few_numbers(system: SystemReport) -> Table:
+def _few_numbers(system: SystemReport) -> list[Block]:
     """One attempt, all of k attempts, at least one of k: what most readers need."""
     k = wording.headline_k(system)
     named = [("one try (pass^1)", system.metrics.get("pass^1"))]
@@ -116,10 +112,16 @@ def _few_numbers(system: SystemReport) -> Table:
         named[0] = ("one try (reliability@1)", system.pass_hat(1) if 1 in system.ks else None)
     if wording.gives_partial_credit(system):
         named.insert(0, ("mean score", system.mean_score))
-    return _number_table([_number_row(name, metric) for name, metric in named if metric])
+    found = [(name, metric) for name, metric in named if metric is not None]
+    starred = any(wording.is_partial(metric) for _, metric in found)
+    rows = [_number_row(f"{name}{' *' * wording.is_partial(one)}", one) for name, one in found]
+    return [
+        _number_table(rows),
+        *paragraphs("Starred", wording.partial_note(system) if starred else None),
+    ]
 
 
-def _every_number(system: SystemReport) -> Table:
+def _every_number(system: SystemReport) -> list[Block]:
     rows: list[tuple[str | Bar, ...] | Span] = []
     groups = [
         ("all k attempts succeed (pass^k, also called reliability@k)", wording.hats(system)),
@@ -131,7 +133,7 @@ def _every_number(system: SystemReport) -> Table:
         if metrics:
             rows.append(Span(title))
             rows += [_number_row(wording.metric_name(metric), metric) for metric in metrics]
-    return _number_table(rows)
+    return [_number_table(rows), *paragraphs("Starred", wording.partial_note(system))]
 
 
 def _number_table(rows: Sequence[tuple[str | Bar, ...] | Span]) -> Table:
@@ -146,6 +148,14 @@ def _number_row(name: str, metric: Metric) -> tuple[str | Bar, ...]:
     value = points(metric.value, digits=1)
     drawn = Bar(value=metric.value, inner=inner, outer=outer)
     return name, value, span(inner) or "-", span(outer) or "-", drawn
+
+
+def _warnings(system: SystemReport) -> list[Block]:
+    """What nobody should overlook: errors, and the bars that were asked for."""
+    return [
+        *paragraphs("Errors", wording.errors(system)),
+        *paragraphs("Bars", wording.headline_bars(system)),
+    ]
 
 
 def _explanations(system: SystemReport) -> list[Block]:

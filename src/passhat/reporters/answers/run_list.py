@@ -10,9 +10,10 @@ from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, Options, Records
 from passhat.reporters.blocks import Block, Headline, Table
 from passhat.reporters.numbers import points
-from passhat.reporters.safe_text import display_width, safe_text
+from passhat.reporters.safe_text import display_width, safe_text, shorten
 
 HEADER: tuple[str, ...] = ("run", "started", "suite", "commit", "trials", "pass^1", "status")
+SUITE, STATUS = HEADER.index("suite"), HEADER.index("status")
 
 SCHEMA: Literal["passhat.runs/1"] = "passhat.runs/1"
 
@@ -58,21 +59,33 @@ def run_list_blocks(found: RunList, options: Options) -> list[Block]:
     if not found.runs:
         return [Headline("No runs yet: `passhat run` or `passhat history add` keeps one.")]
     rows = [_cells(row) for row in found.runs]
-    width = None if options.ink is None else options.ink.width
-    if width is not None and _full_width(rows) > width:
-        # Of what people look for in a list of the newest runs, the year is the least.
-        rows = [(row[0], row[1].partition("-")[2], *row[2:]) for row in rows]
+    if options.ink is not None:
+        rows = _fitted(rows, options.ink.width)
     return [Table(header=HEADER, rows=tuple(rows), left=(0, 1, 2, 3, 6))]
 
 
+def _fitted(rows: Sequence[tuple[str, ...]], width: int) -> list[tuple[str, ...]]:
+    """The rows in so many columns: without the year, then with shorter suites and statuses."""
+    if _full_width(rows) > width:
+        # Of what people look for in a list of the newest runs, the year is the least.
+        rows = [(row[0], row[1].partition("-")[2], *row[2:]) for row in rows]
+    for column, least in ((SUITE, 8), (STATUS, 11)):
+        room = max(least, _width_of(rows, column) - max(0, _full_width(rows) - width))
+        rows = [(*r[:column], shorten(r[column], room), *r[column + 1 :]) for r in rows]
+    return list(rows)
+
+
 def _full_width(rows: Sequence[tuple[str, ...]]) -> int:
-    columns = zip(HEADER, *rows, strict=True)
-    return 2 * len(HEADER) + sum(max(map(display_width, column)) for column in columns)
+    return 2 * len(HEADER) + sum(_width_of(rows, i) for i in range(len(HEADER)))
+
+
+def _width_of(rows: Sequence[tuple[str, ...]], column: int) -> int:
+    return max(map(display_width, (HEADER[column], *(row[column] for row in rows))))
 
 
 def _cells(row: Row) -> tuple[str, ...]:
     rate = "-" if row["pass_rate"] is None else points(row["pass_rate"], digits=1) + " %"
-    commit = (row["commit"] or "-")[:9] + ("*" if row["dirty"] else "")
+    commit = (row["commit"] or "-")[:7] + ("*" if row["dirty"] else "")
     status = ", ".join([row["status"], *row["tags"]])
     started = str(row["started"])[:16].replace("T", " ")
     found = (row["run"], started, row["suite"], commit, f"{row['trials']:,}", rate, status)

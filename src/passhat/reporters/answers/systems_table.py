@@ -46,7 +46,7 @@ def systems_table(
     rows = tuple(
         _row(name, system, ks, differ=differ, errors=errors) for name, system in systems.items()
     )
-    spare = (len(header) - 1,) if errors else ()
+    spare = (len(header) - 1, scopes[1]) if errors else (scopes[1],)
     return Table(header=(*header, ""), rows=rows, left=(0, *scopes), spare=spare)
 
 

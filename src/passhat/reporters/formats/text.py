@@ -172,12 +172,17 @@ def _table_lines(table: Table, ink: Ink) -> list[str]:
 
 def _eased(table: Table, width: int) -> Table:
     """The table without what is too much beside its names: bars, marks, then spare columns."""
-    for columns in (table.columns_of(Bar), table.columns_of(Marks), table.spare):
-        widths = _column_widths(table, width)
-        crowded = _full_width(widths) > width or widths[0] < min(_name_width(table), _WANTED_NAME)
-        if crowded and columns:
-            table = _without(table, columns)
+    while _is_crowded(table, width):
+        columns = table.columns_of(Bar) or table.columns_of(Marks) or table.spare[:1]
+        if not columns:
+            break
+        table = _without(table, columns)
     return table
+
+
+def _is_crowded(table: Table, width: int) -> bool:
+    widths = _column_widths(table, width)
+    return _full_width(widths) > width or widths[0] < min(_name_width(table), _WANTED_NAME)
 
 
 def _column_widths(table: Table, width: int) -> list[int]:
