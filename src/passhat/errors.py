@@ -11,6 +11,7 @@ PasshatError                 anything a caller may want to catch at once
 │   └── MissingExtra         an optional dependency is not installed
 └── RunError                 the run could not be completed (exit code 3)
     ├── ServerError          an MCP server failed to start, hung, crashed or spoke garbage
+    │   └── ServerNeverStarted  it has not started once: no trial that needs it can run
     ├── ModelError           a model API refused, failed or answered nonsense
     │   └── ModelBusy        it may answer if asked again: overloaded, rate-limited, cut off
     └── GraderError          a grader broke: neither a pass nor a failure
@@ -83,6 +84,10 @@ class RunError(PasshatError):
 
 class ServerError(RunError):
     """An MCP server failed to start, hung, crashed or spoke garbage."""
+
+
+class ServerNeverStarted(ServerError):
+    """An MCP server has not started once in a run: no trial that needs it can succeed."""
 
 
 class ModelError(RunError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from passhat.records import Suite, Trial
     from passhat.reporters.run_answer import Failure
     from passhat.runner import RunResult
+
+ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
+"""Where an object lies in memory: it differs in every trial, and the reason does not."""
 
 MOST_TRIALS = 1_000
 """Trials whose transcripts are read: enough to see what goes wrong, however long the run."""
@@ -32,7 +36,7 @@ def gather_failures(suite: Suite, result: RunResult, ledger: Ledger) -> tuple[Fa
         errored = trial.outcome is Outcome.ERRORED
         text = said.get((trial.system, trial.task, trial.trial))
         for reason in dict.fromkeys(_reasons(trial, text, tools.get(trial.task))):
-            counts[trial.system, trial.task, reason, errored] += 1
+            counts[trial.system, trial.task, ADDRESS.sub("0x…", reason), errored] += 1
     return tuple(
         Failure(system=system, task=task, reason=reason, trials=number, errored=errored)
         for (system, task, reason, errored), number in counts.most_common()
@@ -55,6 +59,9 @@ def _reasons(trial: Trial, transcript: str | None, tool: str | None) -> Iterator
         return
     kept: dict[str, Any] = json.loads(transcript)
     failed = [check for check in kept.get("checks", ()) if check["score"] < 1]
+    if cut := [check for check in failed if check["target"] == "stop_reason"]:
+        yield cut[0]["message"]  # what was expected of an answer that never came says nothing
+        return
     if failed and kept.get("exit_code"):
         yield _ending(kept)  # a crash explains what was not said
     for check in failed:
