@@ -63,7 +63,7 @@ class Commands(click.Group):
         word = args[0]
         if word in COMMANDS or word.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        from passhat.cli.mistaken import what_was_meant
+        from passhat.cli.command_suggestions import what_was_meant
         from passhat.reporters.safe_text import safe_text
 
         raise click.UsageError(safe_text(what_was_meant(args, COMMANDS)), ctx=ctx)
@@ -77,8 +77,12 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except PasshatError as error:
+            from passhat.cli.error_messages import shell_message
+
+            name = ctx.invoked_subcommand
+            message = shell_message(error, self.get_command(ctx, name) if name else None)
             seen = Refusal if isinstance(error, InputError) else Incomplete
-            raise seen(error) from error
+            raise seen(message) from error
 
 
 class Refusal(click.ClickException):
@@ -86,10 +90,10 @@ class Refusal(click.ClickException):
 
     exit_code = ExitCode.USAGE
 
-    def __init__(self, error: PasshatError) -> None:
+    def __init__(self, message: str) -> None:
         from passhat.reporters.safe_text import safe_lines
 
-        super().__init__(safe_lines(str(error)))
+        super().__init__(safe_lines(message))
 
 
 class Incomplete(Refusal):
