@@ -5,13 +5,9 @@ from __future__ import annotations
 import click
 
 from passhat.cli.options import confidence_option, output_options
-from passhat.cli.output import Output
+from passhat.cli.output import Output, every_format
 
-FORMATS = {
-    "text": "passhat.reporters.demo_blocks:render_demo",
-    "json": "passhat.reporters.demo_blocks:render_demo_json",
-    "markdown": "passhat.reporters.demo_blocks:render_demo_markdown",
-}
+FORMATS = every_format("demo")
 
 
 @click.command()

@@ -19,7 +19,7 @@ from passhat.cli.options import (
     reading_options,
     seed_option,
 )
-from passhat.cli.output import Output
+from passhat.cli.output import Output, every_format
 from passhat.cli.stored_run import named_store, told
 from passhat.errors import ArgumentError, InputError
 
@@ -30,12 +30,7 @@ if TYPE_CHECKING:
     from passhat.history.references import Found
     from passhat.records import ErrorPolicy, Trials
 
-FORMATS = {
-    "text": "passhat.reporters.verdict_blocks:render_verdicts",
-    "json": "passhat.reporters.verdict_json:render_verdicts_json",
-    "markdown": "passhat.reporters.verdict_blocks:render_verdicts_markdown",
-    "junit": "passhat.reporters.junit_xml:render_verdicts_junit",
-}
+FORMATS = every_format("verdicts")
 
 DEFAULT_MARGIN = 0.05
 DEFAULT_STORE = ".passhat/history.db"

@@ -15,18 +15,14 @@ from passhat.cli.options import (
     output_options,
     reading_options,
 )
-from passhat.cli.output import Output
+from passhat.cli.output import Output, every_format
 from passhat.errors import InputError
 from passhat.messages import listed
 
 if TYPE_CHECKING:
     from passhat.records import Trials
 
-FORMATS = {
-    "text": "passhat.reporters.plan_blocks:render_plan",
-    "json": "passhat.reporters.json_answers:render_plan_json",
-    "markdown": "passhat.reporters.plan_blocks:render_plan_markdown",
-}
+FORMATS = every_format("plan")
 
 _COUNT = click.IntRange(min=1)
 _AMOUNT = click.FloatRange(min=0, min_open=True)

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from passhat.cli.output import Output
+from passhat.cli.output import Output, every_format
 
 if TYPE_CHECKING:
     from passhat.records import Trials
 
-FORMATS = {
-    "text": "passhat.reporters.gate_plan_blocks:render_gate_plans",
-    "json": "passhat.reporters.gate_plan_blocks:render_gate_plans_json",
-    "markdown": "passhat.reporters.gate_plan_blocks:render_gate_plans_markdown",
-    "svg": "passhat.reporters.gate_plan_blocks:render_gate_plans_svg",
-}
+FORMATS = every_format("gate plan")
 
 
 def write_gate_plans(

@@ -14,18 +14,14 @@ from passhat.cli.options import (
     output_options,
     reading_options,
 )
-from passhat.cli.output import Output
+from passhat.cli.output import Output, every_format
 from passhat.errors import InputError, ReadError
 from passhat.messages import listed, plural
 
 if TYPE_CHECKING:
     from passhat.records import Trials
 
-FORMATS = {
-    "text": "passhat.reporters.profile_blocks:render_profile",
-    "json": "passhat.reporters.json_answers:render_profile_json",
-    "markdown": "passhat.reporters.profile_blocks:render_profile_markdown",
-}
+FORMATS = every_format("profile")
 
 
 @click.command()

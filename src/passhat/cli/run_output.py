@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from passhat.cli.exit_codes import ExitCode
+from passhat.cli.output import every_format
 from passhat.cli.progress import Progress
 from passhat.errors import RunInterrupted
 
@@ -16,13 +17,7 @@ if TYPE_CHECKING:
     from passhat.cli.output import Formats, Output
     from passhat.journeys.run_events import OnRunEvent
 
-FORMATS = {
-    "text": "passhat.reporters.run_answer:render_run",
-    "json": "passhat.reporters.run_json:render_run_json",
-    "markdown": "passhat.reporters.run_answer:render_run_markdown",
-    "html": "passhat.reporters.run_answer:render_run_html",
-    "junit": "passhat.reporters.run_junit:render_run_junit",
-}
+FORMATS = every_format("run")
 """What the answer of a run can be written as."""
 
 MOST_REASONS = 3

@@ -25,7 +25,7 @@ from passhat.ingest.transcripts.kept import by_trial, kept_texts
 from passhat.ingest.unknown import unknown_file
 from passhat.messages import plural
 from passhat.records import Duplicates, Trials
-from passhat.records.occurring_twice import check_duplicates
+from passhat.records.duplicates import check_duplicates
 from passhat.records.transcript import TranscriptKey, Transcripts
 
 _TABULAR = ("text", "lines", "array", "json", "parquet")

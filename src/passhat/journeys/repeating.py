@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 from collections.abc import Sequence
@@ -64,11 +65,17 @@ def _suite(
     concurrency: int,
 ) -> Suite:
     from passhat.records import CommandSystem, Pairing, Suite, Task
+    from passhat.records.redaction import environment_redactor
 
-    whole = shlex.join(command)
+    whole = environment_redactor(os.environ).clean(shlex.join(command))
     name = whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME - 1]}…"
     system = CommandSystem(
-        name=name, argv=command, cwd=Path.cwd(), outcome=outcome, timeout=timeout
+        name=name,
+        argv=command,
+        cwd=Path.cwd(),
+        inherit_env=True,
+        outcome=outcome,
+        timeout=timeout,
     )
     pairing = Pairing(system=system, task=Task(name=TASK), runs=runs, label=name)
     return Suite(name=name, pairings=(pairing,), concurrency=concurrency)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -16,6 +17,7 @@ from passhat.suite import refuse_unknown_models
 if TYPE_CHECKING:
     from passhat.journeys.run_job import RunJob
     from passhat.records import Model, ModelSystem, Pairing, Server, Suite, TokenUsage
+    from passhat.records.redaction import Redactor
 
 CHARACTERS_PER_TOKEN = 4
 TOKENS_OF_A_SERVER = 400
@@ -72,7 +74,10 @@ def plan_lines(plan: RunPlan) -> Iterator[str]:
 
 def plan_of(job: RunJob) -> RunPlan:
     """The plan in plain values."""
+    from passhat.records.redaction import suite_redactor
+
     suite = job.suite
+    redactor = suite_redactor(suite, os.environ)
     source = choose_source(suite, job.request, resumed=job.resumed is not None)
     if source.asks_always:
         refuse_unknown_models(suite)
@@ -91,7 +96,7 @@ def plan_of(job: RunJob) -> RunPlan:
         "sequential": rule is not None,
         "concurrency": suite.concurrency,
         "models": sorted({model.name for model in _models(suite)}),
-        "servers": {name: _server(suite.servers[name]) for name in _server_names(suite)},
+        "servers": {name: _server(suite.servers[name], redactor) for name in _server_names(suite)},
         "gates": [gate.require for gate in job.gates],
         "budget": {
             name: value
@@ -131,10 +136,11 @@ def _server_names(suite: Suite) -> list[str]:
     return list(dict.fromkeys(name for system in systems for name in system.servers))
 
 
-def _server(server: Server) -> str:
+def _server(server: Server, redactor: Redactor) -> str:
     from passhat.records import StdioServer
 
     where = " ".join(server.argv) if isinstance(server, StdioServer) else server.url
+    where = redactor.clean(where)
     return f"{where} ({'shared' if server.shared else 'one a trial'})"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -21,6 +21,7 @@ from passhat.records import (
     Suite,
     Task,
     Ticket,
+    Trial,
 )
 from passhat.runner.agents.attempt_request import AttemptRequest
 from passhat.runner.agents.conversation import Conversation
@@ -67,7 +68,12 @@ class Attempts:
         else:
             row = replace(row, seed=ending["seed"], seconds=ending["seconds"])
         cassettes.finished(request, row, result.seen.stop_reason)
-        return Finished(ticket=ticket, trial=row, transcript=result.transcript())
+        redactor = self._resources.redactor
+        return Finished(
+            ticket=ticket,
+            trial=_cleaned(row, redactor.clean),
+            transcript=redactor.clean_json(result.transcript()),
+        )
 
     def _request(self, pairing: Pairing, ticket: Ticket) -> AttemptRequest:
         task, system = pairing.task, pairing.system
@@ -181,12 +187,26 @@ class Attempts:
                 return
 
     def _grader(self, request: AttemptRequest, memories: Memories) -> Grader:
-        means = replace(self._grading, ask=self._resources.ask(request, memories))
+        means = replace(
+            self._grading,
+            ask=self._resources.ask(request, memories),
+            clean=self._resources.redactor.clean,
+        )
 
         async def grader(task: Task, seen: Observation) -> Grade:
             return await grade(task.expect, seen, pass_score=task.pass_score, grading=means)
 
         return grader
+
+
+def _cleaned(row: Trial, clean: Callable[[str], str]) -> Trial:
+    """The row without secrets: error messages, names of tools and tags may hold some."""
+    return replace(
+        row,
+        error=None if row.error is None else clean(row.error),
+        tools=tuple(map(clean, row.tools)),
+        tags=tuple(map(clean, row.tags)),
+    )
 
 
 def _parameters(system: ModelSystem, request: AttemptRequest) -> ModelParameters:

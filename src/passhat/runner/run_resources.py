@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -26,6 +27,7 @@ from passhat.records import (
     System,
 )
 from passhat.records.providers import LOCAL
+from passhat.records.redaction import suite_redactor
 from passhat.runner.agents.attempt_request import Agent, AttemptRequest
 from passhat.runner.events import OnEvent, Retry
 from passhat.runner.faults import FaultyModel, FaultyTools
@@ -87,6 +89,7 @@ class RunResources:
         self._cassettes = cassettes or Cassettes()
         self._on_event = on_event
         self._environment = environment
+        self.redactor = suite_redactor(suite, os.environ if environment is None else environment)
         self._supply = ModelSupply(
             environment,
             directory=suite.directory,
@@ -134,7 +137,7 @@ class RunResources:
     def memories(self, request: AttemptRequest, answers: dict[int, Answer]) -> Memories:
         """The memories of one trial; what is recorded is paid for and needs no journal."""
         held = self._cassettes.holds(request)
-        journal = None if held else JournalMemory(self._scribe, answers)
+        journal = None if held else JournalMemory(self._scribe, answers, redactor=self.redactor)
         return Memories(journal, self._cassettes.memory(request))
 
     async def model(
@@ -235,7 +238,12 @@ class RunResources:
     def _tell_retry(self, request: Request, attempt: int, wait: float, error: ModelBusy) -> None:
         if self._on_event is not None:
             self._on_event(
-                Retry(system=request.place.system, attempt=attempt, wait=wait, reason=str(error))
+                Retry(
+                    system=request.place.system,
+                    attempt=attempt,
+                    wait=wait,
+                    reason=self.redactor.clean(str(error)),
+                )
             )
 
     def _make_agent(self, system: System) -> Agent:

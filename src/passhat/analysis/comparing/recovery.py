@@ -9,12 +9,10 @@ import numpy as np
 
 from passhat.messages import repr_fields
 from passhat.records import Outcome, Tally, Trials
-from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.estimate import Estimate, Number, Unavailable
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.ratio import ratio_of
 from passhat.stats.suite_mean import suite_estimate
-
-Number = Estimate | Unavailable
 
 STRUCK, AFTER = "fault:", "after-fault:"
 """How trials are tagged: by the faults that struck them, and by what the agent did next."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -51,11 +52,11 @@ class AttemptRequest:
             "workdir": str(self.workdir),
         }
 
-    def fingerprint(self) -> str:
-        """A hash of what the agent is asked."""
+    def fingerprint(self, clean: Callable[[str], str] = str) -> str:
+        """A hash of what the agent is asked; `clean` takes secrets out."""
         seen = (self.task.name, self.prompt, dict(self.task.values), self.seed)
-        text = msgspec.json.encode(seen, order="sorted", enc_hook=str)
-        return hashlib.blake2b(text, digest_size=16).hexdigest()
+        text = clean(msgspec.json.encode(seen, order="sorted", enc_hook=str).decode())
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 class Agent(Protocol):

@@ -14,7 +14,7 @@ from passhat.errors import RunError
 from passhat.records import CommandSystem, Observation
 from passhat.runner.agents.attempt_request import AttemptRequest
 from passhat.runner.agents.reported import TELLING, observe_report
-from passhat.runner.processes import Tail, end_group, start_group
+from passhat.runner.processes import Tail, end_group, inherited_environment, start_group
 
 MOST_OUTPUT = 2**20
 """Bytes of output that are kept: the last ones, for the result is at the end."""
@@ -149,7 +149,7 @@ def _looks_like_a_path(part: str) -> bool:
 def _environment(system: CommandSystem, request: AttemptRequest) -> dict[str, str]:
     _task_file(request).write_bytes(msgspec.json.encode(request.describe(), enc_hook=str))
     return {
-        **os.environ,
+        **(os.environ if system.inherit_env else inherited_environment()),
         "PASSHAT_TASK": request.task.name,
         "PASSHAT_PROMPT": request.prompt[:100_000].replace("\0", ""),
         "PASSHAT_TASK_FILE": str(_task_file(request)),
