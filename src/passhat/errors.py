@@ -14,7 +14,8 @@ PasshatError                 anything a caller may want to catch at once
     ├── ServerError          an MCP server failed to start, hung, crashed or spoke garbage
     ├── ModelError           a model API refused, failed or answered nonsense
     │   └── ModelBusy        it may answer if asked again: overloaded, rate-limited, cut off
-    └── GraderError          a grader broke: neither a pass nor a failure
+    ├── GraderError          a grader broke: neither a pass nor a failure
+    └── ForgeError           GitHub or GitLab could not be reached, or refused
 """
 
 from __future__ import annotations
@@ -136,3 +137,11 @@ class ModelBusy(ModelError):
 
 class GraderError(RunError):
     """A grader broke: neither a pass nor a failure."""
+
+
+class ForgeError(RunError):
+    """GitHub or GitLab could not be reached, or refused; `status` is what HTTP said."""
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status

@@ -1,4 +1,4 @@
-"""Names of tests that repeat one test: what pytest's plugins, and promptfoo, add to them."""
+"""Names of tests that repeat one test: what pytest's plugins, promptfoo and others add to them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from collections.abc import Callable, Sequence
 _REPEAT = re.compile(r"(.*)([\[-])(\d{1,9})-(\d{1,9})\]")
 _FLAKEFINDER = re.compile(r"([^\[]+)\[(\d{1,9})(?:-(.*))?\]")
 _PROMPTFOO = re.compile(r"test \d+: (.+)")
+_NUMBERED = re.compile(r"(.*\S)\s+#(\d{1,9})")
+
+_SURELY_STEPS = 3
+"""Three steps 1-3, 2-3, 3-3 are no parameters that somebody chose; 1-2 and 2-2 may be."""
+
+NUMBERED_NOTE = "names that end in #1, #2, ... were read as runs of one task"
 
 Strip = Callable[[Sequence[str], Sequence[bool]], list[str] | None]
 
@@ -33,22 +39,59 @@ def tests_of(names: Sequence[str], ran: Sequence[bool]) -> tuple[list[str], list
     numbered = [_PROMPTFOO.fullmatch(name) for name in names]
     if names and all(numbered):
         return [found[1] for found in numbered if found], ["tests were matched by description"]
+    bases = without_numbers(names)
+    if bases is not None:
+        return bases, [f"{NUMBERED_NOTE} (--task name keeps them)"]
     return list(names), []
 
 
-def _without_steps(names: Sequence[str], _: Sequence[bool]) -> list[str] | None:
-    """`test[a-3-5]` is step 3 of 5 of `test[a]`, where some test has all five steps."""
+def repeated_by_flakefinder(names: Sequence[str], ran: Sequence[bool]) -> bool:
+    """Whether the names bear the marks of pytest-flakefinder."""
+    return _without_index(names, ran) is not None
+
+
+def without_numbers(names: Sequence[str]) -> list[str] | None:
+    """`refund #3` is run 3 of `refund`, where that has the runs 1, 2, ... without a gap.
+
+    None where no name is numbered so.
+
+    >>> without_numbers(["refund #1", "refund #2", "issue #7"])
+    ['refund', 'refund', 'issue #7']
+    """
+    found = [_NUMBERED.fullmatch(name) for name in names]
+    runs: dict[str, set[int]] = defaultdict(set)
+    for match in found:
+        if match:
+            runs[match[1]].add(int(match[2]))
+    full = {name for name, seen in runs.items() if 1 < len(seen) == max(seen) and min(seen) == 1}
+    if not full:
+        return None
+    return [
+        match[1] if match and match[1] in full else name
+        for name, match in zip(names, found, strict=True)
+    ]
+
+
+def _without_steps(names: Sequence[str], ran: Sequence[bool]) -> list[str] | None:
+    """`test[a-3-5]` is step 3 of 5 of `test[a]`, where some test has all five steps.
+
+    Two steps are as well two parameters, unless every test that ran has them.
+    """
     found = [_REPEAT.fullmatch(name) for name in names]
     steps: dict[tuple[str, str], set[int]] = defaultdict(set)
     for match in found:
         if match:
             steps[match[1] + match[2], match[4]].add(int(match[3]))
     # By length and ends: a name may claim a thousand million steps.
-    full = any(
-        1 < int(count) == len(seen) == max(seen) and min(seen) == 1
+    full = [
+        int(count)
         for (_, count), seen in steps.items()
-    )
-    if not full or any(max(seen) > int(count) for (_, count), seen in steps.items()):
+        if 1 < int(count) == len(seen) == max(seen) and min(seen) == 1
+    ]
+    marked = all(match or not runs for match, runs in zip(found, ran, strict=True))
+    if not full or (max(full) < _SURELY_STEPS and not marked):
+        return None
+    if any(max(seen) > int(count) for (_, count), seen in steps.items()):
         return None
     return [
         name if match is None else match[1] + ("]" if match[2] == "-" else "")

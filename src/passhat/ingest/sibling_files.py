@@ -11,25 +11,27 @@ from passhat.ingest.document import Document, Value, decode
 from passhat.records.transcript import cut_mark, cut_text
 
 
-def bytes_beside(document: Document, *names: str) -> bytes | None:
+def sibling_bytes(document: Document, *names: str) -> bytes | None:
     """The content of a file below the folder of a result file, if it is there.
 
     `names` may come from the result file itself, and a link may lead anywhere: what resolves to
     a place outside the folder is treated as absent.
     """
-    path = file_beside(document, *names)
+    path = sibling_file(document, *names)
     if path is None:
         return None
     document.limits.check_size(str(path), path.stat().st_size)
     return path.read_bytes()
 
 
-def decoded_beside(document: Document, shape: type[Value], *names: str) -> tuple[Value | None, str]:
+def sibling_decoded(
+    document: Document, shape: type[Value], *names: str
+) -> tuple[Value | None, str]:
     """The same as JSON, and what is wrong with it: whoever was killed left it half written.
 
     The results do not depend on it, so that a fault in it is told in its place.
     """
-    found = bytes_beside(document, *names)
+    found = sibling_bytes(document, *names)
     if found is None:
         return None, ""
     try:
@@ -38,12 +40,12 @@ def decoded_beside(document: Document, shape: type[Value], *names: str) -> tuple
         return None, str(error)
 
 
-def text_beside(document: Document, *names: str, most: int) -> str:
+def sibling_text(document: Document, *names: str, most: int) -> str:
     """The first `most` characters as text, with word of the rest; nothing where there is no file.
 
     The rest stays unread: a terminal may have filled a disk.
     """
-    path = file_beside(document, *names)
+    path = sibling_file(document, *names)
     if path is None:
         return ""
     document.limits.check_size(str(path), size := path.stat().st_size)
@@ -56,12 +58,12 @@ def text_beside(document: Document, *names: str, most: int) -> str:
     return f"{kept} {cut_mark(max(1, size - len(kept.encode())), 'byte')}"
 
 
-def names_beside(document: Document, *names: str, keep: Callable[[str], bool]) -> list[str]:
+def sibling_names(document: Document, *names: str, keep: Callable[[str], bool]) -> list[str]:
     """The names in a folder below that of a result file, refused where there are too many.
 
     They are in no order: sort them by what they mean.
     """
-    folder = path_beside(document, *names)
+    folder = sibling_path(document, *names)
     if folder is None or not folder.is_dir():
         return []
     found: list[str] = []
@@ -73,13 +75,13 @@ def names_beside(document: Document, *names: str, keep: Callable[[str], bool]) -
     return found
 
 
-def file_beside(document: Document, *names: str) -> Path | None:
+def sibling_file(document: Document, *names: str) -> Path | None:
     """A file below the folder of a result file, where there is one."""
-    path = path_beside(document, *names)
+    path = sibling_path(document, *names)
     return path if path is not None and path.is_file() else None
 
 
-def path_beside(document: Document, *names: str) -> Path | None:
+def sibling_path(document: Document, *names: str) -> Path | None:
     """A place below the folder of a result file; None where it would be anywhere else."""
     if document.path is None or any("\0" in name for name in names):
         return None

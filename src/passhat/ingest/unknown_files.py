@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from passhat.errors import ReadError, UnknownFile
-from passhat.ingest.columns import ColumnMap, find_columns
 from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
 from passhat.ingest.readers import READERS
 from passhat.ingest.rows import column_names
-from passhat.ingest.told import few
+from passhat.records.column_names import ColumnMap, find_columns
+from passhat.short_names import few, short
 
 SUMMARIES: Mapping[tuple[str, ...], str] = {
     ("results", "configs", "versions", "n-shot"): (
@@ -19,6 +19,21 @@ SUMMARIES: Mapping[tuple[str, ...], str] = {
     ),
 }
 """Files of known tools that hold no trial, by their keys, and which file does."""
+
+OWN = "passhat."
+"""How the schema of what passhat writes begins."""
+
+
+def own_answer(document: Document) -> ReadError | None:
+    """The error of an answer that passhat wrote as JSON: it holds rates, not trials."""
+    schema = document.first.get("schema") if document.kind in ("json", "lines") else None
+    if schema is None or not bytes(schema).startswith(f'"{OWN}'.encode()):
+        return None
+    written = bytes(schema).decode(errors="replace").strip('"')
+    return ReadError(
+        f"{document.name}: is an answer that passhat wrote ({short(written)}), and holds rates, "
+        "not trials; give what the answer was made from"
+    )
 
 
 def unknown_file(document: Document) -> ReadError:

@@ -36,6 +36,9 @@ WORDS: Mapping[str, Outcome] = {
 }
 """The words that say how a trial ended, in lower case."""
 
+LETTER_GRADES: Mapping[str, float] = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0}
+"""Inspect's letters: correct, partly correct, incorrect, no answer."""
+
 NO_ERROR = frozenset(("", "0", "0.0", "false", "no", "none", "null", "nan", "ok", "unset"))
 """The words of an error column that mean there was none."""
 
@@ -91,6 +94,35 @@ def outcome_of(cell: object) -> Outcome | None:
     (<Outcome.PASSED: 1>, <Outcome.FAILED: 0>, None)
     """
     return WORDS.get(str(cell).strip().lower())
+
+
+def letter_grades(cells: Iterable[object]) -> list[float | None] | None:
+    """The scores of a column of Inspect's letters, None for an empty cell.
+
+    None for any other column: P means "passed" beside F, and "partly correct" beside C, I or N.
+
+    >>> letter_grades(["C", "P", ""]), letter_grades(["P", "F"])
+    ([1.0, 0.5, None], None)
+    """
+    words = ["" if is_missing(cell) else str(cell).strip().lower() for cell in cells]
+    seen_words = set(words) - {""}
+    if not seen_words <= LETTER_GRADES.keys() or not seen_words & {"c", "i"}:
+        return None
+    return [LETTER_GRADES.get(word) for word in words]
+
+
+def outcomes_of(cells: Iterable[object]) -> list[Outcome | None]:
+    """How trials ended by their cells; None for a cell that holds nothing, or nothing known.
+
+    >>> [one and one.name for one in outcomes_of(["P", "F", "F"])]
+    ['PASSED', 'FAILED', 'FAILED']
+    """
+    words = ["" if is_missing(cell) else str(cell).strip().lower() for cell in cells]
+    known: dict[str, Outcome | None] = {word: WORDS.get(word) for word in set(words)}
+    if "p" in known:  # of Inspect's letters only "correct" passes
+        letters = known.keys() - {""} <= LETTER_GRADES.keys() and known.keys() & {"c", "i"}
+        known["p"] = Outcome.FAILED if letters else Outcome.PASSED if "f" in known else None
+    return [known[word] for word in words]
 
 
 def is_missing(cell: object) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 
 from passhat.errors import ArgumentError, UnknownFile
-from passhat.ingest.told import few, short
+from passhat.short_names import few, short
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "system": ("system", "agent", "agent_name", "agent_id", "model", "model_name", "system_name"),
@@ -27,7 +27,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
         *("is_resolved", "correct", "is_correct", "solved", "is_success", "verdict", "status"),
         "result",
     ),
-    "score": ("score", "reward", "partial_credit", "mean_score"),
+    "score": ("score", "reward", "partial_credit", "mean_score", "value"),
     "error": ("error", "error_kind", "error_type", "error_message", "exception", "errored"),
     "seed": ("seed", "random_seed"),
     "tokens": ("tokens", "total_tokens", "tokens_total", "num_tokens"),
@@ -43,6 +43,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "tool_calls": ("tool_calls", "num_tool_calls", "n_tool_calls", "tool_call_count"),
     "tools": ("tools",),
     "level": ("level",),
+    "family": ("family", "task_family"),
+    "weight": ("weight", "task_weight"),
     "tags": ("tags", "tag", "service", "category", "domain", "suite"),
     "started": ("started", "started_at", "start_time", "timestamp", "created_at"),
 }
@@ -90,6 +92,8 @@ class ColumnMap:
     tool_calls: str | None = None
     tools: str | None = None
     level: str | None = None
+    family: str | None = None
+    weight: str | None = None
     tags: str | None = None
     started: str | None = None
     scorer: str | None = None
@@ -127,7 +131,7 @@ def find_columns(names: Iterable[str], mapping: ColumnMap) -> dict[str, str]:
     found = mapping.chosen()
     by_usual_name: dict[str, str] = {}
     for name in names:
-        by_usual_name.setdefault(_usual(name), name)
+        by_usual_name.setdefault(usual_name(name), name)
     for meaning, aliases in ALIASES.items():
         if meaning not in found and meaning not in mapping.left_out():
             for alias in aliases:
@@ -137,6 +141,25 @@ def find_columns(names: Iterable[str], mapping: ColumnMap) -> dict[str, str]:
     return found
 
 
+WEAK_VERDICTS = ("status", "result")
+"""Names of columns that as often say whether a run came to its end as whether it passed."""
+
+
+def verdict_columns(names: Iterable[str]) -> list[str]:
+    """Every column whose name says that it holds verdicts, the surest first.
+
+    >>> verdict_columns(["status", "task", "Passed"])
+    ['Passed', 'status']
+    """
+    by_usual_name = {usual_name(name): name for name in names}
+    return [by_usual_name[alias] for alias in ALIASES["passed"] if alias in by_usual_name]
+
+
+def is_weak(column: str) -> bool:
+    """Whether a column's name leaves open that it holds verdicts."""
+    return usual_name(column) in WEAK_VERDICTS
+
+
 def transcript_column(names: Iterable[str], mapping: ColumnMap) -> str | None:
     """The column that holds what was said: the user's choice, then the first usual name.
 
@@ -144,7 +167,7 @@ def transcript_column(names: Iterable[str], mapping: ColumnMap) -> str | None:
     'messages'
     """
     taken = set(find_columns(names := list(names), mapping).values())
-    by_usual_name = {_usual(name): name for name in names if name not in taken}
+    by_usual_name = {usual_name(name): name for name in names if name not in taken}
     usual = (by_usual_name[name] for name in TRANSCRIPTS if name in by_usual_name)
     return mapping.transcript or next(usual, None)
 
@@ -171,7 +194,7 @@ def leave_out(meaning: str) -> str:
 
 def milliseconds(column: str) -> bool:
     """Whether a column of durations says that it counts milliseconds."""
-    return _usual(column).endswith("_ms")
+    return usual_name(column).endswith("_ms")
 
 
 def missing_column(name: str, meaning: str, column: str, names: Iterable[str]) -> UnknownFile:
@@ -185,6 +208,11 @@ def missing_column(name: str, meaning: str, column: str, names: Iterable[str]) -
     )
 
 
-def _usual(name: str) -> str:
+def usual_name(name: str) -> str:
+    """A column's name in lower case with underscores, as the usual names are written.
+
+    >>> usual_name("taskId"), usual_name("Total Cost")
+    ('task_id', 'total_cost')
+    """
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
     return re.sub(r"[\s\-.]+", "_", words).lower()
