@@ -8,24 +8,22 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from passhat.cli.run_ledger import Ledger
+    from passhat.analysis.gates.run_answer import Failure
+    from passhat.journeys.run_store import RunStore
     from passhat.records import Suite, Trial
-    from passhat.reporters.run_answer import Failure
     from passhat.runner import RunResult
 
 MOST_TRIALS = 1_000
 """Trials whose transcripts are read: enough to see what goes wrong, however long the run."""
 
 
-def gather_failures(suite: Suite, result: RunResult, ledger: Ledger) -> tuple[Failure, ...]:
+def gather_failures(suite: Suite, result: RunResult, store: RunStore) -> tuple[Failure, ...]:
     """Every reason with the trials it stopped, the most frequent first."""
+    from passhat.analysis.gates.run_answer import Failure
     from passhat.records import Outcome
-    from passhat.reporters.run_answer import Failure
 
     stopped = [trial for trial in result.trials if trial.outcome is not Outcome.PASSED]
-    said = ledger.transcripts(
-        tuple(t for t in stopped[:MOST_TRIALS] if t.outcome is Outcome.FAILED)
-    )
+    said = store.transcripts(tuple(t for t in stopped[:MOST_TRIALS] if t.outcome is Outcome.FAILED))
     tools = {t.name: t.tool_selection.expected_tool for t in suite.tasks if t.tool_selection}
     counts: Counter[tuple[str, str, str, bool]] = Counter()
     for trial in stopped:
