@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.mistaken import is_there, names_a_file
+from passhat.cli.command_suggestions import is_there, names_a_file
 from passhat.cli.options import (
     Reading,
     Share,
@@ -224,8 +224,8 @@ def _replayed(held: Held, suite: Path | None, gates: list[Gate]) -> Verdicts | N
     if suite is None or not _may_be_a_run(paths, store):
         return None
     from passhat.analysis.gates.stopping import Stopping, replay_run
-    from passhat.cli.run_exit import quarantined
     from passhat.history import RunJournal
+    from passhat.journeys.run_gates import quarantined
     from passhat.suite import load_suite
 
     with _open(store) as history:

@@ -16,7 +16,6 @@ from passhat.analysis.reports.parts import (
     Feature,
     Leaders,
     Metric,
-    Number,
     Rounds,
     RunOrder,
     VarianceSplit,
@@ -27,7 +26,7 @@ from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import TaskRow
 from passhat.reporters import wording
-from passhat.stats.estimate import Estimate, Interval, Unavailable
+from passhat.stats.estimate import Estimate, Interval, Number, Unavailable
 
 SCHEMA = "passhat.report/1"
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from passhat.analysis.reports.evidence import Evidence, error_policy, gather
-from passhat.analysis.reports.parts import Number
 from passhat.analysis.reports.provenance import Options, Provenance, stamp
 from passhat.errors import ArgumentError
 from passhat.messages import plural, quoted, repr_fields, rounded, short_repr
@@ -21,6 +20,7 @@ from passhat.stats.estimate import (
     THIS_SUITE,
     Estimate,
     Interval,
+    Number,
     Unavailable,
 )
 from passhat.stats.labels import FLAKY, label_tasks
