@@ -10,10 +10,10 @@ import click
 
 from passhat.cli.options import output_options
 from passhat.cli.output import Output
-from passhat.cli.run import STORE
 from passhat.cli.run_options import Command, limits
 from passhat.cli.run_output import FORMATS, show_run, wants_page
 from passhat.cli.stored_run import told
+from passhat.defaults import STORE
 
 
 def _limit_options(command: Command) -> Command:
@@ -30,7 +30,7 @@ def _limit_options(command: Command) -> Command:
 @click.option(
     "--store",
     type=click.Path(dir_okay=False, path_type=Path),
-    default=STORE,
+    default=Path(STORE),
     show_default=True,
     help="Where the run is kept.",
 )

@@ -11,8 +11,7 @@ from passhat.cli.options import output_options
 from passhat.cli.output import Output
 from passhat.cli.run_options import OptionalValues, run_options
 from passhat.cli.run_output import FORMATS, show_run, wants_page
-
-STORE = Path(".passhat/history.db")
+from passhat.defaults import STORE
 
 
 @click.command(cls=OptionalValues)
@@ -23,7 +22,7 @@ STORE = Path(".passhat/history.db")
 @click.option(
     "--store",
     type=click.Path(dir_okay=False, path_type=Path),
-    default=STORE,
+    default=Path(STORE),
     show_default=True,
     help="Where trials are kept.",
 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from passhat.defaults import CONFIDENCE
 from passhat.journeys.run_gates import floored, quarantined
 from passhat.suite.fault_variants import plain_pairings, variants
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from passhat.journeys.run_store import RunStore
     from passhat.records import Suite, Trials
     from passhat.runner import RunResult
-
-DEFAULT_CONFIDENCE = 0.95
 
 
 def conclude(
@@ -37,7 +36,7 @@ def conclude(
     from passhat.journeys.run_failures import count_unread, gather_failures
     from passhat.records import Outcome
 
-    confidence = suite.confidence or DEFAULT_CONFIDENCE
+    confidence = suite.confidence or CONFIDENCE
     answer = RunAnswer(
         report=_report(suite, trials),
         trials=trials,
@@ -90,7 +89,7 @@ def _report(suite: Suite, trials: Trials) -> Report:
     report = measure(
         trials,
         ks=suite.ks or None,
-        confidence=suite.confidence or DEFAULT_CONFIDENCE,
+        confidence=suite.confidence or CONFIDENCE,
         bars=_bars(suite, trials),
         seed=suite.seed,
     )
