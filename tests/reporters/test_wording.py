@@ -138,8 +138,8 @@ def test_the_split_of_variance_is_said_in_a_sentence(by_task, meaning):
 def test_where_the_runs_leave_both_readings_open_luck_is_not_told_from_skill():
     said = wording.luck(_system({"a": "PFFPF", "b": "FFFFP", "c": "FFFFF", "d": "FFPFF"}).variance)
     assert re.fullmatch(
-        r"Too few tasks or runs to tell luck from skill: between \d+ % and \d+ % of the variation is "
-        r"luck\.",
+        r"Too few tasks or runs to tell luck from skill: between \d+ % and \d+ % of the "
+        r"variation is luck\.",
         said,
     )
 
@@ -353,8 +353,7 @@ def test_no_format_speaks_of_partial_credit_where_there_is_none(ks):
 def test_a_single_error_is_spoken_of_as_one():
     report = _report(a={"t": "PE"}, b={"t": "PP"})
     assert wording.errors_note(report.systems) == (
-        "1 trial errored and is counted as a failure; "
-        '"excl. errors" is the value without it.'
+        '1 trial errored and is counted as a failure; "excl. errors" is the value without it.'
     )
 
 

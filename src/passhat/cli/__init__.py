@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "repeat": ("passhat.cli.repeat:repeat", "Run any command many times: how often does it work?"),
     "doctor": ("passhat.cli.doctor:doctor", "Will the suite run here?"),
     "cassette": ("passhat.cli.cassette:cassette", "Recorded runs: list, show, verify, prune."),
+    "scan": ("passhat.cli.scan:scan", "Are there secrets in these files?"),
     "local": ("passhat.cli.local:local", "A real model with no key, on this machine."),
     "validate": ("passhat.cli.validate:validate", "Everything that is wrong with a suite."),
     "list": ("passhat.cli.list_rows:list_rows", "What a suite would run."),
@@ -63,7 +64,7 @@ class Commands(click.Group):
         word = args[0]
         if word in COMMANDS or word.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        from passhat.cli.mistaken import what_was_meant
+        from passhat.cli.command_suggestions import what_was_meant
         from passhat.reporters.safe_text import safe_text
 
         raise click.UsageError(safe_text(what_was_meant(args, COMMANDS)), ctx=ctx)
@@ -77,19 +78,27 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except PasshatError as error:
+            from passhat.cli.error_messages import shell_message
+
+            name = ctx.invoked_subcommand
+            message = shell_message(error, self.get_command(ctx, name) if name else None)
             seen = Refusal if isinstance(error, InputError) else Incomplete
-            raise seen(error) from error
+            raise seen(message) from error
 
 
 class Refusal(click.ClickException):
-    """A PasshatError as the user sees it: no traceback, nothing that could steer a terminal."""
+    """A PasshatError as the user sees it: no traceback, no secret, no control characters."""
 
     exit_code = ExitCode.USAGE
 
-    def __init__(self, error: PasshatError) -> None:
+    def __init__(self, message: str) -> None:
+        import os
+
+        from passhat.records.redaction import environment_redactor
         from passhat.reporters.safe_text import safe_lines
 
-        super().__init__(safe_lines(str(error)))
+        text = environment_redactor(os.environ).clean(message)
+        super().__init__(safe_lines(text))
 
 
 class Incomplete(Refusal):

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, NotRequired, TypedDict, cast
 
-from passhat.analysis.reports.parts import Metric, Number
+from passhat.analysis.reports.parts import Metric
 from passhat.analysis.reports.provenance import Provenance
 from passhat.records import ErrorPolicy
-from passhat.stats.estimate import Estimate, Interval, Scope, Unavailable
+from passhat.stats.estimate import Estimate, Interval, Number, Scope, Unavailable
 
 
 class IntervalObject(TypedDict):

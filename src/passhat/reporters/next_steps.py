@@ -9,14 +9,13 @@ from passhat.analysis.reports.parts import Metric
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import TaskRow
+from passhat.defaults import CONFIDENCE
 from passhat.messages import plural
 from passhat.reporters.blocks import Step
 from passhat.reporters.numbers import interval_of
 from passhat.reporters.safe_text import safe_text, shorten_apart
 from passhat.reporters.standings import DEPENDABLE, LONGEST_NAME, is_dependable
 from passhat.stats.estimate import Estimate
-
-_USUAL_CONFIDENCE = 0.95
 
 
 def next_steps(system: SystemReport, results: str | None = "RESULTS") -> list[Step]:
@@ -58,7 +57,7 @@ def at_confidence(level: float) -> str:
     >>> at_confidence(0.95), at_confidence(0.9)
     ('', ' --confidence 0.9')
     """
-    return "" if level == _USUAL_CONFIDENCE else f" --confidence {level:g}"
+    return "" if level == CONFIDENCE else f" --confidence {level:g}"
 
 
 def results_of(report: Report, system: SystemReport, results: str | None) -> str | None:

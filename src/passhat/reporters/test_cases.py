@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.gates.tool_selection import SelectionFloor
 from passhat.analysis.gates.verdict import Verdict
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import TaskRow
 from passhat.messages import plural
-from passhat.reporters.run_answer import Failure, RunAnswer
 
 UNJUDGED = "every trial errored: there is nothing to judge"
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from passhat.records import Answer, Observation, Trial
+from passhat.records.redaction import Redactor
 from passhat.runner.agents.attempt_request import Agent, AttemptRequest
 from passhat.runner.journal import Scribe
 from passhat.runner.models.exchange import ChatModel, Place, Reply, Request, ToolSpec
@@ -18,6 +19,9 @@ Kind = Literal["model", "tool", "agent"]
 JUDGE_STEP = 1_000_000
 """Where the exchanges of a trial with its judge are counted from."""
 
+NOTHING_SECRET = Redactor({})
+"""Knows no value, but still the shapes of keys."""
+
 _encode = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
 _reply = msgspec.json.Decoder(Reply).decode
 _result = msgspec.json.Decoder(ToolResult).decode
@@ -25,7 +29,13 @@ _observation = msgspec.json.Decoder(Observation, dec_hook=lambda kind, text: kin
 
 
 class Memory(Protocol):
-    """What was said at a place: of the journal of a run, or of a cassette."""
+    """What was said at a place: of the journal of a run, or of a cassette.
+
+    `clean` takes secrets out of JSON text: what is remembered is compared and kept without them.
+    """
+
+    @property
+    def clean(self) -> Callable[[str], str]: ...
 
     def recall(self, kind: Kind, place: Place, fingerprint: str, /) -> bytes | None: ...
 
@@ -69,7 +79,7 @@ class RememberingModel:
         self._memory = memory
 
     async def complete(self, request: Request, /) -> Reply:
-        fingerprint = request.fingerprint()
+        fingerprint = request.fingerprint(self._memory.clean)
         known = self._memory.recall("model", request.place, fingerprint)
         if known is not None:
             return _reply(known)
@@ -97,7 +107,7 @@ class RememberingTools:
         return self._tools.specs
 
     async def call(self, request: ToolRequest, /) -> ToolResult:
-        fingerprint = request.fingerprint()
+        fingerprint = request.fingerprint(self._memory.clean)
         known = self._memory.recall("tool", request.place, fingerprint)
         if known is not None:
             if self._rebuild is not None and self._rebuild(request.name):
@@ -116,7 +126,7 @@ class RememberingAgent:
         self._memory = memory
 
     async def attempt(self, request: AttemptRequest, /) -> Observation:
-        fingerprint = request.fingerprint()
+        fingerprint = request.fingerprint(self._memory.clean)
         known = self._memory.recall("agent", request.place, fingerprint)
         if known is not None:
             return _observation(known)
@@ -136,9 +146,17 @@ def reply_spent(answer: Answer) -> tuple[float | None, int]:
 class JournalMemory:
     """The answers of one trial: those of an interrupted run, and new ones as they come."""
 
-    def __init__(self, scribe: Scribe, answers: dict[int, Answer] | None = None) -> None:
+    def __init__(
+        self,
+        scribe: Scribe,
+        answers: dict[int, Answer] | None = None,
+        *,
+        redactor: Redactor = NOTHING_SECRET,
+    ) -> None:
         self._scribe = scribe
         self._answers = answers or {}
+        self._restore = redactor.restore
+        self.clean = redactor.clean_reply
 
     def recall(self, kind: Kind, place: Place, fingerprint: str, /) -> bytes | None:
         answer = self._answers.get(place.step)
@@ -148,7 +166,7 @@ class JournalMemory:
             # Another question at this place: the conversation has taken a different way.
             self._answers = {}
             return None
-        return answer.reply
+        return self._restore(answer.reply.decode()).encode()
 
     async def keep(self, kind: Kind, place: Place, fingerprint: str, reply: bytes, /) -> None:
         await self._scribe.keep(
@@ -158,6 +176,6 @@ class JournalMemory:
                 trial=place.trial,
                 step=place.step,
                 request=f"{kind}:{fingerprint}",
-                reply=reply,
+                reply=self.clean(reply.decode()).encode(),
             )
         )

@@ -69,3 +69,7 @@ class Unavailable:
 
     def __bool__(self) -> bool:
         return False
+
+
+Number = Estimate | Unavailable
+"""A number with how sure it is, or the reason there is none."""

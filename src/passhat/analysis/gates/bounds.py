@@ -6,7 +6,6 @@ intervals: one at 1 - 2 alpha, whose near end is missed with chance alpha, and o
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -17,17 +16,14 @@ from passhat.analysis.gates.verdict import Word
 from passhat.analysis.reports.bars import Bars
 from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.analysis.reports.measure import measure
-from passhat.analysis.reports.target_names import attempts, quantile_of, tool_of
-from passhat.analysis.reports.targets import targets
+from passhat.analysis.reports.targets import Target
 from passhat.messages import plural
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
+from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Number, Unavailable
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.quantiles import quantile_estimate
 from passhat.stats.score_mean import score_estimate
 from passhat.stats.suite_mean import suite_estimate
-
-Number = Estimate | Unavailable
 
 _MOST_RUNS = 10_000_000
 
@@ -99,22 +95,22 @@ def runs_to_settle(gate: Gate, estimate: Estimate) -> int | None:
     return more if more <= _MOST_RUNS else None
 
 
-def _estimate(gate: Gate, target: str, subject: Subject, confidence: float) -> Number | float:
-    if target == "mean_score" or attempts(target):
+def _estimate(gate: Gate, target: Target, subject: Subject, confidence: float) -> Number | float:
+    if target.is_metric:
         return _metric(gate, target, subject, confidence)
-    if target == "error_rate" or tool_of(target):
+    if target.name == "error_rate" or target.tool:
         return _share_of_trials(target, subject, confidence)
-    if quantile_of(target):
-        return _quantile(target, subject, confidence)
+    if target.quantile:
+        return _quantile(target.quantile, subject, confidence)
     return _any_target(gate, target, subject, confidence)
 
 
-def _metric(gate: Gate, target: str, subject: Subject, confidence: float) -> Number:
+def _metric(gate: Gate, target: Target, subject: Subject, confidence: float) -> Number:
     evidence = subject.evidence
     if not evidence.tasks:
         return Unavailable(f"{target} needs a run; no task has one")
     # Without partial credit the mean score is pass^1, by the same interval as in a report.
-    power = attempts(target) or (("pass^k", 1) if evidence.all_or_nothing else None)
+    power = target.attempts or (("pass^k", 1) if evidence.all_or_nothing else None)
     if power is None:
         sums = evidence.runs, evidence.score_total, evidence.score_squares
         found = score_estimate(*sums, scope=gate.scope, confidence=confidence)
@@ -155,13 +151,13 @@ def _with_unknown_tasks(found: Estimate, unknown: int) -> Estimate:
     return replace(found, interval=Interval(low, high), notes=(*found.notes, note))
 
 
-def _share_of_trials(target: str, subject: Subject, confidence: float) -> Number:
+def _share_of_trials(target: Target, subject: Subject, confidence: float) -> Number:
     """A share of all trials, by Clopper-Pearson.
 
     Tasks with different rates make the count less spread than one coin would (Hoeffding 1956), so
     with the same runs for every task the bounds err on the wide side.
     """
-    tool = tool_of(target)
+    tool = target.tool
     runs = subject.tally.trials
     if tool is None:
         count = int(subject.tally.errored.sum())
@@ -182,22 +178,20 @@ def _share_of_trials(target: str, subject: Subject, confidence: float) -> Number
     )
 
 
-def _quantile(target: str, subject: Subject, confidence: float) -> Number:
-    feature, share = quantile_of(target) or ("", 0.5)
+def _quantile(quantile: tuple[str, float], subject: Subject, confidence: float) -> Number:
+    feature, share = quantile
     if subject.trials is None or feature not in subject.trials.features:
         return Unavailable(f"no trial recorded its {feature}")
     return quantile_estimate(subject.trials.features[feature], share, confidence=confidence)
 
 
-def _any_target(gate: Gate, target: str, subject: Subject, confidence: float) -> Number | float:
+def _any_target(gate: Gate, target: Target, subject: Subject, confidence: float) -> Number | float:
     """Any other number, as the report has it."""
-    k = re.search(r"(?:pass[\^@]|per_streak\[|bars\[)(\d+)", target)
     report = measure(
         [subject.tally] if subject.trials is None else subject.trials,
-        ks=None if k is None else (int(k[1]),),
+        ks=None if target.k is None else (target.k,),
         confidence=confidence,
         errors=subject.errors,
         bars=subject.bars,
     )
-    found = targets(report.systems[0], scope=gate.scope)
-    return found.get(target, Unavailable(f"these trials have no {target}"))
+    return target.value_in(report.systems[0], gate.scope)

@@ -5,18 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from typing import Any, Literal, cast, get_args
 
-from passhat.analysis.reports.target_names import (
-    attempts,
-    is_share,
-    quantile_of,
-    target_path,
-    tool_of,
-)
+from passhat.analysis.reports.targets import Target, parse_target
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.messages import repr_fields
+from passhat.messages import closest, repr_fields
 
 Sign = Literal[">=", ">", "<=", "<"]
 EvidenceKind = Literal["bound", "point", "sequential"]
@@ -25,7 +19,6 @@ Severity = Literal["error", "warning"]
 GateScope = Literal["this suite", "tasks like these"]
 Design = Literal["sprt", "truncated"]
 
-DEFAULT_CONFIDENCE = 0.95
 DEFAULT_ERROR = 0.05
 
 _NUMBER = r"\$?\s*(-?(?:\d+\.?\d*|\.\d+)(?:[eE]-?\d+)?)\s*(%?)"
@@ -37,7 +30,7 @@ _EXAMPLE = '"pass^3 >= 0.8"'
 class NumberDemand:
     """A number of the report, on one side of a threshold."""
 
-    target: str
+    target: Target
     sign: Sign
     threshold: float
 
@@ -94,7 +87,7 @@ class Gate:
     name: str | None = None
     system: str | None = None
     tags: tuple[str, ...] = ()
-    confidence: float = DEFAULT_CONFIDENCE
+    confidence: float = CONFIDENCE
     scope: GateScope = "this suite"
     evidence: EvidenceKind | None = None
     indifference: float | None = None
@@ -123,7 +116,7 @@ def parse_gate(text: str | Mapping[str, Any] | Gate) -> Gate:
     """A gate from a sentence, or from a mapping whose `require` is the sentence.
 
     >>> parse_gate("pass^3 >= 80%").demand
-    NumberDemand(target='pass^3', sign='>=', threshold=0.8)
+    NumberDemand(target=Target(name='pass^3'), sign='>=', threshold=0.8)
     >>> parse_gate({"require": "every task: pass^3 >= its bar", "alpha": 0.01}).demand
     EveryTaskDemand(k=3, bar=None)
     >>> parse_gate("pas^3 >= 0.8")
@@ -133,7 +126,7 @@ def parse_gate(text: str | Mapping[str, Any] | Gate) -> Gate:
     if isinstance(text, Gate):
         return text
     if isinstance(text, str):
-        return Gate(require=_tidy(text), demand=parse_demand(text))
+        return _long_form({"require": text})
     if not isinstance(text.get("require"), str):
         raise ArgumentError("gate", f"must be a sentence such as {_EXAMPLE}, or have one", text)
     return _long_form(dict(text))
@@ -158,8 +151,8 @@ def unknown_term(owner: str, name: object, terms: Sequence[str]) -> ArgumentErro
     >>> print(unknown_term("gate", "confidense", TERMS))
     gate has no such term (did you mean "confidence"?), got 'confidense'
     """
-    near = get_close_matches(str(name), terms, n=1)
-    hint = f'did you mean "{near[0]}"?' if near else f"the terms are {', '.join(terms)}"
+    near = closest(str(name), terms)
+    hint = f'did you mean "{near}"?' if near else f"the terms are {', '.join(terms)}"
     return ArgumentError(owner, f"has no such term ({hint})", name)
 
 
@@ -174,7 +167,7 @@ def why_not_sequential(gate: Gate) -> str | None:
         return None if demand.metric == "mean_score" else 'must be "bound" for a difference of it'
     if isinstance(demand, EveryTaskDemand):
         return None
-    share = demand.threshold if quantile_of(demand.target) is None else 0.5
+    share = demand.threshold if demand.target.quantile is None else 0.5
     if not 0 < share < 1:
         return "needs a threshold strictly between 0 and 1: no number of runs shows certainty"
     return None if _countable(demand) else f'must be "bound" or "point": {demand.target} is no rate'
@@ -182,24 +175,23 @@ def why_not_sequential(gate: Gate) -> str | None:
 
 def _countable(demand: NumberDemand) -> bool:
     """Whether every run says yes or no (or a score) to the demand."""
-    path = demand.target
-    if attempts(path) or path == "mean_score":
+    target = demand.target
+    if target.is_metric:
         return demand.upward
-    if path == "error_rate" or quantile_of(path):
-        return not demand.upward
-    return tool_of(path) is not None
+    if target.tool is not None:
+        return True
+    return target.family.read is not None and not demand.upward
 
 
 def _number(match: re.Match[str]) -> Demand:
-    target = target_path(match["target"])
+    target = parse_target(match["target"])
     sign = cast(Sign, _SIGNS.get(match["sign"], match["sign"]))
-    return NumberDemand(
-        target=target, sign=sign, threshold=_value(match, share=is_share(target), what=target)
-    )
+    threshold = _value(match, share=target.is_share, what=target.name)
+    return NumberDemand(target=target, sign=sign, threshold=threshold)
 
 
 def _every_task(match: re.Match[str]) -> Demand:
-    known = attempts(target_path(match["target"]))
+    known = parse_target(match["target"]).attempts
     if known is None or known[0] != "pass^k":
         raise ArgumentError("gate", "can ask a pass^k of every task", match["target"])
     own = match["own"] is not None
@@ -208,10 +200,11 @@ def _every_task(match: re.Match[str]) -> Demand:
 
 def _no_worse(match: re.Match[str]) -> Demand:
     margin = _value(match, share=True, what="margin") if match["number"] else 0.0
-    metric = target_path(match["metric"]) if match["metric"] else "mean_score"
-    if metric != "mean_score" and (attempts(metric) or ("", 0))[0] != "pass^k":
-        raise ArgumentError("gate", "can compare mean_score or a pass^k with a baseline", metric)
-    return NoWorseDemand(baseline=match["baseline"], margin=margin, metric=metric)
+    metric = parse_target(match["metric"] or "mean_score")
+    if not metric.is_mean_score and (metric.attempts or ("", 0))[0] != "pass^k":
+        rule = "can compare mean_score or a pass^k with a baseline"
+        raise ArgumentError("gate", rule, metric.name)
+    return NoWorseDemand(baseline=match["baseline"], margin=margin, metric=metric.name)
 
 
 def _no_task_worse(match: re.Match[str]) -> Demand:
@@ -230,7 +223,7 @@ _SENTENCES = (
         _no_worse,
     ),
     (r"no[_ ]task[_ ]worse[_ ]than\s+(?P<baseline>\S+)", _no_task_worse),
-    (rf"(?P<target>.+?)\s*(?P<sign>>=|<=|=>|=<|≥|≤|>|<)\s*{_WITH_NUMBER}", _number),
+    (rf"(?P<target>.+)\s*(?P<sign>(?<![<>=])(?:>=|<=|=>|=<|≥|≤|>|<))\s*{_WITH_NUMBER}", _number),
 )
 
 
@@ -270,13 +263,28 @@ def _long_form(terms: dict[str, Any]) -> Gate:
     for name, value in given.items():
         _check_term(name, value)
     require = _tidy(given.pop("require"))
-    confidence = given.setdefault("confidence", DEFAULT_CONFIDENCE)
+    system, sentence = _named_system(require)
+    if system is not None:
+        given.setdefault("system", system)
+    confidence = given.setdefault("confidence", CONFIDENCE)
     # rounded: 1 - 0.95 should read 0.05
     given.setdefault("alpha", round(1 - confidence, 12))
     given.setdefault("beta", round(1 - confidence, 12))
     if "tags" in given:
         given["tags"] = _texts(given["tags"])
-    return Gate(require=require, demand=parse_demand(require), **given)
+    return Gate(require=require, demand=parse_demand(sentence), **given)
+
+
+def _named_system(require: str) -> tuple[str | None, str]:
+    """`gpt-5: pass^3 >= 0.8` demands it of one system, as `report --targets` lists its numbers."""
+    system, colon, sentence = require.rpartition(": ")
+    if not colon or system.lower() == "every task":
+        return None, require
+    try:
+        parse_target(require.rpartition(" ")[0].rstrip("<>=≥≤ "))
+    except ArgumentError:
+        return system, sentence
+    return None, require  # the colon belongs to the name of a task or a tag
 
 
 def _check_term(name: str, value: Any) -> None:

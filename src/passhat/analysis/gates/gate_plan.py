@@ -17,7 +17,6 @@ from passhat.analysis.gates.demands import (
     why_not_sequential,
 )
 from passhat.analysis.gates.sequential import DrawGate, draw_gate, every_task_gate
-from passhat.analysis.reports.target_names import quantile_of
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats.arguments import Counts, Floats, probability, whole_number
@@ -143,7 +142,7 @@ def truths_around(gate: Gate) -> tuple[float, ...]:
 
 def _rate(demand: NumberDemand) -> float:
     """The share of runs that meets a demand where it is met just so."""
-    quantile = quantile_of(demand.target)
+    quantile = demand.target.quantile
     if quantile is not None:
         return quantile[1]
     return demand.threshold if demand.upward else 1 - demand.threshold
@@ -245,7 +244,7 @@ def _differences(new: Floats, old: Floats) -> Results:
 def _as_demanded(gate: Gate, share: float) -> float:
     """The truth in the words of the demand: an error rate, where runs without error are watched."""
     demand = gate.demand
-    if isinstance(demand, NumberDemand) and not demand.upward and not quantile_of(demand.target):
+    if isinstance(demand, NumberDemand) and not demand.upward and not demand.target.quantile:
         return round(1 - share, 10)
     return share
 

@@ -20,12 +20,13 @@ from passhat.analysis.gates.demands import (
 from passhat.analysis.gates.every_task import bars_of, judge_every_task
 from passhat.analysis.gates.number_gate import Planned, judge_number
 from passhat.analysis.gates.regression import judge_no_task_worse, judge_no_worse
-from passhat.analysis.gates.sequential import every_task_gate, passed
+from passhat.analysis.gates.sequential import every_task_gate
 from passhat.analysis.gates.sequential_verdicts import every_task_verdict, stream_verdict
 from passhat.analysis.gates.streams import EveryTaskWatch, Stream
 from passhat.analysis.gates.verdict import Verdict, Verdicts
 from passhat.analysis.reports.bars import Bars
 from passhat.analysis.reports.evidence import error_policy
+from passhat.analysis.reports.target_families import passed
 from passhat.errors import ArgumentError
 from passhat.messages import plural
 from passhat.records import ErrorPolicy, Trial, Trials

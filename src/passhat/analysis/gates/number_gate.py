@@ -13,7 +13,7 @@ from passhat.analysis.gates.bounds import Subject, one_sided, runs_to_settle, wo
 from passhat.analysis.gates.demands import Gate, NumberDemand
 from passhat.analysis.gates.sentences import bound_sentence, opening, point_sentence
 from passhat.analysis.gates.verdict import TaskEvidence, Verdict, Word
-from passhat.analysis.reports.target_names import attempts
+from passhat.analysis.reports.targets import Target
 from passhat.messages import plural
 from passhat.records import Tally
 from passhat.stats.estimate import Estimate, Unavailable
@@ -62,9 +62,9 @@ def _with_method(gate: Gate, found: Estimate | Unavailable | float) -> Estimate 
     return Estimate(value=found, interval=None, method="as described", confidence=gate.confidence)
 
 
-def _way_out(target: str, tally: Tally) -> str:
+def _way_out(target: Target, tally: Tally) -> str:
     """What to do about a streak that no task has the runs for."""
-    asked, most = attempts(target), int(tally.runs("fail").max(initial=0))
+    asked, most = target.attempts, int(tally.runs("fail").max(initial=0))
     if asked is None or not 0 < most < asked[1]:
         return ""
     return f" Run every task at least {asked[1]:,} times, or ask for a k of at most {most}."
@@ -110,7 +110,7 @@ def counts_passes(gate: Gate) -> bool:
     """Whether more passes can only help: then the missing runs have a best and a worst case."""
     demand = gate.demand
     assert isinstance(demand, NumberDemand)
-    return demand.target == "mean_score" or attempts(demand.target) is not None
+    return demand.target.is_metric
 
 
 def _missing(tally: Tally, planned: Planned) -> dict[str, int]:
@@ -175,7 +175,7 @@ def error_words(subject: Subject) -> str:
 
 def task_evidence(gate: Gate, subject: Subject) -> tuple[TaskEvidence, ...]:
     """What each task contributes, so that anybody can add it up."""
-    power = attempts(gate.demand.target) if isinstance(gate.demand, NumberDemand) else None
+    power = gate.demand.target.attempts if isinstance(gate.demand, NumberDemand) else None
     tally = subject.tally
     runs = tally.runs(subject.errors)
     return tuple(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from passhat.analysis.gates.demands import NumberDemand
 from passhat.analysis.gates.gate_plan import GatePlan
 from passhat.analysis.gates.verdict import Verdict
-from passhat.analysis.reports.target_names import attempts, is_share
 from passhat.drawing import Figure, Guide, IntervalRow, Marker, Series, interval_rows, line_chart
 from passhat.records.natural_order import natural_key
 from passhat.stats.estimate import Estimate, Unavailable
@@ -88,7 +87,7 @@ def _bounds(verdict: Verdict, estimate: Estimate) -> Figure:
     assert interval is not None, "the caller looked"
     number = isinstance(demand, NumberDemand)
     limit = demand.threshold if isinstance(demand, NumberDemand) else -_margin(verdict)
-    share = isinstance(demand, NumberDemand) and is_share(demand.target)
+    share = isinstance(demand, NumberDemand) and demand.target.is_share
     ends = [interval.low, interval.high, estimate.value, limit]
     room = 0.1 * (max(ends) - min(ends)) or 1.0
     rows = [
@@ -105,7 +104,7 @@ def _bounds(verdict: Verdict, estimate: Estimate) -> Figure:
         [*rows, *_task_rows(verdict)],
         title=f"Bounds for {verdict.demand}",
         finding=verdict.sentence,
-        x_label=demand.target if number else "difference",  # type: ignore[union-attr]  # a number
+        x_label=demand.target.name if isinstance(demand, NumberDemand) else "difference",
         x_range=(0.0, 1.0) if share else (min(ends) - room, max(ends) + room),
         x_kind="percent" if share or not number else "number",
     )
@@ -113,7 +112,7 @@ def _bounds(verdict: Verdict, estimate: Estimate) -> Figure:
 
 def _task_rows(verdict: Verdict) -> list[IntervalRow]:
     demand = verdict.gate.demand
-    if not isinstance(demand, NumberDemand) or not _is_metric(demand.target):
+    if not isinstance(demand, NumberDemand) or not demand.target.is_metric:
         return []
     known = [(task.value, task) for task in verdict.tasks if task.value is not None]
     return [
@@ -122,10 +121,6 @@ def _task_rows(verdict: Verdict) -> list[IntervalRow]:
             :_MOST_ROWS
         ]
     ]
-
-
-def _is_metric(target: str) -> bool:
-    return target == "mean_score" or attempts(target) is not None
 
 
 def _margin(verdict: Verdict) -> float:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from passhat.analysis.gates.demands import Gate, NumberDemand
-from passhat.analysis.reports.target_names import is_share
 from passhat.messages import plural
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate
 
 _MOST_DIGITS = 4
 
 
-def shown(value: float, target: str, threshold: float | None = None) -> str:
-    """A number of a report in words, on the same side of the threshold as it is.
+def shown(value: float, threshold: float | None = None, *, share: bool) -> str:
+    """A number in words, on the same side of the threshold as it is.
 
-    >>> shown(0.7996, "pass^3", 0.8), shown(0.91, "pass^3", 0.8), shown(12.345, "seconds.p95")
+    >>> shown(0.7996, 0.8, share=True), shown(0.91, 0.8, share=True), shown(12.345, share=False)
     ('79.96 %', '91 %', '12.3')
     """
-    if is_share(target):
+    if share:
         return f"{_same_side(100 * value, None if threshold is None else 100 * threshold)} %"
     return _same_side(value, threshold)
 
@@ -39,10 +38,10 @@ def bound_sentence(
     demand = gate.demand
     assert isinstance(demand, NumberDemand)
     target, threshold = demand.target, demand.threshold
-    value = shown(estimate.value, target, threshold)
+    value = shown(estimate.value, threshold, share=target.is_share)
     seen = f"{target} is {value}" + (f" in {plural(estimate.runs, 'run')}" if estimate.runs else "")
     start = f"{opening(gate, system, word)}. {seen}"
-    low, high = _ends(estimate, target, threshold)
+    low, high = _ends(estimate, threshold, share=target.is_share)
     if word == "UNDECIDED":
         advice = _further(estimate, threshold, more_runs)
         return f"{start} and may lie between {low} and {high}: {advice}."
@@ -56,7 +55,7 @@ def point_sentence(gate: Gate, system: str, word: str, value: float, *, why: str
     """What a bare point says: it has no error rate."""
     demand = gate.demand
     assert isinstance(demand, NumberDemand)
-    seen = f"{demand.target} is {shown(value, demand.target, demand.threshold)}"
+    seen = f"{demand.target} is {shown(value, demand.threshold, share=demand.target.is_share)}"
     return f"{opening(gate, system, word)}. {seen}; {why}, so this verdict has no error rate."
 
 
@@ -86,10 +85,10 @@ def settled_sentence(
     return f"{start} after {plural(runs, 'run')}{fixed}: {seen}; {tail}."
 
 
-def _ends(estimate: Estimate, target: str, threshold: float) -> tuple[str, str]:
+def _ends(estimate: Estimate, threshold: float, *, share: bool) -> tuple[str, str]:
     bounds = estimate.interval
     assert bounds is not None, "a bound has an interval"
-    return shown(bounds.low, target, threshold), shown(bounds.high, target, threshold)
+    return shown(bounds.low, threshold, share=share), shown(bounds.high, threshold, share=share)
 
 
 def _further(estimate: Estimate, threshold: float, more_runs: int | None) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from passhat.analysis.gates.demands import EveryTaskDemand, Gate, NoWorseDemand, NumberDemand
-from passhat.analysis.reports.target_names import attempts, quantile_of, tool_of
+from passhat.analysis.reports.targets import parse_target
 from passhat.errors import ArgumentError
-from passhat.records import Outcome, Trial
+from passhat.records import Trial
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.sequential import (
     BlockMetric,
@@ -55,7 +55,7 @@ class DrawGate:
     def counts_share(self) -> bool:
         """Whether the number watched is a share of runs within a limit, not the number demanded."""
         demand = self.gate.demand
-        return isinstance(demand, NumberDemand) and quantile_of(demand.target) is not None
+        return isinstance(demand, NumberDemand) and demand.target.quantile is not None
 
     @property
     def max_draws(self) -> int:
@@ -150,12 +150,12 @@ def draw_gate(gate: Gate, *, tasks: int, seed: int) -> DrawGate:
         return _paired_gate(gate, demand, tasks, seed)
     assert isinstance(demand, NumberDemand), "a demand of every task has a gate of its own"
     power = block_of(demand)
-    if tasks == 1 and demand.target != "mean_score":
+    if tasks == 1 and not demand.target.is_mean_score:
         return DrawGate(
             gate=gate,
             design=_task_design(gate, demand),
             read=_reader(demand),
-            power=power if attempts(demand.target) else None,
+            power=power if demand.target.attempts else None,
             mirrored=_mirrored(demand),
         )
     return DrawGate(
@@ -190,7 +190,7 @@ def every_task_gate(gate: Gate, bars: Sequence[float]) -> EveryTaskGate:
 
 def block_of(demand: NumberDemand) -> tuple[BlockMetric, int]:
     """The metric and the runs of one draw; everything but pass^k and pass@k takes one run."""
-    metric, k = attempts(demand.target) or ("pass^k", 1)
+    metric, k = demand.target.attempts or ("pass^k", 1)
     return ("pass^k" if metric == "pass^k" else "pass@k"), k
 
 
@@ -204,7 +204,7 @@ def _paired_gate(gate: Gate, demand: NoWorseDemand, tasks: int, seed: int) -> Dr
         alpha=gate.alpha, beta=gate.beta, seed=seed,
         max_runs=None if gate.max_runs is None else max(1, gate.max_runs // PAIR),
     )  # fmt: skip
-    return DrawGate(gate=gate, design=design, read=_score, paired=True)
+    return DrawGate(gate=gate, design=design, read=parse_target("mean_score").read, paired=True)
 
 
 def _task_design(gate: Gate, demand: NumberDemand) -> TaskGate:
@@ -224,7 +224,7 @@ def _task_design(gate: Gate, demand: NumberDemand) -> TaskGate:
 def _suite_design(gate: Gate, demand: NumberDemand, tasks: int, seed: int) -> SuiteGate | ScoreGate:
     low, high = _rates(gate, demand)
     metric, k = block_of(demand)
-    if demand.target == "mean_score" or low == high:
+    if demand.target.is_mean_score or low == high:
         return ScoreGate(
             tasks=tasks, mu0=low, mu1=high, alpha=gate.alpha, beta=gate.beta, seed=seed,
             max_runs=None if gate.max_runs is None else max(1, gate.max_runs // k),
@@ -237,7 +237,7 @@ def _suite_design(gate: Gate, demand: NumberDemand, tasks: int, seed: int) -> Su
 
 def _rates(gate: Gate, demand: NumberDemand) -> tuple[float, float]:
     """The share that must FAIL and the share expected to PASS, of runs that meet the demand."""
-    quantile = quantile_of(demand.target)
+    quantile = demand.target.quantile
     if quantile is not None:
         low = quantile[1]
     else:
@@ -251,46 +251,22 @@ def _rates(gate: Gate, demand: NumberDemand) -> tuple[float, float]:
 
 def _mirrored(demand: NumberDemand) -> bool:
     """Whether the design watches the share of runs that are *not* what the demand counts."""
-    return not demand.upward and quantile_of(demand.target) is None
+    return not demand.upward and demand.target.quantile is None
 
 
 def _reader(demand: NumberDemand) -> Read:
-    tool, quantile = tool_of(demand.target), quantile_of(demand.target)
-    if demand.target == "mean_score":
-        return _score
-    if demand.target == "error_rate":
-        return _completed
-    if tool is not None:
-        return lambda trial: _called(trial, tool, demand.upward)
-    if quantile is not None:
-        return lambda trial: _within(trial, quantile[0], demand)
-    return passed
+    """How good a run is to the demand: 1 where it is all that was asked, 0 where it is not."""
+    target = demand.target
 
+    def read(trial: Trial) -> float | None:
+        value = target.read(trial)
+        if value is None:
+            return None
+        if target.quantile is not None:
+            return float(demand.met_by(value))
+        return value if demand.upward else 1 - value
 
-def passed(trial: Trial) -> float | None:
-    """1 for a pass, 0 for a failure, None for an error."""
-    return None if trial.outcome is Outcome.ERRORED else float(trial.outcome is Outcome.PASSED)
-
-
-def _score(trial: Trial) -> float | None:
-    return None if trial.outcome is Outcome.ERRORED else trial.score
-
-
-def _completed(trial: Trial) -> float:
-    return float(trial.outcome is not Outcome.ERRORED)
-
-
-def _called(trial: Trial, tool: str, wanted: bool) -> float | None:
-    if trial.outcome is Outcome.ERRORED:
-        return None
-    return float((tool in trial.tools) is wanted)
-
-
-def _within(trial: Trial, feature: str, demand: NumberDemand) -> float | None:
-    value: float | None = getattr(trial, feature)
-    if value is None or trial.outcome is Outcome.ERRORED:
-        return None
-    return float(demand.met_by(value))
+    return read
 
 
 def _difference(new: float | None, old: float | None) -> float | None:

@@ -142,8 +142,10 @@ def _seen(gate: DrawGate, found: Estimate | Unavailable) -> str:
         return f"the difference of mean scores is {100 * value:+.1f} points"
     if gate.counts_share:
         limit = f"{demand.sign} {demand.threshold:g}"
-        return f"{shown(value, 'pass^1')} of runs have {demand.target.split('.')[0]} {limit}"
-    return f"{demand.target} is {shown(value, demand.target, demand.threshold)}"
+        feature = demand.target.places["feature"]
+        return f"{shown(value, share=True)} of runs have {feature} {limit}"
+    number = shown(value, demand.threshold, share=demand.target.is_share)
+    return f"{demand.target} is {number}"
 
 
 def _over(stream: Stream, draws: int, found: Estimate | Unavailable) -> str:

@@ -18,10 +18,11 @@ from passhat.analysis.gates.demands import (
 from passhat.analysis.gates.every_task import bars_of
 from passhat.analysis.gates.fixed_runs import FixedPart
 from passhat.analysis.gates.judge import GateLike, judge
-from passhat.analysis.gates.sequential import every_task_gate, passed
+from passhat.analysis.gates.sequential import every_task_gate
 from passhat.analysis.gates.sequential_verdicts import every_task_verdict, stream_verdict
 from passhat.analysis.gates.streams import Draw, EveryTaskWatch, Stream
 from passhat.analysis.gates.verdict import Verdict, Verdicts
+from passhat.analysis.reports.target_families import passed
 from passhat.errors import ArgumentError
 from passhat.records import Finished, Pairing, Ticket, Trial, Trials
 

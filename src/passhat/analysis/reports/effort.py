@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.analysis.reports.parts import Feature, Number
+from passhat.analysis.reports.parts import Feature
 from passhat.records import FEATURES, ErrorPolicy, FeatureSums, Outcome, Tally
-from passhat.stats.estimate import Unavailable
+from passhat.stats.estimate import Number, Unavailable
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.quantiles import quantile_estimate
 from passhat.stats.ratios import (

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy
-from passhat.stats.estimate import Estimate, Scope, Unavailable
-
-Number = Estimate | Unavailable
+from passhat.stats.estimate import Estimate, Number, Scope, Unavailable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

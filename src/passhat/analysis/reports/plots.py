@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from passhat.analysis.reports.parts import CurvePoint, Number
+from passhat.analysis.reports.parts import CurvePoint
 from passhat.analysis.reports.system_report import SystemReport, system_named
 from passhat.analysis.reports.tasks import Label, TaskRow
 from passhat.drawing import (
@@ -25,7 +25,7 @@ from passhat.drawing import (
 )
 from passhat.messages import plural
 from passhat.records.natural_order import natural_key
-from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.estimate import Estimate, Number, Unavailable
 
 MOST_ROWS = 60
 """Tasks drawn in one picture; the least reliable ones, where there are more."""

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from passhat.analysis.comparing.profile import Norm, Profile
-from passhat.analysis.reports.parts import Number
 from passhat.messages import listed, plural
 from passhat.reporters.answer_kind import AnswerKind, Options, Records
 from passhat.reporters.blocks import Bar, Block, Headline, Paragraph, Table
 from passhat.reporters.data import ProvenanceObject, plain, provenance_object
 from passhat.reporters.numbers import interval_of, percent, points, span, value_of
 from passhat.reporters.wording import short
-from passhat.stats.estimate import Estimate, Interval
+from passhat.stats.estimate import Estimate, Interval, Number
 
 if TYPE_CHECKING:
     from passhat.drawing.figure import Figure

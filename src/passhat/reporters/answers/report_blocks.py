@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from passhat.analysis.reports.headline import all_errored
-from passhat.analysis.reports.parts import Feature, Metric, Number
+from passhat.analysis.reports.parts import Feature, Metric
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import LABELS, TaskRow, TaskTable
@@ -31,7 +31,7 @@ from passhat.reporters.blocks import (
 from passhat.reporters.glossary import meaning
 from passhat.reporters.next_steps import advise, at_confidence, next_steps, only, results_of
 from passhat.reporters.numbers import amount, interval_of, points, span, value_of
-from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Unavailable
+from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
 
 if TYPE_CHECKING:
     pass

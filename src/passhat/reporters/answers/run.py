@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from passhat.analysis.comparing.recovery import Recovery
+from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.gates.tool_selection import SelectionFloor
 from passhat.analysis.gates.verdict import Word
+from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, Options
 from passhat.reporters.answers import report
 from passhat.reporters.answers.report import report_figures, report_rows
@@ -18,13 +20,15 @@ from passhat.reporters.answers.report_objects import ReportObject
 from passhat.reporters.answers.verdicts_data import VerdictObject, verdict_object
 from passhat.reporters.blocks import Block, Judged, Line, Step, Steps, paragraphs
 from passhat.reporters.data import IntervalObject, interval_object, plain
-from passhat.reporters.run_answer import MOST_FAILURES, Failure, RunAnswer, failure_lines
 from passhat.reporters.wording import verdict_title
 
 if TYPE_CHECKING:
     from passhat.reporters.test_cases import TestSuite
 
 SCHEMA: Literal["passhat.run/1"] = "passhat.run/1"
+
+MOST_FAILURES = 8
+LONGEST_REASON = 200
 
 
 class FloorObject(TypedDict):
@@ -77,6 +81,28 @@ def run_object(answer: RunAnswer) -> RunObject:
     }
 
 
+def failure_lines(answer: RunAnswer, *, most: int) -> list[str]:
+    """The most frequent reasons: the task, how many trials, and why; the system where several.
+
+    How many more there are, and where, is said at the end.
+    """
+    failures = answer.failures
+    several = len({one.system for one in failures}) > 1
+    lines = [
+        f"{f'{one.system}, ' if several else ''}{one.task}, {plural(one.trials, 'trial')}: "
+        f"{'error: ' if one.errored else ''}{one.reason[:LONGEST_REASON]}"
+        for one in failures[:most]
+    ]
+    kept = "" if answer.results is None else " (`passhat view` shows every trial)"
+    if len(failures) > most:
+        more = plural(len(failures) - most, "more reason")
+        lines.append(f"{more}: --json lists them all{kept}")
+    if answer.unread:
+        more = plural(answer.unread, "further failed trial")
+        lines.append(f"{more}: why was not looked for{kept}")
+    return lines
+
+
 def _demands(answer: RunAnswer, options: Options) -> list[Block]:
     blocks: list[Block] = []
     if answer.verdicts:
@@ -122,12 +148,11 @@ def _cases(answer: RunAnswer) -> Sequence[TestSuite]:
 def _page(answer: RunAnswer, options: Options) -> Mapping[str, Any]:
     from passhat.reporters.answers.report_page import page_of
 
-    given = answer.transcripts
     kept = replace(
         options,
         results=answer.results,
-        transcripts=options.transcripts if given is None else given,
-        trials=options.trials if options.trials is not None else getattr(answer, "trials", None),
+        transcripts=answer.transcripts if options.transcripts is None else options.transcripts,
+        trials=answer.trials if options.trials is None else options.trials,
     )
     floors = [Judged(word=floor.word, sentence=floor.line) for floor in answer.floors]
     gates = [block for block in _demands(answer, options) if isinstance(block, Judged)]

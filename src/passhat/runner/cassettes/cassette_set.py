@@ -14,6 +14,7 @@ import msgspec
 from passhat.errors import CassetteError, RunError
 from passhat.messages import plural
 from passhat.records import Pairing, Suite, Trial
+from passhat.records.redaction import Redactor, suite_redactor
 from passhat.runner.agents.attempt_request import AttemptRequest
 from passhat.runner.cassettes.cassette_file import (
     Cassette,
@@ -26,8 +27,7 @@ from passhat.runner.cassettes.cassette_file import (
     read_partial,
     write_cassette,
 )
-from passhat.runner.cassettes.drift import changes, plain, setup_of, tool_changes
-from passhat.runner.cassettes.redaction import Redactor, known_secrets
+from passhat.runner.cassettes.drift import changes, cleaned, plain, setup_of, tool_changes
 from passhat.runner.memory import JUDGE_STEP, Cassettes, Kind, Memory
 from passhat.runner.models.exchange import Place, ToolSpec
 from passhat.runner.tools import ToolRequest, ToolResult, Tools, unknown_tool
@@ -51,14 +51,13 @@ def open_cassettes(
 
     Whatever does not fit (drift, missing runs, a torn file) is refused before anything is run.
     """
-    secrets = known_secrets(suite, os.environ if environment is None else environment)
     cassettes = CassetteSet(
         suite,
         mode,
         live_servers=(servers or suite.cassette.servers) == "live",
         allow_drift=allow_drift,
         compressed=compressed,
-        redactor=Redactor(secrets),
+        redactor=suite_redactor(suite, os.environ if environment is None else environment),
     )
     try:
         yield cassettes
@@ -84,8 +83,10 @@ class CassetteSet(Cassettes):
         self._suite = suite
         self._live_servers = live_servers and mode == "replay"
         self._allow_drift = allow_drift
-        self._redactor = redactor
-        self._setups = {(p.system.name, p.task.name): setup_of(p, suite) for p in suite.pairings}
+        self.redactor = redactor
+        self._setups = {
+            (p.system.name, p.task.name): self._clean(setup_of(p, suite)) for p in suite.pairings
+        }
         self._pending: dict[tuple[str, str, int], dict[int, Line]] = {}
         self._refused = ""
         self._paths = {
@@ -103,8 +104,8 @@ class CassetteSet(Cassettes):
         if self.replaying and recorded is None:
             raise CassetteError(self._missing(request.place))
         if recorded is not None:
-            return _Playing(recorded, strict=self.replaying)
-        return _Recording(self, request.place) if self.recording else None
+            return _Playing(recorded, strict=self.replaying, redactor=self.redactor)
+        return _Recording(self) if self.recording else None
 
     def tools(self, request: AttemptRequest, /) -> Tools | None:
         cassette = self._cassettes[request.place.system]
@@ -115,11 +116,12 @@ class CassetteSet(Cassettes):
 
     def heard(self, system: str, specs: tuple[ToolSpec, ...], /) -> None:
         cassette = self._cassettes[system]
+        now = self._clean([asdict(spec) for spec in specs])
         if cassette.tools is None:
             if self.recording:
-                cassette.tools = [plain(asdict(spec)) for spec in specs]
+                cassette.tools = now
             return
-        found = tool_changes(cassette.tools, specs)
+        found = tool_changes(self._clean(cassette.tools), now)
         if found and not self._allow_drift:
             raise CassetteError(_drifted([f"{system}: {change}" for change in found]))
 
@@ -133,15 +135,15 @@ class CassetteSet(Cassettes):
             return
         ending: Line = {"seed": trial.seed, "seconds": trial.seconds}
         if trial.error is not None:
-            ending["error"] = self._redactor.clean(trial.error)
+            ending["error"] = self.redactor.clean(trial.error)
         if stop_reason == "timeout":
             ending["stop_reason"] = stop_reason
         exchanges = self._pending.pop((place.system, place.task, place.trial), {})
         recorded = Recorded(exchanges=exchanges, ending=plain(ending))
         text = msgspec.json.encode(recorded).decode()
-        if (what := self._redactor.hit(text)) is not None:
+        if (leak := next(self.redactor.leaks(text), None)) is not None:
             self._refused = self._refused or (
-                f"{what} is in what {place.system} heard or said on {place.task!r}, "
+                f"{leak.what} is in what {place.system} heard or said on {place.task!r}, "
                 f"trial {place.trial}"
             )
             return
@@ -153,7 +155,7 @@ class CassetteSet(Cassettes):
     def keep(self, place: Place, line: Line) -> None:
         """Hold an exchange until its trial is over."""
         key = (place.system, place.task, place.trial)
-        text = self._redactor.clean(msgspec.json.encode(line).decode())
+        text = self.redactor.clean_reply(msgspec.json.encode(line).decode())
         self._pending.setdefault(key, {})[place.step] = msgspec.json.decode(text)
 
     def close(self) -> None:
@@ -169,6 +171,9 @@ class CassetteSet(Cassettes):
             if cassette.trials:
                 write_cassette(cassette, self._paths[name])
             partial_path(self._paths[name]).unlink(missing_ok=True)
+
+    def _clean(self, value: Any) -> Any:
+        return cleaned(value, self.redactor)
 
     def _recorded(self, place: Place) -> Recorded | None:
         return self._cassettes[place.system].trials.get((place.task, place.trial))
@@ -210,7 +215,7 @@ class CassetteSet(Cassettes):
         before = self._cassettes[system].setups.get(task)
         if before is None:
             return []
-        found = changes(before, self._setups[system, task])
+        found = changes(self._clean(before), self._setups[system, task])
         return [f"{system}, {task!r}: {change}" for change in found]
 
     def _short(self, pairing: Pairing) -> list[str]:
@@ -234,16 +239,18 @@ class CassetteSet(Cassettes):
 class _Playing:
     """The memory of a trial that is recorded."""
 
-    def __init__(self, recorded: Recorded, *, strict: bool) -> None:
+    def __init__(self, recorded: Recorded, *, strict: bool, redactor: Redactor) -> None:
         self._recorded = recorded
         self._strict = strict
+        self._restore = redactor.restore
+        self.clean = redactor.clean_reply
 
     def recall(self, kind: Kind, place: Place, fingerprint: str, /) -> bytes | None:
         line = self._recorded.exchanges.get(place.step)
         if line is not None and line["kind"] == kind:
             # A judge must have answered this very question: its rubric may have changed.
             if place.step < JUDGE_STEP or line["request"] == fingerprint:
-                return msgspec.json.encode(line["reply"])
+                return self._restore(msgspec.json.encode(line["reply"]).decode()).encode()
         else:
             self._end_as_then()
         if not self._strict:
@@ -273,8 +280,9 @@ class _Playing:
 class _Recording:
     """The memory of a trial that is being recorded."""
 
-    def __init__(self, cassettes: CassetteSet, place: Place) -> None:
+    def __init__(self, cassettes: CassetteSet) -> None:
         self._cassettes = cassettes
+        self.clean = cassettes.redactor.clean_reply
 
     def recall(self, kind: Kind, place: Place, fingerprint: str, /) -> bytes | None:
         return None
