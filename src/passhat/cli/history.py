@@ -88,7 +88,7 @@ def list_runs(path: Path, suite: str | None, branch: str | None, limit: int, as_
 @history.command()
 @click.argument("run")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
-@output_options(FORMATS)
+@output_options(FORMATS, verbose=True)
 @_of_store
 def show(path: Path, run: str, transcripts: bool, output: Output) -> None:
     """Report on one run.

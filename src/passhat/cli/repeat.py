@@ -47,7 +47,7 @@ from passhat.cli.run_output import FORMATS, show_run
 @click.option(
     "--store", type=click.Path(dir_okay=False, path_type=Path), help="Keep the runs in this store."
 )
-@output_options(FORMATS)
+@output_options(FORMATS, verbose=True)
 @click.pass_context
 def repeat(
     context: click.Context,
