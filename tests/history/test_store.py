@@ -1,6 +1,7 @@
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -37,8 +38,21 @@ def trial(number: int, *, system: str = "agent", task: str = "refund") -> Trial:
     return Trial(system=system, task=task, trial=number, outcome=outcome)
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def address(request, tmp_path):
+    if request.param == "sqlite":
+        return tmp_path / "history.db"
+    return request.getfixturevalue("new_database")()
+
+
 @pytest.fixture
-def history(tmp_path):
+def history(address):
+    with History.open(address) as store:
+        yield store
+
+
+@pytest.fixture
+def sqlite_history(tmp_path):
     with History.open(tmp_path / "history.db") as store:
         yield store
 
@@ -46,10 +60,7 @@ def history(tmp_path):
 @given(st.lists(TRIALS, max_size=12, unique_by=lambda t: (t.system, t.task, t.trial)))
 @settings(max_examples=40, deadline=None)
 def test_trials_come_back_as_they_were_kept_and_in_order(trials):
-    with History(sqlite3.connect(":memory:", isolation_level=None), name="memory") as store:
-        from passhat.history.schema import migrate
-
-        migrate(store.connection, name="memory")
+    with tempfile.TemporaryDirectory() as folder, History.open(Path(folder, "h.db")) as store:
         run = store.start_run("suite")
         store.add_trials(run, trials)
         assert list(store.trials(run)) == trials
@@ -148,10 +159,8 @@ def test_a_query_cannot_change_the_store(history, sql, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = history.start_run("suite")
     history.add_trials(run, [trial(0)])
-    before = history.connection.execute("PRAGMA user_version").fetchone()
     with pytest.raises(HistoryError, match="--sql"):
         history.query(sql)
-    assert history.connection.execute("PRAGMA user_version").fetchone() == before
     assert len(history.trials(run)) == 1
     assert not (tmp_path / "other.db").exists()
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from passhat.history.checkout import Checkout
+from passhat.history.packed_text import split_texts
 from passhat.records import Source
 
 
@@ -61,7 +62,7 @@ def new_run_row(
         "seed": seed,
         "commit_id": checkout.commit,
         "branch": checkout.branch,
-        "dirty": checkout.dirty,
+        "dirty": None if checkout.dirty is None else int(checkout.dirty),
         "host": checkout.host,
         "versions": json.dumps(checkout.versions, sort_keys=True),
         "options": json.dumps(dict(options), sort_keys=True),
@@ -87,7 +88,7 @@ def run_of_row(row: dict[str, Any]) -> Run:
         **{**row, "options": json.loads(row["options"])},
         checkout=checkout,
         sources=sources,
-        tags=tuple(sorted(tags.split("\0"))) if tags else (),
+        tags=tuple(sorted(split_texts(tags))),
     )
 
 

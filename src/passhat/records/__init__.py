@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from passhat.records.budget import Budget, Prices, RateLimit
     from passhat.records.labels import Labels
-    from passhat.records.ledger import Answer, Entry, Finished, Ticket
+    from passhat.records.ledger import (
+        Amount,
+        Answer,
+        Asked,
+        Entry,
+        Finished,
+        Refused,
+        Ticket,
+        UnansweredCalls,
+    )
     from passhat.records.observation import CheckResult, Grade, Observation, TokenUsage, ToolCall
     from passhat.records.secret import Secret
     from passhat.records.source import Source
@@ -49,7 +58,9 @@ if TYPE_CHECKING:
 __all__ = [
     "FEATURES",
     "SCRIPTED",
+    "Amount",
     "Answer",
+    "Asked",
     "Behaviour",
     "Budget",
     "Call",
@@ -81,6 +92,7 @@ __all__ = [
     "PythonSystem",
     "Quarantine",
     "RateLimit",
+    "Refused",
     "ScriptedCall",
     "Secret",
     "Server",
@@ -101,6 +113,7 @@ __all__ = [
     "Trial",
     "Trials",
     "Turn",
+    "UnansweredCalls",
     "WireFormat",
 ]
 
@@ -112,10 +125,14 @@ _HOMES = {
     ),
     "passhat.records.labels": ("Labels",),
     "passhat.records.ledger": (
+        "Amount",
         "Answer",
+        "Asked",
         "Entry",
         "Finished",
+        "Refused",
         "Ticket",
+        "UnansweredCalls",
     ),
     "passhat.records.observation": (
         "CheckResult",

@@ -95,15 +95,16 @@ class Attempts:
         system = pairing.system
         if isinstance(system, ModelSystem):
             return await self._conversed(pairing, system, errand, answers)
-        clock = time.perf_counter()
         agent = self._workshop.agent(system, errand)
-        try:
-            seen = await agent.attempt(errand)
-        except TimeoutError:
-            seen = Observation(stop_reason="timeout", score=0.0)
-        if seen.seconds is None:
-            seen = replace(seen, seconds=time.perf_counter() - clock)
-        self._workshop.charge(errand, seen)
+        async with self._workshop.charging(errand) as charge:
+            clock = time.perf_counter()
+            try:
+                seen = await agent.attempt(errand)
+            except TimeoutError:
+                seen = Observation(stop_reason="timeout", score=0.0)
+            if seen.seconds is None:
+                seen = replace(seen, seconds=time.perf_counter() - clock)
+            charge(seen)
         grader = self._grader(errand, self._workshop.memories(errand, answers))
         return Result(seen=seen, grade=await judge(pairing, seen, grader))
 

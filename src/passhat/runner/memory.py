@@ -151,13 +151,12 @@ class JournalMemory:
         return answer.reply
 
     async def keep(self, kind: Kind, place: Place, fingerprint: str, reply: bytes, /) -> None:
-        await self._scribe.keep(
-            Answer(
-                system=place.system,
-                task=place.task,
-                trial=place.trial,
-                step=place.step,
-                request=f"{kind}:{fingerprint}",
-                reply=reply,
-            )
+        answer = Answer(
+            system=place.system,
+            task=place.task,
+            trial=place.trial,
+            step=place.step,
+            request=f"{kind}:{fingerprint}",
+            reply=reply,
         )
+        await self._scribe.keep(answer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn, Self
 
 from passhat.errors import ModelBusy
 from passhat.records import (
+    Amount,
     Answer,
     CommandSystem,
     Fault,
@@ -126,10 +127,25 @@ class Workshop:
         """The recordings in use."""
         return self._cassettes
 
-    def charge(self, errand: Errand, seen: Observation) -> None:
-        """Take what an agent that keeps its own accounts reports to have spent."""
-        if not self._cassettes.holds(errand):
-            self._spending.take(*spent_in(seen))
+    @asynccontextmanager
+    async def charging(self, errand: Errand) -> AsyncIterator[Callable[[Observation], None]]:
+        """Hold back what an agent that keeps its own accounts may spend, and take what it reports.
+
+        How much that is, only its attempts so far can tell.
+        """
+        if self._cassettes.holds(errand):
+            yield lambda seen: None
+            return
+        name = errand.place.system
+        most = self._spending.most_seen(name)
+        paid = most is not None and bool(most.cost)
+        async with self._spending.reserving(most, paid=paid):
+            yield lambda seen: self._charge(name, seen)
+
+    def _charge(self, name: str, seen: Observation) -> None:
+        cost, tokens = spent_in(seen)
+        self._spending.take(cost, tokens)
+        self._spending.learn(name, Amount(cost=cost, tokens=tokens))
 
     def memories(self, errand: Errand, answers: dict[int, Answer]) -> Memories:
         """The memories of one trial; what is recorded is paid for and needs no journal."""
@@ -189,7 +205,12 @@ class Workshop:
 
         async def ask(model: Model, prompt: str, repeat: int) -> str:
             alone = self._cassettes.replaying
-            live = _Nobody() if alone else await self._live(model, (), errand.seed)
+            journalled = memories.journal is not None
+            live = (
+                _Nobody()
+                if alone
+                else await self._live(model, (), errand.seed, journalled=journalled)
+            )
             place = Place(
                 system=errand.place.system,
                 task=errand.place.task,
@@ -205,13 +226,23 @@ class Workshop:
 
         return ask
 
-    async def _live(self, model: Model, faults: tuple[Fault, ...], seed: int) -> ChatModel:
+    async def _live(
+        self, model: Model, faults: tuple[Fault, ...], seed: int, *, journalled: bool = True
+    ) -> ChatModel:
         live = await self._supply.model(model)
         if faults:
             live = FaultyModel(live, faults, seed=seed)
-        if faults or self._supply.may_be_busy(model):
+        remote = self._supply.may_be_busy(model)
+        if faults or remote:
             live = self._patient(live, model)
-        return Metered(live, self._spending)
+        return Metered(
+            live,
+            self._spending,
+            name=model.name,
+            price=self._supply.price(model),
+            # A script is on no wire: nobody is paid for an answer that is lost.
+            scribe=self._scribe if journalled and remote else None,
+        )
 
     def _patient(self, live: ChatModel, model: Model) -> ChatModel:
         provider = provider_of(model, self._environment)
