@@ -6,7 +6,7 @@ INSTALLED := .venv/.installed
 NODE_SERVERS := tests/node_modules/.package-lock.json
 OLD_SERVERS := .venv-servers/.installed
 
-.PHONY: help demo test search check fix bench calibrate docs lock clean
+.PHONY: help demo test search check fix bench corpus calibrate docs lock clean
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,6 +41,9 @@ fix: $(INSTALLED) ## let ruff mend what it can
 
 bench: .venv-bench/.installed ## ratios against peers, measured in one run
 	.venv-bench/bin/python -m bench
+
+corpus: $(INSTALLED) ## keep the numbers of fifty analyses as they are now
+	$(BIN)/python -m tests.corpus.analyses
 
 calibrate: $(INSTALLED) ## simulations behind docs/explanation/calibration.md (some minutes)
 	$(BIN)/python -m bench.calibrate

@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from passhat.analysis.simulate import simulate
+from passhat.analysis.planning.simulate import simulate
 from passhat.dashboard import serving
 from passhat.dashboard.guard import Access
 from passhat.dashboard.shelf import Shelf

@@ -36,7 +36,7 @@ print(json.dumps({{
 """
 
 READ = "from passhat.ingest import {0} as read"
-REPORT = READ + "\nfrom passhat.analysis.measure import measure"
+REPORT = READ + "\nfrom passhat.analysis.reports.measure import measure"
 
 LOG_READERS = {
     "inspect_ai read_eval_log": ("from inspect_ai.log import read_eval_log", "read_eval_log(path)"),

@@ -5,26 +5,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.errors import LONGEST_VALUE, ArgumentError, told_value
+from passhat.errors import ArgumentError
+from passhat.messages import LONGEST_VALUE, short_value
 
 ANYTHING = st.one_of(st.text(), st.floats(), st.lists(st.integers()), st.lists(st.text()))
 
 
 @given(ANYTHING)
 def test_a_value_is_told_on_one_line_of_bounded_length(value):
-    told = told_value(value)
+    told = short_value(value)
     assert 0 < len(told) <= LONGEST_VALUE
     assert "\n" not in told
 
 
 @pytest.mark.parametrize("value", [0, 0.5, True, None, "a", (3, 4), {"a": 1}])
 def test_a_short_value_is_told_as_python_writes_it(value):
-    assert told_value(value) == repr(value)
+    assert short_value(value) == repr(value)
 
 
 def test_names_are_told_as_names_and_many_of_them_are_counted():
-    assert told_value(["a", "b"]) == told_value(("a", "b")) == "'a', 'b'"
-    assert told_value([str(i) for i in range(40)]).endswith("'11' and 28 more")
+    assert short_value(["a", "b"]) == short_value(("a", "b")) == "'a', 'b'"
+    assert short_value([str(i) for i in range(40)]).endswith("'11' and 28 more")
 
 
 @pytest.mark.parametrize(("value", "told"), [(np.eye(3), "a ndarray"), (object(), "an object")])

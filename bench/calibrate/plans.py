@@ -6,8 +6,8 @@ import numpy as np
 
 from bench.calibrate.simulated_suites import DIFFICULTIES, Difficulty
 from bench.calibrate.table import Table
-from passhat.analysis.measure import measure
-from passhat.analysis.planning import plan
+from passhat.analysis.planning.plan import plan
+from passhat.analysis.reports.measure import measure
 from passhat.records import Tally
 from passhat.stats.arguments import Counts
 

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from bench.calibrate.table import Table
-from passhat.analysis.bound_evidence import Subject
-from passhat.analysis.gates import parse_gate
-from passhat.analysis.number_gate import judge_number
-from passhat.analysis.stopping import Stopping
+from passhat.analysis.gates.bounds import Subject
+from passhat.analysis.gates.demands import parse_gate
+from passhat.analysis.gates.number_gate import judge_number
+from passhat.analysis.gates.stopping import Stopping
 from passhat.records import Pairing, PythonSystem, Suite, Tally, Task
 from passhat.runner import MemoryJournal, run_trials
 from passhat.runner.events import Event, TrialFinished

@@ -25,7 +25,7 @@ from typing import (
 )
 
 import passhat.reporters
-from passhat.analysis.planning import Plan
+from passhat.analysis.planning.plan import Plan
 from passhat.cli.cassette import CassetteObject
 from passhat.cli.dry_run import RunPlan
 from passhat.cli.list_rows import Listed

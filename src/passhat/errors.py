@@ -1,4 +1,4 @@
-"""Every exception that passhat raises on purpose, and how messages count.
+"""Every exception that passhat raises on purpose.
 
 PasshatError                 anything a caller may want to catch at once
 ├── InputError               what came from the user cannot be used (exit code 2)
@@ -20,12 +20,7 @@ PasshatError                 anything a caller may want to catch at once
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeVar
-
-Named = TypeVar("Named")
-
-LONGEST_VALUE = 160
+from passhat.messages import short_value
 
 
 class PasshatError(Exception):
@@ -45,7 +40,7 @@ class ArgumentError(InputError, ValueError):
     """
 
     def __init__(self, argument: str, rule: str, value: object) -> None:
-        super().__init__(f"{argument} {rule}, got {told_value(value)}")
+        super().__init__(f"{argument} {rule}, got {short_value(value)}")
         self.argument = argument
         self.rule = rule
         self.value = value
@@ -120,43 +115,3 @@ class ModelBusy(ModelError):
 
 class GraderError(RunError):
     """A grader broke: neither a pass nor a failure."""
-
-
-def told_value(value: object) -> str:
-    """What was handed in, for a message: short, on one line, and a list of names as names.
-
-    >>> told_value(0.5), told_value(("a", "b")), told_value([])
-    ('0.5', "'a', 'b'", 'none')
-    """
-    try:
-        shown = repr(value)
-    except ValueError:  # Python writes no number of thousands of digits
-        return "a number of too many digits"
-    if isinstance(value, tuple | list) and all(isinstance(one, str) for one in value):
-        shown = listed(map(repr, value)) or "none"
-    if "\n" in shown or " at 0x" in shown:  # a table over many lines, or only an address
-        kind = type(value).__name__
-        return f"{'an' if kind[:1] in 'AEIOUaeiou' else 'a'} {kind}"
-    return shown if len(shown) <= LONGEST_VALUE else f"{shown[: LONGEST_VALUE - 1]}…"
-
-
-def plural(count: int, noun: str, several: str | None = None) -> str:
-    """A count with its noun, for messages of every layer.
-
-    >>> plural(1, "task"), plural(2400, "run"), plural(2, "entry", "entries")
-    ('1 task', '2,400 runs', '2 entries')
-    >>> plural(1, "task has", "tasks have")
-    '1 task has'
-    """
-    return f"{count:,} {noun if count == 1 else several or noun + 's'}"
-
-
-def listed(names: Iterable[Named], most: int = 12, *, show: Callable[[Named], str] = str) -> str:
-    """The first few of many names, for sentences of every layer; only those are made to show.
-
-    >>> listed(["a", "b", "c"], most=2), listed([1, 2, 3], most=1, show="#{}".format)
-    ('a, b and 1 more', '#1 and 2 more')
-    """
-    every = list(names)
-    more = f" and {len(every) - most:,} more" if len(every) > most else ""
-    return ", ".join(map(show, every[:most])) + more

@@ -21,7 +21,7 @@ from _pytest.runner import runtestprotocol
 from passhat.errors import ArgumentError, InputError
 
 if TYPE_CHECKING:
-    from passhat.analysis.verdict import Verdict, Verdicts
+    from passhat.analysis.gates.verdict import Verdict, Verdicts
     from passhat.records import Trial
 
 DEFAULT_RUNS = 50
@@ -143,7 +143,7 @@ def _demand(item: pytest.Item) -> _Demand | None:
     marker = item.get_closest_marker("reliable")
     if marker is None:
         return None
-    from passhat.analysis.gates import TERMS, unknown_term
+    from passhat.analysis.gates.demands import TERMS, unknown_term
 
     terms = {"evidence": "sequential", **marker.kwargs}
     own = terms.pop("runs", DEFAULT_RUNS)
@@ -211,7 +211,7 @@ def _trials(task: str, runs: Sequence[Run]) -> list[Trial]:
 
 
 def _judge(item: pytest.Item, runs: Sequence[Run], demand: _Demand) -> Verdicts:
-    from passhat.analysis.judge import judge
+    from passhat.analysis.gates.judge import judge
     from passhat.records import Trials
 
     return judge(Trials.from_records(_trials(item.nodeid, runs)), [demand.gate])

@@ -7,8 +7,8 @@ from dataclasses import fields, is_dataclass
 import pytest
 
 import passhat
-from passhat.analysis.simulate import World
-from passhat.brief import LONGEST
+from passhat.analysis.planning.simulate import World
+from passhat.messages import LONGEST
 
 TRIALS = passhat.simulate(
     tasks=40,

@@ -3,8 +3,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from passhat.analysis.comparison import compare
-from passhat.analysis.simulate import World, simulate
+from passhat.analysis.comparing.comparison import compare
+from passhat.analysis.planning.simulate import World, simulate
 from passhat.errors import ArgumentError
 from passhat.records import Trials
 from passhat.stats.estimate import Unavailable

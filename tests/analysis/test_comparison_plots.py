@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.analysis.comparison import compare
-from passhat.analysis.comparison_plots import plot_differences, plot_ranks
-from passhat.analysis.rank import rank
-from passhat.analysis.simulate import simulate
+from passhat.analysis.comparing.comparison import compare
+from passhat.analysis.comparing.plots import plot_differences, plot_ranks
+from passhat.analysis.comparing.rank import rank
+from passhat.analysis.planning.simulate import simulate
 from passhat.records import Trials
 
 

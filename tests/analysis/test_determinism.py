@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from passhat.analysis.determinism import determinism_check, seed_agreement
-from passhat.analysis.measure import measure
-from passhat.analysis.simulate import World, simulate
+from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.reports.determinism import determinism_check, seed_agreement
+from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
 from passhat.records import Trials
 from passhat.stats.estimate import Unavailable

@@ -3,8 +3,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from passhat.analysis.measure import measure
-from passhat.analysis.simulate import World, simulate
+from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.reports.measure import measure
 from passhat.records import Outcome, Trials
 from passhat.stats.estimate import Unavailable
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from passhat import compare, judge, measure, plan, profile, rank, simulate
-from passhat.analysis.evidence import gather, typical_runs
-from passhat.analysis.glance import glance
-from passhat.analysis.trends import Moment, trends
+from passhat.analysis.comparing.trends import Moment, trends
+from passhat.analysis.reports.evidence import gather, typical_runs
+from passhat.analysis.reports.headline import glance
 from passhat.errors import ArgumentError
 from passhat.records import Trials
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from passhat.analysis.gate_planning import plan_gate
-from passhat.analysis.gate_plots import evidence_figure, plan_figure
-from passhat.analysis.gates import parse_gate
-from passhat.analysis.judge import judge
-from passhat.analysis.simulate import simulate
+from passhat.analysis.gates.demands import parse_gate
+from passhat.analysis.gates.gate_plan import plan_gate
+from passhat.analysis.gates.judge import judge
+from passhat.analysis.gates.plots import evidence_figure, plan_figure
+from passhat.analysis.planning.simulate import simulate
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Unavailable
 

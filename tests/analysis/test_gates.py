@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.analysis.gates import (
+from passhat.analysis.gates.demands import (
     EveryTaskDemand,
     Gate,
     NoTaskWorseDemand,
@@ -15,6 +15,7 @@ from passhat.analysis.gates import (
     parse_gate,
     why_not_sequential,
 )
+from passhat.analysis.reports.targets import parse_target
 from passhat.errors import ArgumentError, InputError
 
 
@@ -43,7 +44,8 @@ from passhat.errors import ArgumentError, InputError
 )
 def test_a_sentence_demands_a_number_of_the_report(sentence, target, sign, threshold):
     demand = parse_gate(sentence).demand
-    assert demand == NumberDemand(target=target, sign=sign, threshold=threshold)
+    assert demand == NumberDemand(target=parse_target(target), sign=sign, threshold=threshold)
+    assert demand.target.name == target
 
 
 @pytest.mark.parametrize(

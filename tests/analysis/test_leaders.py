@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passhat.analysis.measure import measure
-from passhat.analysis.rank import rank
-from passhat.analysis.report import Leaders
-from passhat.analysis.simulate import World, simulate
+from passhat.analysis.comparing.rank import rank
+from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.reports.measure import measure
+from passhat.analysis.reports.parts import Leaders
 from passhat.ingest import read_tallies, read_trials
 from passhat.records import Trials
 from passhat.stats.estimate import Unavailable

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passhat.analysis.evidence import gather
-from passhat.analysis.metrics import measure_metrics
+from passhat.analysis.reports.evidence import gather
+from passhat.analysis.reports.metrics import measure_metrics
 from passhat.records import Trials
 from passhat.stats.estimate import Estimate
 

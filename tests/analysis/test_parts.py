@@ -3,9 +3,9 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from passhat.analysis import measure as module
-from passhat.analysis.measure import measure
-from passhat.analysis.simulate import simulate
+from passhat.analysis.planning.simulate import simulate
+from passhat.analysis.reports import measure as module
+from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
 from passhat.reporters.html_page import render_html
 from passhat.reporters.json_report import render_json, system_object

@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passhat.analysis.budgets import Spending
-from passhat.analysis.measure import measure
-from passhat.analysis.planning import plan
-from passhat.analysis.simulate import World, simulate
+from passhat.analysis.planning.budgets import Spending
+from passhat.analysis.planning.plan import plan
+from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
 from passhat.records import Trials
 from passhat.stats.estimate import Interval, Unavailable

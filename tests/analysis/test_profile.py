@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from passhat.analysis.profile import profile
-from passhat.analysis.simulate import World, simulate
+from passhat.analysis.comparing.profile import profile
+from passhat.analysis.planning.simulate import World, simulate
 from passhat.errors import ArgumentError
 from passhat.records import Trials
 from passhat.stats.estimate import Unavailable

@@ -1,7 +1,7 @@
 import pytest
 
-from passhat.analysis.rank import rank
-from passhat.analysis.simulate import World, simulate
+from passhat.analysis.comparing.rank import rank
+from passhat.analysis.planning.simulate import World, simulate
 from passhat.errors import ArgumentError
 from passhat.records import Trials
 from passhat.stats.estimate import Unavailable

@@ -2,9 +2,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.analysis import seed_grid
-from passhat.analysis.measure import measure
-from passhat.analysis.seed_grid import lay_out_seeds
+from passhat.analysis.reports import seed_grid
+from passhat.analysis.reports.measure import measure
+from passhat.analysis.reports.seed_grid import lay_out_seeds
 from passhat.records import Outcome, Trials
 
 runs = st.lists(

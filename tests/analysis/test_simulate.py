@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from passhat.analysis.simulate import World, simulate
+from passhat.analysis.planning.simulate import World, simulate
 from passhat.errors import ArgumentError
 from passhat.records import Outcome
 from passhat.stats.variance import variance_components

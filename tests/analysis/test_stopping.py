@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passhat.analysis.gates import parse_gate
-from passhat.analysis.judge import judge
-from passhat.analysis.simulate import simulate
-from passhat.analysis.stopping import Stamp, Stopping, replay_run
+from passhat.analysis.gates.demands import parse_gate
+from passhat.analysis.gates.judge import judge
+from passhat.analysis.gates.stopping import Stamp, Stopping, replay_run
+from passhat.analysis.planning.simulate import simulate
 from passhat.errors import ArgumentError
 from passhat.records import (
     CommandSystem,

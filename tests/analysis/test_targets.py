@@ -1,6 +1,14 @@
-from passhat.analysis.measure import measure
-from passhat.analysis.simulate import World, simulate
-from passhat.analysis.targets import targets
+import re
+from dataclasses import replace
+
+import pytest
+
+from passhat.analysis.gates.demands import parse_gate
+from passhat.analysis.gates.judge import judge
+from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.reports.measure import measure
+from passhat.analysis.reports.target_families import FAMILIES
+from passhat.analysis.reports.targets import parse_target, targets
 from passhat.records import Trials
 from passhat.stats.estimate import Estimate, Unavailable
 
@@ -60,3 +68,67 @@ def test_a_task_with_too_few_runs_says_so():
     trials = Trials.from_columns(task=["a", "a", "a", "b"], passed=[1, 1, 0, 1])
     found = targets(measure(trials, ks=[3]))
     assert found["tasks[b].pass^3"] == Unavailable("pass^3 needs 3 runs; b has 1")
+
+
+def a_table_with_everything() -> Trials:
+    trials = simulate(tasks=6, runs=10, world=World(error_rate=0.1, seeds=5), seed=1)
+    return Trials.from_records(
+        replace(
+            trial,
+            tags=("hard, [odd]: >= 1",) if trial.task.endswith("1") else ("easy",),
+            level="first" if trial.task < "task-3" else "second",
+            tools=("get weather (v2)",) if trial.trial % 3 else (),
+        )
+        for trial in trials
+    )
+
+
+def test_every_number_that_is_listed_can_be_gated():
+    report = measure(a_table_with_everything(), bars=0.5)
+    listed = targets(report)
+    assert len(listed) > 150
+    for name, value in listed.items():
+        target = parse_gate(f"{name} >= 0").demand.target
+        assert target.name == re.sub(r"^reliability@", "pass^", name)
+        assert target.value_in(report.system(), "this suite") == value or "association" in name
+
+
+def test_every_family_is_listed_where_the_trials_have_it():
+    listed = targets(measure(a_table_with_everything(), bars=0.5))
+    found = {parse_target(name).family.form for name in listed}
+    assert found == {family.form for family in FAMILIES} - {"reliability@{k}"}
+
+
+def test_a_listed_number_of_each_family_gets_a_verdict_and_never_no_such_number():
+    trials = a_table_with_everything()
+    listed = targets(measure(trials, bars=0.5))
+    first_of_family = {parse_target(name).family.form: name for name in reversed(listed)}
+    for name in first_of_family.values():
+        (verdict,) = judge(trials, [f"{name} >= 0"], bars=0.5)
+        assert "have no" not in verdict.sentence, name
+
+
+def test_numbers_of_several_systems_can_be_gated_as_they_are_listed():
+    trials = simulate(tasks=3, runs=3, rate={"x: 1": 0.5, "y": 0.6}, seed=1)
+    listed = targets(measure(trials), tasks=False)
+    for name in listed:
+        gate = parse_gate(f"{name} >= 0")
+        assert gate.system in ("x: 1", "y")
+    (verdict,) = judge(trials, ["y: pass^2 >= 0.1"])
+    assert verdict.system == "y"
+
+
+@pytest.mark.parametrize(
+    ("spelling", "name"),
+    [
+        ("Reliability@5", "pass^5"),
+        ("pass_rate", "pass^1"),
+        ("Mean Score", "mean_score"),
+        ("P99( cost )", "cost.p99"),
+        ("median(turns)", "turns.median"),
+        ("tokens_in per_success", "tokens_in.per_success"),
+        ("selection rate( get_weather )", "selection_rate(get_weather)"),
+    ],
+)
+def test_names_may_be_written_in_words(spelling: str, name: str):
+    assert str(parse_target(spelling)) == name

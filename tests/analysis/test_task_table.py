@@ -1,6 +1,6 @@
 import pytest
 
-from passhat.analysis.measure import measure
+from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
 from passhat.stats.labels import label_tasks
 

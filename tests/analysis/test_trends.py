@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from passhat.analysis.trends import Moment, trends
+from passhat.analysis.comparing.trends import Moment, trends
 from passhat.errors import ArgumentError
 from passhat.records import Tally
 from passhat.reporters.ink import Ink

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from passhat.analysis.measure import measure
-from passhat.analysis.planning import plan
-from passhat.analysis.simulate import World, simulate
-from passhat.analysis.unsettled import WORTH_RUNNING, runs_until
+from passhat.analysis.planning.plan import plan
+from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.reports.measure import measure
+from passhat.analysis.reports.unsettled import WORTH_RUNNING, runs_until
 from passhat.records import Trials
 from passhat.stats.power import zero_failure_runs
 from passhat.stats.proportions import lower_bound, upper_bound

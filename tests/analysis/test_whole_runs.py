@@ -9,7 +9,7 @@ from bench.calibrate.whole_runner import (
     drive,
 )
 
-from passhat.analysis.stopping import Stopping, replay_run
+from passhat.analysis.gates.stopping import Stopping, replay_run
 from passhat.history import History, RunJournal
 from passhat.records import Behaviour, Expectation, Model, ModelSystem, Pairing, Suite, Task
 from passhat.runner import run_trials

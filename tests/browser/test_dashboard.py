@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from passhat.analysis.simulate import simulate
+from passhat.analysis.planning.simulate import simulate
 from passhat.dashboard.logs import Log, keep_logs
 from passhat.history import Checkout, History
 from passhat.ingest import read_with_transcripts

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from passhat import compare, rank
-from passhat.analysis.measure import measure
-from passhat.analysis.simulate import simulate
+from passhat.analysis.planning.simulate import simulate
+from passhat.analysis.reports.measure import measure
 from passhat.ingest import read_with_transcripts
 from passhat.records import Source, Trials
 from passhat.reporters.answer_page import render_comparison_html, render_ranking_html

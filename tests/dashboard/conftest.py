@@ -1,6 +1,6 @@
 import pytest
 
-from passhat.analysis.simulate import simulate
+from passhat.analysis.planning.simulate import simulate
 from passhat.history import Checkout, History
 
 SYSTEMS = {"careful": 0.9, "hasty": 0.6}

@@ -4,10 +4,10 @@ from urllib.parse import urlencode
 
 import pytest
 
-from passhat.analysis.comparison import compare
-from passhat.analysis.glance import glance
-from passhat.analysis.measure import measure
-from passhat.analysis.simulate import simulate
+from passhat.analysis.comparing.comparison import compare
+from passhat.analysis.planning.simulate import simulate
+from passhat.analysis.reports.headline import glance
+from passhat.analysis.reports.measure import measure
 from passhat.dashboard.logs import Log, keep_logs
 from passhat.history import Checkout, History
 from passhat.history.lookups import all_transcripts, page_of_trials, search_tasks

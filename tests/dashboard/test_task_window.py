@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.analysis.measure import measure
-from passhat.analysis.simulate import simulate
+from passhat.analysis.planning.simulate import simulate
+from passhat.analysis.reports.measure import measure
 from passhat.dashboard import task_window
 from passhat.dashboard.task_window import SORTS, Choice, look
 from passhat.records import Trials

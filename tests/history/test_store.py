@@ -1,7 +1,6 @@
 import sqlite3
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -38,32 +37,24 @@ def trial(number: int, *, system: str = "agent", task: str = "refund") -> Trial:
     return Trial(system=system, task=task, trial=number, outcome=outcome)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def address(request, tmp_path):
-    if request.param == "sqlite":
-        return tmp_path / "history.db"
-    return request.getfixturevalue("new_database")()
-
-
 @pytest.fixture
 def history(address):
     with History.open(address) as store:
         yield store
 
 
-@pytest.fixture
-def sqlite_history(tmp_path):
-    with History.open(tmp_path / "history.db") as store:
+@pytest.fixture(scope="module")
+def one_store(tmp_path_factory):
+    with History.open(tmp_path_factory.mktemp("store") / "history.db") as store:
         yield store
 
 
-@given(st.lists(TRIALS, max_size=12, unique_by=lambda t: (t.system, t.task, t.trial)))
+@given(trials=st.lists(TRIALS, max_size=12, unique_by=lambda t: (t.system, t.task, t.trial)))
 @settings(max_examples=40, deadline=None)
-def test_trials_come_back_as_they_were_kept_and_in_order(trials):
-    with tempfile.TemporaryDirectory() as folder, History.open(Path(folder, "h.db")) as store:
-        run = store.start_run("suite")
-        store.add_trials(run, trials)
-        assert list(store.trials(run)) == trials
+def test_trials_come_back_as_they_were_kept_and_in_order(one_store, trials):
+    run = one_store.start_run("suite")
+    one_store.add_trials(run, trials)
+    assert list(one_store.trials(run)) == trials
 
 
 def test_counts_made_in_the_database_are_those_of_the_trials(history):
@@ -153,6 +144,9 @@ def test_deleting_a_run_takes_all_that_was_its_own_and_nothing_else(history):
         "DROP TABLE runs",
         "PRAGMA user_version = 9",
         "ATTACH 'other.db' AS other",
+        "SELECT 1; DELETE FROM trials",
+        "COPY (SELECT 1) TO '/dev/null'",
+        "WITH gone AS (DELETE FROM trials RETURNING 1) SELECT 1",
     ],
 )
 def test_a_query_cannot_change_the_store(history, sql, tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passhat.analysis.measure import measure
+from passhat.analysis.reports.measure import measure
 from passhat.errors import ReadError
 from passhat.ingest import ColumnMap, count_big, engines, read_tallies, read_trials, tallies
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from passhat.analysis.measure import measure
-from passhat.analysis.report import Report
-from passhat.analysis.simulate import World, simulate
+from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.reports.measure import measure
+from passhat.analysis.reports.report import Report
 from passhat.records import Trials
 
 GOLD = Path(__file__).parents[1] / "gold"

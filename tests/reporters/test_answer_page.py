@@ -2,10 +2,10 @@ import html
 
 import pytest
 
-from passhat.analysis.comparison import compare
-from passhat.analysis.comparison_plots import plot_differences, plot_ranks
-from passhat.analysis.rank import rank
-from passhat.analysis.simulate import simulate
+from passhat.analysis.comparing.comparison import compare
+from passhat.analysis.comparing.plots import plot_differences, plot_ranks
+from passhat.analysis.comparing.rank import rank
+from passhat.analysis.planning.simulate import simulate
 from passhat.reporters import answer_page
 
 TRIALS = simulate(tasks=12, runs=6, rate={"new <b>": 0.9, "old": 0.5}, seed=3)

@@ -3,13 +3,13 @@ import re
 
 import pytest
 
-from passhat.analysis.budgets import Spending
-from passhat.analysis.comparison import compare
-from passhat.analysis.demonstration import demonstrate
-from passhat.analysis.planning import plan
-from passhat.analysis.profile import profile
-from passhat.analysis.rank import rank
-from passhat.analysis.simulate import World, simulate
+from passhat.analysis.comparing.comparison import compare
+from passhat.analysis.comparing.profile import profile
+from passhat.analysis.comparing.rank import rank
+from passhat.analysis.planning.budgets import Spending
+from passhat.analysis.planning.demonstration import demonstrate
+from passhat.analysis.planning.plan import plan
+from passhat.analysis.planning.simulate import World, simulate
 from passhat.records import Trials
 from passhat.reporters import (
     answer_page,

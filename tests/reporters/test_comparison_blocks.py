@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from passhat.analysis.comparison import compare
-from passhat.analysis.rank import rank
-from passhat.analysis.simulate import simulate
+from passhat.analysis.comparing.comparison import compare
+from passhat.analysis.comparing.rank import rank
+from passhat.analysis.planning.simulate import simulate
 from passhat.records import Trials
 from passhat.reporters import answer_page, comparison_blocks, json_answers, rank_blocks
 

@@ -4,8 +4,8 @@ import jsonschema
 import numpy as np
 import pytest
 
-from passhat.analysis.measure import measure
-from passhat.analysis.simulate import World, simulate
+from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.reports.measure import measure
 from passhat.cli.schema import schema_text
 from passhat.records import Trials
 from passhat.reporters.json_report import render_json

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.analysis.judge import judge
-from passhat.analysis.measure import measure
+from passhat.analysis.gates.judge import judge
+from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
 from passhat.reporters.junit_xml import render_junit
 

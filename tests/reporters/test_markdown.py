@@ -1,4 +1,4 @@
-from passhat.analysis.measure import measure
+from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
 from passhat.reporters.markdown import render_markdown
 

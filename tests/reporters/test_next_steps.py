@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from passhat.analysis.gates import parse_gate
-from passhat.analysis.judge import judge
-from passhat.analysis.measure import measure
+from passhat.analysis.gates.demands import parse_gate
+from passhat.analysis.gates.judge import judge
+from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
 from passhat.reporters.html_page import render_html
 from passhat.reporters.markdown import render_markdown

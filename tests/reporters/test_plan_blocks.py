@@ -2,9 +2,9 @@
 
 import pytest
 
-from passhat.analysis.budgets import Spending
-from passhat.analysis.planning import plan
-from passhat.analysis.simulate import simulate
+from passhat.analysis.planning.budgets import Spending
+from passhat.analysis.planning.plan import plan
+from passhat.analysis.planning.simulate import simulate
 from passhat.records import Trials
 from passhat.reporters.plan_blocks import render_plan, render_plan_markdown
 

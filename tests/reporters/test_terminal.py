@@ -2,9 +2,9 @@ import re
 
 import pytest
 
-from passhat.analysis.measure import measure
-from passhat.analysis.rank import RankReport, rank
-from passhat.analysis.simulate import simulate
+from passhat.analysis.comparing.rank import RankReport, rank
+from passhat.analysis.planning.simulate import simulate
+from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
 from passhat.reporters.html_page import render_html
 from passhat.reporters.ink import Ink

@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from passhat.analysis.measure import measure
-from passhat.analysis.report import SeedSpread
+from passhat.analysis.reports.measure import measure
+from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.records import Trials
 from passhat.reporters import wording
 from passhat.reporters.html_page import render_html

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.analysis.measure import measure
+from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.monotone import rising

@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "repeat": ("passhat.cli.repeat:repeat", "Run any command many times: how often does it work?"),
     "doctor": ("passhat.cli.doctor:doctor", "Will the suite run here?"),
     "cassette": ("passhat.cli.cassette:cassette", "Recorded runs: list, show, verify, prune."),
+    "scan": ("passhat.cli.scan:scan", "Are there secrets in these files?"),
     "local": ("passhat.cli.local:local", "A real model with no key, on this machine."),
     "validate": ("passhat.cli.validate:validate", "Everything that is wrong with a suite."),
     "list": ("passhat.cli.list_rows:list_rows", "What a suite would run."),
@@ -82,14 +83,18 @@ class Commands(click.Group):
 
 
 class Refusal(click.ClickException):
-    """A PasshatError as the user sees it: no traceback, nothing that could steer a terminal."""
+    """A PasshatError as the user sees it: no traceback, no secret, no control characters."""
 
     exit_code = ExitCode.USAGE
 
     def __init__(self, error: PasshatError) -> None:
+        import os
+
+        from passhat.records.redaction import environment_redactor
         from passhat.reporters.safe_text import safe_lines
 
-        super().__init__(safe_lines(str(error)))
+        text = environment_redactor(os.environ).clean(str(error))
+        super().__init__(safe_lines(text))
 
 
 class Incomplete(Refusal):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +12,12 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import click
 
 from passhat.cli.exit_codes import ExitCode
-from passhat.errors import CassetteError, PasshatError, plural
+from passhat.errors import CassetteError, PasshatError
+from passhat.messages import plural
 
 if TYPE_CHECKING:
     from passhat.records import Suite
+    from passhat.records.redaction import Redactor
     from passhat.runner.cassettes import Cassette
 
 ENDINGS = (".jsonl", ".jsonl.zst")
@@ -90,15 +93,17 @@ def show(file: Path, task: str | None, trial: int | None) -> None:
 @_files
 @click.pass_context
 def verify(context: click.Context, files: Paths) -> None:
-    """Read cassettes to the last byte, and hold them against the suite where there is one.
+    """Read cassettes to the last byte, and compare them with the suite where there is one.
 
-    Exit codes: 0 all are sound; 2 one is not, or the suite has moved away from it.
+    Exit codes: 0 all are sound; 2 one is damaged, holds a secret, or no longer fits the suite.
     """
     suite = None if files else _suite()
     found = [_read(path) for path in _paths(files)]
     problems = 0
     for one in found:
         faults = [one.problem] if one.problem else []
+        if one.cassette is not None:
+            faults += _secrets(one.path, suite)
         if suite is not None and one.cassette is not None:
             faults += _drift(one.cassette, suite)
         problems += bool(faults)
@@ -186,16 +191,31 @@ def _read(path: Path) -> Found:
         return Found(path=path, cassette=None, problem=str(error))
 
 
+def _secrets(path: Path, suite: Suite | None) -> list[str]:
+    """The secrets in a cassette: earlier versions of passhat let some through."""
+    from passhat.runner.leak_scan import scan_paths
+
+    found = dict.fromkeys(secret.what for secret in scan_paths([path], _redactor(suite)))
+    return [f"it holds {what}: record it again, and replace the secret" for what in found]
+
+
+def _redactor(suite: Suite | None) -> Redactor:
+    from passhat.records.redaction import environment_redactor, suite_redactor
+
+    return environment_redactor(os.environ) if suite is None else suite_redactor(suite, os.environ)
+
+
 def _drift(read: Cassette, suite: Suite) -> list[str]:
     """What has changed in the suite since the cassette was recorded."""
-    from passhat.runner.cassettes.drift import changes, setup_of
+    from passhat.runner.cassettes.drift import changes, cleaned, setup_of
 
+    redactor = _redactor(suite)
     found = []
     for pairing in suite.pairings:
         before = read.setups.get(pairing.task.name)
         if pairing.system.name != read.system or before is None:
             continue
-        now = setup_of(pairing, suite)
+        before, now = cleaned(before, redactor), cleaned(setup_of(pairing, suite), redactor)
         found += [f"{pairing.task.name!r}: {change}" for change in changes(before, now)]
     return found
 
@@ -248,6 +268,7 @@ def _said(line: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _say(text: str) -> None:
+    from passhat.records.redaction import environment_redactor
     from passhat.reporters.safe_text import safe_text
 
-    click.echo(safe_text(text))
+    click.echo(safe_text(environment_redactor(os.environ).clean(text)))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from passhat.cli.run_options import RunOptions
     from passhat.records import Model, Suite
-    from passhat.runner.cassettes import Deck, Mode
+    from passhat.runner.cassettes import CassetteSet, Mode
 
 WORDS = {
     "record": "live, recorded",
@@ -72,7 +72,7 @@ def surely_asked(suite: Suite, source: Source) -> tuple[str, ...]:
 @contextmanager
 def open_source(
     suite: Suite, source: Source, options: RunOptions, *, sequential: bool = False
-) -> Iterator[Deck | None]:
+) -> Iterator[CassetteSet | None]:
     """The cassettes of a run, open while it lasts.
 
     How many runs a `sequential` one needs is not known before: they are not counted in advance.
@@ -86,8 +86,8 @@ def open_source(
     compressed = options.compress or any(_path(suite, s, ".zst") for s in suite.systems)
     if sequential:
         suite = replace(suite, pairings=tuple(replace(p, runs=1) for p in suite.pairings))
-    with open_cassettes(suite, source.mode, compressed=compressed, **told) as deck:
-        yield deck
+    with open_cassettes(suite, source.mode, compressed=compressed, **told) as cassettes:
+        yield cassettes
 
 
 def _by_circumstances(suite: Suite, environment: Mapping[str, str]) -> Source:

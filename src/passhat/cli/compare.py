@@ -19,19 +19,13 @@ from passhat.cli.options import (
     output_options,
     reading_options,
 )
-from passhat.cli.output import Output
+from passhat.cli.output import Output, every_format
 from passhat.errors import InputError
 
 if TYPE_CHECKING:
     from passhat.records import Trials
 
-FORMATS = {
-    "text": "passhat.reporters.comparison_blocks:render_comparison",
-    "json": "passhat.reporters.json_answers:render_comparison_json",
-    "markdown": "passhat.reporters.comparison_blocks:render_comparison_markdown",
-    "html": "passhat.reporters.answer_page:render_comparison_html",
-    "svg": "passhat.reporters.answer_page:render_comparison_svg",
-}
+FORMATS = every_format("comparison")
 
 
 @click.command()
@@ -67,7 +61,7 @@ def compare(
         tallies = [side.tally() for side in sides]
         write_ranking(tallies, usual_metric(analysing), analysing, output, again=again)
         return
-    from passhat.analysis.comparison import compare as compare_systems
+    from passhat.analysis.comparing.comparison import compare as compare_systems
 
     answer = compare_systems(
         sides[0],

@@ -5,13 +5,9 @@ from __future__ import annotations
 import click
 
 from passhat.cli.options import confidence_option, output_options
-from passhat.cli.output import Output
+from passhat.cli.output import Output, every_format
 
-FORMATS = {
-    "text": "passhat.reporters.demo_blocks:render_demo",
-    "json": "passhat.reporters.demo_blocks:render_demo_json",
-    "markdown": "passhat.reporters.demo_blocks:render_demo_markdown",
-}
+FORMATS = every_format("demo")
 
 
 @click.command()
@@ -20,7 +16,7 @@ FORMATS = {
 @output_options(FORMATS)
 def demo(confidence: float, seed: int | None, output: Output) -> None:
     """See what passhat says about two made-up agents: no key, no network, no file."""
-    from passhat.analysis.demonstration import SEED, demonstrate
+    from passhat.analysis.planning.demonstration import SEED, demonstrate
 
     answer = demonstrate(seed=SEED if seed is None else seed, confidence=confidence)
     output.write(answer, FORMATS)

@@ -15,7 +15,8 @@ import click
 from passhat.cli.cassette_mode import Source, choose_source
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.run_options import RunOptions
-from passhat.errors import PasshatError, SuiteError, plural
+from passhat.errors import PasshatError, SuiteError
+from passhat.messages import plural
 
 if TYPE_CHECKING:
     from passhat.records import Model, Server, Suite, System
@@ -74,16 +75,19 @@ async def _examine(path: Path | None, *, ask: bool) -> ExitCode:
 
 
 def _tell(finding: Finding) -> None:
+    import os
     import sys
 
     from passhat.cli.output import ink_for
+    from passhat.records.redaction import environment_redactor
     from passhat.reporters.safe_text import safe_text
 
     ink = ink_for(sys.stdout)
     word = ink.style("note   ", "yellow") if finding.note else ink.style("ok     ", "green")
     if finding.problem:
         word = ink.style("problem", "red")
-    click.echo(f"{word}  {safe_text(f'{finding.what}: {finding.text}')}", color=True)
+    text = environment_redactor(os.environ).clean(f"{finding.what}: {finding.text}")
+    click.echo(f"{word}  {safe_text(text)}", color=True)
 
 
 async def _findings(path: Path | None, *, ask: bool) -> AsyncIterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -16,6 +17,7 @@ from passhat.suite import refuse_unknown_models
 if TYPE_CHECKING:
     from passhat.cli.run_journey import Job
     from passhat.records import Model, ModelSystem, Pairing, Server, Suite, TokenUsage
+    from passhat.records.redaction import Redactor
 
 CHARACTERS_PER_TOKEN = 4
 TOKENS_OF_A_SERVER = 400
@@ -67,7 +69,10 @@ def tell_plan(job: Job, *, as_json: bool) -> None:
 
 def plan_of(job: Job) -> RunPlan:
     """The plan in plain values."""
+    from passhat.records.redaction import suite_redactor
+
     suite = job.suite
+    redactor = suite_redactor(suite, os.environ)
     source = choose_source(suite, job.options, resumed=job.resumed is not None)
     if source.asks_always:
         refuse_unknown_models(suite)
@@ -86,7 +91,7 @@ def plan_of(job: Job) -> RunPlan:
         "sequential": rule is not None,
         "concurrency": suite.concurrency,
         "models": sorted({model.name for model in _models(suite)}),
-        "servers": {name: _server(suite.servers[name]) for name in _server_names(suite)},
+        "servers": {name: _server(suite.servers[name], redactor) for name in _server_names(suite)},
         "gates": [gate.require for gate in job.gates],
         "budget": {
             name: value
@@ -126,10 +131,11 @@ def _server_names(suite: Suite) -> list[str]:
     return list(dict.fromkeys(name for system in systems for name in system.servers))
 
 
-def _server(server: Server) -> str:
+def _server(server: Server, redactor: Redactor) -> str:
     from passhat.records import StdioServer
 
     where = " ".join(server.argv) if isinstance(server, StdioServer) else server.url
+    where = redactor.clean(where)
     return f"{where} ({'shared' if server.shared else 'one a trial'})"
 
 
@@ -143,7 +149,7 @@ def _cost(job: Job) -> tuple[float, float | None, str]:
 
 
 def _by_experience(job: Job) -> tuple[float, float, str] | None:
-    from passhat.analysis.expected_cost import expected_cost
+    from passhat.analysis.planning.expected_cost import expected_cost
     from passhat.history import History
     from passhat.stats.estimate import Estimate
 

@@ -19,23 +19,18 @@ from passhat.cli.options import (
     reading_options,
     seed_option,
 )
-from passhat.cli.output import Output
+from passhat.cli.output import Output, every_format
 from passhat.cli.stored_run import named_store, told
 from passhat.errors import ArgumentError, InputError
 
 if TYPE_CHECKING:
-    from passhat.analysis.gates import Gate
-    from passhat.analysis.verdict import Verdicts
+    from passhat.analysis.gates.demands import Gate
+    from passhat.analysis.gates.verdict import Verdicts
     from passhat.history import History, Run
     from passhat.history.references import Found
     from passhat.records import ErrorPolicy, Trials
 
-FORMATS = {
-    "text": "passhat.reporters.verdict_blocks:render_verdicts",
-    "json": "passhat.reporters.verdict_json:render_verdicts_json",
-    "markdown": "passhat.reporters.verdict_blocks:render_verdicts_markdown",
-    "junit": "passhat.reporters.junit_xml:render_verdicts_junit",
-}
+FORMATS = every_format("verdicts")
 
 DEFAULT_MARGIN = 0.05
 DEFAULT_STORE = ".passhat/history.db"
@@ -124,7 +119,7 @@ def gate(
     held = Held(reading=reading, store=store, against=against)
     found = _replayed(held, suite, gates)
     if found is None:
-        from passhat.analysis.judge import judge
+        from passhat.analysis.gates.judge import judge
 
         everybody, judged = _results(reading, store)
         trials = choose_systems(everybody, only)
@@ -228,7 +223,7 @@ def _replayed(held: Held, suite: Path | None, gates: list[Gate]) -> Verdicts | N
     paths, store = held.reading.paths, held.store
     if suite is None or not _may_be_a_run(paths, store):
         return None
-    from passhat.analysis.stopping import Stopping, replay_run
+    from passhat.analysis.gates.stopping import Stopping, replay_run
     from passhat.cli.run_exit import quarantined
     from passhat.history import RunJournal
     from passhat.suite import load_suite
@@ -272,7 +267,7 @@ def _gates(
     margin: float,
     terms: dict[str, object],
 ) -> list[Gate]:
-    from passhat.analysis.gates import parse_gate
+    from passhat.analysis.gates.demands import parse_gate
 
     given = {name: value for name, value in terms.items() if value is not None}
     texts = list(require)

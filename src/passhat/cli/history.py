@@ -15,7 +15,7 @@ import click
 from passhat.cli.options import LATEST, Reading, output_options, reading_options
 from passhat.cli.output import Output, advising, ink_for
 from passhat.cli.report import FORMATS
-from passhat.errors import plural
+from passhat.messages import plural
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
@@ -96,7 +96,7 @@ def show(path: Path, run: str, transcripts: bool, output: Output) -> None:
       passhat history show latest
       passhat history show baseline -o report.html --transcripts
     """
-    from passhat.analysis.measure import measure
+    from passhat.analysis.reports.measure import measure
     from passhat.cli.stored_run import page_format, read_run, wants_page
 
     trials, said = read_run(path, run, transcripts=wants_page(transcripts, output))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from passhat.analysis.trends import Moment
-from passhat.errors import HistoryError, listed
+from passhat.analysis.comparing.trends import Moment
+from passhat.errors import HistoryError
 from passhat.history.lookups import run_label
+from passhat.messages import listed
 
 if TYPE_CHECKING:
     from passhat.history import History, Run

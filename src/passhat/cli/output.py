@@ -13,19 +13,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from passhat.reporters import formats_for, render
+from passhat.reporters.grid import ENDINGS
+
 if TYPE_CHECKING:
     from passhat.reporters.ink import Ink
-
-ENDINGS = {
-    ".txt": "text",
-    ".json": "json",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".html": "html",
-    ".htm": "html",
-    ".xml": "junit",
-    ".svg": "svg",
-}
 
 NARROWEST, WIDEST = 72, 140
 """Below, tables would break; above, lines are no longer read."""
@@ -33,7 +25,7 @@ NARROWEST, WIDEST = 72, 140
 ADVISING = ("text", "markdown", "html")
 """Formats whose answers advise commands."""
 
-Formats = Mapping[str, str | Callable[..., str]]
+Formats = Mapping[str, str | Callable[..., str | bytes]]
 """What renders each format: a function, or "module:function"; "text" also takes an Ink."""
 
 
@@ -73,6 +65,18 @@ class Output:
             click.echo(safe_lines(text), err=True)
 
 
+def every_format(kind: str) -> Formats:
+    """Every format that can hold a kind of answer, and what renders it."""
+
+    def renderer(name: str) -> Callable[..., str | bytes]:
+        def rendered(answer: Any, ink: Ink | None = None, **options: Any) -> str | bytes:
+            return render(answer, name, **({} if ink is None else {"ink": ink}), **options)
+
+        return rendered
+
+    return {name: renderer(name) for name in formats_for(kind)}
+
+
 def endings_of(formats: Formats) -> list[str]:
     """The ending to write for each of these formats.
 
@@ -88,8 +92,8 @@ def endings_of(formats: Formats) -> list[str]:
 def advising(formats: Formats, results: str | None) -> Formats:
     """The same formats, where the commands that an answer advises read `results`."""
 
-    def told(render: str | Callable[..., str]) -> Callable[..., str]:
-        return lambda *answer, **options: _loaded(render)(*answer, results=results, **options)
+    def told(renderer: str | Callable[..., str | bytes]) -> Callable[..., str | bytes]:
+        return lambda *answer, **options: _loaded(renderer)(*answer, results=results, **options)
 
     return {name: told(render) if name in ADVISING else render for name, render in formats.items()}
 
@@ -131,24 +135,25 @@ def _render(
     formats: Formats,
     ink: Ink | None,
     text_options: Mapping[str, bool],
-) -> str:
+) -> str | bytes:
     if format_name not in formats:
         raise click.UsageError(f"this command has no --{format_name}")
-    render = _loaded(formats[format_name])
-    text: str = render(answer, ink, **text_options) if format_name == "text" else render(answer)
-    return text
+    rendered = _loaded(formats[format_name])
+    if format_name == "text":
+        return rendered(answer, ink, **text_options)
+    return rendered(answer)
 
 
-def _loaded(render: str | Callable[..., str]) -> Callable[..., str]:
-    if not isinstance(render, str):
-        return render
-    module, function = render.split(":")
-    found: Callable[..., str] = getattr(importlib.import_module(module), function)
+def _loaded(renderer: str | Callable[..., str | bytes]) -> Callable[..., str | bytes]:
+    if not isinstance(renderer, str):
+        return renderer
+    module, function = renderer.split(":")
+    found: Callable[..., str | bytes] = getattr(importlib.import_module(module), function)
     return found
 
 
-def _save(path: Path, text: str) -> None:
+def _save(path: Path, found: str | bytes) -> None:
     try:
-        path.write_text(text, encoding="utf-8", newline="\n")
+        path.write_bytes(found.encode("utf-8") if isinstance(found, str) else found)
     except OSError as error:
         raise click.UsageError(f"-o {path}: {error.strerror or error}") from error

@@ -15,17 +15,14 @@ from passhat.cli.options import (
     output_options,
     reading_options,
 )
-from passhat.cli.output import Output
-from passhat.errors import InputError, listed
+from passhat.cli.output import Output, every_format
+from passhat.errors import InputError
+from passhat.messages import listed
 
 if TYPE_CHECKING:
     from passhat.records import Trials
 
-FORMATS = {
-    "text": "passhat.reporters.plan_blocks:render_plan",
-    "json": "passhat.reporters.json_answers:render_plan_json",
-    "markdown": "passhat.reporters.plan_blocks:render_plan_markdown",
-}
+FORMATS = every_format("plan")
 
 _COUNT = click.IntRange(min=1)
 _AMOUNT = click.FloatRange(min=0, min_open=True)
@@ -83,8 +80,8 @@ def plan(
       passhat plan pilot.eval --difference 0.05 --max-cost 20
       passhat plan --tasks 20 --gate 'pass^3 >= 0.8' --indifference 0.05
     """
-    from passhat.analysis.budgets import Spending
-    from passhat.analysis.planning import plan as plan_runs
+    from passhat.analysis.planning.budgets import Spending
+    from passhat.analysis.planning.plan import plan as plan_runs
 
     if analysing.ks:
         output.say("a plan is for the mean score: --k plays no part (--gate 'pass^3 >= 0.8' does)")

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from passhat.cli.output import Output
+from passhat.cli.output import Output, every_format
 
 if TYPE_CHECKING:
     from passhat.records import Trials
 
-FORMATS = {
-    "text": "passhat.reporters.gate_plan_blocks:render_gate_plans",
-    "json": "passhat.reporters.gate_plan_blocks:render_gate_plans_json",
-    "markdown": "passhat.reporters.gate_plan_blocks:render_gate_plans_markdown",
-    "svg": "passhat.reporters.gate_plan_blocks:render_gate_plans_svg",
-}
+FORMATS = every_format("gate plan")
 
 
 def write_gate_plans(
@@ -30,9 +25,9 @@ def write_gate_plans(
     seed: int,
 ) -> None:
     """Plan every gate, on as many tasks as the results have or the user says."""
-    from passhat.analysis.gate_planning import plan_gate
-    from passhat.analysis.gates import parse_gate
-    from passhat.analysis.planning import plan
+    from passhat.analysis.gates.demands import parse_gate
+    from passhat.analysis.gates.gate_plan import plan_gate
+    from passhat.analysis.planning.plan import plan
 
     # the spread between tasks: the user's word, what was observed, or the usual guess
     base = plan(trials, tasks=tasks, correlation=icc)

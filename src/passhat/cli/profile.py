@@ -14,17 +14,14 @@ from passhat.cli.options import (
     output_options,
     reading_options,
 )
-from passhat.cli.output import Output
-from passhat.errors import InputError, ReadError, listed, plural
+from passhat.cli.output import Output, every_format
+from passhat.errors import InputError, ReadError
+from passhat.messages import listed, plural
 
 if TYPE_CHECKING:
     from passhat.records import Trials
 
-FORMATS = {
-    "text": "passhat.reporters.profile_blocks:render_profile",
-    "json": "passhat.reporters.json_answers:render_profile_json",
-    "markdown": "passhat.reporters.profile_blocks:render_profile_markdown",
-}
+FORMATS = every_format("profile")
 
 
 @click.command()
@@ -54,8 +51,8 @@ def profile(
       passhat profile mine.eval --against leaderboard.csv
       passhat profile leaderboard.csv --only o3
     """
-    from passhat.analysis.profile import PROFILE_KS
-    from passhat.analysis.profile import profile as profile_system
+    from passhat.analysis.comparing.profile import PROFILE_KS
+    from passhat.analysis.comparing.profile import profile as profile_system
 
     trials = reading.trials()
     if only is None and len(trials.systems) > 1:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from passhat.cli.standing import Standing, duration
-from passhat.errors import plural
+from passhat.messages import plural
 
 if TYPE_CHECKING:
     from rich.console import Console

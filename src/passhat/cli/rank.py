@@ -15,19 +15,13 @@ from passhat.cli.options import (
     output_options,
     reading_options,
 )
-from passhat.cli.output import Output, advising
+from passhat.cli.output import Output, advising, every_format
 from passhat.errors import InputError
 
 if TYPE_CHECKING:
     from passhat.records import Tally, Trials
 
-FORMATS = {
-    "text": "passhat.reporters.rank_blocks:render_ranking",
-    "json": "passhat.reporters.json_answers:render_ranking_json",
-    "markdown": "passhat.reporters.rank_blocks:render_ranking_markdown",
-    "html": "passhat.reporters.answer_page:render_ranking_html",
-    "svg": "passhat.reporters.answer_page:render_ranking_svg",
-}
+FORMATS = every_format("ranking")
 
 
 @click.command()
@@ -77,7 +71,7 @@ def write_ranking(
     again: str | None,
 ) -> None:
     """Rank and write, for this command and for `compare` of more than two."""
-    from passhat.analysis.rank import rank as rank_systems
+    from passhat.analysis.comparing.rank import rank as rank_systems
     from passhat.stats.estimate import Unavailable
 
     answer = rank_systems(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 from pathlib import Path
@@ -96,13 +97,15 @@ def _suite(
     command: tuple[str, ...], runs: int, outcome: str, timeout: float, concurrency: int
 ) -> Suite:
     from passhat.records import CommandSystem, Pairing, Suite, Task
+    from passhat.records.redaction import environment_redactor
 
-    whole = shlex.join(command)
+    whole = environment_redactor(os.environ).clean(shlex.join(command))
     name = whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME - 1]}…"
     system = CommandSystem(
         name=name,
         argv=command,
         cwd=Path.cwd(),
+        inherit_env=True,
         outcome=outcome,  # type: ignore[arg-type]  # click allows only these words
         timeout=timeout,
     )

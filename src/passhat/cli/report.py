@@ -18,18 +18,13 @@ from passhat.cli.options import (
     reading_options,
     task_names,
 )
-from passhat.cli.output import Output, advising
+from passhat.cli.output import Output, advising, every_format
 from passhat.cli.stored_run import page_format, wants_page
 
 if TYPE_CHECKING:
     from passhat.records import Tally, Trials
 
-FORMATS = {
-    "text": "passhat.reporters.terminal:render_terminal",
-    "json": "passhat.reporters.json_report:render_json",
-    "markdown": "passhat.reporters.markdown:render_markdown",
-    "html": "passhat.reporters.html_page:render_html",
-}
+FORMATS = every_format("report")
 TARGETS = {"text": "passhat.reporters.targets_list:render_targets"}
 
 
@@ -86,7 +81,7 @@ def report(
       passhat report logs/airline.eval --transcripts -o report.html
       passhat report .passhat/history.db --run baseline --transcripts -o report.html
     """
-    from passhat.analysis.measure import measure
+    from passhat.analysis.reports.measure import measure
 
     page: dict[str, Callable[..., str]] = {}
     subjects: Trials | list[Tally]

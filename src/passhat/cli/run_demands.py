@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from passhat.cli.run_exit import quarantined
-from passhat.errors import ArgumentError, HistoryError, plural
+from passhat.errors import ArgumentError, HistoryError
+from passhat.messages import plural
 from passhat.suite.fault_variants import plain_pairings, variants
 
 if TYPE_CHECKING:
-    from passhat.analysis.gates import Gate
-    from passhat.analysis.stopping import Stopping
-    from passhat.analysis.verdict import Verdicts
+    from passhat.analysis.gates.demands import Gate
+    from passhat.analysis.gates.stopping import Stopping
+    from passhat.analysis.gates.verdict import Verdicts
     from passhat.cli.run_ledger import Ledger
     from passhat.records import Pairing, Suite, Trials
 
@@ -27,7 +28,7 @@ def refuse_pointless(suite: Suite, require: Sequence[str]) -> None:
     """Refuse gates that could never be judged, before anything is paid for."""
     if not (gates := _parsed(suite, require)):
         return
-    from passhat.analysis.gates import EveryTaskDemand
+    from passhat.analysis.gates.demands import EveryTaskDemand
 
     for gate in gates:
         about = f"gate {gate.label!r}"
@@ -46,7 +47,7 @@ def refuse_pointless(suite: Suite, require: Sequence[str]) -> None:
 def _parsed(suite: Suite, require: Sequence[str]) -> list[Gate]:
     if not suite.gates and not require:
         return []
-    from passhat.analysis.gates import parse_gate
+    from passhat.analysis.gates.demands import parse_gate
 
     return [parse_gate(gate) for gate in (*suite.gates, *require)]
 
@@ -71,7 +72,7 @@ def stopping_rule(
     """The rule that ends the run when every gate is settled; None where runs are fixed."""
     if not is_sequential(gates, until_settled=until_settled) or variants(suite):
         return None  # a suite that is run both ways is compared: it needs all its runs
-    from passhat.analysis.stopping import Stopping
+    from passhat.analysis.gates.stopping import Stopping
 
     return Stopping(
         suite.pairings,
@@ -110,7 +111,7 @@ def verdicts_on(
         return None
     import numpy as np
 
-    from passhat.analysis.judge import judge
+    from passhat.analysis.gates.judge import judge
 
     plain = {pairing.system.name for pairing in plain_pairings(suite)}
     gated = [trials.system.code(name) for name in trials.systems if name in plain]

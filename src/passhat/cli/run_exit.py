@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from passhat.cli.exit_codes import ExitCode
-from passhat.errors import plural
+from passhat.messages import plural
 from passhat.suite.fault_variants import variants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from passhat.analysis.report import TaskRow
+    from passhat.analysis.reports.tasks import TaskRow
     from passhat.records import Suite
     from passhat.reporters.run_answer import RunAnswer
     from passhat.runner import RunResult

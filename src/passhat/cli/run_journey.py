@@ -25,22 +25,23 @@ from passhat.cli.run_failures import count_unread, gather_failures
 from passhat.cli.run_ledger import Ledger, open_ledger
 from passhat.cli.run_options import FORMATS
 from passhat.cli.standing import Standing
-from passhat.errors import SuiteError, plural
+from passhat.errors import SuiteError
+from passhat.messages import plural
 from passhat.suite import refuse_unknown_models
 from passhat.suite.fault_variants import plain_pairings, variants
 
 if TYPE_CHECKING:
-    from passhat.analysis.gates import Gate
-    from passhat.analysis.report import Report
-    from passhat.analysis.stopping import Stopping
-    from passhat.analysis.verdict import Verdicts
+    from passhat.analysis.gates.demands import Gate
+    from passhat.analysis.gates.stopping import Stopping
+    from passhat.analysis.gates.verdict import Verdicts
+    from passhat.analysis.reports.report import Report
     from passhat.cli.output import Formats, Output
     from passhat.cli.run_options import RunOptions
     from passhat.records import Suite, Trial, Trials
     from passhat.reporters.page_transcripts import PageTranscripts
     from passhat.reporters.run_answer import RunAnswer
     from passhat.runner import RunResult
-    from passhat.runner.cassettes import Deck
+    from passhat.runner.cassettes import CassetteSet
 
 DEFAULT_CONFIDENCE = 0.95
 PAGE = {"html": FORMATS["html"]}
@@ -97,7 +98,7 @@ def conduct(job: Job, output: Output) -> ExitCode:
     if job.resumed is None:
         refuse_unreachable(job.suite, asked)
     with (
-        open_source(job.suite, source, job.options, sequential=job.sequential) as deck,
+        open_source(job.suite, source, job.options, sequential=job.sequential) as cassettes,
         open_ledger(job.suite, job.options, store=job.store, resumed=job.resumed) as ledger,
     ):
         # Before anything is paid for: a baseline that is not there is an error of the request.
@@ -108,7 +109,7 @@ def conduct(job: Job, output: Output) -> ExitCode:
         if job.remark is not None:
             output.say(job.remark)
         output.say(_opening(job, ledger, source, rule))
-        result = _run(job, ledger, deck, rule, output)
+        result = _run(job, ledger, cassettes, rule, output)
         ledger.close(result)
         interrupted = result.ending == "interrupted"
         if interrupted:
@@ -186,7 +187,7 @@ def _reasons(answer: RunAnswer) -> Iterator[str]:
 
 
 def _run(
-    job: Job, ledger: Ledger, deck: Deck | None, rule: Stopping | None, output: Output
+    job: Job, ledger: Ledger, cassettes: CassetteSet | None, rule: Stopping | None, output: Output
 ) -> RunResult:
     from passhat.runner import run_trials
 
@@ -197,9 +198,11 @@ def _run(
             stopping_rule=rule,
             journal=ledger.journal,
             # One by one, nothing is under way when a replay settles: it is the same every time.
-            concurrency=1 if deck is not None and deck.replaying and rule is not None else None,
+            concurrency=1
+            if cassettes is not None and cassettes.replaying and rule is not None
+            else None,
             on_event=progress,
-            cassettes=deck,
+            cassettes=cassettes,
             retry_errored=job.retry_errored,
         )
 
@@ -213,8 +216,8 @@ def _standing(ledger: Ledger, *, most: bool) -> Standing:
 def _answer(
     job: Job, result: RunResult, trials: Trials, verdicts: Verdicts | None, ledger: Ledger
 ) -> RunAnswer:
-    from passhat.analysis.recovery import measure_recovery
-    from passhat.analysis.tool_selection import suite_floors
+    from passhat.analysis.comparing.recovery import measure_recovery
+    from passhat.analysis.gates.tool_selection import suite_floors
     from passhat.reporters.run_answer import RunAnswer
 
     confidence = job.suite.confidence or DEFAULT_CONFIDENCE
@@ -256,7 +259,7 @@ def _table(suite: Suite, result: RunResult) -> Trials:
 
 
 def _report(suite: Suite, trials: Trials) -> Report:
-    from passhat.analysis.measure import measure
+    from passhat.analysis.reports.measure import measure
 
     report = measure(
         trials,

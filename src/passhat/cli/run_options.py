@@ -9,15 +9,11 @@ from typing import Any
 
 import click
 
+from passhat.cli.output import every_format
+
 Command = Callable[..., Any]
 
-FORMATS = {
-    "text": "passhat.reporters.run_answer:render_run",
-    "json": "passhat.reporters.run_json:render_run_json",
-    "markdown": "passhat.reporters.run_answer:render_run_markdown",
-    "html": "passhat.reporters.run_answer:render_run_html",
-    "junit": "passhat.reporters.run_junit:render_run_junit",
-}
+FORMATS = every_format("run")
 """What the answer of a run can be written as."""
 
 BARE_VALUES = {"--record": "new", "--faults": "both"}

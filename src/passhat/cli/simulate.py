@@ -61,8 +61,8 @@ def simulate(
       passhat simulate --tasks 50 --runs 8 -o trials.jsonl
       passhat simulate --rate old=0.7 --rate new=0.75 --error-rate 0.02 -o two.csv
     """
-    from passhat.analysis.simulate import World
-    from passhat.analysis.simulate import simulate as simulate_trials
+    from passhat.analysis.planning.simulate import World
+    from passhat.analysis.planning.simulate import simulate as simulate_trials
 
     world = World(
         luck=luck,

@@ -11,7 +11,7 @@ import click
 from passhat.cli.mistaken import is_there
 
 if TYPE_CHECKING:
-    from passhat.analysis.report import Report
+    from passhat.analysis.reports.report import Report
     from passhat.cli.output import Output
     from passhat.history import History, Run
     from passhat.history.references import Found

@@ -7,14 +7,9 @@ from pathlib import Path
 import click
 
 from passhat.cli.options import confidence_option, output_options
-from passhat.cli.output import Output
+from passhat.cli.output import Output, every_format
 
-FORMATS = {
-    "text": "passhat.reporters.trend:render_terminal",
-    "json": "passhat.reporters.trend:render_json",
-    "markdown": "passhat.reporters.trend:render_markdown",
-    "svg": "passhat.reporters.trend:render_svg",
-}
+FORMATS = every_format("trend")
 
 
 @click.command()
@@ -54,7 +49,7 @@ def trend(
       passhat trend
       passhat trend support-suite --branch main -o trend.svg
     """
-    from passhat.analysis.trends import trends
+    from passhat.analysis.comparing.trends import trends
     from passhat.cli.moments import read_moments
     from passhat.history import DEFAULT_PATH, History
 

@@ -69,8 +69,8 @@ def write_everywhere(
 
 
 def _save(trials: Trials, path: Path, *, quiet: bool) -> None:
-    from passhat.errors import plural
     from passhat.ingest.write import write_trials
+    from passhat.messages import plural
     from passhat.reporters.safe_text import safe_text
 
     told = plural(len(trials), "trial")

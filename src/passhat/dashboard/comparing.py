@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from passhat.analysis.comparison import Comparison, compare
-from passhat.analysis.rank import RankReport, rank
+from passhat.analysis.comparing.comparison import Comparison, compare
+from passhat.analysis.comparing.rank import RankReport, rank
 from passhat.dashboard.shelf import Shelf
 from passhat.errors import ArgumentError
 from passhat.history import History, Run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passhat.analysis.glance import Glance, glance, mean_pass_hat
+from passhat.analysis.reports.headline import Glance, glance, mean_pass_hat
 from passhat.dashboard.shelf import Shelf
 from passhat.drawing import Figure, sparkline
 from passhat.history import History, Run

@@ -9,11 +9,12 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
-from passhat.analysis.comparison import Comparison
-from passhat.analysis.comparison_plots import plot_differences, plot_ranks
-from passhat.analysis.glance import glance
-from passhat.analysis.rank import RankReport
-from passhat.analysis.report import LABELS, Report
+from passhat.analysis.comparing.comparison import Comparison
+from passhat.analysis.comparing.plots import plot_differences, plot_ranks
+from passhat.analysis.comparing.rank import RankReport
+from passhat.analysis.reports.headline import glance
+from passhat.analysis.reports.report import Report
+from passhat.analysis.reports.tasks import LABELS
 from passhat.dashboard.comparing import judge_sides, sides_of
 from passhat.dashboard.live import RUNNING, Watch, follow
 from passhat.dashboard.overview import SUITES_A_PAGE, look_at_suite, suites_on_page

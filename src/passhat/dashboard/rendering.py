@@ -10,8 +10,9 @@ from urllib.parse import urlencode
 
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
-from passhat.errors import PasshatError, plural
+from passhat.errors import PasshatError
 from passhat.history.lookups import run_label
+from passhat.messages import plural
 from passhat.reporters import html_page
 from passhat.reporters.html_page import page_script, page_style, source_hash
 from passhat.reporters.numbers import percent

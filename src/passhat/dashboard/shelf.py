@@ -8,9 +8,9 @@ from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from passhat.analysis.measure import measure
-from passhat.analysis.report import Report
-from passhat.analysis.trends import Moment, SystemTrend, trends
+from passhat.analysis.comparing.trends import Moment, SystemTrend, trends
+from passhat.analysis.reports.measure import measure
+from passhat.analysis.reports.report import Report
 from passhat.history import History, Run
 from passhat.history.lookups import run_label
 from passhat.records import Tally

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.analysis.report import LABELS, TaskRow, TaskTable
+from passhat.analysis.reports.tasks import LABELS, TaskRow, TaskTable
 from passhat.records.natural_order import natural_key
 
 ROWS_A_PAGE = 200

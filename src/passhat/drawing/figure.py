@@ -6,7 +6,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from passhat.brief import brief, quoted
+from passhat.messages import quoted, short_repr
 
 # Okabe and Ito's colours, darkened or lightened to 4.5 : 1 on their ground; colour never stands
 # alone (series differ in dash, outcomes in shape).
@@ -78,7 +78,7 @@ class Figure:
 
     def __repr__(self) -> str:
         see = "print(figure) for text, .svg(standalone=True) for a file, .finding for words"
-        return brief(f"Figure {quoted(self.title)}", f"{self.width} x {self.height}", see=see)
+        return short_repr(f"Figure {quoted(self.title)}", f"{self.width} x {self.height}", see=see)
 
     def __str__(self) -> str:
         return self.text

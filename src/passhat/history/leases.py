@@ -122,7 +122,8 @@ def open_session(database: Database, run: Run, *, role: str, hands: int) -> int:
     """A new life: its number, by which everything it writes is known."""
     me = this_process()
     row = database.execute(
-        "INSERT INTO sessions (run, role, host, place, pid, born, hands, lease, started) "
+        "INSERT INTO sessions "  # noqa: S608  our words
+        "(run, role, host, place, pid, born, hands, lease, started) "
         f"VALUES (?, ?, ?, ?, ?, ?, ?, {database.clock} + ?, ?) RETURNING id",
         (run.id, role, me.host, me.place, me.pid, me.born, hands, LEASE_SECONDS, now()),
     ).fetchone()

@@ -201,7 +201,8 @@ def change_mark(history: History) -> int:
 def search_suites(history: History, text: str, *, limit: int = 50) -> list[SuiteLine]:
     """Suites whose name holds a text, in any case."""
     rows = history.database.execute(
-        "SELECT suite, count(*), max(started) FROM runs WHERE lower(suite) LIKE lower(?) ESCAPE '\\' "
+        "SELECT suite, count(*), max(started) FROM runs "
+        "WHERE lower(suite) LIKE lower(?) ESCAPE '\\' "
         "GROUP BY suite ORDER BY 3 DESC LIMIT ?",
         (_pattern(text), limit),
     )
@@ -212,7 +213,8 @@ def search_runs(history: History, text: str, *, limit: int = 50) -> list[Run]:
     """Runs whose key, commit, branch or tag holds a text, newest first."""
     rows = history.database.execute(
         """
-        SELECT id FROM runs WHERE lower(key) LIKE lower(?1) ESCAPE '\\' OR lower(commit_id) LIKE lower(?1) ESCAPE '\\'
+        SELECT id FROM runs WHERE lower(key) LIKE lower(?1) ESCAPE '\\'
+          OR lower(commit_id) LIKE lower(?1) ESCAPE '\\'
           OR lower(branch) LIKE lower(?1) ESCAPE '\\'
           OR id IN (SELECT run FROM tags WHERE lower(name) LIKE lower(?1) ESCAPE '\\')
         ORDER BY started DESC, id DESC LIMIT ?2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 
@@ -9,10 +10,6 @@ if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
-
-
-SEPARATOR = "\x1f"
-"""The unit separator of ASCII: PostgreSQL cannot keep the NUL that earlier versions used."""
 
 
 def pack(text: str) -> bytes:
@@ -26,10 +23,22 @@ def unpack(body: bytes) -> str:
 
 
 def join_texts(texts: Sequence[str]) -> str | None:
-    """Several short texts as one; None where there are none."""
-    return SEPARATOR.join(texts) or None
+    """Several short texts as one, a JSON list; None where there are none.
+
+    >>> join_texts(("search", "add")), join_texts(())
+    ('["search","add"]', None)
+    """
+    return json.dumps(list(texts), separators=(",", ":")) if texts else None
 
 
 def split_texts(text: str | None) -> tuple[str, ...]:
-    """The texts that `join_texts`, or an earlier version, put together."""
-    return tuple(text.replace("\0", SEPARATOR).split(SEPARATOR)) if text else ()
+    """The texts that `join_texts`, or with a NUL in between an earlier version, put together.
+
+    >>> split_texts('["search","add"]'), split_texts("search\\0add"), split_texts(None)
+    (('search', 'add'), ('search', 'add'), ())
+    """
+    if not text:
+        return ()
+    if text.startswith('["') and text.endswith('"]'):
+        return tuple(json.loads(text))
+    return tuple(text.split("\0"))

@@ -85,10 +85,9 @@ class PostgresDatabase:
 
         connection = _connect(self._address, read_only=True)
         connection.autocommit = False
-        with connection:
-            # A cursor can only be declared for a query that returns rows: no COPY, no SET, and
-            # no second statement behind a semicolon.
-            cursor = connection.cursor("passhat")
+        # A cursor can only be declared for a query that returns rows: no COPY, no SET, and no
+        # second statement behind a semicolon.
+        with connection, connection.cursor("passhat") as cursor:
             try:
                 cursor.execute(sql.strip().rstrip(";").encode())
                 rows = cursor.fetchmany(limit)

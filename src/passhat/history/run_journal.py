@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from passhat.history.leases import Lease
 from passhat.history.runs import Run
@@ -55,7 +55,7 @@ class RunJournal:
         self.run = run
         self._lease = lease
 
-    def write(self, entries: Sequence[Entry], /) -> Collection[int]:
+    def write(self, entries: Sequence[Entry], /) -> None:
         """Everything in one transaction: all of it is kept, or none."""
         finished = [entry for entry in entries if isinstance(entry, Finished)]
         with self.history.writing():
@@ -71,7 +71,6 @@ class RunJournal:
             for entry in finished:
                 if entry.transcript is not None:
                     self.history.add_transcript(self.run.id, entry.trial, entry.transcript)
-        return ()
 
     def launched(self) -> Sequence[Ticket]:
         """All tickets, by number."""
@@ -91,7 +90,8 @@ class RunJournal:
         rows = self.history.database.execute(
             "SELECT s.text, t.text, a.trial, a.step, a.request, a.reply FROM answers a "
             "JOIN names s ON s.id = a.system JOIN names t ON t.id = a.task "
-            "WHERE a.run = ? AND a.reply IS NOT NULL AND NOT EXISTS (SELECT 1 FROM trials x WHERE x.run = a.run "
+            "WHERE a.run = ? AND a.reply IS NOT NULL "
+            "AND NOT EXISTS (SELECT 1 FROM trials x WHERE x.run = a.run "
             "AND x.system = a.system AND x.task = a.task AND x.trial = a.trial) "
             "ORDER BY a.system, a.task, a.trial, a.step",
             (self.run.id,),
@@ -143,8 +143,8 @@ class RunJournal:
             if self._lease is not None:
                 self._lease.renew(database)
             row = database.execute(
-                "SELECT count(*), coalesce(sum(reserved_cost), 0), coalesce(sum(1 - priced), 0) "
-                f"FROM answers a WHERE {_TO_ASK_AGAIN}",
+                "SELECT count(*), coalesce(sum(reserved_cost), 0), "  # noqa: S608  our words
+                f"coalesce(sum(1 - priced), 0) FROM answers a WHERE {_TO_ASK_AGAIN}",
                 (self.run.id,),
             ).fetchone()
             if row is not None and row[0]:

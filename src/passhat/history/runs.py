@@ -10,8 +10,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from passhat.history.checkout import Checkout
-from passhat.history.packed_text import split_texts
 from passhat.records import Source
+
+SEPARATOR = "\x1f"
+"""Between the tags of a run in one answer of the database: ASCII's unit separator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +90,7 @@ def run_of_row(row: dict[str, Any]) -> Run:
         **{**row, "options": json.loads(row["options"])},
         checkout=checkout,
         sources=sources,
-        tags=tuple(sorted(split_texts(tags))),
+        tags=tuple(sorted(tags.split(SEPARATOR))) if tags else (),
     )
 
 

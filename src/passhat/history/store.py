@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 from passhat.errors import HistoryError
 from passhat.history.checkout import Checkout
 from passhat.history.database import Database, Duplicate, open_database
-from passhat.history.packed_text import SEPARATOR, pack, unpack
+from passhat.history.packed_text import pack, unpack
 from passhat.history.references import look_up
-from passhat.history.runs import Run, new_run_row, now, run_of_row
+from passhat.history.runs import SEPARATOR, Run, new_run_row, now, run_of_row
 from passhat.history.trial_rows import TRIAL_COLUMNS, tally_of_rows, trial_row, trials_of_rows
 from passhat.records import Source, Trial
 

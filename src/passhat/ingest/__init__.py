@@ -5,55 +5,22 @@ Each name is imported when first used: a small file needs no engine, and a reade
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from passhat.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from passhat.ingest.columns import ColumnMap
-    from passhat.ingest.limits import Limits, parse_limits
-    from passhat.ingest.read import read_trials, read_with_transcripts
-    from passhat.ingest.reader import Reader, Table
-    from passhat.ingest.readers import READERS
-    from passhat.ingest.tallies import count_big, read_tallies
-    from passhat.ingest.write import write_trials
-    from passhat.records import Duplicates
+    from passhat.ingest.columns import ColumnMap as ColumnMap
+    from passhat.ingest.limits import Limits as Limits
+    from passhat.ingest.limits import parse_limits as parse_limits
+    from passhat.ingest.read import read_trials as read_trials
+    from passhat.ingest.read import read_with_transcripts as read_with_transcripts
+    from passhat.ingest.reader import Reader as Reader
+    from passhat.ingest.reader import Table as Table
+    from passhat.ingest.readers import READERS as READERS
+    from passhat.ingest.tallies import count_big as count_big
+    from passhat.ingest.tallies import read_tallies as read_tallies
+    from passhat.ingest.write import write_trials as write_trials
+    from passhat.records import Duplicates as Duplicates
 
-__all__ = [
-    "READERS",
-    "ColumnMap",
-    "Duplicates",
-    "Limits",
-    "Reader",
-    "Table",
-    "count_big",
-    "parse_limits",
-    "read_tallies",
-    "read_trials",
-    "read_with_transcripts",
-    "write_trials",
-]
-
-_HOMES = {
-    "columns": ("ColumnMap",),
-    "limits": ("Limits", "parse_limits"),
-    "read": ("Duplicates", "read_trials", "read_with_transcripts"),
-    "reader": ("Reader", "Table"),
-    "readers": ("READERS",),
-    "tallies": ("count_big", "read_tallies"),
-    "write": ("write_trials",),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    """What reads or writes, imported when first asked for (PEP 562)."""
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'passhat.ingest' has no attribute {name!r}")
-    import importlib
-
-    value = getattr(importlib.import_module(f"passhat.ingest.{_HOME_OF[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = lazy_exports(__name__)

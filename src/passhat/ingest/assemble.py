@@ -11,13 +11,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.errors import ArgumentError, ReadError, told_value
+from passhat.errors import ArgumentError, ReadError
 from passhat.ingest.columns import ColumnMap, leave_out
 from passhat.ingest.decimal_commas import comma_fault
 from passhat.ingest.document import Document
 from passhat.ingest.outcomes import Comparison, is_missing, number, parse_pass_if
 from passhat.ingest.reader import Table
 from passhat.ingest.told import few
+from passhat.messages import short_value
 from passhat.records import FEATURES, Outcome, Source, Trials
 from passhat.records.given_columns import BEYOND, LARGEST
 
@@ -125,7 +126,7 @@ def _number(name: str, value: Any, row: int, fault: Fault) -> float:
     except ValueError:
         if isinstance(value, int):  # of hundreds of digits
             raise fault(row, name, "must be finite, and a number that a float can hold") from None
-        told = comma_fault(value) or f"must be a number or empty, got {told_value(value)}"
+        told = comma_fault(value) or f"must be a number or empty, got {short_value(value)}"
         raise fault(row, name, f"{told}; or {leave_out(name)}") from None
 
 
@@ -151,7 +152,7 @@ def _holds(test: Comparison, cell: Any, row: int, fault: Fault) -> bool:
     try:
         return test.holds(cell)
     except ValueError:
-        told = f"--pass-if compares it with a number, but it is {told_value(cell)}"
+        told = f"--pass-if compares it with a number, but it is {short_value(cell)}"
         raise fault(row, test.column, told) from None
 
 
@@ -194,7 +195,7 @@ def _whole(name: str, value: Any, row: int, fault: Fault) -> int | None:
         return int(as_number)
     except (ValueError, TypeError, OverflowError):
         raise fault(
-            row, name, f"must be a whole number below 2**63, or empty, got {told_value(value)}"
+            row, name, f"must be a whole number below 2**63, or empty, got {short_value(value)}"
         ) from None
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from passhat.errors import told_value
 from passhat.ingest.outcomes import is_missing
 from passhat.ingest.told import short
+from passhat.messages import short_value
 
 SEPARATORS = (";", "\t")
 """Between cells, these leave the comma free to stand inside of numbers."""
@@ -50,11 +50,11 @@ def comma_fault(cell: Any) -> str | None:
         meant = f"{text.replace(',', '.')} or {text.replace(',', '')}"
         meant = meant if text.count(",") == 1 else short(text.replace(",", ""))
         told = "write numbers with a point, or without any mark"
-        return f"{told_value(cell)} may be {meant}; {told}"
+        return f"{short_value(cell)} may be {meant}; {told}"
     if _COMMA.fullmatch(text):
         return (
-            f"{told_value(cell)} has a decimal comma; write {short(text.replace(',', '.'))} with a "
-            "point (commas are read where ; or tabs separate cells and the whole column is written "
-            "so)"
+            f"{short_value(cell)} has a decimal comma; write {short(text.replace(',', '.'))} with "
+            "a point (commas are read where ; or tabs separate cells and the whole column is "
+            "written so)"
         )
     return None

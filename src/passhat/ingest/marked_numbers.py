@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from passhat.errors import ReadError, told_value
+from passhat.errors import ReadError
 from passhat.ingest.outcomes import Comparison, is_missing, number
 from passhat.ingest.rows import Sheet
 from passhat.ingest.told import short
+from passhat.messages import short_value
 
 # A decimal comma may stay: whether it is one is seen once the marks are gone.
 _NUMBER = r"[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?"
@@ -90,7 +91,7 @@ def _without_percent(name: str, column: str, cells: Sequence[Any]) -> list[Any] 
         if percent is None and not is_missing(cell):
             marked = next(one[0] for one in shown if one)
             raise ReadError(
-                f'{name}, column "{short(column)}": holds {marked}, but also {told_value(cell)}; '
+                f'{name}, column "{short(column)}": holds {marked}, but also {short_value(cell)}; '
                 "write all of them as percentages, or none"
             )
     return [percent[1] if percent else cell for cell, percent in zip(cells, shown, strict=True)]

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, SupportsFloat
 
-from passhat.errors import ArgumentError, told_value
+from passhat.errors import ArgumentError
+from passhat.messages import short_value
 from passhat.records import Outcome
 
 WORDS: Mapping[str, Outcome] = {
@@ -116,7 +117,7 @@ def number(cell: object) -> float:
     if isinstance(cell, (int, str, SupportsFloat)):  # the last is a Decimal of Parquet
         with contextlib.suppress(ValueError, OverflowError):  # hundreds of digits overflow
             return float(cell)
-    raise ValueError(f"{told_value(cell)} is not a number")
+    raise ValueError(f"{short_value(cell)} is not a number")
 
 
 def seen(cells: Iterable[object], most: int = 8) -> str:

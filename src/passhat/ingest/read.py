@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from passhat.errors import ArgumentError, ReadError, plural
+from passhat.errors import ArgumentError, ReadError
 from passhat.ingest.assemble import assemble
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
@@ -23,8 +23,9 @@ from passhat.ingest.sources import Part, describe_sources
 from passhat.ingest.told import few_paths, short
 from passhat.ingest.transcripts.kept import by_trial, kept_texts
 from passhat.ingest.unknown import unknown_file
+from passhat.messages import plural
 from passhat.records import Duplicates, Trials
-from passhat.records.occurring_twice import check_duplicates
+from passhat.records.duplicates import check_duplicates
 from passhat.records.transcript import TranscriptKey, Transcripts
 
 _TABULAR = ("text", "lines", "array", "json", "parquet")

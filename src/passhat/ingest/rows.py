@@ -11,11 +11,12 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError, plural, told_value
+from passhat.errors import ReadError
 from passhat.ingest.columns import has_column
 from passhat.ingest.document import Document
 from passhat.ingest.parquet import parquet_columns, parquet_names
 from passhat.ingest.told import few, short
+from passhat.messages import plural, short_value
 
 SCHEMA = "passhat.trials/1"
 """What the first line of passhat's own JSON Lines says."""
@@ -158,7 +159,7 @@ def _json_rows(document: Document) -> list[Row]:
     for odd in (row for row in rows if not isinstance(row, dict)):
         raise ReadError(
             f'{document.name}: "{short(found[0])}" must hold objects only, but has '
-            f"{told_value(odd)}"
+            f"{short_value(odd)}"
         )
     return [{**shared, **row} for row in rows]
 

@@ -7,10 +7,11 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from passhat.errors import ReadError, UnknownFile, listed, plural
+from passhat.errors import ReadError, UnknownFile
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.inputs import Input
 from passhat.ingest.transcripts.kept import silent_note
+from passhat.messages import listed, plural
 from passhat.records import Source, Trials
 
 MOST_REASONS = 3

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.errors import ReadError, listed, plural
+from passhat.errors import ReadError
 from passhat.ingest.assemble import judged_only, one_name
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
@@ -30,6 +30,7 @@ from passhat.ingest.limits import Limits
 from passhat.ingest.outcomes import outcome_of, seen
 from passhat.ingest.read import read_trials, recognise
 from passhat.ingest.rows import is_own_file, separator_of
+from passhat.messages import listed, plural
 from passhat.records import Duplicates, FeatureSums, Labels, Outcome, Source, Tally
 
 BIG_BYTES = 32 * 2**20

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from passhat.brief import CUT
-from passhat.errors import listed
+from passhat.messages import CUT, listed
 
 LONGEST_NAME = 80
 LONGEST_PATH = 200

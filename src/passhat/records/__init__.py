@@ -5,210 +5,69 @@ Each name is imported when first used: a report needs no system, and a runner no
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from passhat.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from passhat.records.budget import Budget, Prices, RateLimit
-    from passhat.records.labels import Labels
-    from passhat.records.ledger import (
-        Amount,
-        Answer,
-        Asked,
-        Entry,
-        Finished,
-        Refused,
-        Ticket,
-        UnansweredCalls,
-    )
-    from passhat.records.observation import CheckResult, Grade, Observation, TokenUsage, ToolCall
-    from passhat.records.secret import Secret
-    from passhat.records.source import Source
-    from passhat.records.suite import CassetteSettings, Judge, Pairing, Quarantine, Suite
-    from passhat.records.system import (
-        SCRIPTED,
-        Behaviour,
-        CommandSystem,
-        Fault,
-        FaultKind,
-        HttpServer,
-        HttpSystem,
-        Model,
-        ModelParameters,
-        ModelSystem,
-        PythonSystem,
-        ScriptedCall,
-        Server,
-        StdioServer,
-        System,
-        WireFormat,
-    )
-    from passhat.records.tally import FeatureSums, Tally
-    from passhat.records.task import Expectation, Level, Step, Task, ToolSelection
-    from passhat.records.transcript import (
-        Call,
-        Check,
-        Transcript,
-        TranscriptKey,
-        Transcripts,
-        Turn,
-    )
-    from passhat.records.trial import FEATURES, Duplicates, ErrorPolicy, Outcome, Trial
-    from passhat.records.trials import Trials
+    from passhat.records.budget import Budget as Budget
+    from passhat.records.budget import Prices as Prices
+    from passhat.records.budget import RateLimit as RateLimit
+    from passhat.records.labels import Labels as Labels
+    from passhat.records.ledger import Amount as Amount
+    from passhat.records.ledger import Answer as Answer
+    from passhat.records.ledger import Asked as Asked
+    from passhat.records.ledger import Entry as Entry
+    from passhat.records.ledger import Finished as Finished
+    from passhat.records.ledger import Refused as Refused
+    from passhat.records.ledger import Ticket as Ticket
+    from passhat.records.ledger import UnansweredCalls as UnansweredCalls
+    from passhat.records.observation import CheckResult as CheckResult
+    from passhat.records.observation import Grade as Grade
+    from passhat.records.observation import Observation as Observation
+    from passhat.records.observation import TokenUsage as TokenUsage
+    from passhat.records.observation import ToolCall as ToolCall
+    from passhat.records.secret import Secret as Secret
+    from passhat.records.source import Source as Source
+    from passhat.records.suite import CassetteSettings as CassetteSettings
+    from passhat.records.suite import Judge as Judge
+    from passhat.records.suite import Pairing as Pairing
+    from passhat.records.suite import Quarantine as Quarantine
+    from passhat.records.suite import Suite as Suite
+    from passhat.records.system import SCRIPTED as SCRIPTED
+    from passhat.records.system import Behaviour as Behaviour
+    from passhat.records.system import CommandSystem as CommandSystem
+    from passhat.records.system import Fault as Fault
+    from passhat.records.system import FaultKind as FaultKind
+    from passhat.records.system import HttpServer as HttpServer
+    from passhat.records.system import HttpSystem as HttpSystem
+    from passhat.records.system import Model as Model
+    from passhat.records.system import ModelParameters as ModelParameters
+    from passhat.records.system import ModelSystem as ModelSystem
+    from passhat.records.system import PythonSystem as PythonSystem
+    from passhat.records.system import ScriptedCall as ScriptedCall
+    from passhat.records.system import Server as Server
+    from passhat.records.system import StdioServer as StdioServer
+    from passhat.records.system import System as System
+    from passhat.records.system import WireFormat as WireFormat
+    from passhat.records.tally import FeatureSums as FeatureSums
+    from passhat.records.tally import Tally as Tally
+    from passhat.records.task import Expectation as Expectation
+    from passhat.records.task import Level as Level
+    from passhat.records.task import Step as Step
+    from passhat.records.task import Task as Task
+    from passhat.records.task import ToolSelection as ToolSelection
+    from passhat.records.transcript import Call as Call
+    from passhat.records.transcript import Check as Check
+    from passhat.records.transcript import Transcript as Transcript
+    from passhat.records.transcript import TranscriptKey as TranscriptKey
+    from passhat.records.transcript import Transcripts as Transcripts
+    from passhat.records.transcript import Turn as Turn
+    from passhat.records.trial import FEATURES as FEATURES
+    from passhat.records.trial import Duplicates as Duplicates
+    from passhat.records.trial import ErrorPolicy as ErrorPolicy
+    from passhat.records.trial import Outcome as Outcome
+    from passhat.records.trial import Trial as Trial
+    from passhat.records.trials import Trials as Trials
 
-__all__ = [
-    "FEATURES",
-    "SCRIPTED",
-    "Amount",
-    "Answer",
-    "Asked",
-    "Behaviour",
-    "Budget",
-    "Call",
-    "CassetteSettings",
-    "Check",
-    "CheckResult",
-    "CommandSystem",
-    "Duplicates",
-    "Entry",
-    "ErrorPolicy",
-    "Expectation",
-    "Fault",
-    "FaultKind",
-    "FeatureSums",
-    "Finished",
-    "Grade",
-    "HttpServer",
-    "HttpSystem",
-    "Judge",
-    "Labels",
-    "Level",
-    "Model",
-    "ModelParameters",
-    "ModelSystem",
-    "Observation",
-    "Outcome",
-    "Pairing",
-    "Prices",
-    "PythonSystem",
-    "Quarantine",
-    "RateLimit",
-    "Refused",
-    "ScriptedCall",
-    "Secret",
-    "Server",
-    "Source",
-    "StdioServer",
-    "Step",
-    "Suite",
-    "System",
-    "Tally",
-    "Task",
-    "Ticket",
-    "TokenUsage",
-    "ToolCall",
-    "ToolSelection",
-    "Transcript",
-    "TranscriptKey",
-    "Transcripts",
-    "Trial",
-    "Trials",
-    "Turn",
-    "UnansweredCalls",
-    "WireFormat",
-]
-
-_HOMES = {
-    "passhat.records.budget": (
-        "Budget",
-        "Prices",
-        "RateLimit",
-    ),
-    "passhat.records.labels": ("Labels",),
-    "passhat.records.ledger": (
-        "Amount",
-        "Answer",
-        "Asked",
-        "Entry",
-        "Finished",
-        "Refused",
-        "Ticket",
-        "UnansweredCalls",
-    ),
-    "passhat.records.observation": (
-        "CheckResult",
-        "Grade",
-        "Observation",
-        "TokenUsage",
-        "ToolCall",
-    ),
-    "passhat.records.secret": ("Secret",),
-    "passhat.records.source": ("Source",),
-    "passhat.records.suite": (
-        "CassetteSettings",
-        "Judge",
-        "Pairing",
-        "Quarantine",
-        "Suite",
-    ),
-    "passhat.records.system": (
-        "SCRIPTED",
-        "Behaviour",
-        "CommandSystem",
-        "Fault",
-        "FaultKind",
-        "HttpServer",
-        "HttpSystem",
-        "Model",
-        "ModelParameters",
-        "ModelSystem",
-        "PythonSystem",
-        "ScriptedCall",
-        "Server",
-        "StdioServer",
-        "System",
-        "WireFormat",
-    ),
-    "passhat.records.tally": (
-        "FeatureSums",
-        "Tally",
-    ),
-    "passhat.records.task": (
-        "Expectation",
-        "Level",
-        "Step",
-        "Task",
-        "ToolSelection",
-    ),
-    "passhat.records.transcript": (
-        "Call",
-        "Check",
-        "Transcript",
-        "TranscriptKey",
-        "Transcripts",
-        "Turn",
-    ),
-    "passhat.records.trial": (
-        "FEATURES",
-        "Duplicates",
-        "ErrorPolicy",
-        "Outcome",
-        "Trial",
-    ),
-    "passhat.records.trials": ("Trials",),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    """A record, imported when first asked for (PEP 562)."""
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'passhat.records' has no attribute {name!r}")
-    import importlib
-
-    value = getattr(importlib.import_module(_HOME_OF[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = lazy_exports(__name__)

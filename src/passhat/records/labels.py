@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.brief import brief_fields
+from passhat.messages import repr_fields
 
 Codes = NDArray[np.int32]
 
@@ -27,7 +27,7 @@ class Labels:
     names: tuple[str, ...]
     codes: Codes
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     @classmethod
     def of(cls, values: Iterable[str | None]) -> Self:

@@ -128,3 +128,6 @@ class UnansweredCalls:
         if self.unpriced:
             text += f" ({self.unpriced:,} of unknown price)"
         return text
+
+
+NO_CALLS = UnansweredCalls()

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from passhat.brief import brief, quoted
+from passhat.messages import quoted, short_repr
 from passhat.records.budget import Budget, RateLimit
 from passhat.records.system import Model, Server, System
 from passhat.records.task import Task
@@ -100,7 +100,7 @@ class Suite:
 
     def __repr__(self) -> str:
         see = ".pairings, .tasks, .systems"
-        return brief(f"Suite {quoted(self.name)}", self.size, see=see)
+        return short_repr(f"Suite {quoted(self.name)}", self.size, see=see)
 
     @property
     def systems(self) -> tuple[str, ...]:

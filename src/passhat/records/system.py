@@ -49,7 +49,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StdioServer:
-    """An MCP server that is started as a process. It sees only the variables in `env`."""
+    """An MCP server that is started as a process. It sees `env`, and PATH, HOME and the like."""
 
     name: str
     argv: tuple[str, ...]
@@ -154,7 +154,8 @@ class ModelSystem:
 class CommandSystem:
     """A program: `{prompt}` in `argv` is the task's text.
 
-    It runs in `cwd`, or (None) in a fresh directory for each trial, and sees only `env`.
+    It runs in `cwd`, or (None) in a fresh directory for each trial. It sees `env`, a few harmless
+    variables such as PATH and HOME, and the rest of our environment only with `inherit_env`.
 
     `outcome` says what decides: `exit` (its exit code), `json` (the last JSON line on stdout
     carries `score` or `passed`), `expect` (the expectations alone), or `auto`: expectations where
@@ -167,6 +168,7 @@ class CommandSystem:
     argv: tuple[str, ...]
     cwd: Path | None = None
     env: Mapping[str, Secret] = field(default_factory=dict)
+    inherit_env: bool = False
     outcome: Literal["auto", "exit", "json", "expect"] = "auto"
     exit_codes: tuple[int, ...] = (0,)
     timeout: float = DEFAULT_TIMEOUT

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.brief import brief, brief_fields, quoted
-from passhat.errors import plural
+from passhat.messages import plural, quoted, repr_fields, short_repr
 from passhat.records.labels import Codes, Labels
 from passhat.records.source import Source
 from passhat.records.trial import ErrorPolicy, Outcome
@@ -27,7 +26,7 @@ class FeatureSums:
     total: Floats
     squares: Floats
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +50,7 @@ class Tally:
         ended = (("passed", self.passed), ("failed", self.failed), ("errored", self.errored))
         counts = ", ".join(f"{int(count.sum()):,} {word}" for word, count in ended)
         size = f"{plural(len(self.tasks), 'task')}, {plural(self.trials, 'trial')} ({counts})"
-        return brief(f"Tally {quoted(self.system)}", size, see=".tasks, .passed, .runs()")
+        return short_repr(f"Tally {quoted(self.system)}", size, see=".tasks, .passed, .runs()")
 
     @property
     def completed(self) -> Counts:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from passhat.errors import plural
+from passhat.messages import plural
 
 TranscriptKey = tuple[str, str, int]
 """System, task and trial."""

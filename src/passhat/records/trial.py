@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import Literal
 
-from passhat.brief import brief_fields
+from passhat.messages import repr_fields
 
 Duplicates = Literal["error", "keep", "last"]
 ErrorPolicy = Literal["fail", "exclude"]
@@ -50,7 +50,7 @@ class Trial:
     error: str | None = None
     started: str | None = None
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     def __post_init__(self) -> None:
         if self.score is None and self.outcome is not Outcome.ERRORED:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.errors import ArgumentError, plural
+from passhat.errors import ArgumentError
+from passhat.messages import plural
 from passhat.records import frames, given_columns
+from passhat.records.duplicates import TrialKeys, check_duplicates, duplicate_trials
 from passhat.records.given_columns import NO_SEED
 from passhat.records.labels import NO_CODE, Labels
-from passhat.records.occurring_twice import settled
 from passhat.records.source import Source
 from passhat.records.tally import Tally, count_trials
 from passhat.records.trial import FEATURES, Duplicates, Outcome, Trial
@@ -143,7 +144,7 @@ class Trials:
             started=given_columns.labels(given.get("started")),
             sources=sources,
         )
-        return settled(table, None if trial is None else duplicates)
+        return table._settled(None if trial is None else duplicates)
 
     @classmethod
     def from_frame(
@@ -181,7 +182,7 @@ class Trials:
             **{name: _joined_labels(name, tables) for name in _TEXTS},
             sources=tuple(source for table in tables for source in table.sources),
         )
-        return settled(joined, duplicates)
+        return joined._settled(duplicates)
 
     def __len__(self) -> int:
         return len(self.outcome)
@@ -264,23 +265,11 @@ class Trials:
 
     def duplicates(self) -> list[tuple[str, str, int]]:
         """The (system, task, trial) that occur more than once."""
-        order, starts = self._by_key()
-        repeated = np.flatnonzero(~starts)
-        keys = {
-            (
-                self.systems[self.system.codes[row]],
-                self.tasks[self.task.codes[row]],
-                int(self.trial[row]),
-            )
-            for row in order[repeated].tolist()
-        }
-        return sorted(keys)
+        return self._keys().repeated()
 
     def last_of_each(self) -> NDArray[np.intp]:
         """The rows that are the last of their (system, task, trial), in their old order."""
-        order, starts = self._by_key()
-        ends = np.r_[starts[1:], True] if len(self) else starts
-        return np.sort(order[ends])
+        return self._keys().last_rows()
 
     def renumbered(self, rows: NDArray[np.bool_] | None = None) -> Trials:
         """The same rows, their trials (or those of the masked rows) numbered as they come."""
@@ -289,14 +278,27 @@ class Trials:
         trial[mask] = given_columns.occurrence(self.system.take(mask), self.task.take(mask))
         return replace(self, trial=trial)
 
-    def _by_key(self) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Rows ordered by (system, task, trial), stably; and which of them open a new key."""
-        order = np.lexsort((self.trial, self.task.codes, self.system.codes))
-        starts = np.ones(len(self), dtype=bool)
-        for column in (self.trial, self.task.codes, self.system.codes):
-            starts[1:] &= np.diff(column[order]) == 0
-        starts[1:] = ~starts[1:]
-        return order, starts
+    def _keys(self) -> TrialKeys:
+        return TrialKeys(self.system, self.task, self.trial)
+
+    def _settled(self, duplicates: Duplicates | None) -> Trials:
+        """The trials with each system, task and number once; as they are where that is None.
+
+        >>> twice = {"task": ["a", "a"], "trial": [1, 1], "passed": [False, True]}
+        >>> Trials.from_columns(twice, duplicates="last").outcome.tolist()
+        [1]
+        >>> Trials.from_columns(twice, duplicates="keep").trial.tolist()
+        [0, 1]
+        """
+        if duplicates is None:
+            return self
+        check_duplicates(duplicates)
+        last = self.last_of_each()
+        if len(last) == len(self):
+            return self
+        if duplicates == "error":
+            raise duplicate_trials(self._keys())
+        return self.renumbered() if duplicates == "keep" else self.take(last)
 
     def tally(self, system: str | None = None) -> Tally:
         """Counts per task of one system (the only one, if none is named)."""

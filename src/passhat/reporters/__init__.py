@@ -1,1 +1,15 @@
-"""From an answer to text: one format a file."""
+"""Answers as text, Markdown, pages, data and pictures: `render(answer, format)` is the door."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from passhat.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from passhat.reporters.grid import endings_for as endings_for
+    from passhat.reporters.grid import formats_for as formats_for
+    from passhat.reporters.grid import kind_of as kind_of
+    from passhat.reporters.grid import render as render
+
+__getattr__, __dir__, __all__ = lazy_exports(__name__)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from passhat.analysis.report import Report, SystemReport
+from passhat.analysis.reports.report import Report
+from passhat.analysis.reports.system_report import SystemReport
 from passhat.reporters.safe_text import safe_text
 
 RESULTS = "RESULTS"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat.analysis.comparison import Comparison
-from passhat.analysis.comparison_plots import plot_differences, plot_ranks
-from passhat.analysis.rank import RankReport
-from passhat.analysis.report import Provenance
+from passhat.analysis.comparing.comparison import Comparison
+from passhat.analysis.comparing.plots import plot_differences, plot_ranks
+from passhat.analysis.comparing.rank import RankReport
+from passhat.analysis.reports.provenance import Provenance
 from passhat.drawing import Figure
 from passhat.reporters.advice import RESULTS
 from passhat.reporters.blocks import Block

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from passhat.analysis.comparison import Comparison, Difference
-from passhat.errors import listed, plural
+from passhat.analysis.comparing.comparison import Comparison, Difference
+from passhat.messages import listed, plural
 from passhat.reporters.advice import Step
 from passhat.reporters.blocks import (
     Bar,

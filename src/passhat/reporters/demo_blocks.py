@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from passhat.analysis.demonstration import Demonstration
-from passhat.analysis.report import SystemReport
-from passhat.errors import plural
+from passhat.analysis.planning.demonstration import Demonstration
+from passhat.analysis.reports.system_report import SystemReport
+from passhat.messages import plural
 from passhat.reporters.advice import Step
 from passhat.reporters.blocks import (
     Bar,

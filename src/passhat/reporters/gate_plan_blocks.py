@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypedDict
 
-from passhat.analysis.gate_planning import GatePlan
-from passhat.analysis.gate_plots import plan_figure, plan_finding
-from passhat.analysis.gates import NoWorseDemand
-from passhat.errors import plural
+from passhat.analysis.gates.demands import NoWorseDemand
+from passhat.analysis.gates.gate_plan import GatePlan
+from passhat.analysis.gates.plots import plan_figure, plan_finding
+from passhat.messages import plural
 from passhat.reporters.blocks import (
     Block,
     Headline,

@@ -10,7 +10,9 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Protocol
 
-from passhat.analysis.report import LABELS, Report, SystemReport
+from passhat.analysis.reports.report import Report
+from passhat.analysis.reports.system_report import SystemReport
+from passhat.analysis.reports.tasks import LABELS
 from passhat.drawing.figure import DARK, LIGHT, STYLE
 from passhat.records.transcript import TranscriptKey, Transcripts
 from passhat.reporters import wording

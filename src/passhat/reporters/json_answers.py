@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
-from passhat.analysis.comparison import Comparison, Difference
-from passhat.analysis.planning import Plan
-from passhat.analysis.profile import Norm, Profile
-from passhat.analysis.rank import PairDifference, RankReport, Unranked
-from passhat.analysis.report import Number
-from passhat.analysis.task_differences import TaskDifference
+from passhat.analysis.comparing.comparison import Comparison, Difference
+from passhat.analysis.comparing.profile import Norm, Profile
+from passhat.analysis.comparing.rank import PairDifference, RankReport, Unranked
+from passhat.analysis.comparing.task_differences import TaskDifference
+from passhat.analysis.planning.plan import Plan
 from passhat.reporters import comparison_blocks, plan_blocks, profile_blocks, rank_blocks
 from passhat.reporters.json_report import (
     MetricObject,
@@ -22,7 +21,7 @@ from passhat.reporters.json_report import (
     provenance_object,
     to_json,
 )
-from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Scope, Unavailable
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Number, Scope, Unavailable
 from passhat.stats.paired import Answer, PairedDifference
 from passhat.stats.settling import Needed
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any
 
-from passhat.analysis.report import (
+from passhat.analysis.reports.parts import (
     BarCount,
     CurvePoint,
     Decay,
@@ -16,18 +16,17 @@ from passhat.analysis.report import (
     Feature,
     Leaders,
     Metric,
-    Number,
-    Provenance,
-    Report,
     Rounds,
     RunOrder,
-    SeedSpread,
-    SystemReport,
-    TaskRow,
     VarianceSplit,
 )
+from passhat.analysis.reports.provenance import Provenance
+from passhat.analysis.reports.report import Report
+from passhat.analysis.reports.seed_grid import SeedSpread
+from passhat.analysis.reports.system_report import SystemReport
+from passhat.analysis.reports.tasks import TaskRow
 from passhat.reporters import wording
-from passhat.stats.estimate import Estimate, Interval, Unavailable
+from passhat.stats.estimate import Estimate, Interval, Number, Unavailable
 
 SCHEMA = "passhat.report/1"
 

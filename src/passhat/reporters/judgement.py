@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passhat.analysis.report import Metric
+from passhat.analysis.reports.parts import Metric
 from passhat.reporters.numbers import interval_of
 
 DEPENDABLE = 0.9

@@ -9,8 +9,10 @@ from itertools import groupby
 from typing import Literal
 from xml.etree import ElementTree as ET
 
-from passhat.analysis.report import Report, SystemReport, TaskRow
-from passhat.analysis.verdict import Verdict
+from passhat.analysis.gates.verdict import Verdict
+from passhat.analysis.reports.report import Report
+from passhat.analysis.reports.system_report import SystemReport
+from passhat.analysis.reports.tasks import TaskRow
 
 # XML 1.0 has no place for these, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

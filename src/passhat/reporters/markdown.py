@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from passhat.analysis.report import Feature, Metric, Report, SystemReport, TaskRow
+from passhat.analysis.reports.parts import Feature, Metric
+from passhat.analysis.reports.report import Report
+from passhat.analysis.reports.system_report import SystemReport
+from passhat.analysis.reports.tasks import TaskRow
 from passhat.reporters import wording
 from passhat.reporters.advice import RESULTS, results_of
 from passhat.reporters.blocks import (

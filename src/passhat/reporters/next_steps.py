@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from passhat.analysis.headline import all_errored, headline_k
-from passhat.analysis.report import Metric, SystemReport, TaskRow
-from passhat.errors import plural
+from passhat.analysis.reports.headline import all_errored, headline_k
+from passhat.analysis.reports.parts import Metric
+from passhat.analysis.reports.system_report import SystemReport
+from passhat.analysis.reports.tasks import TaskRow
+from passhat.messages import plural
 from passhat.reporters.advice import Step, advise, at_confidence
 from passhat.reporters.judgement import DEPENDABLE, is_dependable
 from passhat.reporters.numbers import interval_of

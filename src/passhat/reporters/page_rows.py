@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat.analysis.report import TaskRow
+from passhat.analysis.reports.tasks import TaskRow
 from passhat.records.natural_order import natural_key
 
 MOST_ROWS = 5_000

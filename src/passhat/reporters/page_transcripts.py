@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
-from passhat.analysis.report import Report, TaskRow
-from passhat.errors import plural
+from passhat.analysis.reports.report import Report
+from passhat.analysis.reports.tasks import TaskRow
+from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.transcript import CUT, TranscriptKey, Transcripts, cut_text
 from passhat.reporters.page_rows import page_rows

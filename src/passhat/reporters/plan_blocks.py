@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from passhat.analysis.budgets import Budget
-from passhat.analysis.planning import Assumptions, Plan
-from passhat.errors import plural
+from passhat.analysis.planning.budgets import Budget
+from passhat.analysis.planning.plan import Assumptions, Plan
+from passhat.messages import plural
 from passhat.reporters.blocks import (
     Block,
     Headline,

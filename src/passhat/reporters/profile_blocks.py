@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from passhat.analysis.profile import Norm, Profile
-from passhat.errors import listed, plural
+from passhat.analysis.comparing.profile import Norm, Profile
+from passhat.messages import listed, plural
 from passhat.reporters.blocks import (
     Bar,
     Block,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from passhat.analysis.rank import RankReport
-from passhat.errors import listed, plural
+from passhat.analysis.comparing.rank import RankReport
+from passhat.messages import listed, plural
 from passhat.reporters.advice import RESULTS, advise, at_confidence, only
 from passhat.reporters.blocks import (
     Bar,

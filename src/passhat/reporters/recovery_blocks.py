@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from passhat.analysis.recovery import Number, Recovery, RecoveryAt
-from passhat.errors import plural
+from passhat.analysis.comparing.recovery import Recovery, RecoveryAt
+from passhat.messages import plural
 from passhat.reporters.blocks import Bar, Block, Headline, Table
 from passhat.reporters.numbers import interval_of, percent_range, points, span, value_of
-from passhat.stats.estimate import Estimate
+from passhat.stats.estimate import Estimate, Number
 
 TOLD_K = 5
 """Successes in a row that the sentence speaks of: more are rarely known well enough."""

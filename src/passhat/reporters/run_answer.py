@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from passhat.errors import plural
+from passhat.messages import plural
 from passhat.reporters.advice import Step
 from passhat.reporters.blocks import (
     Block,
@@ -21,10 +21,10 @@ from passhat.reporters.safe_text import safe_text, wrap
 # What draws verdicts, recoveries and pages is loaded where there are any: most runs are answered
 # with a few lines on a terminal, and a run is over when they are there.
 if TYPE_CHECKING:
-    from passhat.analysis.recovery import Recovery
-    from passhat.analysis.report import Report
-    from passhat.analysis.tool_selection import SelectionFloor
-    from passhat.analysis.verdict import Verdicts
+    from passhat.analysis.comparing.recovery import Recovery
+    from passhat.analysis.gates.tool_selection import SelectionFloor
+    from passhat.analysis.gates.verdict import Verdicts
+    from passhat.analysis.reports.report import Report
     from passhat.reporters.page_transcripts import PageTranscripts
 
 MOST_FAILURES = 8

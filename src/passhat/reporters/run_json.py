@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-from passhat.analysis.recovery import Recovery
-from passhat.analysis.tool_selection import SelectionFloor
-from passhat.analysis.verdict import Word
+from passhat.analysis.comparing.recovery import Recovery
+from passhat.analysis.gates.tool_selection import SelectionFloor
+from passhat.analysis.gates.verdict import Word
 from passhat.reporters.json_report import (
     IntervalObject,
     ReportObject,

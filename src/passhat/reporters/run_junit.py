@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from passhat.analysis.report import TaskRow
-from passhat.analysis.tool_selection import SelectionFloor
-from passhat.errors import plural
+from passhat.analysis.gates.tool_selection import SelectionFloor
+from passhat.analysis.reports.tasks import TaskRow
+from passhat.messages import plural
 from passhat.reporters.junit_xml import Case, Mark, render_junit
 from passhat.reporters.run_answer import Failure, RunAnswer
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat.analysis.errors_apart import UNNAMED
-from passhat.analysis.headline import all_errored, is_judged
-from passhat.analysis.report import Leaders, Metric, SystemReport
-from passhat.analysis.short_runs import too_few_runs
-from passhat.errors import plural
+from passhat.analysis.reports.errors_apart import UNNAMED
+from passhat.analysis.reports.evidence import too_few_runs
+from passhat.analysis.reports.headline import all_errored, is_judged
+from passhat.analysis.reports.parts import Leaders, Metric
+from passhat.analysis.reports.system_report import SystemReport
+from passhat.messages import plural
 from passhat.reporters.judgement import is_dependable, is_refuted
 from passhat.reporters.numbers import percent, percent_range
 from passhat.reporters.safe_text import shorten, shorten_apart

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from passhat.analysis.headline import all_errored, common_k, is_judged
-from passhat.analysis.report import Metric, SystemReport
+from passhat.analysis.reports.headline import all_errored, common_k, is_judged
+from passhat.analysis.reports.parts import Metric
+from passhat.analysis.reports.system_report import SystemReport
 from passhat.records.natural_order import NaturalKey, natural_key
 from passhat.reporters.blocks import Bar, Cell, Table
 from passhat.reporters.numbers import interval_of, percent, points, span

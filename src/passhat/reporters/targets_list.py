@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from passhat.analysis.report import Report
-from passhat.analysis.targets import Target, targets
+from passhat.analysis.reports.report import Report
+from passhat.analysis.reports.target_families import Value
+from passhat.analysis.reports.targets import targets
 from passhat.reporters.ink import Ink
 from passhat.reporters.numbers import amount
 from passhat.reporters.safe_text import safe_text
@@ -18,7 +19,7 @@ def render_targets(report: Report, ink: Ink | None = None) -> str:
     return ink.finish([f"{path:<{width}}  {_value(number)}" for path, number in found.items()])
 
 
-def _value(number: Target) -> str:
+def _value(number: Value) -> str:
     if isinstance(number, Unavailable):
         return f"- ({safe_text(number.reason)})"
     if isinstance(number, Estimate):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat.analysis.report import Label, TaskRow
+from passhat.analysis.reports.tasks import Label, TaskRow
 from passhat.reporters.blocks import LABEL_WIDTH
 from passhat.reporters.ink import Ink
 from passhat.reporters.numbers import span

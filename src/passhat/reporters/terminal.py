@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from passhat.analysis.report import (
-    LABELS,
-    Feature,
-    Metric,
-    Number,
-    Report,
-    SystemReport,
-    TaskRow,
-    TaskTable,
-)
-from passhat.errors import plural
+from passhat.analysis.reports.parts import Feature, Metric
+from passhat.analysis.reports.report import Report
+from passhat.analysis.reports.system_report import SystemReport
+from passhat.analysis.reports.tasks import LABELS, TaskRow, TaskTable
+from passhat.messages import plural
 from passhat.reporters import wording
 from passhat.reporters.advice import RESULTS, advise, at_confidence, only
 from passhat.reporters.blocks import (
@@ -34,7 +28,7 @@ from passhat.reporters.safe_text import display_width, safe_text, shorten, wrap
 from passhat.reporters.systems_table import most_reliable_first, systems_table
 from passhat.reporters.task_lines import LABEL_COLORS, task_lines
 from passhat.reporters.text_bars import interval_bar, stacked_bar
-from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Unavailable
+from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
 
 MOST_TASKS = 8
 MOST_STEPS = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypedDict
 
-from passhat.analysis.trends import SystemTrend, TaskTurn, TrendPoint, Turn
+from passhat.analysis.comparing.trends import SystemTrend, TaskTurn, TrendPoint, Turn
 from passhat.reporters.ink import Ink
 from passhat.reporters.json_report import to_json
 from passhat.reporters.numbers import percent, points, span

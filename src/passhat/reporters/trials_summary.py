@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passhat.errors import plural
+from passhat.messages import plural
 from passhat.records import Tally, Trials
 from passhat.reporters.blocks import Block, Headline, Paragraph, Table, blocks_markdown
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat.analysis.gate_plots import evidence_figure
-from passhat.analysis.gate_sentences import opening
-from passhat.analysis.verdict import Verdict, Verdicts
+from passhat.analysis.gates.plots import evidence_figure
+from passhat.analysis.gates.sentences import opening
+from passhat.analysis.gates.verdict import Verdict, Verdicts
 from passhat.drawing import Figure
-from passhat.errors import plural
+from passhat.messages import plural
 from passhat.reporters.blocks import (
     Block,
     Headline,

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict, cast
 
-from passhat.analysis.gates import Design, EvidenceKind, Gate, GateScope, OnUndecided, Severity
-from passhat.analysis.verdict import Step, TaskEvidence, Verdict, Verdicts, Word
+from passhat.analysis.gates.demands import (
+    Design,
+    EvidenceKind,
+    Gate,
+    GateScope,
+    OnUndecided,
+    Severity,
+)
+from passhat.analysis.gates.verdict import Step, TaskEvidence, Verdict, Verdicts, Word
 from passhat.reporters.json_report import NumberObject, number_object, plain, to_json
 
 SCHEMA: Literal["passhat.verdicts/1"] = "passhat.verdicts/1"

@@ -6,22 +6,22 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from passhat.analysis.headline import all_errored, is_judged
-from passhat.analysis.headline import common_k as common_k
-from passhat.analysis.headline import headline_k as headline_k
-from passhat.analysis.headline import is_partial as is_partial
-from passhat.analysis.report import (
+from passhat.analysis.reports.headline import all_errored, is_judged
+from passhat.analysis.reports.headline import common_k as common_k
+from passhat.analysis.reports.headline import headline_k as headline_k
+from passhat.analysis.reports.headline import is_partial as is_partial
+from passhat.analysis.reports.parts import (
     BarCount,
     Exclusion,
     Feature,
     Metric,
-    Report,
     Rounds,
-    SeedSpread,
-    SystemReport,
     VarianceSplit,
 )
-from passhat.errors import listed, plural
+from passhat.analysis.reports.report import Report
+from passhat.analysis.reports.seed_grid import SeedSpread
+from passhat.analysis.reports.system_report import SystemReport
+from passhat.messages import listed, plural
 from passhat.reporters.judgement import DEPENDABLE, is_dependable
 from passhat.reporters.numbers import amount, interval_of, percent, percent_range, value_of
 from passhat.reporters.safe_text import shorten_apart

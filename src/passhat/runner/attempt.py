@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -21,22 +21,25 @@ from passhat.records import (
     Suite,
     Task,
     Ticket,
+    Trial,
 )
+from passhat.runner.agents.attempt_request import AttemptRequest
 from passhat.runner.agents.conversation import Conversation
-from passhat.runner.agents.errand import Errand
 from passhat.runner.deadline import Deadline, excused
 from passhat.runner.graders import Grading, grade
 from passhat.runner.models.exchange import Place, Reply
 from passhat.runner.outcome import Grader, Result, judge, judge_step
-from passhat.runner.workshop import Memories, Workshop
+from passhat.runner.run_resources import Memories, RunResources
 
 
 class Attempts:
     """Turns tickets into finished trials, with the means of one run."""
 
-    def __init__(self, suite: Suite, workshop: Workshop, *, grading: Grading | None = None) -> None:
+    def __init__(
+        self, suite: Suite, resources: RunResources, *, grading: Grading | None = None
+    ) -> None:
         self._suite = suite
-        self._workshop = workshop
+        self._resources = resources
         self._grading = grading or Grading(directory=suite.directory)
         self._pairings = {(p.system.name, p.task.name): p for p in suite.pairings}
 
@@ -47,38 +50,43 @@ class Attempts:
     async def run(self, ticket: Ticket, answers: Mapping[int, Answer] | None = None) -> Finished:
         """Run one trial; `answers` are those of an earlier start of it."""
         pairing = self.pairing(ticket)
-        errand = self._errand(pairing, ticket)
+        request = self._request(pairing, ticket)
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         clock = time.perf_counter()
-        cassettes = self._workshop.cassettes
-        ending = cassettes.ending(errand)
+        cassettes = self._resources.cassettes
+        ending = cassettes.ending(request)
         try:
-            result = await self._result(pairing, errand, dict(answers or {}))
+            result = await self._result(pairing, request, dict(answers or {}))
         except RunError as error:
             result = Result(error=str(error), seconds=time.perf_counter() - clock)
         finally:
-            if errand.workdir.exists():
-                shutil.rmtree(errand.workdir, ignore_errors=True)
+            if request.workdir.exists():
+                shutil.rmtree(request.workdir, ignore_errors=True)
         row = result.row(pairing, ticket, seed=self._suite.recorded_seed(ticket.trial))
         if ending is None:
             row = replace(row, started=started)
         else:
             row = replace(row, seed=ending["seed"], seconds=ending["seconds"])
-        cassettes.finished(errand, row, result.seen.stop_reason)
-        return Finished(ticket=ticket, trial=row, transcript=result.transcript())
+        cassettes.finished(request, row, result.seen.stop_reason)
+        redactor = self._resources.redactor
+        return Finished(
+            ticket=ticket,
+            trial=_cleaned(row, redactor.clean),
+            transcript=redactor.clean_json(result.transcript()),
+        )
 
-    def _errand(self, pairing: Pairing, ticket: Ticket) -> Errand:
+    def _request(self, pairing: Pairing, ticket: Ticket) -> AttemptRequest:
         task, system = pairing.task, pairing.system
         timeout = system.timeout if task.timeout is None else task.timeout
         minutes = self._budget(pairing).max_minutes
         if minutes is not None:
             timeout = min(timeout, minutes * 60)
-        return Errand(
+        return AttemptRequest(
             task=task,
             place=Place(system=ticket.system, task=ticket.task, trial=ticket.trial),
             seed=self._suite.sampling_seed(pairing, ticket.trial),
             timeout=timeout,
-            workdir=self._workshop.scratch / str(ticket.number),
+            workdir=self._resources.scratch / str(ticket.number),
             directory=self._suite.directory,
         )
 
@@ -91,43 +99,49 @@ class Attempts:
             max_minutes=common.max_minutes if own.max_minutes is None else own.max_minutes,
         )
 
-    async def _result(self, pairing: Pairing, errand: Errand, answers: dict[int, Answer]) -> Result:
+    async def _result(
+        self, pairing: Pairing, request: AttemptRequest, answers: dict[int, Answer]
+    ) -> Result:
         system = pairing.system
         if isinstance(system, ModelSystem):
-            return await self._conversed(pairing, system, errand, answers)
-        agent = self._workshop.agent(system, errand)
-        async with self._workshop.charging(errand) as charge:
+            return await self._conversed(pairing, system, request, answers)
+        agent = self._resources.agent(system, request)
+        async with self._resources.charging(request) as charge:
             clock = time.perf_counter()
             try:
-                seen = await agent.attempt(errand)
+                seen = await agent.attempt(request)
             except TimeoutError:
                 seen = Observation(stop_reason="timeout", score=0.0)
             if seen.seconds is None:
                 seen = replace(seen, seconds=time.perf_counter() - clock)
             charge(seen)
-        grader = self._grader(errand, self._workshop.memories(errand, answers))
+        grader = self._grader(request, self._resources.memories(request, answers))
         return Result(seen=seen, grade=await judge(pairing, seen, grader))
 
     async def _conversed(
-        self, pairing: Pairing, system: ModelSystem, errand: Errand, answers: dict[int, Answer]
+        self,
+        pairing: Pairing,
+        system: ModelSystem,
+        request: AttemptRequest,
+        answers: dict[int, Answer],
     ) -> Result:
-        memories = self._workshop.memories(errand, answers)
-        async with self._workshop.tools(system, errand, memories) as tools:
+        memories = self._resources.memories(request, answers)
+        async with self._resources.tools(system, request, memories) as tools:
             conversation = Conversation(
-                model=await self._workshop.model(system, errand, memories),
+                model=await self._resources.model(system, request, memories),
                 tools=tools,
-                place=errand.place,
+                place=request.place,
                 system=pairing.task.system_prompt or system.system_prompt or "",
-                parameters=_parameters(system, errand),
+                parameters=_parameters(system, request),
                 charge=_Purse(self._budget(pairing)).take,
             )
             result = Result(conversation=conversation)
-            grader = self._grader(errand, memories)
+            grader = self._grader(request, memories)
             try:
-                await self._converse(pairing, system, errand, result, grader)
+                await self._converse(pairing, system, request, result, grader)
                 seen = conversation.observe()
-                there = errand.workdir.exists()
-                result.seen = replace(seen, files=errand.workdir) if there else seen
+                there = request.workdir.exists()
+                result.seen = replace(seen, files=request.workdir) if there else seen
                 result.grade = await judge(pairing, result.seen, grader, steps=result.steps)
             except RunError as error:
                 # What was said until then was paid for, and belongs in the row.
@@ -138,18 +152,18 @@ class Attempts:
         self,
         pairing: Pairing,
         system: ModelSystem,
-        errand: Errand,
+        request: AttemptRequest,
         result: Result,
         grader: Grader,
     ) -> None:
         try:
-            async with Deadline(errand.timeout):
+            async with Deadline(request.timeout):
                 await self._say_all(pairing, system, result, grader)
         except TimeoutError:
             assert result.conversation is not None
             if waited_for := result.conversation.waiting_for:
                 raise ServerError(
-                    f"no answer to the call of {waited_for} within the {errand.timeout:g} s of "
+                    f"no answer to the call of {waited_for} within the {request.timeout:g} s of "
                     "the trial"
                 ) from None
 
@@ -173,8 +187,12 @@ class Attempts:
             if not held.passed:
                 return
 
-    def _grader(self, errand: Errand, memories: Memories) -> Grader:
-        means = replace(self._grading, ask=self._workshop.ask(errand, memories))
+    def _grader(self, request: AttemptRequest, memories: Memories) -> Grader:
+        means = replace(
+            self._grading,
+            ask=self._resources.ask(request, memories),
+            clean=self._resources.redactor.clean,
+        )
 
         async def grader(task: Task, seen: Observation) -> Grade:
             return await grade(task.expect, seen, pass_score=task.pass_score, grading=means)
@@ -182,9 +200,19 @@ class Attempts:
         return grader
 
 
-def _parameters(system: ModelSystem, errand: Errand) -> ModelParameters:
+def _cleaned(row: Trial, clean: Callable[[str], str]) -> Trial:
+    """The row without secrets: error messages, names of tools and tags may hold some."""
+    return replace(
+        row,
+        error=None if row.error is None else clean(row.error),
+        tools=tuple(map(clean, row.tools)),
+        tags=tuple(map(clean, row.tags)),
+    )
+
+
+def _parameters(system: ModelSystem, request: AttemptRequest) -> ModelParameters:
     given = system.model.parameters
-    return given if given.seed is not None else replace(given, seed=errand.seed)
+    return given if given.seed is not None else replace(given, seed=request.seed)
 
 
 class _Purse:

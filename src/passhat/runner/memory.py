@@ -7,8 +7,9 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from passhat.records import Answer, Observation, Trial
-from passhat.runner.agents.errand import Agent, Errand
+from passhat.records import Amount, Answer, Observation, Trial
+from passhat.records.redaction import Redactor
+from passhat.runner.agents.attempt_request import Agent, AttemptRequest
 from passhat.runner.journal import Scribe
 from passhat.runner.models.exchange import ChatModel, Place, Reply, Request, ToolSpec
 from passhat.runner.tools import ToolRequest, ToolResult, Tools
@@ -18,6 +19,9 @@ Kind = Literal["model", "tool", "agent"]
 JUDGE_STEP = 1_000_000
 """Where the exchanges of a trial with its judge are counted from."""
 
+NOTHING_SECRET = Redactor({})
+"""Knows no value, but still the shapes of keys."""
+
 _encode = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
 _reply = msgspec.json.Decoder(Reply).decode
 _result = msgspec.json.Decoder(ToolResult).decode
@@ -25,7 +29,13 @@ _observation = msgspec.json.Decoder(Observation, dec_hook=lambda kind, text: kin
 
 
 class Memory(Protocol):
-    """What was said at a place: of the journal of a run, or of a cassette."""
+    """What was said at a place: of the journal of a run, or of a cassette.
+
+    `clean` takes secrets out of JSON text: what is remembered is compared and kept without them.
+    """
+
+    @property
+    def clean(self) -> Callable[[str], str]: ...
 
     def recall(self, kind: Kind, place: Place, fingerprint: str, /) -> bytes | None: ...
 
@@ -38,26 +48,26 @@ class Cassettes:
     replaying = False
     """Whether nobody is ever asked."""
 
-    def holds(self, errand: Errand, /) -> bool:
+    def holds(self, request: AttemptRequest, /) -> bool:
         """Whether a trial is answered from a recording."""
         return False
 
-    def memory(self, errand: Errand, /) -> Memory | None:
+    def memory(self, request: AttemptRequest, /) -> Memory | None:
         """Where the exchanges of a trial are recorded, or come from."""
         return None
 
-    def tools(self, errand: Errand, /) -> Tools | None:
+    def tools(self, request: AttemptRequest, /) -> Tools | None:
         """The tools of a trial whose results are recorded."""
         return None
 
     def heard(self, system: str, specs: tuple[ToolSpec, ...], /) -> None:
         """Told of the tools that a system has."""
 
-    def ending(self, errand: Errand, /) -> Mapping[str, Any] | None:
+    def ending(self, request: AttemptRequest, /) -> Mapping[str, Any] | None:
         """How a recorded trial ended: `seed`, `seconds`, and `error` or `stop_reason`."""
         return None
 
-    def finished(self, errand: Errand, trial: Trial, stop_reason: str, /) -> None:
+    def finished(self, request: AttemptRequest, trial: Trial, stop_reason: str, /) -> None:
         """Told that a trial is over and has a row."""
 
 
@@ -69,7 +79,7 @@ class RememberingModel:
         self._memory = memory
 
     async def complete(self, request: Request, /) -> Reply:
-        fingerprint = request.fingerprint()
+        fingerprint = request.fingerprint(self._memory.clean)
         known = self._memory.recall("model", request.place, fingerprint)
         if known is not None:
             return _reply(known)
@@ -97,7 +107,7 @@ class RememberingTools:
         return self._tools.specs
 
     async def call(self, request: ToolRequest, /) -> ToolResult:
-        fingerprint = request.fingerprint()
+        fingerprint = request.fingerprint(self._memory.clean)
         known = self._memory.recall("tool", request.place, fingerprint)
         if known is not None:
             if self._rebuild is not None and self._rebuild(request.name):
@@ -115,30 +125,37 @@ class RememberingAgent:
         self._agent = agent
         self._memory = memory
 
-    async def attempt(self, errand: Errand, /) -> Observation:
-        fingerprint = errand.fingerprint()
-        known = self._memory.recall("agent", errand.place, fingerprint)
+    async def attempt(self, request: AttemptRequest, /) -> Observation:
+        fingerprint = request.fingerprint(self._memory.clean)
+        known = self._memory.recall("agent", request.place, fingerprint)
         if known is not None:
             return _observation(known)
-        seen = await self._agent.attempt(errand)
-        await self._memory.keep("agent", errand.place, fingerprint, _encode(seen))
+        seen = await self._agent.attempt(request)
+        await self._memory.keep("agent", request.place, fingerprint, _encode(seen))
         return seen
 
 
 def reply_spent(answer: Answer) -> tuple[float | None, int]:
     """What a kept answer cost, in money and tokens; a tool's costs nothing."""
-    if not answer.request.startswith("model:"):
-        return None, 0
-    reply = _reply(answer.reply)
-    return reply.cost, reply.usage.total
+    kind = answer.request.partition(":")[0]
+    spent = _spent(kind, answer.reply)
+    return spent.cost, spent.tokens
 
 
 class JournalMemory:
     """The answers of one trial: those of an interrupted run, and new ones as they come."""
 
-    def __init__(self, scribe: Scribe, answers: dict[int, Answer] | None = None) -> None:
+    def __init__(
+        self,
+        scribe: Scribe,
+        answers: dict[int, Answer] | None = None,
+        *,
+        redactor: Redactor = NOTHING_SECRET,
+    ) -> None:
         self._scribe = scribe
         self._answers = answers or {}
+        self._restore = redactor.restore
+        self.clean = redactor.clean_reply
 
     def recall(self, kind: Kind, place: Place, fingerprint: str, /) -> bytes | None:
         answer = self._answers.get(place.step)
@@ -148,7 +165,7 @@ class JournalMemory:
             # Another question at this place: the conversation has taken a different way.
             self._answers = {}
             return None
-        return answer.reply
+        return self._restore(answer.reply.decode()).encode()
 
     async def keep(self, kind: Kind, place: Place, fingerprint: str, reply: bytes, /) -> None:
         answer = Answer(
@@ -157,6 +174,14 @@ class JournalMemory:
             trial=place.trial,
             step=place.step,
             request=f"{kind}:{fingerprint}",
-            reply=reply,
+            reply=self.clean(reply.decode()).encode(),
+            spent=_spent(kind, reply),
         )
         await self._scribe.keep(answer)
+
+
+def _spent(kind: str, reply: bytes) -> Amount:
+    if kind != "model":
+        return Amount(cost=0.0)
+    answered = _reply(reply)
+    return Amount(cost=answered.cost, tokens=answered.usage.total)

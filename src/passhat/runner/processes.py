@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from passhat.runner import escapees
+from passhat.runner import orphan_processes
 
 INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 """What a child sees of our environment unless the suite gives it more."""
@@ -48,7 +48,7 @@ async def _start(
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env=escapees.marked(env, mark),
+            env=orphan_processes.marked(env, mark),
             cwd=cwd,
             limit=limit,
             start_new_session=True,
@@ -107,7 +107,7 @@ async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
         async with asyncio.timeout(TERM_GRACE):
             while process.returncode is None:
                 await asyncio.sleep(POLL)
-    await _end_escapees(process, kin)
+    await _end_orphans(process, kin)
     _living.pop(process, None)
     # A descendant that left the group may hold a pipe open; the transport must not wait for it.
     transport = getattr(process, "_transport", None)
@@ -115,28 +115,28 @@ async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
         transport.close()
 
 
-def _descendants(process: asyncio.subprocess.Process) -> list[escapees.Descendant]:
+def _descendants(process: asyncio.subprocess.Process) -> list[orphan_processes.Descendant]:
     if process not in _living:
         return []  # ended before
     mark, since = _living[process]
-    return escapees.descendants(
+    return orphan_processes.descendants(
         process.pid, mark, leads=process.returncode is None, age=time.monotonic() - since
     )
 
 
-async def _end_escapees(
-    process: asyncio.subprocess.Process, kin: list[escapees.Descendant]
+async def _end_orphans(
+    process: asyncio.subprocess.Process, kin: list[orphan_processes.Descendant]
 ) -> None:
     """Kill those that left the group, and whomever they forked meanwhile: until none is left."""
     loop = asyncio.get_running_loop()
     until = loop.time() + TERM_GRACE
     while loop.time() < until:
         # Those that were killed are waited for too: dying takes a moment on a busy machine.
-        kin = list({*filter(escapees.lives, kin), *_descendants(process)})
+        kin = list({*filter(orphan_processes.lives, kin), *_descendants(process)})
         if not kin:
             return
         for one in kin:
-            escapees.kill(one)
+            orphan_processes.kill(one)
         await asyncio.sleep(POLL)
 
 
@@ -146,13 +146,13 @@ def kill_groups() -> None:
         kin = _descendants(process)
         signal_group(process.pid, signal.SIGKILL)
         for one in kin:
-            escapees.kill(one)
+            orphan_processes.kill(one)
     until = time.monotonic() + TERM_GRACE
     for mark in _starting:
         # They may fork while they are counted, and dying takes a moment.
-        while (newborn := escapees.bearing(mark)) and time.monotonic() < until:
+        while (newborn := orphan_processes.bearing(mark)) and time.monotonic() < until:
             for one in newborn:
-                escapees.kill(one)
+                orphan_processes.kill(one)
 
 
 def signal_group(pid: int, sign: int) -> bool:

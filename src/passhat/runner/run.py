@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from passhat.brief import brief
-from passhat.errors import ArgumentError, plural
+from passhat.errors import ArgumentError
+from passhat.messages import plural, short_repr
 from passhat.records import Budget, ModelSystem, Suite, Ticket, Trial, UnansweredCalls
+from passhat.records.ledger import NO_CALLS
 from passhat.runner.allocation import Allocation, FixedRuns
 from passhat.runner.attempt import Attempts
 from passhat.runner.events import (
@@ -29,9 +30,9 @@ from passhat.runner.evidence import Evidence, Restored
 from passhat.runner.interruption import signals_to
 from passhat.runner.journal import Journal, MemoryJournal, Scribe
 from passhat.runner.memory import Cassettes, reply_spent
+from passhat.runner.run_resources import RunResources
 from passhat.runner.schedule import Schedule
 from passhat.runner.spending import Exhausted, Spending, spent_by
-from passhat.runner.workshop import Workshop
 
 if TYPE_CHECKING:
     from passhat.records import Trials
@@ -59,15 +60,15 @@ class RunResult:
     cost: float
     tokens: int
     calls: int = 0
-    asked_again: UnansweredCalls = UnansweredCalls()
-    given_up: UnansweredCalls = UnansweredCalls()
+    asked_again: UnansweredCalls = NO_CALLS
+    given_up: UnansweredCalls = NO_CALLS
     limit: str | None = None
     signal: int | None = None
 
     def __repr__(self) -> str:
         made = f"{len(self.trials):,} of {plural(self.planned, 'trial')} in {self.seconds:.3g} s"
         spent = f"${self.cost:.4g}, {plural(self.tokens, 'token')}"
-        return brief("RunResult", self.ending, made, spent, see=".trials, .table()")
+        return short_repr("RunResult", self.ending, made, spent, see=".trials, .table()")
 
     @property
     def undone(self) -> int:
@@ -175,16 +176,16 @@ class _Run:
         self._take_up()
         async with (
             Scribe(self._journal) as self._scribe,
-            Workshop(
+            RunResources(
                 self._suite,
                 scribe=self._scribe,
                 spending=self._spending,
                 cassettes=cassettes,
                 on_event=self._on_event,
                 environment=environment,
-            ) as workshop,
+            ) as resources,
         ):
-            self._attempts = Attempts(self._suite, workshop, grading=grading)
+            self._attempts = Attempts(self._suite, resources, grading=grading)
             self._schedule = Schedule(
                 self._rule,
                 work=self._work,

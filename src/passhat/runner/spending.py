@@ -20,6 +20,7 @@ from passhat.records import (
     Trial,
     UnansweredCalls,
 )
+from passhat.records.ledger import NO_CALLS
 from passhat.runner.deadline import excused
 from passhat.runner.journal import BudgetRefused, Scribe
 from passhat.runner.models.exchange import ChatModel, Reply, Request
@@ -55,7 +56,7 @@ class Spending:
     calls: int = 0
     unsettled: float = 0.0
     """Dollars that calls of earlier starts, or calls given up, have perhaps cost."""
-    given_up: UnansweredCalls = UnansweredCalls()
+    given_up: UnansweredCalls = NO_CALLS
     _under_way: int = 0
     _unbounded: int = 0
     _reserved_cost: float = 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -20,10 +20,10 @@ class ToolRequest:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     place: Place = field(default_factory=Place)
 
-    def fingerprint(self) -> str:
-        """A hash of what is asked."""
-        text = msgspec.json.encode((self.name, self.arguments), order="sorted")
-        return hashlib.blake2b(text, digest_size=16).hexdigest()
+    def fingerprint(self, clean: Callable[[str], str] = str) -> str:
+        """A hash of what is asked; `clean` takes secrets out."""
+        text = clean(msgspec.json.encode((self.name, self.arguments), order="sorted").decode())
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,257 +5,82 @@ The names load their modules when they are first used: a report needs no gate.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from passhat.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from passhat.stats.bars import (
-        BarsCleared,
-        bars_cleared,
-    )
-    from passhat.stats.betabinomial import (
-        BetaPrior,
-        fit_beta_binomial,
-    )
-    from passhat.stats.chains import (
-        Cascade,
-        cascade,
-        containment_rate,
-    )
-    from passhat.stats.decay import (
-        DecayCurve,
-        DecaySummary,
-        decay_curve,
-        decay_summary,
-    )
-    from passhat.stats.diverging import (
-        Divergence,
-        divergence,
-    )
-    from passhat.stats.estimate import (
-        Estimate,
-        Interval,
-        Scope,
-        Unavailable,
-    )
-    from passhat.stats.extrapolation import (
-        extrapolate_pass_hat_k,
-    )
-    from passhat.stats.labels import (
-        TaskLabels,
-        label_tasks,
-    )
-    from passhat.stats.multiplicity import (
-        benjamini_hochberg,
-        holm,
-    )
-    from passhat.stats.paired import (
-        PairedDifference,
-        paired_difference,
-    )
-    from passhat.stats.paired_power import (
-        DetectableDifference,
-        detectable_difference,
-        difference_power,
-        runs_for_difference,
-        tasks_for_difference,
-    )
-    from passhat.stats.passk import (
-        pass_at_k,
-        pass_hat_k,
-        plug_in_pass_hat_k,
-        pooled_pass_hat_k,
-        window_pass_hat_k,
-    )
-    from passhat.stats.per_task import (
-        TaskTests,
-        minimum_runs,
-        task_tests,
-    )
-    from passhat.stats.power import (
-        SuitePlan,
-        confidence_band,
-        plan_suite,
-        recommend_runs,
-        zero_failure_runs,
-    )
-    from passhat.stats.probability_calibration import (
-        Calibration,
-        calibration,
-    )
-    from passhat.stats.proportions import (
-        lower_bound,
-        proportion_interval,
-        upper_bound,
-    )
-    from passhat.stats.ranking import (
-        Ranking,
-        rank_systems,
-    )
-    from passhat.stats.run_sequences import (
-        SequenceDecay,
-    )
-    from passhat.stats.score_mean import (
-        score_estimate,
-    )
-    from passhat.stats.seeds import (
-        SeedVariance,
-        seed_variance,
-    )
-    from passhat.stats.sequential import (
-        EveryTaskGate,
-        GateResult,
-        ScoreGate,
-        SuiteGate,
-        TaskGate,
-        confidence_sequence,
-        fixed_design,
-    )
-    from passhat.stats.series import (
-        MeanSeries,
-        PassSeries,
-    )
-    from passhat.stats.suite_mean import (
-        suite_estimate,
-        suite_estimates,
-    )
-    from passhat.stats.task_sums import (
-        TaskSums,
-    )
-    from passhat.stats.trend import (
-        ChangePoint,
-        Changes,
-        change_points,
-    )
-    from passhat.stats.variance import (
-        VarianceComponents,
-        icc,
-        spearman_brown,
-        variance_components,
-    )
+    from passhat.stats.bars import BarsCleared as BarsCleared
+    from passhat.stats.bars import bars_cleared as bars_cleared
+    from passhat.stats.betabinomial import BetaPrior as BetaPrior
+    from passhat.stats.betabinomial import fit_beta_binomial as fit_beta_binomial
+    from passhat.stats.chains import Cascade as Cascade
+    from passhat.stats.chains import cascade as cascade
+    from passhat.stats.chains import containment_rate as containment_rate
+    from passhat.stats.decay import DecayCurve as DecayCurve
+    from passhat.stats.decay import DecaySummary as DecaySummary
+    from passhat.stats.decay import decay_curve as decay_curve
+    from passhat.stats.decay import decay_summary as decay_summary
+    from passhat.stats.diverging import Divergence as Divergence
+    from passhat.stats.diverging import divergence as divergence
+    from passhat.stats.estimate import Estimate as Estimate
+    from passhat.stats.estimate import Interval as Interval
+    from passhat.stats.estimate import Scope as Scope
+    from passhat.stats.estimate import Unavailable as Unavailable
+    from passhat.stats.extrapolation import extrapolate_pass_hat_k as extrapolate_pass_hat_k
+    from passhat.stats.labels import TaskLabels as TaskLabels
+    from passhat.stats.labels import label_tasks as label_tasks
+    from passhat.stats.multiplicity import benjamini_hochberg as benjamini_hochberg
+    from passhat.stats.multiplicity import holm as holm
+    from passhat.stats.paired import PairedDifference as PairedDifference
+    from passhat.stats.paired import paired_difference as paired_difference
+    from passhat.stats.paired_power import DetectableDifference as DetectableDifference
+    from passhat.stats.paired_power import detectable_difference as detectable_difference
+    from passhat.stats.paired_power import difference_power as difference_power
+    from passhat.stats.paired_power import runs_for_difference as runs_for_difference
+    from passhat.stats.paired_power import tasks_for_difference as tasks_for_difference
+    from passhat.stats.passk import pass_at_k as pass_at_k
+    from passhat.stats.passk import pass_hat_k as pass_hat_k
+    from passhat.stats.passk import plug_in_pass_hat_k as plug_in_pass_hat_k
+    from passhat.stats.passk import pooled_pass_hat_k as pooled_pass_hat_k
+    from passhat.stats.passk import window_pass_hat_k as window_pass_hat_k
+    from passhat.stats.per_task import TaskTests as TaskTests
+    from passhat.stats.per_task import minimum_runs as minimum_runs
+    from passhat.stats.per_task import task_tests as task_tests
+    from passhat.stats.power import SuitePlan as SuitePlan
+    from passhat.stats.power import confidence_band as confidence_band
+    from passhat.stats.power import plan_suite as plan_suite
+    from passhat.stats.power import recommend_runs as recommend_runs
+    from passhat.stats.power import zero_failure_runs as zero_failure_runs
+    from passhat.stats.probability_calibration import Calibration as Calibration
+    from passhat.stats.probability_calibration import calibration as calibration
+    from passhat.stats.proportions import lower_bound as lower_bound
+    from passhat.stats.proportions import proportion_interval as proportion_interval
+    from passhat.stats.proportions import upper_bound as upper_bound
+    from passhat.stats.ranking import Ranking as Ranking
+    from passhat.stats.ranking import rank_systems as rank_systems
+    from passhat.stats.run_sequences import SequenceDecay as SequenceDecay
+    from passhat.stats.score_mean import score_estimate as score_estimate
+    from passhat.stats.seeds import SeedVariance as SeedVariance
+    from passhat.stats.seeds import seed_variance as seed_variance
+    from passhat.stats.sequential import EveryTaskGate as EveryTaskGate
+    from passhat.stats.sequential import GateResult as GateResult
+    from passhat.stats.sequential import ScoreGate as ScoreGate
+    from passhat.stats.sequential import SuiteGate as SuiteGate
+    from passhat.stats.sequential import TaskGate as TaskGate
+    from passhat.stats.sequential import confidence_sequence as confidence_sequence
+    from passhat.stats.sequential import fixed_design as fixed_design
+    from passhat.stats.series import MeanSeries as MeanSeries
+    from passhat.stats.series import PassSeries as PassSeries
+    from passhat.stats.suite_mean import suite_estimate as suite_estimate
+    from passhat.stats.suite_mean import suite_estimates as suite_estimates
+    from passhat.stats.task_sums import TaskSums as TaskSums
+    from passhat.stats.trend import ChangePoint as ChangePoint
+    from passhat.stats.trend import Changes as Changes
+    from passhat.stats.trend import change_points as change_points
+    from passhat.stats.variance import VarianceComponents as VarianceComponents
+    from passhat.stats.variance import icc as icc
+    from passhat.stats.variance import spearman_brown as spearman_brown
+    from passhat.stats.variance import variance_components as variance_components
 
-__all__ = [
-    "BarsCleared",
-    "BetaPrior",
-    "Calibration",
-    "Cascade",
-    "ChangePoint",
-    "Changes",
-    "DecayCurve",
-    "DecaySummary",
-    "DetectableDifference",
-    "Divergence",
-    "Estimate",
-    "EveryTaskGate",
-    "GateResult",
-    "Interval",
-    "MeanSeries",
-    "PairedDifference",
-    "PassSeries",
-    "Ranking",
-    "Scope",
-    "ScoreGate",
-    "SeedVariance",
-    "SequenceDecay",
-    "SuiteGate",
-    "SuitePlan",
-    "TaskGate",
-    "TaskLabels",
-    "TaskSums",
-    "TaskTests",
-    "Unavailable",
-    "VarianceComponents",
-    "bars_cleared",
-    "benjamini_hochberg",
-    "calibration",
-    "cascade",
-    "change_points",
-    "confidence_band",
-    "confidence_sequence",
-    "containment_rate",
-    "decay_curve",
-    "decay_summary",
-    "detectable_difference",
-    "difference_power",
-    "divergence",
-    "extrapolate_pass_hat_k",
-    "fit_beta_binomial",
-    "fixed_design",
-    "holm",
-    "icc",
-    "label_tasks",
-    "lower_bound",
-    "minimum_runs",
-    "paired_difference",
-    "pass_at_k",
-    "pass_hat_k",
-    "plan_suite",
-    "plug_in_pass_hat_k",
-    "pooled_pass_hat_k",
-    "proportion_interval",
-    "rank_systems",
-    "recommend_runs",
-    "runs_for_difference",
-    "score_estimate",
-    "seed_variance",
-    "spearman_brown",
-    "suite_estimate",
-    "suite_estimates",
-    "task_tests",
-    "tasks_for_difference",
-    "upper_bound",
-    "variance_components",
-    "window_pass_hat_k",
-    "zero_failure_runs",
-]
-
-_HOMES = {
-    "passhat.stats.bars": "BarsCleared bars_cleared",
-    "passhat.stats.betabinomial": "BetaPrior fit_beta_binomial",
-    "passhat.stats.chains": "Cascade cascade containment_rate",
-    "passhat.stats.decay": "DecayCurve DecaySummary decay_curve decay_summary",
-    "passhat.stats.diverging": "Divergence divergence",
-    "passhat.stats.estimate": "Estimate Interval Scope Unavailable",
-    "passhat.stats.extrapolation": "extrapolate_pass_hat_k",
-    "passhat.stats.labels": "TaskLabels label_tasks",
-    "passhat.stats.multiplicity": "benjamini_hochberg holm",
-    "passhat.stats.paired": "PairedDifference paired_difference",
-    "passhat.stats.paired_power": (
-        "DetectableDifference detectable_difference difference_power runs_for_difference "
-        "tasks_for_difference"
-    ),
-    "passhat.stats.passk": (
-        "pass_at_k pass_hat_k plug_in_pass_hat_k pooled_pass_hat_k window_pass_hat_k"
-    ),
-    "passhat.stats.power": "SuitePlan confidence_band plan_suite recommend_runs zero_failure_runs",
-    "passhat.stats.probability_calibration": "Calibration calibration",
-    "passhat.stats.proportions": "lower_bound proportion_interval upper_bound",
-    "passhat.stats.ranking": "Ranking rank_systems",
-    "passhat.stats.score_mean": "score_estimate",
-    "passhat.stats.seeds": "SeedVariance seed_variance",
-    "passhat.stats.sequential": (
-        "EveryTaskGate GateResult ScoreGate SuiteGate TaskGate confidence_sequence fixed_design"
-    ),
-    "passhat.stats.series": "MeanSeries PassSeries",
-    "passhat.stats.run_sequences": "SequenceDecay",
-    "passhat.stats.suite_mean": "suite_estimate suite_estimates",
-    "passhat.stats.per_task": "TaskTests minimum_runs task_tests",
-    "passhat.stats.task_sums": "TaskSums",
-    "passhat.stats.trend": "ChangePoint Changes change_points",
-    "passhat.stats.variance": "VarianceComponents icc spearman_brown variance_components",
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> Any:
-    """A public name, imported when first asked for (PEP 562)."""
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'passhat.stats' has no attribute {name!r}")
-    import importlib
-
-    value = getattr(importlib.import_module(_HOME_OF[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = lazy_exports(__name__)

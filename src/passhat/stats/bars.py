@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 from passhat.stats.arguments import Counts, Floats, confidence_level, score_array, whole_number
 from passhat.stats.betabinomial import chance_above, fit_cells
 from passhat.stats.cells import count_cells, task_counts
@@ -39,7 +39,7 @@ class BarsCleared:
     model_share: Estimate | Unavailable
     plug_in_share: float | None
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 def bars_cleared(

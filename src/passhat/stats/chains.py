@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, trial_counts, whole_number
 from passhat.stats.estimate import Estimate, Interval, Unavailable
@@ -27,7 +27,7 @@ class Cascade:
     steps: tuple[Estimate, ...]
     weakest: int
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     @property
     def length(self) -> int:

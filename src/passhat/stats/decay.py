@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passhat.brief import brief_fields
+from passhat.messages import repr_fields
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, whole_number
 from passhat.stats.betabinomial import fit_cells
@@ -49,7 +49,7 @@ class DecayCurve:
     runs: int
     excluded_tasks: int
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -67,7 +67,7 @@ class DecaySummary:
     sequences: tuple[SequenceDecay, ...]
     curve: DecayCurve | Unavailable
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 def decay_summary(

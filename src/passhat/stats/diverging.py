@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 from passhat.stats.arguments import confidence_level
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.series import MeanSeries
@@ -34,7 +34,7 @@ class Divergence:
     confidence: float
     observations: int
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 def divergence(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 
 Scope = Literal["this suite", "tasks like these"]
 
@@ -58,7 +58,7 @@ class Estimate:
     seed: int | None = None
     notes: tuple[str, ...] = ()
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +69,7 @@ class Unavailable:
 
     def __bool__(self) -> bool:
         return False
+
+
+Number = Estimate | Unavailable
+"""A number with how sure it is, or the reason there is none."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 from passhat.stats import special
 from passhat.stats.arguments import Floats, probability
 from passhat.stats.betabinomial import chance_above
@@ -33,7 +33,7 @@ class TaskLabels:
     flaky: Floats
     broken: Floats
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     def count(self, label: str) -> int:
         return int((self.labels == label).sum())

@@ -8,9 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
-from passhat.stats.estimate import Estimate, Interval, Unavailable
-
-Number = Estimate | Unavailable
+from passhat.stats.estimate import Estimate, Interval, Number, Unavailable
 
 
 def rising(estimates: Sequence[Number]) -> list[Number]:

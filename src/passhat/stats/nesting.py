@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from passhat.stats.estimate import Estimate, Interval, Unavailable
-
-Number = Estimate | Unavailable
+from passhat.stats.estimate import Interval, Number, Unavailable
 
 
 def hull(one: Interval, other: Interval) -> Interval:

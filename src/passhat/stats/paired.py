@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.brief import brief_fields
-from passhat.errors import plural
+from passhat.messages import plural, repr_fields
 from passhat.stats.arguments import (
     RandomSource,
     confidence_level,
@@ -64,7 +63,7 @@ class PairedDifference:
     seed: int | None = None
     notes: tuple[str, ...] = ()
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 def paired_difference(

@@ -8,8 +8,8 @@ from math import sqrt
 
 import numpy as np
 
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 from passhat.stats import special
 from passhat.stats.arguments import confidence_level, probability, whole_number
 from passhat.stats.estimate import Unavailable
@@ -28,7 +28,7 @@ class DetectableDifference:
     standard_error: float
     method: str = "paired t on task means, noncentral t"
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 def detectable_difference(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 from passhat.stats.arguments import (
     Counts,
     Floats,
@@ -56,7 +56,7 @@ class TaskTests:
     tasks: int
     runs: tuple[int, int]
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 def task_tests(

@@ -8,8 +8,8 @@ from math import ceil, floor, isfinite, log, sqrt
 
 import numpy as np
 
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 from passhat.stats import special
 from passhat.stats.arguments import confidence_level, one_of, probability, whole_number
 from passhat.stats.estimate import Unavailable
@@ -42,7 +42,7 @@ class SuitePlan:
     best_runs: int | Unavailable | None
     method: str = "z sqrt(V (rho + (1 - rho) / n) / T)"
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 def recommend_runs(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 from passhat.stats import special
 from passhat.stats.arguments import (
     Counts,
@@ -36,7 +36,7 @@ class CalibrationBin:
     happened: float
     interval: Interval
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     @property
     def gap(self) -> float:
@@ -57,7 +57,7 @@ class Calibration:
     base_rate: float
     bins: tuple[CalibrationBin, ...]
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 def calibration(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from passhat.brief import brief_fields
-from passhat.errors import ArgumentError, plural
+from passhat.errors import ArgumentError
+from passhat.messages import plural, repr_fields
 from passhat.stats.arguments import (
     Floats,
     RandomSource,
@@ -46,7 +46,7 @@ class PairOfSystems:
     standard_error: float
     p_value: float
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     @property
     def told_apart(self) -> bool:
@@ -76,7 +76,7 @@ class Ranking:
     seed: int | None
     notes: tuple[str, ...] = ()
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 def rank_systems(

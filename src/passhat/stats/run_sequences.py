@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.estimate import Unavailable
 
@@ -43,7 +43,7 @@ class SequenceDecay:
     runs: int
     passes: int
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

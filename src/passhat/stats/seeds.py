@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, score_array
 from passhat.stats.estimate import (
@@ -39,7 +39,7 @@ class SeedVariance:
     tasks: int
     runs: int
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 def seed_variance(

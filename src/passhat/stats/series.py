@@ -8,8 +8,8 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 from passhat.stats.arguments import Counts, Floats, trial_counts
 from passhat.stats.estimate import Interval
 from passhat.stats.hypergeometric import upper_tail
@@ -31,7 +31,7 @@ class PassSeries:
     c: Counts
     test: ClassVar[str] = "Fisher exact"
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     def __post_init__(self) -> None:
         runs, passes = trial_counts(self.n, self.c)
@@ -85,7 +85,7 @@ class MeanSeries:
     error: Floats
     test: ClassVar[str] = "normal"
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     def __post_init__(self) -> None:
         value, error = np.asarray(self.value, float), np.asarray(self.error, float)

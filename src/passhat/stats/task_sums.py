@@ -9,8 +9,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 from passhat.stats.arguments import Counts, Floats, count_array, score_array, trial_counts
 
 Mask = NDArray[np.bool_]
@@ -28,7 +28,7 @@ class TaskSums:
     total: Floats
     squares: Floats
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     @classmethod
     def of_passes(cls, n: ArrayLike, c: ArrayLike) -> Self:

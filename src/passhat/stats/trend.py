@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 from passhat.stats.arguments import Counts, confidence_level, probability, whole_number
 from passhat.stats.estimate import Interval
 from passhat.stats.series import MeanSeries, PassSeries
@@ -47,7 +47,7 @@ class ChangePoint:
     interval: Interval
     p_value: float
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     @property
     def size(self) -> float:
@@ -72,7 +72,7 @@ class Changes:
     observations: int
     seed: int
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
 
 def change_points(

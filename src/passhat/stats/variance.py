@@ -8,8 +8,8 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 from passhat.stats import special
 from passhat.stats.arguments import (
     Floats,
@@ -42,7 +42,7 @@ class VarianceComponents:
     method: str = "one-way random effects, n0 for unequal runs"
     notes: tuple[str, ...] = ()
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     @property
     def total(self) -> float:

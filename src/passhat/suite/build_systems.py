@@ -77,6 +77,7 @@ def build_system(entry: SystemModel, around: Surroundings) -> System:
             argv=_argv(entry.command, beside=around.directory),
             cwd=around.directory / entry.cwd if entry.cwd else None,
             env=_environment(entry.env, around),
+            inherit_env=bool(entry.inherit_env),
             outcome=entry.outcome or "auto",
             exit_codes=tuple(entry.exit_codes or (0,)),
             timeout=timeout,

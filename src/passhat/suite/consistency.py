@@ -148,7 +148,7 @@ def _gates(tree: Tree) -> Iterator[Problem]:
     if not gates:
         return
     try:
-        parse_gate = importlib.import_module("passhat.analysis.gates").parse_gate
+        parse_gate = importlib.import_module("passhat.analysis.gates.demands").parse_gate
     except ModuleNotFoundError:
         return
     for index, gate in enumerate(gates):

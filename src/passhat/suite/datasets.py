@@ -11,7 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from passhat.errors import SuiteError, plural
+from passhat.errors import SuiteError
+from passhat.messages import plural
 from passhat.records import Expectation, Step, Task
 from passhat.suite.problems import did_you_mean, shown
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from passhat.errors import MissingExtra, SuiteError
 from passhat.records import Suite
+from passhat.records.redaction import environment_redactor
 from passhat.suite.problems import Problem
-from passhat.suite.secrets import holds_secrets, literal_secrets
+from passhat.suite.secrets import holds_secrets, literal_secrets, secret_names
 from passhat.suite.yaml_tree import MAX_BYTES, Tree, read_tree
 
 SUITE_FILES = ("passhat.yml", "passhat.yaml", "suite.yml", "suite.yaml")
@@ -56,6 +58,8 @@ def check_text(
     # A value that could not be read is not blamed a second time for what it is.
     unread = {problem.path for problem in tree.problems if problem.path}
     told = [*tree.problems, *(p for p in problems if p.path not in unread)]
+    redactor = environment_redactor(env)
+    told = [replace(problem, message=redactor.clean(problem.message)) for problem in told]
     found = sorted(set(told), key=lambda p: (p.line, p.column, p.message))
     return (None if found else suite), tuple(found)
 
@@ -111,7 +115,7 @@ def _build(
             raise MissingExtra("loading a suite", "run") from None
         raise
     model, problems = validate(tree)
-    problems += [*inconsistencies(tree), *literal_secrets(tree)]
+    problems += [*inconsistencies(tree), *literal_secrets(tree), *secret_names(tree, env)]
     if models_asked:
         problems += unknown_models(tree, env)
     if model is None or problems:

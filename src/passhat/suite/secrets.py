@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from passhat.records.key_shapes import has_certain_shape
+from passhat.records.redaction import environment_redactor
 from passhat.suite.problems import Path, Problem
 from passhat.suite.references import REFERENCE
 from passhat.suite.yaml_tree import Tree
 
-KNOWN_SHAPES = re.compile(
-    r"\b(sk-[A-Za-z0-9_-]{16,}|ghp_\w{20,}|gh[osu]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}"
-    r"|xox[abeprs]-[\w-]{10,}|AIza[\w-]{30,}|AKIA[A-Z0-9]{12,}|hf_[A-Za-z0-9]{20,}"
-    r"|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY)"
-)
 TOKEN = re.compile(r"[A-Za-z0-9_+/=.-]{20,}")
 SECRET_NAME = re.compile(r"authorization|cookie|api.?key|token|secret|password", re.IGNORECASE)
 
@@ -49,6 +46,15 @@ def literal_secrets(tree: Tree) -> Iterator[Problem]:
             )
 
 
+def secret_names(tree: Tree, env: Mapping[str, str]) -> Iterator[Problem]:
+    """Names and tags that hold the value of a secret variable: they are shown in every report."""
+    redactor = environment_redactor(env)
+    for path, text in _texts(tree.value, ()):
+        words = [part for part in path if isinstance(part, str)]
+        if words[-1:] in (["name"], ["tags"]) and redactor.clean(text) != text:
+            yield tree.problem(path, "holds a secret, and is shown in every report: rename it")
+
+
 def _settings(path: Path) -> Path:
     """The part of a path below the system, agent, judge or defaults it belongs to."""
     if path[:1] in (("agents",), ("systems",)):
@@ -58,7 +64,7 @@ def _settings(path: Path) -> Path:
 
 def _is_written_out(text: str, name: str, path: Path) -> bool:
     literal = _without_references(text)
-    if KNOWN_SHAPES.search(literal):
+    if has_certain_shape(literal):
         return not any(part in PROSE for part in path)
     if not holds_secrets(path):
         return False

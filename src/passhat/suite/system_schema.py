@@ -79,7 +79,8 @@ class ServerModel(Strict):
     cwd: str | None = None
     """Where it runs, relative to the suite."""
     env: Environment = Field(default_factory=dict)
-    """The variables it sees besides PATH and HOME: a list of names, or names and values."""
+    """The variables it sees: a list of names, or names and values. PATH, HOME, USER, LOGNAME,
+    SHELL, LANG, LC_ALL, TERM, TMPDIR and TZ are passed on anyway, and nothing else."""
     url: str | None = Field(default=None, pattern=r"^https?://")
     """Where it listens (streamable HTTP)."""
     headers: dict[str, Reference] = Field(default_factory=dict)
@@ -208,7 +209,9 @@ class SystemModel(ModelFields):
     cwd: str | None = None
     """Where a command runs; a fresh directory for each trial where it is left out."""
     env: Environment = Field(default_factory=dict)
-    """The variables a command sees besides PATH and HOME."""
+    """The variables a command sees, like those of a server; also PASSHAT_TASK and the like."""
+    inherit_env: bool | None = None
+    """Whether a command sees our whole environment, with every key in it."""
     outcome: Literal["auto", "exit", "json", "expect"] | None = None
     """What decides about a command: its exit code, its JSON line, or the expectations alone."""
     exit_codes: list[ExitStatus] | None = Field(default=None, min_length=1)
@@ -228,7 +231,7 @@ class SystemModel(ModelFields):
 
 SYSTEM_KINDS: dict[str, tuple[str, ...]] = {
     "model": (*ModelFields.model_fields, "servers", "system", "max_turns"),
-    "command": ("cwd", "env", "outcome", "exit_codes"),
+    "command": ("cwd", "env", "inherit_env", "outcome", "exit_codes"),
     "python": ("workers",),
     "http": ("headers",),
 }

@@ -8,13 +8,14 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError, plural
+from passhat.errors import ReadError
 from passhat.ingest.archive import Archive, listing_names
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Table, first_line
 from passhat.ingest.told import few, short
 from passhat.ingest.transcripts.inspect_scores import Score, score_value
+from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.transcript import Transcript
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from xml.parsers import expat
 
-from passhat.errors import ReadError, plural
+from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap, find_columns
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Table, first_line
 from passhat.ingest.repeated_names import tests_of
+from passhat.messages import plural
 from passhat.records import FEATURES, Outcome
 from passhat.records.transcript import Transcript, Turn
 

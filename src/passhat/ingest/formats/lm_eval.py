@@ -12,13 +12,14 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError, told_value
+from passhat.errors import ReadError
 from passhat.ingest.beside import bytes_beside
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Table
 from passhat.ingest.told import few, short
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
+from passhat.messages import short_value
 from passhat.records import Outcome
 from passhat.records.transcript import Check, Transcript, Turn
 
@@ -156,7 +157,7 @@ def _ending(
     if not isinstance(value, (bool, int, float)):
         raise ReadError(
             f"{document.name}, line {number}, field {short(metric)}: must be a number, got "
-            f"{told_value(value)}; choose another metric with scorer"
+            f"{short_value(value)}; choose another metric with scorer"
         )
     return {"outcome": Outcome(value >= 1), "score": value}
 

@@ -13,13 +13,14 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError, told_value
+from passhat.errors import ReadError
 from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.outcomes import is_missing, number, outcome_of, parse_pass_if
 from passhat.ingest.reader import Reader, Table, first_line, seconds_between
 from passhat.ingest.told import few, short
 from passhat.ingest.transcripts.otel_spans import spans_transcript
+from passhat.messages import short_value
 from passhat.records import Outcome
 from passhat.records.transcript import Transcript
 
@@ -237,7 +238,7 @@ def _whole(field: str, value: object) -> int:
     except ValueError:
         whole = None
     if whole is None or abs(whole) >= 2**64:
-        raise ReadError(f"{field}: must be a whole number of 64 bits, got {told_value(value)}")
+        raise ReadError(f"{field}: must be a whole number of 64 bits, got {short_value(value)}")
     return whole
 
 
@@ -318,7 +319,7 @@ def _number(document: Document, span: Span, attribute: str, value: object) -> fl
     except ValueError:
         where = _place(document, span.name, span.key[1])
         raise ReadError(
-            f"{where}, attribute {short(attribute)}: must be a number, got {told_value(value)}"
+            f"{where}, attribute {short(attribute)}: must be a number, got {short_value(value)}"
         ) from None
 
 
@@ -364,7 +365,7 @@ def _judge(document: Document, mapping: ColumnMap) -> Callable[[Sequence[Span]],
             return {"outcome": Outcome.ERRORED}
         raise ReadError(
             f"{_place(document, spans[0].name, spans[0].key[1])}: nothing says whether it passed "
-            f"({short(label)} is {told_value(word)}); choose an attribute with --pass or --score, "
+            f"({short(label)} is {short_value(word)}); choose an attribute with --pass or --score, "
             "or the span's own status with --pass status"
         )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError, UnknownFile, told_value
+from passhat.errors import ReadError, UnknownFile
 from passhat.ingest.columns import (
     ColumnMap,
     find_columns,
@@ -38,6 +38,7 @@ from passhat.ingest.reader import Reader, Table
 from passhat.ingest.rows import Sheet, column_names, is_own_file, sheet_of
 from passhat.ingest.told import few, short
 from passhat.ingest.transcripts.messages import transcript_of
+from passhat.messages import short_value
 from passhat.records import FEATURES, Outcome
 from passhat.records.transcript import Transcript
 
@@ -313,7 +314,7 @@ def _no_outcome(
             return ReadError(f'{name}, {where}, column "{short(column)}": {told}')
     if tests:
         shown = few(
-            f"{short(column)} is {told_value(sheet.cells(column)[row])}" for column in columns
+            f"{short(column)} is {short_value(sheet.cells(column)[row])}" for column in columns
         )
         return ReadError(f"{name}, {where}: --pass-if compares with a number, but {shown}")
     cells, called = sheet.cells(usual), short(usual)
@@ -324,7 +325,7 @@ def _no_outcome(
             f"whether the trial passed, such as --pass {called}.{field}"
         )
     return ReadError(
-        f'{name}, {where}, column "{called}": {told_value(cells[row])} does not say whether the '
+        f'{name}, {where}, column "{called}": {short_value(cells[row])} does not say whether the '
         f"trial passed. The column holds {seen(cells)}; say what passes with --pass-if "
         f"'{called}==...'"
     )

@@ -12,9 +12,9 @@ import msgspec
 
 from passhat.errors import RunError
 from passhat.records import CommandSystem, Observation
-from passhat.runner.agents.errand import Errand
+from passhat.runner.agents.attempt_request import AttemptRequest
 from passhat.runner.agents.reported import TELLING, observe_report
-from passhat.runner.processes import Tail, end_group, start_group
+from passhat.runner.processes import Tail, end_group, inherited_environment, start_group
 
 MOST_OUTPUT = 2**20
 """Bytes of output that are kept: the last ones, for the result is at the end."""
@@ -29,32 +29,32 @@ class CommandAgent:
     def __init__(self, system: CommandSystem) -> None:
         self._system = system
 
-    async def attempt(self, errand: Errand, /) -> Observation:
-        errand.make_workdir()
-        argv = _argv(self._system, errand)
-        cwd = self._system.cwd or errand.workdir
+    async def attempt(self, request: AttemptRequest, /) -> Observation:
+        request.make_workdir()
+        argv = _argv(self._system, request)
+        cwd = self._system.cwd or request.workdir
         try:
-            process = await start_group(argv, env=_environment(self._system, errand), cwd=cwd)
+            process = await start_group(argv, env=_environment(self._system, request), cwd=cwd)
         except (OSError, ValueError) as error:
             raise RunError(
                 f"{self._system.name} cannot be started: {argv[0]!r}: {error}"
             ) from error
         stdout, stderr = Tail(MOST_OUTPUT), Tail()
         try:
-            async with asyncio.timeout(errand.timeout):
-                await _talk(process, self._stdin(errand), stdout, stderr)
+            async with asyncio.timeout(request.timeout):
+                await _talk(process, self._stdin(request), stdout, stderr)
         finally:
             await end_group(process, grace=0.0)
-            _task_file(errand).unlink(missing_ok=True)
+            _task_file(request).unlink(missing_ok=True)
         code = process.returncode
         assert code is not None, "the process was waited for"
         return self._observe(code, stdout.text, stderr.text, cwd)
 
-    def _stdin(self, errand: Errand) -> bytes:
+    def _stdin(self, request: AttemptRequest) -> bytes:
         """The prompt goes to stdin where the command line has no place for it."""
         if any("{prompt}" in part for part in self._system.argv):
             return b""
-        return errand.prompt.encode()
+        return request.prompt.encode()
 
     def _observe(self, code: int, stdout: str, stderr: str, cwd: Path) -> Observation:
         well = code in self._system.exit_codes
@@ -125,10 +125,10 @@ async def _talk(
         await asyncio.gather(following, return_exceptions=True)
 
 
-def _argv(system: CommandSystem, errand: Errand) -> list[str]:
-    argv = system.argv if system.cwd is not None else _absolute(system.argv, errand.directory)
-    argv = [part.replace("{workdir}", str(errand.workdir)) for part in argv]
-    return [part.replace("{prompt}", errand.prompt) for part in argv]
+def _argv(system: CommandSystem, request: AttemptRequest) -> list[str]:
+    argv = system.argv if system.cwd is not None else _absolute(system.argv, request.directory)
+    argv = [part.replace("{workdir}", str(request.workdir)) for part in argv]
+    return [part.replace("{prompt}", request.prompt) for part in argv]
 
 
 def _absolute(argv: Sequence[str], directory: Path) -> Sequence[str]:
@@ -146,20 +146,20 @@ def _looks_like_a_path(part: str) -> bool:
     return "/" in part or "." in part
 
 
-def _environment(system: CommandSystem, errand: Errand) -> dict[str, str]:
-    _task_file(errand).write_bytes(msgspec.json.encode(errand.describe(), enc_hook=str))
+def _environment(system: CommandSystem, request: AttemptRequest) -> dict[str, str]:
+    _task_file(request).write_bytes(msgspec.json.encode(request.describe(), enc_hook=str))
     return {
-        **os.environ,
-        "PASSHAT_TASK": errand.task.name,
-        "PASSHAT_PROMPT": errand.prompt[:100_000].replace("\0", ""),
-        "PASSHAT_TASK_FILE": str(_task_file(errand)),
-        "PASSHAT_TRIAL": str(errand.place.trial),
-        "PASSHAT_SEED": str(errand.seed),
-        "PASSHAT_WORKDIR": str(errand.workdir),
+        **(os.environ if system.inherit_env else inherited_environment()),
+        "PASSHAT_TASK": request.task.name,
+        "PASSHAT_PROMPT": request.prompt[:100_000].replace("\0", ""),
+        "PASSHAT_TASK_FILE": str(_task_file(request)),
+        "PASSHAT_TRIAL": str(request.place.trial),
+        "PASSHAT_SEED": str(request.seed),
+        "PASSHAT_WORKDIR": str(request.workdir),
         **{name: secret.reveal() for name, secret in system.env.items()},
     }
 
 
-def _task_file(errand: Errand) -> Path:
+def _task_file(request: AttemptRequest) -> Path:
     # Beside the working directory, which belongs to the agent alone.
-    return errand.workdir.with_name(f"{errand.workdir.name}.task.json")
+    return request.workdir.with_name(f"{request.workdir.name}.task.json")

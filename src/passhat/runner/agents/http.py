@@ -9,7 +9,7 @@ import msgspec
 
 from passhat.errors import RunError
 from passhat.records import HttpSystem, Observation
-from passhat.runner.agents.errand import Errand
+from passhat.runner.agents.attempt_request import AttemptRequest
 from passhat.runner.agents.reported import observe_value
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ class HttpAgent:
         self._system = system
         self._client = client
 
-    async def attempt(self, errand: Errand, /) -> Observation:
+    async def attempt(self, request: AttemptRequest, /) -> Observation:
         import httpx2
 
         try:
-            async with asyncio.timeout(errand.timeout):
-                content, kind = await self._post(msgspec.json.encode(errand.describe()))
+            async with asyncio.timeout(request.timeout):
+                content, kind = await self._post(msgspec.json.encode(request.describe()))
         except httpx2.HTTPError as error:
             raise RunError(
                 f"{self._system.name} at {self._system.url}: {type(error).__name__} {error}"

@@ -14,7 +14,7 @@ from typing import Any
 
 from passhat.errors import RunError, SuiteError
 from passhat.records import Observation, PythonSystem
-from passhat.runner.agents.errand import Errand
+from passhat.runner.agents.attempt_request import AttemptRequest
 from passhat.runner.agents.parameters import wanted_by
 from passhat.runner.agents.reported import observe_value
 
@@ -27,13 +27,13 @@ class PythonAgent:
         self._function = load_function(system.function, search=system.search)
         self._wanted = wanted_by(self._function, about=system.function)
 
-    async def attempt(self, errand: Errand, /) -> Observation:
+    async def attempt(self, request: AttemptRequest, /) -> Observation:
         about = self._system.function
-        offered = offer(errand)
+        offered = offer(request)
         if "workdir" in self._wanted.keys:
-            errand.make_workdir()
+            request.make_workdir()
         call = self._wanted.call(self._function, offered)
-        async with asyncio.timeout(errand.timeout):
+        async with asyncio.timeout(request.timeout):
             value = await made(call, about=about)
         return observe_value(value, about=about)
 
@@ -62,15 +62,15 @@ def load_function(reference: str, *, search: Path | None = None) -> Callable[...
     return found  # type: ignore[no-any-return]  # just checked to be callable
 
 
-def offer(errand: Errand) -> dict[str, Any]:
+def offer(request: AttemptRequest) -> dict[str, Any]:
     """All that a function may ask for."""
     return {
-        "prompt": errand.prompt,
-        "task": errand.task.name,
-        "trial": errand.place.trial,
-        "seed": errand.seed,
-        "workdir": errand.workdir,
-        "values": errand.task.values,
+        "prompt": request.prompt,
+        "task": request.task.name,
+        "trial": request.place.trial,
+        "seed": request.seed,
+        "workdir": request.workdir,
+        "values": request.task.values,
     }
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from passhat.errors import PasshatError, RunError
 from passhat.records import Observation, PythonSystem
-from passhat.runner.agents.errand import Errand
+from passhat.runner.agents.attempt_request import AttemptRequest
 from passhat.runner.agents.parameters import wanted_by
 from passhat.runner.agents.python import load_function, made, offer
 from passhat.runner.agents.reported import observe_value
@@ -24,19 +24,19 @@ SERVE = "from passhat.runner.agents.python_workers import serve; serve()"
 
 
 class WorkerAgent:
-    """Hands errands to at most `workers` processes; each does one at a time."""
+    """Hands requests to at most `workers` processes; each does one at a time."""
 
     def __init__(self, system: PythonSystem) -> None:
         self._system = system
         self._slots = asyncio.Semaphore(system.workers)
         self._idle: list[_Worker] = []
 
-    async def attempt(self, errand: Errand, /) -> Observation:
-        offered = {**offer(errand), "workdir": str(errand.make_workdir())}
+    async def attempt(self, request: AttemptRequest, /) -> Observation:
+        offered = {**offer(request), "workdir": str(request.make_workdir())}
         async with self._slots:
             worker = self._idle.pop() if self._idle else await _Worker.start(self._system)
             try:
-                async with asyncio.timeout(errand.timeout):
+                async with asyncio.timeout(request.timeout):
                     answer = await worker.ask(offered)
             except BaseException:
                 await worker.end()  # it hangs, or it died
@@ -53,7 +53,7 @@ class WorkerAgent:
 
 
 def serve() -> None:
-    """The life of a worker: read an errand from stdin, call the function, write what it gave.
+    """The life of a worker: read an request from stdin, call the function, write what it gave.
 
     What the function prints goes to stderr, for stdout is ours.
     """

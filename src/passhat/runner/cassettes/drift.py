@@ -17,7 +17,7 @@ from passhat.records import (
     Suite,
     Task,
 )
-from passhat.runner.models.exchange import ToolSpec
+from passhat.records.redaction import Redactor
 
 SHOWN = 120
 
@@ -56,16 +56,24 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def tool_changes(before: Sequence[Mapping[str, Any]], now: Sequence[ToolSpec]) -> list[str]:
+def tool_changes(
+    before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]
+) -> list[str]:
     """The differences of two lists of tools, a line each."""
     old = {str(spec["name"]): spec for spec in before}
-    new = {spec.name: plain(asdict(spec)) for spec in now}
+    new = {str(spec["name"]): spec for spec in now}
     return list(_tool_lines(old, new))
 
 
 def plain(value: Any) -> Any:
     """A value as JSON has it: what is written is what will be compared."""
     return msgspec.json.decode(msgspec.json.encode(value, order="sorted", enc_hook=str))
+
+
+def cleaned(value: Any, redactor: Redactor) -> Any:
+    """A value as JSON has it, without secrets."""
+    text = msgspec.json.encode(value, order="sorted", enc_hook=str).decode()
+    return msgspec.json.decode(redactor.clean_json(text))
 
 
 def _model_setup(task: Task, system: ModelSystem, suite: Suite) -> dict[str, Any]:

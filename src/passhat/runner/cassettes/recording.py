@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from passhat.runner.cassettes.redaction import Redactor
-from passhat.runner.cassettes.tape import Cassette, Recorded, write_cassette
+from passhat.records.redaction import Redactor
+from passhat.runner.cassettes.cassette_file import Cassette, Recorded, write_cassette
 from passhat.runner.models.exchange import ChatModel, Reply, Request
 
 
@@ -28,12 +28,12 @@ class Recording:
 
     def __init__(self, model: ChatModel, *, system: str = "model", secrets: tuple[str, ...] = ()):
         self._model = model
-        self._redactor = Redactor(secrets)
+        self._redactor = Redactor(dict.fromkeys(secrets, system))
         self.cassette = Cassette(system=system)
 
     async def complete(self, request: Request, /) -> Reply:
         reply = await self._model.complete(request)
-        text = self._redactor.clean(msgspec.json.encode(reply).decode())
+        text = self._redactor.clean_json(msgspec.json.encode(reply).decode())
         place = request.place
         recorded = self.cassette.trials.setdefault(
             (place.task, place.trial), Recorded(ending={"seed": request.parameters.seed})

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from passhat.errors import CassetteError
-from passhat.runner.cassettes.tape import Cassette, read_cassette
+from passhat.runner.cassettes.cassette_file import Cassette, read_cassette
 from passhat.runner.models.exchange import Reply, Request
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,12 +23,16 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grading:
-    """What graders stand on: where the suite lies, the judge, and what becomes of snapshots."""
+    """What graders need: the suite's directory, the judge, and how snapshots are written.
+
+    `clean` takes secrets out of what is written to disk.
+    """
 
     directory: Path = Path()
     ask: Ask | None = None
     write_snapshots: bool = True
     update_snapshots: bool = False
+    clean: Callable[[str], str] = str
 
 
 ON_ITS_OWN = Grading()
@@ -95,6 +99,7 @@ async def _matched(expectation: Expectation, observation: Observation, grading: 
             directory=grading.directory,
             write=grading.write_snapshots,
             update=grading.update_snapshots,
+            clean=grading.clean,
         )
     if name == "judge":
         if grading.ask is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,21 @@ from passhat.errors import GraderError
 from passhat.runner.graders.matches import Match, shown, text_of
 
 
-def match_snapshot(value: Any, name: str, *, directory: Path, write: bool, update: bool) -> Match:
-    """Hold a value against the snapshot of that name.
+def match_snapshot(
+    value: Any,
+    name: str,
+    *,
+    directory: Path,
+    write: bool,
+    update: bool,
+    clean: Callable[[str], str] = str,
+) -> Match:
+    """Compare a value with the snapshot of that name; `clean` takes secrets out before.
 
     With `write`, a snapshot that is not there is stored; with `update`, the old one is replaced.
     """
     file = directory / "snapshots" / _file_name(name)
-    text = _stable(value)
+    text = clean(_stable(value))
     try:
         if update:
             _store(file, text, mode="w")

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from passhat.errors import MissingExtra, ModelBusy, ModelError, listed
+from passhat.errors import MissingExtra, ModelBusy, ModelError
+from passhat.messages import listed
 from passhat.runner.models.dialect import Body, Dialect
 from passhat.runner.models.exchange import Reply, Request
 from passhat.runner.models.prices import Pricing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -69,8 +69,8 @@ class Request:
     parameters: ModelParameters = field(default_factory=ModelParameters)
     place: Place = Place()
 
-    def fingerprint(self) -> str:
-        """A hash of all that the model sees, and of nothing else.
+    def fingerprint(self, clean: Callable[[str], str] = str) -> str:
+        """A hash of all that the model sees, and of nothing else; `clean` takes secrets out.
 
         >>> from dataclasses import replace
         >>> hello = Request(messages=(Message(role="user", text="Hello"),))
@@ -79,8 +79,8 @@ class Request:
         True
         """
         seen = (self.messages, self.system, self.tools, self.parameters)
-        text = msgspec.json.encode(seen, order="sorted")
-        return hashlib.blake2b(text, digest_size=16).hexdigest()
+        text = clean(msgspec.json.encode(seen, order="sorted").decode())
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 from passhat.stats.arguments import score_array, whole_number
 from passhat.stats.sequential.draws import Ticket
 from passhat.stats.sequential.operating import OperatingCharacteristics
@@ -53,7 +53,7 @@ class EveryTaskGate:
     gates: tuple[TaskGate, ...] = field(init=False, repr=False, compare=False)
     """The gate of each task."""
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     def __post_init__(self) -> None:
         error_rates(self.alpha, self.beta)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 from passhat.stats.estimate import Interval
 from passhat.stats.sequential.fixed_design import fixed_design
 from passhat.stats.sequential.random_tasks import RandomTaskGate, SuiteState
@@ -35,7 +35,7 @@ class ScoreGate(RandomTaskGate):
     low: float = 0.0
     high: float = 1.0
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     def __post_init__(self) -> None:
         RandomTaskGate.__post_init__(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from passhat.brief import brief_fields
+from passhat.messages import repr_fields
 from passhat.stats.arguments import one_of, whole_number
 from passhat.stats.sequential.blocks import BLOCK_METRICS, BlockMetric
 from passhat.stats.sequential.fixed_design import fixed_design, two_rates
@@ -39,7 +39,7 @@ class SuiteGate(RandomTaskGate):
     k: int = 1
     metric: BlockMetric = "pass^k"
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     def __post_init__(self) -> None:
         RandomTaskGate.__post_init__(self)

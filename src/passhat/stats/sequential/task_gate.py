@@ -9,8 +9,8 @@ from typing import Literal, Self
 
 from numpy.typing import ArrayLike
 
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 from passhat.stats.arguments import one_of, probability, whole_number
 from passhat.stats.sequential import task_designs
 from passhat.stats.sequential.confidence_sequence import confidence_sequence
@@ -73,7 +73,7 @@ class TaskGate:
     design: TaskDesign = "sprt"
     max_runs: int | None = None
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     def __post_init__(self) -> None:
         one_of("design", self.design, _DESIGNS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from passhat.brief import brief_fields
 from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
 
 if TYPE_CHECKING:
     from passhat.stats.estimate import Interval
@@ -41,7 +41,7 @@ class GateResult:
     beta: float
     seed: int | None = None
 
-    __repr__ = brief_fields
+    __repr__ = repr_fields
 
     @property
     def runs_saved(self) -> int | None:

@@ -1,0 +1,1 @@
+"""Systems side by side, and one system over time."""

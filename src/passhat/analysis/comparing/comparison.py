@@ -1,0 +1,346 @@
+"""Two systems on the same tasks: is one better, on which tasks, and what would settle it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from passhat.analysis.comparing.task_differences import Aligned, TaskDifference, task_differences
+from passhat.analysis.reports.evidence import Floats, error_policy, gather, typical_runs
+from passhat.analysis.reports.provenance import Options, Provenance, stamp
+from passhat.errors import ArgumentError
+from passhat.messages import listed, plural, quoted, repr_fields, rounded, short_repr
+from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.records.subject import check_subject, one_tally
+from passhat.stats.arguments import ascending, confidence_level, whole_number
+from passhat.stats.estimate import (
+    TASKS_LIKE_THESE,
+    THIS_SUITE,
+    Estimate,
+    Interval,
+    Scope,
+    Unavailable,
+)
+from passhat.stats.independent import independent_difference
+from passhat.stats.nesting import hull
+from passhat.stats.paired import Answer, PairedDifference, in_agreement, paired_difference
+from passhat.stats.per_task import minimum_runs
+from passhat.stats.seeds import seed_variance
+from passhat.stats.suite_mean import suite_estimate
+from passhat.stats.task_sums import Mask, TaskSums
+
+_USUAL_KS = (1, 2, 3, 4, 5)
+_COUNTS_ONLY = Unavailable("seeds need the trials themselves; only their counts were read")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One metric of the first system minus the second, in both scopes, with a verdict in each.
+
+    `first` and `second` are the two values over the shared tasks.
+    """
+
+    name: str
+    first: float | None
+    second: float | None
+    this_suite: PairedDifference | Estimate | Unavailable
+    tasks_like_these: PairedDifference | Unavailable
+
+    __repr__ = repr_fields
+
+    @property
+    def value(self) -> float | None:
+        for number in (self.this_suite, self.tasks_like_these):
+            if not isinstance(number, Unavailable):
+                return number.value
+        return None
+
+    def answer(self, scope: Scope, margin: float | None = None) -> Answer | None:
+        """Whether the first is better, worse, equivalent, or undecided; None if unavailable."""
+        number = self.this_suite if scope == THIS_SUITE else self.tasks_like_these
+        if isinstance(number, Unavailable):
+            return None
+        if isinstance(number, PairedDifference):
+            return number.answer
+        return _read_off(number.interval, margin)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two systems on their shared tasks; tasks of only one are named.
+
+    `seeded` is the difference of the mean scores on this suite with the variance between seeds
+    added on both sides, where both carry enough seeds to know it.
+    """
+
+    first: str
+    second: str
+    differences: Mapping[str, Difference]
+    seeded: Estimate | Unavailable
+    tasks: tuple[TaskDifference, ...]
+    only_first: tuple[str, ...]
+    only_second: tuple[str, ...]
+    runs_to_test: int
+    margin: float | None
+    provenance: Provenance
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        lead = f"{self.headline.name} {rounded(self.headline.this_suite)} on this suite"
+        answer = self.headline.answer(THIS_SUITE, self.margin) or "unavailable"
+        size = f"{plural(len(self.tasks), 'shared task')}, {len(self.flipped):,} flipped"
+        pair = f"Comparison {quoted(self.first)} - {quoted(self.second)}"
+        return short_repr(pair, f"{lead} ({answer})", size, see=".headline, .differences, .tasks")
+
+    @property
+    def headline(self) -> Difference:
+        """The difference that the verdict is about: the largest pass^k asked for, else the mean."""
+        asked = self.provenance.options.ks
+        return self.differences[f"pass^{asked[-1]}" if asked else "mean_score"]
+
+    @property
+    def mean_score(self) -> Difference:
+        return self.differences["mean_score"]
+
+    @property
+    def flipped(self) -> tuple[TaskDifference, ...]:
+        return tuple(task for task in self.tasks if task.flip)
+
+
+def compare(
+    first: Trials | Tally,
+    second: Trials | Tally | None = None,
+    *,
+    ks: Sequence[int] | None = None,
+    margin: float | None = None,
+    confidence: float = 0.95,
+    errors: ErrorPolicy = "fail",
+    seed: int = 0,
+) -> Comparison:
+    """The first system against the second, task by task; one table of two systems will do.
+
+    `margin` is the difference below which the two count as equivalent.
+
+    >>> from passhat.analysis.planning.simulate import simulate
+    >>> found = compare(simulate(tasks=30, runs=10, rate={"new": 0.9, "old": 0.6}, seed=3))
+    >>> found.headline.answer("this suite")
+    'better'
+    """
+    options = Options(
+        ks=None if ks is None else ascending("ks", ks),
+        confidence=confidence_level(confidence),
+        errors=error_policy(errors),
+        bars=None,
+        seed=whole_number("seed", seed, least=0),
+    )
+    tallies = _two_tallies(first, second)
+    sides = tuple(gather(tally, options.errors) for tally in tallies)
+    shared = [name for name in sides[0].tasks if name in set(sides[1].tasks)]
+    for tally, side in zip(tallies, sides, strict=True):
+        if not side.tasks:
+            rule = f"must hold a trial of {tally.system} that did not error (errors='exclude')"
+            raise ArgumentError("trials", rule, plural(int(tally.errored.sum()), "error"))
+    if not shared:
+        have = (f"{tally.system} has {listed(tally.tasks, 5)}" for tally in tallies)
+        rule = f"must share a task between the two systems ({'; '.join(have)})"
+        raise ArgumentError("trials", rule, 0)
+    left, right = (Aligned.of(side, shared) for side in sides)
+    return Comparison(
+        first=tallies[0].system,
+        second=tallies[1].system,
+        differences=_differences(left, right, options, margin),
+        seeded=_seeded_difference(first, second, shared, options),
+        tasks=task_differences(shared, left, right, options.confidence),
+        only_first=tuple(name for name in sides[0].tasks if name not in set(shared)),
+        only_second=tuple(name for name in sides[1].tasks if name not in set(shared)),
+        runs_to_test=minimum_runs(len(shared), confidence=options.confidence),
+        margin=margin,
+        provenance=stamp(tallies, options),
+        notes=_error_note(tallies, options),
+    )
+
+
+def _two_tallies(first: Trials | Tally, second: Trials | Tally | None) -> tuple[Tally, Tally]:
+    if second is not None:
+        return one_tally("first", first), one_tally("second", second)
+    check_subject("trials", first)
+    if not isinstance(first, Trials) or len(first.systems) != 2:
+        names = first.systems if isinstance(first, Trials) else (first.system,)
+        raise ArgumentError("trials", "must hold exactly two systems (or rank them)", names)
+    return first.tally(first.systems[0]), first.tally(first.systems[1])
+
+
+def _differences(
+    left: Aligned, right: Aligned, options: Options, margin: float | None
+) -> dict[str, Difference]:
+    typical = min(typical_runs(left.runs), typical_runs(right.runs))
+    ks = options.ks or tuple(k for k in _USUAL_KS if k <= max(1, typical))
+    found = [_mean_score(left, right, options, margin)]
+    found += [_pass_hat(left, right, k, options, margin) for k in ks]
+    return {difference.name: _nested(_agreeing(difference), margin) for difference in found}
+
+
+def _agreeing(found: Difference) -> Difference:
+    suite, alike = found.this_suite, found.tasks_like_these
+    if isinstance(suite, PairedDifference):
+        found = replace(found, this_suite=in_agreement(suite))
+    if isinstance(alike, PairedDifference):
+        found = replace(found, tasks_like_these=in_agreement(alike))
+    return found
+
+
+def _nested(found: Difference, margin: float | None) -> Difference:
+    """What the noise of the runs leaves open on these tasks, others like them leave open too."""
+    suite, alike = found.this_suite, found.tasks_like_these
+    if isinstance(suite, Unavailable) or isinstance(alike, Unavailable) or suite.interval is None:
+        return found
+    wider = replace(alike, interval=hull(alike.interval, suite.interval))
+    if isinstance(suite, PairedDifference):
+        wider = replace(wider, p_value=max(alike.p_value, suite.p_value))
+    if found.answer(THIS_SUITE, margin) == "undecided" != alike.answer:
+        note = "on these tasks themselves the runs leave it open"
+        wider = replace(wider, answer="undecided", notes=(*alike.notes, note))
+        if isinstance(suite, PairedDifference):
+            wider = replace(wider, needed=suite.needed)
+    return replace(found, tasks_like_these=wider)
+
+
+def _mean_score(
+    left: Aligned, right: Aligned, options: Options, margin: float | None
+) -> Difference:
+    return _of_sums("mean_score", left.scores, right.scores, options, margin)
+
+
+def _of_sums(
+    name: str, left: TaskSums, right: TaskSums, options: Options, margin: float | None
+) -> Difference:
+    def within(scope: Scope) -> PairedDifference | Unavailable:
+        return paired_difference(
+            left,
+            right,
+            scope=scope,
+            confidence=options.confidence,
+            margin=margin,
+            rng=options.seed,
+        )
+
+    return Difference(
+        name=name,
+        first=float(left.means.mean()),
+        second=float(right.means.mean()),
+        this_suite=within(THIS_SUITE),
+        tasks_like_these=within(TASKS_LIKE_THESE),
+    )
+
+
+def _pass_hat(
+    left: Aligned, right: Aligned, k: int, options: Options, margin: float | None
+) -> Difference:
+    if k == 1:
+        return _of_sums("pass^1", left.outcomes, right.outcomes, options, margin)
+    values = left.values(k), right.values(k)
+    both = ~np.isnan(values[0]) & ~np.isnan(values[1])
+    if not both.any():
+        none = Unavailable(f"pass^{k} needs {k} runs of a task on both sides; none has them")
+        return Difference(
+            name=f"pass^{k}", first=None, second=None, this_suite=none, tasks_like_these=none
+        )
+    return Difference(
+        name=f"pass^{k}",
+        first=float(values[0][both].mean()),
+        second=float(values[1][both].mean()),
+        this_suite=_suite_difference(left, right, k, both, options.confidence),
+        tasks_like_these=_alike_difference(values, both, k, options, margin),
+    )
+
+
+def _alike_difference(
+    values: tuple[Floats, Floats], both: Mask, k: int, options: Options, margin: float | None
+) -> PairedDifference | Unavailable:
+    """Over the tasks with k runs on both sides; the others are counted in a note."""
+    found = paired_difference(
+        values[0][both],
+        values[1][both],
+        scope=TASKS_LIKE_THESE,
+        confidence=options.confidence,
+        margin=margin,
+        rng=options.seed,
+    )
+    short = np.flatnonzero(~both).tolist()
+    if isinstance(found, Unavailable) or not short:
+        return found
+    have, are = ("task has", "is") if len(short) == 1 else ("tasks have", "are")
+    note = f"{len(short):,} {have} fewer than {k} runs of one of the systems and {are} left out"
+    return replace(found, excluded=tuple(short), notes=(note, *found.notes))
+
+
+def _suite_difference(
+    left: Aligned, right: Aligned, k: int, both: Mask, confidence: float
+) -> Estimate | Unavailable:
+    """Given the tasks, the runs of two systems are independent."""
+    first, second = (
+        suite_estimate(side.runs[both], side.passes[both], k=k, confidence=confidence)
+        for side in (left, right)
+    )
+    if isinstance(first, Unavailable):
+        return first
+    if isinstance(second, Unavailable):
+        return second
+    return independent_difference(first, second)
+
+
+def _seeded_difference(
+    first: Trials | Tally, second: Trials | Tally | None, shared: Sequence[str], options: Options
+) -> Estimate | Unavailable:
+    if second is None and isinstance(first, Trials):
+        first, second = (first.where(system=name) for name in first.systems)
+    sides = [
+        _seeded_mean(side, shared, options) if isinstance(side, Trials) else _COUNTS_ONLY
+        for side in (first, second)
+    ]
+    left, right = sides
+    if isinstance(left, Unavailable):
+        return left
+    if isinstance(right, Unavailable):
+        return right
+    return independent_difference(left, right)
+
+
+def _seeded_mean(trials: Trials, shared: Sequence[str], options: Options) -> Estimate | Unavailable:
+    if trials.seed is None:
+        return Unavailable(f"the trials of {trials.systems[0]} carry no seed")
+    kept = np.isin(trials.task.codes, [trials.task.code(name) for name in shared])
+    kept &= trials.seeded
+    if options.errors == "exclude":
+        kept &= ~np.isnan(trials.score)
+    if not kept.any():
+        return Unavailable(f"no trial of {trials.systems[0]} on the shared tasks carries a seed")
+    found = seed_variance(
+        trials.seed[kept],
+        trials.task.codes[kept],
+        np.nan_to_num(trials.score[kept]),
+        scope=THIS_SUITE,
+        confidence=options.confidence,
+    )
+    return found if isinstance(found, Unavailable) else found.mean
+
+
+def _read_off(interval: Interval | None, margin: float | None) -> Answer:
+    if interval is None:
+        return "undecided"
+    if margin is not None and -margin < interval.low and interval.high < margin:
+        return "equivalent"
+    if 0 in interval:
+        return "undecided"
+    return "better" if interval.low > 0 else "worse"
+
+
+def _error_note(tallies: Sequence[Tally], options: Options) -> tuple[str, ...]:
+    counted = "counted as failures" if options.errors == "fail" else "left out"
+    return tuple(
+        f"{plural(int(tally.errored.sum()), 'trial')} of {tally.system} errored, {counted}"
+        for tally in tallies
+        if tally.errored.any()
+    )

@@ -1,0 +1,138 @@
+"""Pictures of comparisons: paired differences task by task, and ranks with their ties."""
+
+from __future__ import annotations
+
+from passhat.analysis.comparing.comparison import Comparison
+from passhat.analysis.comparing.rank import RankReport
+from passhat.analysis.comparing.task_differences import TaskDifference
+from passhat.drawing import Figure, IntervalRow, interval_rows
+from passhat.drawing.figure import shorten
+from passhat.messages import plural
+from passhat.records.natural_order import natural_key
+from passhat.stats.estimate import Interval, Unavailable
+
+MOST_ROWS = 60
+"""Tasks drawn in one picture; those that differ most, where there are more."""
+
+_COLOURS = {"better": "a", "worse": "b"}
+
+
+def plot_differences(comparison: Comparison, *, most: int = MOST_ROWS) -> Figure:
+    """A dumbbell a task, from the second system's pass rate (hollow) to the first's (filled).
+
+    The row of the mean carries the interval of the mean difference, laid from the second's mean as
+    in a Gardner-Altman plot (Ho et al. 2019): where it crosses the line, noise explains the
+    difference.
+
+    >>> from passhat import compare, simulate
+    >>> found = compare(simulate(tasks=8, runs=6, rate={"new": 0.9, "old": 0.5}, seed=1))
+    >>> print(plot_differences(found).text.splitlines()[1][:9])
+    mean of 8
+    """
+    tasks = sorted(
+        comparison.tasks, key=lambda task: (-abs(task.difference), natural_key(task.name))
+    )[:most]
+    tasks.sort(key=lambda task: (task.difference, natural_key(task.name)))
+    mean = _mean_row(comparison)
+    cut = "" if len(tasks) == len(comparison.tasks) else f" (the {len(tasks)} that differ most)"
+    return interval_rows(
+        ([mean] if mean else []) + [_task_row(task) for task in tasks],
+        title=f"{comparison.first} against {comparison.second}, task by task{cut}",
+        finding=_finding(comparison),
+        x_label=f"pass rate: ● {shorten(comparison.first, 20)} ○ {shorten(comparison.second, 20)}",
+        x_range=(0, 1),
+        x_kind="percent",
+        zero=mean.other if mean else None,
+    )
+
+
+def plot_ranks(report: RankReport) -> Figure:
+    """The ranks each system may truly have; a shaded band cannot be told apart.
+
+    >>> from passhat import rank, simulate
+    >>> found = rank(simulate(tasks=40, runs=8, rate={"a": 0.9, "b": 0.88, "c": 0.4}, seed=1))
+    >>> plot_ranks(found).finding
+    'b and a cannot be told apart; c stands alone at rank 3.'
+    """
+    places = {system.name: i for i, system in enumerate(report.systems)}
+    bands = [sorted(places[name] for name in band) for band in report.tie_bands if len(band) > 1]
+    count = len(report.systems)
+    return interval_rows(
+        [
+            IntervalRow(
+                name=system.name,
+                value=place + 1,
+                low=system.ranks[0],
+                high=system.ranks[1],
+                colour="a" if system.ranks[0] == 1 else "n",
+                note=f"{100 * system.value:.1f} %",
+            )
+            for place, system in enumerate(report.systems)
+        ],
+        title=f"Ranks by {report.metric.replace('_', ' ')}",
+        finding=_rank_finding(report),
+        x_label="rank, with every rank it may truly have",
+        x_range=(0.5, count + 0.5),
+        x_kind="whole",
+        bands=[(band[0], band[-1], "") for band in bands],
+    )
+
+
+def _mean_row(comparison: Comparison) -> IntervalRow | None:
+    """The pass rates' mean; their difference in the scope of this suite, else of such tasks."""
+    found = comparison.differences.get("pass^1") or comparison.mean_score
+    if found.first is None or found.second is None:
+        return None
+    number = found.this_suite
+    if isinstance(number, Unavailable):
+        number = found.tasks_like_these
+    interval = None if isinstance(number, Unavailable) else number.interval
+    return IntervalRow(
+        name=f"mean of {plural(len(comparison.tasks), 'task')}",
+        value=found.first,
+        other=found.second,
+        low=None if interval is None else _within(found.second + interval.low),
+        high=None if interval is None else _within(found.second + interval.high),
+        colour="d",
+        note=_signed(found.first - found.second, interval),
+    )
+
+
+def _task_row(task: TaskDifference) -> IntervalRow:
+    return IntervalRow(
+        name=task.name,
+        value=task.first[0] / task.first[1],
+        other=task.second[0] / task.second[1],
+        colour=_COLOURS.get(task.answer, "n"),
+        note=_signed(task.difference, None),
+    )
+
+
+def _finding(comparison: Comparison) -> str:
+    up = sum(task.difference > 0 for task in comparison.tasks)
+    down = sum(task.difference < 0 for task in comparison.tasks)
+    shown = sum(task.answer in _COLOURS for task in comparison.tasks)
+    mean = _mean_row(comparison)
+    whole = f"; the mean moves by {mean.note} points" if mean else ""
+    return (
+        f"{comparison.first} passes more often than {comparison.second} on {up} of "
+        f"{plural(len(comparison.tasks), 'task')} and less often on {down}; "
+        f"{shown} of these differences {'is' if shown == 1 else 'are'} more than noise{whole}."
+    )
+
+
+def _rank_finding(report: RankReport) -> str:
+    tied = [band for band in report.tie_bands if len(band) > 1]
+    told = [f"{', '.join(band[:-1])} and {band[-1]} cannot be told apart" for band in tied]
+    alone = [system for system in report.systems if system.ranks[0] == system.ranks[1]]
+    told += [f"{system.name} stands alone at rank {system.ranks[0]}" for system in alone]
+    return "; ".join(told) + "." if told else "Every rank is open."
+
+
+def _within(share: float) -> float:
+    return min(max(share, 0.0), 1.0)
+
+
+def _signed(difference: float, interval: Interval | None) -> str:
+    bounds = "" if interval is None else f" [{100 * interval.low:+.0f}, {100 * interval.high:+.0f}]"
+    return f"{100 * difference:+.0f}{bounds}"

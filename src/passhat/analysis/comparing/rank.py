@@ -1,0 +1,266 @@
+"""Several systems on the same tasks: who is ahead, and who cannot be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from passhat.analysis.reports.evidence import (
+    Evidence,
+    Floats,
+    error_policy,
+    gather,
+    too_few_runs,
+    value_table,
+)
+from passhat.analysis.reports.metrics import measure_metrics
+from passhat.analysis.reports.parts import Metric
+from passhat.analysis.reports.provenance import Options, Provenance, stamp
+from passhat.errors import ArgumentError
+from passhat.messages import few, plural, quoted, repr_fields, rounded, short_repr
+from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.records.frames import refuse_frame
+from passhat.stats.arguments import confidence_level, whole_number
+from passhat.stats.estimate import TASKS_LIKE_THESE, Interval, Scope, Unavailable
+from passhat.stats.ranking import PairOfSystems, rank_systems
+from passhat.stats.task_values import task_values
+
+_MOST_NAMED = 5
+_LONGEST_COUNT = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedSystem:
+    """One system: its value over the shared tasks, and the ranks it may truly have."""
+
+    name: str
+    value: float
+    ranks: tuple[int, int]
+    metric: Metric
+
+    __repr__ = repr_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairDifference:
+    """The first system minus the second, with an interval that holds for all pairs at once."""
+
+    first: str
+    second: str
+    value: float
+    interval: Interval
+    p_value: float
+
+    __repr__ = repr_fields
+
+    @property
+    def told_apart(self) -> bool:
+        return 0 not in self.interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unranked:
+    """A system that has too few runs for the metric, and what it has instead."""
+
+    name: str
+    reason: str
+
+    __repr__ = repr_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankReport:
+    """Systems from best to worst, bands of ties, and every pairwise difference.
+
+    Ranks, ties and differences are said of `scope`, and hold for all systems at once. `unranked`
+    are the systems without the runs that the metric needs.
+    """
+
+    metric: str
+    systems: tuple[RankedSystem, ...]
+    tie_bands: tuple[tuple[str, ...], ...]
+    pairs: tuple[PairDifference, ...]
+    tasks: int
+    unshared: tuple[str, ...]
+    unranked: tuple[Unranked, ...]
+    scope: Scope
+    method: str
+    confidence: float
+    provenance: Provenance
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        told = few(f"{quoted(one.name)} {rounded(one.value)}" for one in self.systems)
+        head = f"RankReport by {self.metric} over {plural(self.tasks, 'task')}"
+        return short_repr(head, *told, see=".systems, .tie_bands, .pairs")
+
+
+def rank(
+    trials: Trials | Sequence[Tally],
+    *,
+    by: str = "mean_score",
+    metric: str | None = None,
+    confidence: float = 0.95,
+    errors: ErrorPolicy = "fail",
+    seed: int = 0,
+) -> RankReport | Unavailable:
+    """Rank the systems of a table by mean_score, pass^k or pass@k over the tasks all of them ran.
+
+    `metric` is another word for `by`.
+
+    >>> from passhat.analysis.planning.simulate import simulate
+    >>> found = rank(simulate(tasks=40, runs=8, rate={"a": 0.9, "b": 0.88, "c": 0.4}, seed=1))
+    >>> [system.ranks for system in found.systems]
+    [(1, 2), (1, 2), (3, 3)]
+    """
+    options = Options(
+        ks=None,
+        confidence=confidence_level(confidence),
+        errors=error_policy(errors),
+        bars=None,
+        seed=whole_number("seed", seed, least=0),
+    )
+    metric = by if metric is None else metric
+    sign, k = _parse(metric)
+    found_sides = [(tally.system, gather(tally, options.errors)) for tally in _tallies(trials)]
+    able = _able(found_sides, k)
+    if len(able) < 2:
+        return Unavailable(_too_few(metric, k, found_sides))
+    titles, sides = [name for name, _ in able], [side for _, side in able]
+    tasks, values = value_table(
+        [side.tasks for side in sides], [_values(side, sign, k) for side in sides]
+    )
+    found = rank_systems(values, confidence=options.confidence, rng=options.seed)
+    if isinstance(found, Unavailable):
+        return Unavailable(_too_few_tasks(metric, k, able, found_sides))
+    left_out = set(found.excluded)
+    shared = [name for i, name in enumerate(tasks) if i not in left_out]
+    metrics = [_metric_on(side, shared, metric, k, options.confidence) for side in sides]
+    return RankReport(
+        metric=metric,
+        systems=tuple(
+            _ranked(titles[i], found.means[i], found.rank_sets[i], metrics[i]) for i in found.order
+        ),
+        tie_bands=tuple(tuple(titles[i] for i in band) for band in found.tie_bands),
+        pairs=tuple(_named(pair, titles) for pair in found.pairs),
+        tasks=found.tasks,
+        unshared=tuple(tasks[i] for i in found.excluded),
+        unranked=_unranked(metric, k, [one for one in found_sides if one not in able]),
+        scope=TASKS_LIKE_THESE,
+        method=found.method,
+        confidence=found.confidence,
+        provenance=stamp(trials, options),
+        notes=found.notes,
+    )
+
+
+def _tallies(trials: object) -> list[Tally]:
+    refuse_frame("trials", "must be Trials or a list of Tally", trials)
+    if isinstance(trials, Trials):
+        found = [trials.tally(name) for name in trials.systems]
+    elif isinstance(trials, Sequence) and all(isinstance(one, Tally) for one in trials):
+        found = list(trials)
+    else:
+        raise ArgumentError("trials", "must be Trials or a list of Tally", trials)
+    if len(found) < 2:
+        names = [tally.system for tally in found]
+        raise ArgumentError("trials", "must hold at least two systems to rank", names)
+    return found
+
+
+_Side = tuple[str, Evidence]
+
+
+def _able(sides: Sequence[_Side], k: int) -> list[_Side]:
+    """Those with k runs of most tasks or, where that leaves no two, of any.
+
+    One system with fewer runs would otherwise take the tasks of all others with it.
+    """
+    able = [one for one in sides if one[1].typical_runs >= k]
+    return able if len(able) > 1 else [one for one in sides if (one[1].runs >= k).any()]
+
+
+def _unranked(metric: str, k: int, sides: Sequence[_Side]) -> tuple[Unranked, ...]:
+    return tuple(
+        Unranked(name=name, reason=f"{too_few_runs(side.runs, k)}, so no {metric}")
+        for name, side in sides
+    )
+
+
+def _too_few(metric: str, k: int, sides: Sequence[_Side]) -> str:
+    """Who is in the way of a ranking, by name."""
+    short = [one for one in sides if not (one[1].runs >= k).any()]
+    told = [f"{name} has {too_few_runs(side.runs, k)}" for name, side in short[:_MOST_NAMED]]
+    told += [f"{len(short) - _MOST_NAMED:,} more have too few"] if len(short) > _MOST_NAMED else []
+    needs = f"needs two systems with {plural(k, 'run')} of a task"
+    return f"ranking by {metric} {needs}; {', '.join(told)}"
+
+
+def _too_few_tasks(metric: str, k: int, able: Sequence[_Side], sides: Sequence[_Side]) -> str:
+    """How many tasks have the runs, and up to which k two of them do."""
+    found = sum(runs >= k for runs in _fewest_runs(able))
+    ran = "that every system ran" if k == 1 else f"with {k} runs of every system"
+    told = f"ranking by {metric} needs 2 tasks {ran}; there {'is' if found == 1 else 'are'} {found}"
+    most = sorted([0, 0, *_fewest_runs(sides)])[-2]
+    return f"{told} ({metric[:5]}{most} can be ranked by)" if 0 < most < k else told
+
+
+def _fewest_runs(sides: Sequence[_Side]) -> list[int]:
+    """Of each task that all of these ran, the runs of the one that ran it least."""
+    tables = [dict(zip(side.tasks, side.runs.tolist(), strict=True)) for _, side in sides]
+    shared = set.intersection(*(set(table) for table in tables))
+    return [min(table[task] for table in tables) for task in shared]
+
+
+def _parse(metric: str) -> tuple[str, int]:
+    """("score", 1), ("^", k) or ("@", k)."""
+    if metric == "mean_score":
+        return "score", 1
+    sign, number = metric[4:5], metric[5:]
+    if not metric.startswith("pass") or sign not in ("^", "@") or not _is_count(number):
+        raise ArgumentError("metric", "must be mean_score, pass^k or pass@k such as pass^3", metric)
+    return sign, whole_number("k", int(number))
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < _LONGEST_COUNT
+
+
+def _values(side: Evidence, sign: str, k: int) -> Floats:
+    if sign == "score":
+        return np.clip(side.score_total / side.runs, 0.0, 1.0)
+    return task_values(side.runs, side.passes, k, metric=f"pass{sign}k")
+
+
+def _metric_on(
+    side: Evidence, names: Sequence[str], metric: str, k: int, confidence: float
+) -> Metric:
+    kept = np.isin(side.tasks, names)
+    part = Evidence(
+        tasks=tuple(name for name, keep in zip(side.tasks, kept, strict=True) if keep),
+        runs=side.runs[kept],
+        passes=side.passes[kept],
+        score_total=side.score_total[kept],
+        score_squares=side.score_squares[kept],
+        rows=side.rows[kept],
+        without=(),
+    )
+    return measure_metrics(part, (k,), confidence=confidence)[metric]
+
+
+def _ranked(name: str, mean: float, ranks: tuple[int, int], metric: Metric) -> RankedSystem:
+    """The value is the report's own, to the last bit: a mean in another order differs there."""
+    value = mean if metric.value is None else metric.value
+    return RankedSystem(name=name, value=value, ranks=ranks, metric=metric)
+
+
+def _named(pair: PairOfSystems, titles: Sequence[str]) -> PairDifference:
+    return PairDifference(
+        first=titles[pair.first],
+        second=titles[pair.second],
+        value=pair.value,
+        interval=pair.interval,
+        p_value=pair.p_value,
+    )

@@ -1,0 +1,202 @@
+"""How well agents recover from faults: the same tasks with and without them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from passhat.messages import repr_fields
+from passhat.records import Outcome, Tally, Trials
+from passhat.stats.estimate import Estimate, Number, Unavailable
+from passhat.stats.proportions import proportion_interval
+from passhat.stats.ratio import ratio_of
+from passhat.stats.suite_mean import suite_estimate
+
+STRUCK, AFTER = "fault:", "after-fault:"
+"""How trials are tagged: by the faults that struck them, and by what the agent did next."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveryAt:
+    """pass^k under faults against pass^k without; `score` is their ratio, 1 for full recovery."""
+
+    k: int
+    without: Number
+    under: Number
+    score: Number
+
+    __repr__ = repr_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultKindReport:
+    """The trials that one kind of fault struck: how often they passed all the same.
+
+    `score` is against the same tasks without faults.
+    """
+
+    kind: str
+    trials: int
+    rate: Number
+    score: Number
+
+    __repr__ = repr_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReactionReport:
+    """What agents did after a fault, in how many trials, and how often these passed."""
+
+    reaction: str
+    trials: int
+    share: Estimate
+    rate: Estimate
+
+    __repr__ = repr_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """One system with and without faults, on the tasks that were run both ways."""
+
+    system: str
+    tasks: int
+    struck: int
+    trials: int
+    levels: tuple[RecoveryAt, ...]
+    kinds: tuple[FaultKindReport, ...]
+    reactions: tuple[ReactionReport, ...]
+
+    __repr__ = repr_fields
+
+
+def measure_recovery(
+    trials: Trials,
+    variants: Mapping[str, str],
+    *,
+    ks: Sequence[int] | None = None,
+    confidence: float = 0.95,
+) -> tuple[Recovery, ...]:
+    """The recovery of every system in `variants`: its name, and its name under faults.
+
+    Only the runs are random here: the tasks are the same both ways. Errored trials count as
+    failures, for a crash that nobody survives is what is asked about.
+
+    >>> table = Trials.from_columns(
+    ...     system=["bot"] * 4 + ["bot under faults"] * 4,
+    ...     task=["a"] * 8,
+    ...     passed=[True] * 6 + [False] * 2,
+    ... )
+    >>> (found,) = measure_recovery(table, {"bot": "bot under faults"}, ks=[1])
+    >>> found.levels[0].score.value
+    0.5
+    """
+    return tuple(
+        _recovery(trials, clean, faulty, ks=ks, confidence=confidence)
+        for clean, faulty in variants.items()
+        if clean in trials.systems and faulty in trials.systems
+    )
+
+
+def _recovery(
+    trials: Trials, clean: str, faulty: str, *, ks: Sequence[int] | None, confidence: float
+) -> Recovery:
+    without, under = trials.where(system=clean), trials.where(system=faulty)
+    plain, broken = _shared(without.tally(), under.tally())
+    struck = _any_word(under, STRUCK)
+    return Recovery(
+        system=clean,
+        tasks=len(plain[0]),
+        struck=int(struck.sum()),
+        trials=len(under),
+        levels=tuple(_level(plain, broken, k, confidence) for k in ks or _usual_ks(plain, broken)),
+        kinds=tuple(
+            _kind(without, under, word, confidence)
+            for word in under.words("tags")
+            if word.startswith(STRUCK)
+        ),
+        reactions=tuple(
+            _reaction(under, word, int(struck.sum()), confidence)
+            for word in under.words("tags")
+            if word.startswith(AFTER)
+        ),
+    )
+
+
+Counts = tuple[
+    np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.int64]]
+]
+"""Runs and passes of each task."""
+
+
+def _shared(one: Tally, other: Tally) -> tuple[Counts, Counts]:
+    names = [name for name in one.tasks if name in other.tasks]
+
+    def counts(tally: Tally) -> Counts:
+        rows = np.array([tally.tasks.index(name) for name in names], dtype=np.intp)
+        runs = tally.passed + tally.failed + tally.errored
+        return runs[rows], tally.passed[rows]
+
+    return counts(one), counts(other)
+
+
+def _usual_ks(*tables: Counts) -> list[int]:
+    most = min((int(runs.min()) for runs, _ in tables if len(runs)), default=0)
+    return [k for k in (1, 2, 3, 5, 10) if k <= most] or [1]
+
+
+def _level(plain: Counts, broken: Counts, k: int, confidence: float) -> RecoveryAt:
+    without = suite_estimate(*plain, k=k, confidence=confidence)
+    under = suite_estimate(*broken, k=k, confidence=confidence)
+    return RecoveryAt(k=k, without=without, under=under, score=_score(under, without))
+
+
+def _score(under: Number, without: Number) -> Number:
+    if isinstance(under, Unavailable):
+        return under
+    if isinstance(without, Unavailable):
+        return without
+    return ratio_of(under, without)
+
+
+def _kind(without: Trials, under: Trials, word: str, confidence: float) -> FaultKindReport:
+    rows = under.where(tag=word)
+    plain, broken = _shared(without.tally(), rows.tally())
+    rate = suite_estimate(*broken, confidence=confidence)
+    return FaultKindReport(
+        kind=word.removeprefix(STRUCK),
+        trials=len(rows),
+        rate=rate,
+        score=_score(rate, suite_estimate(*plain, confidence=confidence)),
+    )
+
+
+def _reaction(under: Trials, word: str, struck: int, confidence: float) -> ReactionReport:
+    rows = under.where(tag=word)
+    passed = int(np.count_nonzero(rows.outcome == Outcome.PASSED))
+    return ReactionReport(
+        reaction=word.removeprefix(AFTER),
+        trials=len(rows),
+        share=_proportion(len(rows), max(struck, len(rows)), confidence),
+        rate=_proportion(passed, len(rows), confidence),
+    )
+
+
+def _proportion(count: int, total: int, confidence: float) -> Estimate:
+    return Estimate(
+        value=count / total,
+        interval=proportion_interval(count, total, confidence=confidence),
+        method="Wilson",
+        confidence=confidence,
+        runs=total,
+    )
+
+
+def _any_word(trials: Trials, prefix: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    found = np.zeros(len(trials), dtype=bool)
+    for word in trials.words("tags"):
+        if word.startswith(prefix):
+            found |= trials.has_word("tags", word)
+    return found

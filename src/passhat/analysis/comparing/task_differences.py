@@ -1,0 +1,106 @@
+"""Two systems side by side, task by task: which tasks differ, and which flipped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from passhat.analysis.reports.evidence import Counts, Evidence, Floats
+from passhat.messages import repr_fields
+from passhat.stats.estimate import Interval
+from passhat.stats.multiplicity import benjamini_hochberg
+from passhat.stats.per_task import TaskAnswer, task_tests
+from passhat.stats.task_sums import TaskSums
+from passhat.stats.task_values import task_values
+
+Flip = Literal["gained", "lost"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Aligned:
+    """One system's counts on the shared tasks, in their order."""
+
+    runs: Counts
+    passes: Counts
+    total: Floats
+    squares: Floats
+
+    @classmethod
+    def of(cls, side: Evidence, names: Sequence[str]) -> Aligned:
+        place = {name: i for i, name in enumerate(side.tasks)}
+        rows = np.array([place[name] for name in names], dtype=np.intp)
+        return cls(
+            runs=side.runs[rows],
+            passes=side.passes[rows],
+            total=side.score_total[rows],
+            squares=side.score_squares[rows],
+        )
+
+    @property
+    def scores(self) -> TaskSums:
+        return TaskSums(runs=self.runs, total=self.total, squares=self.squares)
+
+    @property
+    def outcomes(self) -> TaskSums:
+        return TaskSums.of_passes(self.runs, self.passes)
+
+    def values(self, k: int) -> Floats:
+        """pass^k of each task, nan with too few runs."""
+        return task_values(self.runs, self.passes, k)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskDifference:
+    """One task: passes and runs of both, the difference, and the tests.
+
+    `p_holm` never calls a wrong difference on any task; `p_screening` (Benjamini-Hochberg) lets a
+    known share of its finds be wrong. A task flipped when most runs passed for one and not for
+    the other.
+    """
+
+    name: str
+    first: tuple[int, int]
+    second: tuple[int, int]
+    difference: float
+    interval: Interval
+    p_value: float
+    p_holm: float
+    p_screening: float
+    answer: TaskAnswer
+    flip: Flip | None
+
+    __repr__ = repr_fields
+
+
+def task_differences(
+    names: Sequence[str], left: Aligned, right: Aligned, confidence: float
+) -> tuple[TaskDifference, ...]:
+    """An exact test of every shared task, corrected for testing many in both ways."""
+    found = task_tests(left.runs, left.passes, right.runs, right.passes, confidence=confidence)
+    screening = np.ones(len(names))
+    screening[found.evaluable] = benjamini_hochberg(found.p_values[found.evaluable])
+    return tuple(
+        TaskDifference(
+            name=name,
+            first=(int(left.passes[i]), int(left.runs[i])),
+            second=(int(right.passes[i]), int(right.runs[i])),
+            difference=float(found.value[i]),
+            interval=Interval(float(found.low[i]), float(found.high[i])),
+            p_value=float(found.p_values[i]),
+            p_holm=float(found.adjusted[i]),
+            p_screening=float(screening[i]),
+            answer=found.answers[i],
+            flip=_flip(left, right, i),
+        )
+        for i, name in enumerate(names)
+    )
+
+
+def _flip(left: Aligned, right: Aligned, i: int) -> Flip | None:
+    mostly = [2 * int(side.passes[i]) > int(side.runs[i]) for side in (left, right)]
+    if mostly[0] == mostly[1]:
+        return None
+    return "gained" if mostly[0] else "lost"

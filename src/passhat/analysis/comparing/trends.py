@@ -1,0 +1,294 @@
+"""How reliability moved over history: rates with intervals, change points, tasks that turned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.analysis.reports.evidence import gather
+from passhat.drawing import Figure, Marker, Series, line_chart
+from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
+from passhat.records import ErrorPolicy, Tally
+from passhat.stats.diverging import Divergence, divergence
+from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
+from passhat.stats.labels import TOO_FEW_RUNS, label_tasks
+from passhat.stats.suite_mean import suite_estimate
+from passhat.stats.task_series import TaskSeries
+from passhat.stats.trend import DEFAULT_HORIZON, Changes, change_points
+
+LARGEST_K = 5
+
+Turn = Literal["became flaky", "got fixed", "broke"]
+Counts = NDArray[np.int64]
+
+_TURNS: dict[tuple[str, str], Turn] = {
+    ("solid", "flaky"): "became flaky",
+    ("solid", "broken"): "broke",
+    ("flaky", "broken"): "broke",
+    ("flaky", "solid"): "got fixed",
+    ("broken", "solid"): "got fixed",
+    ("broken", "flaky"): "became flaky",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """One run in history: its key, what people call it (commit, tag, day), and its counts."""
+
+    key: str
+    label: str
+    started: str
+    tallies: Sequence[Tally]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendPoint:
+    """The rates at one moment; `tasks` and `runs` count what was run then.
+
+    `carried` names tasks that were not: their last counts stand in for the rates, so that a
+    moment with fewer tasks can be set beside one with more.
+    """
+
+    key: str
+    label: str
+    started: str
+    metrics: Mapping[str, Estimate]
+    tasks: int
+    runs: int
+    carried: tuple[str, ...]
+
+    __repr__ = repr_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskTurn:
+    """A task whose label changed, at the first moment that showed the new one."""
+
+    task: str
+    turn: Turn
+    before: str
+    after: str
+    key: str
+    label: str
+
+    __repr__ = repr_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemTrend:
+    """One system over history, oldest moment first."""
+
+    name: str
+    k: int
+    points: tuple[TrendPoint, ...]
+    changes: Mapping[str, Changes]
+    divergence: Divergence | Unavailable
+    turns: tuple[TaskTurn, ...]
+
+    __repr__ = repr_fields
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        return tuple(self.changes)
+
+    def plot(self) -> Figure:
+        """pass@k and pass^k over the moments, with intervals and change points."""
+        places = list(range(len(self.points)))
+        changed: dict[tuple[int, str], list[str]] = {}
+        for name, changes in self.changes.items():
+            for change in changes.points:
+                changed.setdefault((change.position, change.direction), []).append(name)
+        return line_chart(
+            [self._series(name, places) for name in reversed(self.metrics)],
+            title=f"{self.name} over history",
+            finding=self._finding(),
+            x_label="run, oldest first",
+            y_label="chance",
+            y_range=(0, 1),
+            y_kind="percent",
+            x_names=[point.label for point in self.points],
+            markers=[
+                Marker(name=f"{' and '.join(names)} {direction}", x=position)
+                for (position, direction), names in changed.items()
+            ],
+        )
+
+    def _series(self, name: str, places: list[int]) -> Series:
+        estimates = [point.metrics[name] for point in self.points]
+        bounds = [e.interval for e in estimates]
+        return Series(
+            name=name,
+            x=places,
+            y=[e.value for e in estimates],
+            low=[b.low if b else e.value for b, e in zip(bounds, estimates, strict=True)],
+            high=[b.high if b else e.value for b, e in zip(bounds, estimates, strict=True)],
+        )
+
+    def _finding(self) -> str:
+        first, last = self.points[0].metrics, self.points[-1].metrics
+        moves = [
+            f"{name} went from {100 * first[name].value:.0f} % to {100 * last[name].value:.0f} %"
+            for name in self.metrics
+        ]
+        return "; ".join(moves) + "."
+
+
+def trends(
+    moments: Sequence[Moment],
+    *,
+    k: int | None = None,
+    confidence: float = 0.95,
+    errors: ErrorPolicy = "fail",
+    false_alarm: float = 0.05,
+    horizon: int = DEFAULT_HORIZON,
+) -> tuple[SystemTrend, ...]:
+    """The trend of every system in `moments` (oldest first).
+
+    `false_alarm` is the chance of any change point in `horizon` moments at which nothing changed,
+    for each metric.
+    """
+    names = dict.fromkeys(tally.system for moment in moments for tally in moment.tallies)
+    if not names:
+        raise ArgumentError("moments", "must hold at least one run with trials", len(moments))
+    return tuple(
+        _system_trend(name, moments, k, confidence, errors, false_alarm, horizon) for name in names
+    )
+
+
+@dataclass(frozen=True)
+class _Standing:
+    """What is known of each task at one moment, fresh or carried forward."""
+
+    moment: Moment
+    counts: Mapping[str, tuple[int, int]]
+    carried: tuple[str, ...]
+
+    @cached_property
+    def stale(self) -> frozenset[str]:
+        return frozenset(self.carried)
+
+    def arrays(self) -> tuple[Counts, Counts]:
+        pairs = np.array(list(self.counts.values()), dtype=np.int64).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
+
+
+def _system_trend(
+    name: str,
+    moments: Sequence[Moment],
+    k: int | None,
+    confidence: float,
+    errors: ErrorPolicy,
+    false_alarm: float,
+    horizon: int,
+) -> SystemTrend:
+    standings = _standings(name, moments, errors)
+    fewest = min(int(standing.arrays()[0].min()) for standing in standings)
+    chosen = min(fewest, LARGEST_K) if k is None else k
+    names = ("pass^1",) if chosen == 1 else (f"pass^{chosen}", f"pass@{chosen}")
+    points = [_point(standing, names, chosen, confidence) for standing in standings]
+    series = {metric: _task_series(standings, metric, chosen) for metric in names}
+    return SystemTrend(
+        name=name,
+        k=chosen,
+        points=tuple(points),
+        changes={
+            metric: change_points(
+                one, false_alarm=false_alarm, horizon=horizon, confidence=confidence
+            )
+            for metric, one in series.items()
+        },
+        divergence=_divergence(list(series.values()), confidence),
+        turns=_turns(standings),
+    )
+
+
+def _standings(name: str, moments: Sequence[Moment], errors: ErrorPolicy) -> list[_Standing]:
+    known: dict[str, tuple[int, int]] = {}
+    standings = []
+    for moment in moments:
+        found = [gather(tally, errors) for tally in moment.tallies if tally.system == name]
+        fresh = {
+            task: (int(n), int(c))
+            for evidence in found
+            for task, n, c in zip(evidence.tasks, evidence.runs, evidence.passes, strict=True)
+        }
+        if not fresh:
+            continue
+        carried = tuple(task for task in known if task not in fresh)
+        known = {**known, **fresh}
+        standings.append(_Standing(moment, dict(known), carried))
+    return standings
+
+
+def _point(standing: _Standing, names: Sequence[str], k: int, confidence: float) -> TrendPoint:
+    n, c = standing.arrays()
+    metrics: dict[str, Estimate] = {}
+    for name in names:
+        metric: Literal["pass^k", "pass@k"] = "pass^k" if "^" in name else "pass@k"
+        estimate = suite_estimate(n, c, metric=metric, k=k, scope=THIS_SUITE, confidence=confidence)
+        if isinstance(estimate, Unavailable):
+            label = standing.moment.label
+            raise ArgumentError(
+                "k", f"must be possible at every run; at {label}: {estimate.reason}", k
+            )
+        metrics[name] = estimate
+    moment = standing.moment
+    return TrendPoint(
+        key=moment.key,
+        label=moment.label,
+        started=moment.started,
+        metrics=metrics,
+        tasks=len(standing.counts) - len(standing.carried),
+        runs=sum(n for task, (n, _) in standing.counts.items() if task not in standing.stale),
+        carried=standing.carried,
+    )
+
+
+def _task_series(standings: Sequence[_Standing], metric: str, k: int) -> TaskSeries:
+    """What was run at each moment, and only that: counts carried forward are no new evidence."""
+    place = {task: i for i, task in enumerate(standings[-1].counts)}
+    counts = np.zeros((2, len(standings), len(place)), dtype=np.int64)
+    for row, standing in enumerate(standings):
+        for task, pair in standing.counts.items():
+            if task not in standing.stale:
+                counts[:, row, place[task]] = pair
+    return TaskSeries(counts[0], counts[1], k=k, metric="pass^k" if "^" in metric else "pass@k")
+
+
+def _divergence(series: Sequence[TaskSeries], confidence: float) -> Divergence | Unavailable:
+    if len(series) < 2:
+        return Unavailable("pass@k and pass^k are the same number with one run of a task")
+    hat, at = series
+    return divergence(at, hat, confidence=confidence)
+
+
+def _turns(standings: Sequence[_Standing]) -> tuple[TaskTurn, ...]:
+    """Label changes, looking past moments that had too few runs to say."""
+    last: dict[str, str] = {}
+    turns = []
+    for standing in standings:
+        n, c = standing.arrays()
+        for task, label in zip(standing.counts, label_tasks(n, c).labels.tolist(), strict=True):
+            if label == TOO_FEW_RUNS or task in standing.stale:
+                continue
+            before = last.get(task, label)
+            last[task] = label
+            if (turn := _TURNS.get((before, label))) is not None:
+                moment = standing.moment
+                turns.append(
+                    TaskTurn(
+                        task=task,
+                        turn=turn,
+                        before=before,
+                        after=label,
+                        key=moment.key,
+                        label=moment.label,
+                    )
+                )
+    return tuple(turns)

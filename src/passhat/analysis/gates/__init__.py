@@ -1,0 +1,1 @@
+"""What is demanded, and whether the trials meet it."""

@@ -1,0 +1,275 @@
+"""What a gate will cost and say, before any money is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from passhat.analysis.gates.demands import (
+    EveryTaskDemand,
+    Gate,
+    NoTaskWorseDemand,
+    NoWorseDemand,
+    NumberDemand,
+    parse_gate,
+    why_not_sequential,
+)
+from passhat.analysis.gates.sequential import DrawGate, draw_gate, every_task_gate
+from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
+from passhat.stats.arguments import Counts, Floats, probability, whole_number
+from passhat.stats.fitted_plan import GUESSED_ICC
+from passhat.stats.sequential import OperatingCharacteristics, ScoreGate, SuiteGate, TaskGate
+from passhat.stats.sequential.simulation import (
+    Results,
+    blocks_at,
+    simulated_characteristics,
+    simulated_ends,
+    suite_rates,
+)
+
+DEFAULT_REPETITIONS = 200
+
+_STEPS_EACH_WAY = 4
+_DEFAULT_STEP = 0.05
+_BASELINE_MEAN = 0.8
+"""Where a baseline is taken to lie when only the difference from it is demanded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatePlanRow:
+    """What happens if this is the truth: the chance of each verdict, and the runs it takes."""
+
+    truth: float
+    passes: float
+    fails: float
+    undecided: float
+    expected_runs: float
+    runs_95: float
+
+    __repr__ = repr_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatePlan:
+    """A gate before any run, over a range of truths.
+
+    `exact` numbers follow from the design; the others are simulated, `repetitions` times each, on
+    suites whose tasks differ as `icc` says. `fixed_runs` is the fixed design with the same errors.
+    """
+
+    gate: Gate
+    tasks: int
+    icc: float | None
+    rows: tuple[GatePlanRow, ...]
+    max_runs: int
+    fixed_runs: int | None
+    exact: bool
+    repetitions: int | None
+    seed: int
+
+    __repr__ = repr_fields
+
+    @property
+    def worst_runs(self) -> float:
+        """The largest expected number of runs over the truths."""
+        return max(row.expected_runs for row in self.rows)
+
+
+def plan_gate(
+    gate: Gate | str,
+    *,
+    tasks: int = 1,
+    icc: float = GUESSED_ICC,
+    bars: Sequence[float] | None = None,
+    repetitions: int = DEFAULT_REPETITIONS,
+    seed: int = 0,
+) -> GatePlan:
+    """Expected runs, worst case, and the chance of each verdict of a sequential gate.
+
+    Exact for one task and for demands of every task; simulated, with `seed`, for a suite of
+    `tasks` tasks whose rates have intraclass correlation `icc`.
+
+    >>> found = plan_gate(parse_gate({"require": "pass^1 >= 0.8", "indifference": 0.1}))
+    >>> [round(row.expected_runs) for row in found.rows if row.truth in (0.8, 0.9)]
+    [67, 77]
+    """
+    parsed = parse_gate(gate)
+    reason = why_not_sequential(parsed)
+    if reason or isinstance(parsed.demand, NoTaskWorseDemand):
+        raise ArgumentError(f"gate {parsed.label!r}", f"cannot be planned: it {reason}", "bound")
+    whole_number("tasks", tasks)
+    probability("icc", icc)
+    truths = truths_around(parsed)
+    if isinstance(parsed.demand, EveryTaskDemand):
+        found, fixed = _every_task(parsed, tasks, bars, truths)
+    else:
+        design = draw_gate(parsed, tasks=tasks, seed=seed)
+        found = _characteristics(design, truths, icc=icc, repetitions=repetitions, seed=seed)
+        fixed = _fixed_runs(design)
+    exact = found.repetitions is None
+    return GatePlan(
+        gate=parsed,
+        tasks=tasks,
+        icc=None if exact else icc,
+        rows=_rows([_as_demanded(parsed, truth) for truth in truths], found),
+        max_runs=found.max_runs,
+        fixed_runs=fixed,
+        exact=exact,
+        repetitions=found.repetitions,
+        seed=seed,
+    )
+
+
+def truths_around(gate: Gate) -> tuple[float, ...]:
+    """True values on both sides of what is demanded, its two boundaries among them."""
+    demand, step = gate.demand, gate.indifference or _DEFAULT_STEP
+    if isinstance(demand, NoWorseDemand):
+        step = gate.indifference or demand.margin
+        return tuple(round(-demand.margin + i * step, 10) for i in range(-2, 4))
+    if isinstance(demand, EveryTaskDemand):
+        low = _BASELINE_MEAN if demand.bar is None else demand.bar
+    else:
+        assert isinstance(demand, NumberDemand)
+        low = _rate(demand)
+    steps = range(-_STEPS_EACH_WAY, _STEPS_EACH_WAY + 1)
+    around = {round(low + i * step, 10) for i in steps}
+    inside = {truth for truth in around if 0 < truth < 1} | {(low + 1) / 2, 1.0}
+    return tuple(sorted(inside))
+
+
+def _rate(demand: NumberDemand) -> float:
+    """The share of runs that meets a demand where it is met just so."""
+    quantile = demand.target.quantile
+    if quantile is not None:
+        return quantile[1]
+    return demand.threshold if demand.upward else 1 - demand.threshold
+
+
+def _every_task(
+    gate: Gate, tasks: int, bars: Sequence[float] | None, truths: Sequence[float]
+) -> tuple[OperatingCharacteristics, int | None]:
+    """All tasks with the same true pass^k."""
+    demand = gate.demand
+    assert isinstance(demand, EveryTaskDemand)
+    own = [demand.bar] * tasks if demand.bar is not None else list(bars or [])
+    if not own:
+        raise ArgumentError("bars", 'must be given: the gate says "its bar"', None)
+    design = every_task_gate(gate, own)
+    rates = [truth ** (1 / demand.k) for truth in truths]
+    each = [design.operating_characteristics([rate] * len(own)) for rate in rates]
+    fixed = design.result(design.start()).fixed_runs
+
+    def column(name: str) -> Floats:
+        return np.array([float(np.atleast_1d(getattr(one, name))[0]) for one in each])
+
+    return (
+        OperatingCharacteristics(
+            p=np.array(truths),
+            pass_probability=column("pass_probability"),
+            fail_probability=column("fail_probability"),
+            undecided_probability=column("undecided_probability"),
+            expected_runs=column("expected_runs"),
+            runs_95=column("runs_95"),
+            max_runs=each[0].max_runs,
+        ),
+        fixed,
+    )
+
+
+def _characteristics(
+    gate: DrawGate, truths: Sequence[float], *, icc: float, repetitions: int, seed: int
+) -> OperatingCharacteristics:
+    design = gate.design
+    if isinstance(design, TaskGate):
+        return design.operating_characteristics([gate.own_rate(truth) for truth in truths])
+    if isinstance(design, SuiteGate):
+        return simulated_characteristics(design, truths, icc=icc, repetitions=repetitions, rng=seed)
+    return _simulated(gate, design, truths, icc=icc, repetitions=repetitions, seed=seed)
+
+
+def _simulated(
+    gate: DrawGate,
+    design: ScoreGate,
+    truths: Sequence[float],
+    *,
+    icc: float,
+    repetitions: int,
+    seed: int,
+) -> OperatingCharacteristics:
+    """A gate on scores, as passes and failures: the most that scores can vary."""
+    rng = np.random.default_rng(seed)
+    per_draw = gate.max_runs // gate.max_draws
+    ends = []
+    for truth in truths:
+        results = _results(gate, truth, icc, (repetitions, design.tasks), rng)
+        ends.append(simulated_ends(design, results, repetitions, rng))
+    runs = [end.runs * (2 if gate.paired else 1) for end in ends]
+    return OperatingCharacteristics(
+        p=np.array(truths),
+        pass_probability=np.array([end.share(1) for end in ends]),
+        fail_probability=np.array([end.share(0) for end in ends]),
+        undecided_probability=np.array([end.share(-1) for end in ends]),
+        expected_runs=np.array([spent.mean() for spent in runs]),
+        runs_95=np.array([np.quantile(spent, 0.95) for spent in runs]),
+        max_runs=gate.max_draws * per_draw,
+        repetitions=repetitions,
+        seed=seed,
+    )
+
+
+def _results(
+    gate: DrawGate, truth: float, icc: float, shape: tuple[int, int], rng: np.random.Generator
+) -> Results:
+    if gate.paired:
+        old = suite_rates(_BASELINE_MEAN, icc, shape, rng)
+        return _differences(np.clip(old + truth, 0, 1), old)
+    blocks = SuiteGate(tasks=shape[1], mu0=0.4, mu1=0.6, k=gate.k, metric=gate.metric)
+    return blocks_at(suite_rates(truth, icc, shape, rng), blocks)
+
+
+def _differences(new: Floats, old: Floats) -> Results:
+    """Paired differences of passes, from [-1, 1] mapped to [0, 1]."""
+
+    def results(rng: np.random.Generator, alive: Counts, task: Counts) -> tuple[Floats, int]:
+        gained = (rng.random(alive.size) < new[alive, task]).astype(np.float64)
+        lost = (rng.random(alive.size) < old[alive, task]).astype(np.float64)
+        return (gained - lost + 1) / 2, 1
+
+    return results
+
+
+def _as_demanded(gate: Gate, share: float) -> float:
+    """The truth in the words of the demand: an error rate, where runs without error are watched."""
+    demand = gate.demand
+    if isinstance(demand, NumberDemand) and not demand.upward and not demand.target.quantile:
+        return round(1 - share, 10)
+    return share
+
+
+def _fixed_runs(gate: DrawGate) -> int | None:
+    fixed = gate.result(gate.start()).fixed_runs
+    return fixed * 2 if fixed is not None and gate.paired else fixed
+
+
+def _rows(truths: Sequence[float], found: OperatingCharacteristics) -> tuple[GatePlanRow, ...]:
+    columns = (
+        found.pass_probability,
+        found.fail_probability,
+        found.undecided_probability,
+        found.expected_runs,
+        found.runs_95,
+    )
+    return tuple(
+        GatePlanRow(
+            truth=truth,
+            passes=float(columns[0][i]),
+            fails=float(columns[1][i]),
+            undecided=max(0.0, float(columns[2][i])),
+            expected_runs=float(columns[3][i]),
+            runs_95=float(columns[4][i]),
+        )
+        for i, truth in enumerate(truths)
+    )

@@ -1,0 +1,226 @@
+"""From trials and gates to verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from passhat.analysis.gates.bounds import Subject
+from passhat.analysis.gates.demands import (
+    EveryTaskDemand,
+    Gate,
+    NoTaskWorseDemand,
+    NoWorseDemand,
+    parse_gate,
+)
+from passhat.analysis.gates.every_task import bars_of, judge_every_task
+from passhat.analysis.gates.number_gate import Planned, judge_number
+from passhat.analysis.gates.regression import judge_no_task_worse, judge_no_worse
+from passhat.analysis.gates.sequential import every_task_gate
+from passhat.analysis.gates.sequential_verdicts import every_task_verdict, stream_verdict
+from passhat.analysis.gates.streams import EveryTaskWatch, Stream
+from passhat.analysis.gates.verdict import Verdict, Verdicts
+from passhat.analysis.reports.bars import Bars
+from passhat.analysis.reports.evidence import error_policy
+from passhat.analysis.reports.target_families import passed
+from passhat.errors import ArgumentError
+from passhat.messages import plural
+from passhat.records import ErrorPolicy, Trial, Trials
+from passhat.records.subject import check_subject
+
+GateLike = Gate | str | Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Circumstances:
+    """What else a verdict depends on: bars, baselines, what was planned, what is not gated."""
+
+    bars: Bars = None
+    baselines: Mapping[str, Trials] = field(default_factory=dict)
+    planned: Planned = field(default_factory=dict)
+    quarantined: tuple[str, ...] = ()
+    errors: ErrorPolicy = "fail"
+    seed: int = 0
+
+
+def judge(
+    trials: Trials,
+    gates: GateLike | Iterable[GateLike],
+    *,
+    bars: Bars = None,
+    baseline: Trials | Mapping[str, Trials] | None = None,
+    planned: Planned | None = None,
+    quarantined: Sequence[str] = (),
+    errors: ErrorPolicy = "fail",
+    seed: int = 0,
+) -> Verdicts:
+    """The verdict of every gate (one, or several) on every system of these trials.
+
+    A gate whose evidence is sequential takes the runs of each task in order and stops where it is
+    settled. `baseline` is what no_worse_than speaks of (one table, or several by name). `planned`
+    says how many runs there should be: a verdict on fewer holds whatever the missing ones do, or is
+    UNDECIDED. Tasks in `quarantined` are not gated.
+
+    >>> table = Trials.from_columns(task=["a"] * 60, passed=[True] * 60)
+    >>> verdicts = judge(table, ["pass^3 >= 0.8"])
+    >>> verdicts.word, verdicts.exit_code
+    ('PASS', 0)
+    """
+    check_subject("trials", trials, counts=False)
+    around = Circumstances(
+        bars=bars,
+        baselines=_baselines(baseline)
+        | {name: trials.where(system=name) for name in trials.systems},
+        planned=planned or {},
+        quarantined=tuple(quarantined),
+        errors=error_policy(errors),
+        seed=seed,
+    )
+    several = [gates] if isinstance(gates, str | Gate | Mapping) else gates
+    parsed = [parse_gate(gate) for gate in several]
+    if not parsed:
+        raise ArgumentError("gates", "must hold at least one demand", 0)
+    return Verdicts(
+        tuple(
+            judge_one(gate, table, around)
+            for gate in parsed
+            for table in gated_tables(trials, gate, around.quarantined)
+        )
+    )
+
+
+def judge_one(gate: Gate, trials: Trials, around: Circumstances) -> Verdict:
+    """The verdict of one gate on the trials of one system."""
+    demand = gate.demand
+    if gate.evidence == "sequential":
+        other = _baseline(demand, around) if isinstance(demand, NoWorseDemand) else None
+        verdict = judge_sequentially(
+            gate, trials, bars=around.bars, baseline=other, seed=around.seed
+        )
+        return _with_quarantine(verdict, around)
+    subject = Subject(tally=trials.tally(), trials=trials, errors=around.errors, bars=around.bars)
+    if isinstance(demand, EveryTaskDemand):
+        verdict = judge_every_task(gate, subject)
+    elif isinstance(demand, NoWorseDemand):
+        verdict = judge_no_worse(gate, subject, _baseline(demand, around).tally())
+    elif isinstance(demand, NoTaskWorseDemand):
+        verdict = judge_no_task_worse(gate, subject, _baseline(demand, around).tally())
+    else:
+        verdict = judge_number(gate, subject, around.planned)
+    return _with_quarantine(verdict, around)
+
+
+def gated_tables(trials: Trials, gate: Gate, quarantined: Sequence[str] = ()) -> Iterator[Trials]:
+    """The trials of each system that the gate speaks about."""
+    if gate.system is not None and gate.system not in trials.systems:
+        rule = f"must be one of {', '.join(trials.systems)}"
+        raise ArgumentError(f"system of the gate {gate.label!r}", rule, gate.system)
+    kept = np.ones(len(trials), dtype=bool)
+    if quarantined:
+        shut = [trials.task.code(name) for name in quarantined if name in trials.tasks]
+        kept &= ~np.isin(trials.task.codes, shut)
+    if gate.tags:
+        kept &= np.any([trials.has_word("tags", tag) for tag in gate.tags], axis=0)
+    table = trials.take(kept)
+    names = (gate.system,) if gate.system is not None else _subjects(gate, trials)
+    for name in names:
+        part = table.where(system=name)
+        if not len(part):
+            raise ArgumentError(f"gate {gate.label!r}", f"finds no trial of {name} to judge", 0)
+        yield part
+
+
+def _subjects(gate: Gate, trials: Trials) -> tuple[str, ...]:
+    """Every system; a baseline among them is not held against itself."""
+    baseline = getattr(gate.demand, "baseline", None)
+    return tuple(name for name in trials.systems if name != baseline)
+
+
+def _baselines(baseline: Trials | Mapping[str, Trials] | None) -> dict[str, Trials]:
+    if baseline is None:
+        return {}
+    named = {"": baseline} if isinstance(baseline, Trials) else dict(baseline)
+    for name, table in named.items():
+        if len(table.systems) != 1:
+            way = "`passhat convert FILE --only SYSTEM -o one.jsonl` takes one out"
+            rule = f"must hold one system ({way})"
+            raise ArgumentError(f"baseline {name}".strip(), rule, table.systems)
+    return named
+
+
+def _baseline(demand: NoWorseDemand | NoTaskWorseDemand, around: Circumstances) -> Trials:
+    name = demand.baseline
+    found = around.baselines.get(name, around.baselines.get(""))
+    if found is None:
+        known = ", ".join(filter(None, around.baselines)) or "none"
+        rule = f"must name a system of these trials or a baseline handed in (known: {known})"
+        raise ArgumentError("no_worse_than", rule, name)
+    return found
+
+
+def _with_quarantine(verdict: Verdict, around: Circumstances) -> Verdict:
+    if not around.quarantined:
+        return verdict
+    names = ", ".join(around.quarantined)
+    note = f"{plural(len(around.quarantined), 'task')} in quarantine, not gated: {names}"
+    return replace(verdict, notes=(*verdict.notes, note))
+
+
+def judge_sequentially(
+    gate: Gate, trials: Trials, *, bars: Bars, baseline: Trials | None, seed: int
+) -> Verdict:
+    """A sequential gate on a log of one system, its runs taken task by task in their order.
+
+    Tasks are drawn at random with the seed; each draw takes the next runs of its task. Where a task
+    has no more, the gate stays open: stopping there depends on no later result, so the error rates
+    hold.
+    """
+    if isinstance(gate.demand, EveryTaskDemand):
+        return _every_task(gate, gate.demand, trials, bars)
+    sides = [trials] if baseline is None else [trials, baseline]
+    queues = [_in_order(side) for side in sides]
+    shared = [task for task in queues[0] if all(task in queue for queue in queues)]
+    systems = tuple(side.systems[0] for side in sides)
+    stream = Stream(systems, sorted(shared), [gate], seed=seed)
+    empty = _draw_all(stream, queues)
+    verdict = stream_verdict(stream, stream.watches[0])
+    if verdict.word != "UNDECIDED" or empty is None:
+        return verdict
+    note = f"the log has no more runs of task {empty}"
+    sentence = f"{verdict.sentence.removesuffix('.')} ({note})."
+    return replace(verdict, sentence=sentence, notes=(*verdict.notes, note))
+
+
+def _draw_all(stream: Stream, queues: Sequence[dict[str, Iterator[Trial]]]) -> str | None:
+    """Draw until the gate is settled; the task that ran out, if one did."""
+    while (draw := stream.next_run()) is not None:
+        side = draw.run if stream.paired else 0
+        trial = next(queues[side][draw.task], None)
+        if trial is None:
+            return draw.task
+        stream.observe(draw.index, trial)
+    return None
+
+
+def _in_order(trials: Trials) -> dict[str, Iterator[Trial]]:
+    """The trials of each task by their number."""
+    found: dict[str, list[Trial]] = {}
+    for trial in trials:
+        found.setdefault(trial.task, []).append(trial)
+    return {task: iter(sorted(runs, key=lambda trial: trial.trial)) for task, runs in found.items()}
+
+
+def _every_task(gate: Gate, demand: EveryTaskDemand, trials: Trials, bars: Bars) -> Verdict:
+    queues = _in_order(trials)
+    wanted = bars_of(demand, bars, sorted(queues))
+    design = every_task_gate(gate, tuple(wanted.values()))
+    watch = EveryTaskWatch(gate, design, trials.systems[0], tuple(wanted))
+    for turn in zip_longest(*(queues[task] for task in wanted)):
+        for trial in turn:
+            if trial is not None:
+                watch.observe(trial, passed(trial))
+    return every_task_verdict(watch)

@@ -1,0 +1,127 @@
+"""Pictures of verdicts: how the evidence grew to its boundary, or where the bounds lie."""
+
+from __future__ import annotations
+
+from passhat.analysis.gates.demands import NumberDemand
+from passhat.analysis.gates.gate_plan import GatePlan
+from passhat.analysis.gates.verdict import Verdict
+from passhat.drawing import Figure, Guide, IntervalRow, Marker, Series, interval_rows, line_chart
+from passhat.records.natural_order import natural_key
+from passhat.stats.estimate import Estimate, Unavailable
+
+_MOST_POINTS = 400
+_MOST_ROWS = 60
+
+
+def evidence_figure(verdict: Verdict) -> Figure | Unavailable:
+    """The picture of a verdict: the path of its evidence, or its bounds and those of each task."""
+    if verdict.steps:
+        return _path(verdict)
+    if isinstance(verdict.estimate, Estimate) and verdict.estimate.interval is not None:
+        return _bounds(verdict, verdict.estimate)
+    return Unavailable("there is nothing to draw: the verdict has neither steps nor bounds")
+
+
+def plan_figure(plan: GatePlan) -> Figure:
+    """Expected runs over the truths, beside the fixed design with the same error rates."""
+    rows = sorted(plan.rows, key=lambda row: row.truth)
+    truths = [row.truth for row in rows]
+    fixed = plan.fixed_runs
+    return line_chart(
+        [
+            Series(name="expected runs", x=truths, y=[row.expected_runs for row in rows]),
+            Series(name="19 of 20 end by", x=truths, y=[row.runs_95 for row in rows]),
+        ],
+        title=f"What {plan.gate.require} costs",
+        finding=plan_finding(plan),
+        x_label="if this is the truth",
+        y_label="runs",
+        y_range=(0.0, max(row.runs_95 for row in rows) * 1.05),
+        guides=[Guide(name=f"fixed design: {fixed:,}", y=float(fixed))]
+        if fixed is not None and fixed <= max(row.runs_95 for row in rows)
+        else [],
+    )
+
+
+def plan_finding(plan: GatePlan) -> str:
+    """What the gate costs, in one sentence."""
+    low, high = min(row.expected_runs for row in plan.rows), plan.worst_runs
+    text = f"{plan.gate.require} takes {low:,.0f} to {high:,.0f} runs on average"
+    text += f", never more than {plan.max_runs:,}"
+    if plan.fixed_runs is not None:
+        text += f"; a fixed design with the same error rates takes {plan.fixed_runs:,}"
+    return f"{text}."
+
+
+def _path(verdict: Verdict) -> Figure:
+    """The log evidence for a PASS and for a FAIL, draw by draw, and the boundaries."""
+    steps = verdict.steps
+    every = max(1, -(-len(steps) // _MOST_POINTS))
+    kept = [step for step in steps if (len(steps) - step.number) % every == 0]
+    numbers = [float(step.number) for step in kept]
+    last = steps[-1]
+    guides = [Guide(name="PASS / FAIL at this height", y=last.pass_boundary)]
+    if abs(last.pass_boundary - last.fail_boundary) > 1e-9:
+        guides = [
+            Guide(name="PASS", y=last.pass_boundary),
+            Guide(name="FAIL", y=last.fail_boundary),
+        ]
+    return line_chart(
+        [
+            Series(name="for PASS", x=numbers, y=[s.log_pass for s in kept], dots=False),
+            Series(name="for FAIL", x=numbers, y=[s.log_fail for s in kept], dots=False),
+        ],
+        title=f"Evidence for {verdict.demand}",
+        finding=verdict.sentence,
+        x_label="draws",
+        y_label="log evidence",
+        guides=guides,
+        markers=[Marker(name=verdict.word, x=float(last.number))],
+    )
+
+
+def _bounds(verdict: Verdict, estimate: Estimate) -> Figure:
+    """The bounds on the number demanded, and on a metric what each task adds to it."""
+    demand = verdict.gate.demand
+    interval = estimate.interval
+    assert interval is not None, "the caller looked"
+    number = isinstance(demand, NumberDemand)
+    limit = demand.threshold if isinstance(demand, NumberDemand) else -_margin(verdict)
+    share = isinstance(demand, NumberDemand) and demand.target.is_share
+    ends = [interval.low, interval.high, estimate.value, limit]
+    room = 0.1 * (max(ends) - min(ends)) or 1.0
+    rows = [
+        IntervalRow(
+            name="all tasks",
+            value=estimate.value,
+            low=interval.low,
+            high=interval.high,
+            bar=limit,
+            note=verdict.word,
+        )
+    ]
+    return interval_rows(
+        [*rows, *_task_rows(verdict)],
+        title=f"Bounds for {verdict.demand}",
+        finding=verdict.sentence,
+        x_label=demand.target.name if isinstance(demand, NumberDemand) else "difference",
+        x_range=(0.0, 1.0) if share else (min(ends) - room, max(ends) + room),
+        x_kind="percent" if share or not number else "number",
+    )
+
+
+def _task_rows(verdict: Verdict) -> list[IntervalRow]:
+    demand = verdict.gate.demand
+    if not isinstance(demand, NumberDemand) or not demand.target.is_metric:
+        return []
+    known = [(task.value, task) for task in verdict.tasks if task.value is not None]
+    return [
+        IntervalRow(name=task.task, value=value, colour="n", note=f"{task.passed}/{task.runs}")
+        for value, task in sorted(known, key=lambda pair: (pair[0], natural_key(pair[1].task)))[
+            :_MOST_ROWS
+        ]
+    ]
+
+
+def _margin(verdict: Verdict) -> float:
+    return float(getattr(verdict.gate.demand, "margin", 0.0))

@@ -1,0 +1,276 @@
+"""Gates that decide as runs come in: the design behind a demand, and how it reads a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from passhat.analysis.gates.demands import EveryTaskDemand, Gate, NoWorseDemand, NumberDemand
+from passhat.analysis.reports.targets import parse_target
+from passhat.errors import ArgumentError
+from passhat.records import Trial
+from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
+from passhat.stats.sequential import (
+    BlockMetric,
+    EveryTaskGate,
+    GateResult,
+    ScoreGate,
+    SuiteGate,
+    TaskGate,
+    TaskState,
+    Ticket,
+    block_outcomes,
+)
+from passhat.stats.sequential import Step as DesignStep
+
+Read = Callable[[Trial], float | None]
+"""What a run says to a demand: a score in [0, 1], or None where it errored."""
+
+PAIR = 2
+"""Runs of a draw that compares: one of the system, one of its baseline."""
+
+_WORST_DIFFERENCE = -1.0
+_NEARLY_NEVER, _NEARLY_ALWAYS = 1e-6, 1 - 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawGate:
+    """A gate whose evidence is draws: a task at random, up to k runs of it (or a pair).
+
+    A draw ends when its result is known: pass^k at the first failure, pass@k at the first pass.
+    `power` is set where one task's own rate is tested: its pass^k is the rate to that power.
+    """
+
+    gate: Gate
+    design: TaskGate | SuiteGate | ScoreGate
+    read: Read
+    k: int = 1
+    metric: BlockMetric = "pass^k"
+    power: tuple[BlockMetric, int] | None = None
+    paired: bool = False
+    mirrored: bool = False
+
+    @property
+    def counts_share(self) -> bool:
+        """Whether the number watched is a share of runs within a limit, not the number demanded."""
+        demand = self.gate.demand
+        return isinstance(demand, NumberDemand) and demand.target.quantile is not None
+
+    @property
+    def max_draws(self) -> int:
+        if isinstance(self.design, TaskGate):
+            return self.design.boundaries.max_runs
+        return self.design.max_draws
+
+    @property
+    def max_runs(self) -> int:
+        return self.max_draws * (PAIR if self.paired else self.k)
+
+    def start(self) -> Any:
+        return TaskState() if isinstance(self.design, TaskGate) else self.design.start()
+
+    def score(self, runs: Sequence[Trial]) -> float | None:
+        """The result of a draw whose runs are these."""
+        if self.paired:
+            return _difference(*(self.read(run) for run in runs))
+        if self.k == 1:
+            return self.read(runs[0])
+        return float(block_outcomes(map(self.read, runs), k=self.k, metric=self.metric)[0][0])
+
+    def is_complete(self, runs: Sequence[Trial]) -> bool:
+        """Whether these runs of a draw settle its result."""
+        if self.paired:
+            return len(runs) == PAIR
+        if self.k == 1:
+            return bool(runs)
+        return bool(block_outcomes(map(self.read, runs), k=self.k, metric=self.metric)[0])
+
+    def observe(self, state: Any, index: int, task: int, runs: Sequence[Trial]) -> Any:
+        """The state after a completed draw; draws may come in any order."""
+        x = self.score(runs)
+        if isinstance(self.design, TaskGate):
+            return self.design.observe(state, x, index=index)
+        return self.design.observe(state, Ticket(index, task, 0), x, runs=len(runs))
+
+    def result(self, state: Any) -> GateResult:
+        confidence = 1 - max(self.gate.alpha, self.gate.beta)
+        return self.design.result(state, confidence=confidence)
+
+    def steps(self, draws: Sequence[Sequence[Trial]]) -> tuple[DesignStep, ...]:
+        """The decision log of these draws, in their order."""
+        return self.design.steps([self.score(runs) for runs in draws])
+
+    def estimate(self, result: GateResult) -> Estimate | Unavailable:
+        """The number demanded, with an interval that holds however often one looked."""
+        if result.value is None:
+            return Unavailable("no run has come in yet")
+        ends = result.interval
+        return Estimate(
+            value=self._as_demanded(result.value),
+            interval=None if ends is None else self._interval(ends),
+            method=f"{result.method}; the interval holds at all times at once",
+            confidence=result.confidence,
+            scope=THIS_SUITE,
+            runs=result.runs,
+            seed=result.seed,
+        )
+
+    def own_rate(self, truth: float) -> float:
+        """The rate of a single run at which one task's number (the share of good runs) is this."""
+        if self.power is None:
+            return truth
+        metric, k = self.power
+        return float(truth ** (1 / k) if metric == "pass^k" else 1 - (1 - truth) ** (1 / k))
+
+    def _interval(self, ends: Interval) -> Interval:
+        low, high = sorted((self._as_demanded(ends.low), self._as_demanded(ends.high)))
+        return Interval(low, high)
+
+    def _as_demanded(self, mean: float) -> float:
+        if self.power is not None:
+            metric, k = self.power
+            return float(mean**k) if metric == "pass^k" else 1 - float((1 - mean) ** k)
+        return 1 - mean if self.mirrored else mean
+
+
+def draw_gate(gate: Gate, *, tasks: int, seed: int) -> DrawGate:
+    """The sequential design of a demand on a suite of so many tasks.
+
+    Of one task the rate itself is tested, exactly; of several, tasks are drawn at random. Without
+    an indifference zone there is one threshold, and a truth too near to it stays UNDECIDED.
+
+    >>> from passhat.analysis.gates.demands import parse_gate
+    >>> gate = parse_gate({"require": "pass^3 >= 0.6", "indifference": 0.1})
+    >>> draw_gate(gate, tasks=20, seed=0).design.fixed_runs
+    744
+    """
+    demand = gate.demand
+    if isinstance(demand, NoWorseDemand):
+        return _paired_gate(gate, demand, tasks, seed)
+    assert isinstance(demand, NumberDemand), "a demand of every task has a gate of its own"
+    power = block_of(demand)
+    if tasks == 1 and not demand.target.is_mean_score:
+        return DrawGate(
+            gate=gate,
+            design=_task_design(gate, demand),
+            read=_reader(demand),
+            power=power if demand.target.attempts else None,
+            mirrored=_mirrored(demand),
+        )
+    return DrawGate(
+        gate=gate,
+        design=_suite_design(gate, demand, tasks, seed),
+        read=_reader(demand),
+        metric=power[0],
+        k=power[1],
+        mirrored=_mirrored(demand),
+    )
+
+
+def every_task_gate(gate: Gate, bars: Sequence[float]) -> EveryTaskGate:
+    """The sequential design of a demand on every task, with the bars in the order of tasks."""
+    demand = gate.demand
+    assert isinstance(demand, EveryTaskDemand)
+    low = [min(max(bar, _NEARLY_NEVER), _NEARLY_ALWAYS) for bar in bars]
+    per_task = None if gate.max_runs is None else max(1, gate.max_runs // len(bars))
+    root = 1 / demand.k
+    if gate.indifference is None:
+        rates = tuple(bar**root for bar in low)
+        return EveryTaskGate(
+            p0=rates, p1=rates, alpha=gate.alpha, beta=gate.beta, design="mixture",
+            max_runs_per_task=per_task,
+        )  # fmt: skip
+    high = [min(bar + gate.indifference, (bar + 1) / 2) for bar in low]
+    return EveryTaskGate.for_pass_hat_k(
+        demand.k, low, high, alpha=gate.alpha, beta=gate.beta, design=gate.design,
+        max_runs_per_task=per_task,
+    )  # fmt: skip
+
+
+def block_of(demand: NumberDemand) -> tuple[BlockMetric, int]:
+    """The metric and the runs of one draw; everything but pass^k and pass@k takes one run."""
+    metric, k = demand.target.attempts or ("pass^k", 1)
+    return ("pass^k" if metric == "pass^k" else "pass@k"), k
+
+
+def _paired_gate(gate: Gate, demand: NoWorseDemand, tasks: int, seed: int) -> DrawGate:
+    """Differences of scores: FAIL at -margin; PASS at -margin + indifference, by default at 0."""
+    if demand.margin == 0:
+        raise ArgumentError(f"gate {gate.label!r}", "needs a margin to be decided run by run", 0)
+    high = 0.0 if gate.indifference is None else gate.indifference - demand.margin
+    design = ScoreGate(
+        tasks=tasks, mu0=-demand.margin, mu1=high, low=_WORST_DIFFERENCE, high=1.0,
+        alpha=gate.alpha, beta=gate.beta, seed=seed,
+        max_runs=None if gate.max_runs is None else max(1, gate.max_runs // PAIR),
+    )  # fmt: skip
+    return DrawGate(gate=gate, design=design, read=parse_target("mean_score").read, paired=True)
+
+
+def _task_design(gate: Gate, demand: NumberDemand) -> TaskGate:
+    low, high = _rates(gate, demand)
+    metric, k = block_of(demand)
+    p0, p1 = (t ** (1 / k) if metric == "pass^k" else 1 - (1 - t) ** (1 / k) for t in (low, high))
+    return TaskGate(
+        p0=p0,
+        p1=p1,
+        alpha=gate.alpha,
+        beta=gate.beta,
+        design="mixture" if low == high else gate.design,
+        max_runs=None if gate.design == "truncated" and low < high else gate.max_runs,
+    )
+
+
+def _suite_design(gate: Gate, demand: NumberDemand, tasks: int, seed: int) -> SuiteGate | ScoreGate:
+    low, high = _rates(gate, demand)
+    metric, k = block_of(demand)
+    if demand.target.is_mean_score or low == high:
+        return ScoreGate(
+            tasks=tasks, mu0=low, mu1=high, alpha=gate.alpha, beta=gate.beta, seed=seed,
+            max_runs=None if gate.max_runs is None else max(1, gate.max_runs // k),
+        )  # fmt: skip
+    return SuiteGate(
+        tasks=tasks, mu0=low, mu1=high, alpha=gate.alpha, beta=gate.beta, seed=seed,
+        max_runs=None if gate.max_runs is None else max(k, gate.max_runs), k=k, metric=metric,
+    )  # fmt: skip
+
+
+def _rates(gate: Gate, demand: NumberDemand) -> tuple[float, float]:
+    """The share that must FAIL and the share expected to PASS, of runs that meet the demand."""
+    quantile = demand.target.quantile
+    if quantile is not None:
+        low = quantile[1]
+    else:
+        low = demand.threshold if demand.upward else 1 - demand.threshold
+    high = low + (gate.indifference or 0.0)
+    if high >= 1:
+        rule = f"must leave room above {low:g}: {high:g} is beyond every rate"
+        raise ArgumentError("indifference", rule, gate.indifference)
+    return low, high
+
+
+def _mirrored(demand: NumberDemand) -> bool:
+    """Whether the design watches the share of runs that are *not* what the demand counts."""
+    return not demand.upward and demand.target.quantile is None
+
+
+def _reader(demand: NumberDemand) -> Read:
+    """How good a run is to the demand: 1 where it is all that was asked, 0 where it is not."""
+    target = demand.target
+
+    def read(trial: Trial) -> float | None:
+        value = target.read(trial)
+        if value is None:
+            return None
+        if target.quantile is not None:
+            return float(demand.met_by(value))
+        return value if demand.upward else 1 - value
+
+    return read
+
+
+def _difference(new: float | None, old: float | None) -> float | None:
+    """What a pair says; an error on either side is held against the new one."""
+    if new is None:
+        return None
+    return new - (1.0 if old is None else old)

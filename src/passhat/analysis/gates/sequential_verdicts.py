@@ -1,0 +1,192 @@
+"""The verdicts of gates that watched a run, with their decision logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from passhat.analysis.gates.demands import NumberDemand
+from passhat.analysis.gates.sentences import settled_sentence, shown
+from passhat.analysis.gates.sequential import DrawGate
+from passhat.analysis.gates.streams import EveryTaskWatch, Stream, Watch
+from passhat.analysis.gates.verdict import Step, TaskEvidence, Verdict
+from passhat.messages import plural
+from passhat.records import Outcome, Trial
+from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.sequential import GateResult
+
+_LETTERS = {Outcome.PASSED: "P", Outcome.FAILED: "F", Outcome.ERRORED: "E"}
+_NAMED = 5
+
+
+def stream_verdict(stream: Stream, watch: Watch) -> Verdict:
+    """What one gate says after the draws of a stream so far."""
+    gate, result = watch.gate, watch.gate.result(watch.state)
+    draws = stream.evidence(gate)
+    steps = _steps(stream, gate, draws)
+    used = [trial for draw in draws[: len(steps)] for trial in draw]
+    result = replace(result, runs=len(used))
+    found = gate.estimate(result)
+    system, word = stream.systems[0], result.verdict or "UNDECIDED"
+    return Verdict(
+        gate=gate.gate,
+        system=system,
+        word=word,
+        sentence=settled_sentence(
+            gate.gate,
+            system,
+            word,
+            runs=len(used),
+            most=gate.max_runs,
+            fixed_runs=_fixed_runs(gate, result),
+            seen=_seen(gate, found) + _over(stream, len(steps), found),
+            finished=result.verdict is not None,
+        ),
+        estimate=found,
+        evidence="sequential",
+        method=result.method,
+        alpha=gate.gate.alpha,
+        beta=gate.gate.beta,
+        runs=len(used),
+        fixed_runs=_fixed_runs(gate, result),
+        max_runs=gate.max_runs,
+        more_runs=None if result.verdict else max(gate.max_runs - len(used), 0),
+        seed=stream.seed,
+        errors=_errors(used),
+        notes=_notes(stream),
+        steps=steps,
+    )
+
+
+def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
+    """What a gate on every task says so far."""
+    gate, result = watch.gate, watch.design.result(watch.state)
+    each = watch.design.task_results(watch.state)
+    word = result.verdict or "UNDECIDED"
+    failed = [t for t, one in zip(watch.tasks, each, strict=True) if one.verdict == "FAIL"]
+    passed = sum(one.verdict == "PASS" for one in each)
+    if failed:
+        named = ", ".join(failed[:_NAMED])
+        seen = f"{named} {'miss' if len(failed) > 1 else 'misses'} the bar"
+    else:
+        seen = f"{passed} of {plural(len(each), 'task')} clear the bar"
+    runs = sum(map(len, watch.outcomes))
+    errored = sum(x is None for row in watch.outcomes for x in row)
+    return Verdict(
+        gate=gate,
+        system=watch.system,
+        word=word,
+        sentence=settled_sentence(
+            gate,
+            watch.system,
+            word,
+            runs=runs,
+            most=watch.max_runs,
+            fixed_runs=result.fixed_runs,
+            seen=seen,
+            finished=result.verdict is not None,
+        ),
+        estimate=_lowest(result),
+        evidence="sequential",
+        method=result.method,
+        alpha=gate.alpha,
+        beta=gate.beta,
+        runs=runs,
+        fixed_runs=result.fixed_runs,
+        max_runs=watch.max_runs,
+        more_runs=None if result.verdict else max(watch.max_runs - runs, 0),
+        errors=_error_words(errored),
+        tasks=tuple(
+            TaskEvidence(
+                task=task,
+                runs=len(row),
+                passed=sum(bool(x) for x in row),
+                errored=sum(x is None for x in row),
+                value=one.value,
+                note=_every_task_note(one),
+            )
+            for task, row, one in zip(watch.tasks, watch.outcomes, each, strict=True)
+        ),
+    )
+
+
+def _every_task_note(one: GateResult) -> str:
+    evidence = f"log evidence {one.log_pass:+.2f} for, {one.log_fail:+.2f} against"
+    return f"{one.verdict or 'open'}; {evidence}"
+
+
+def _lowest(result: GateResult) -> Estimate | Unavailable:
+    if result.value is None:
+        return Unavailable("no run has come in yet")
+    return Estimate(
+        value=result.value,
+        interval=None,
+        method="lowest pass rate of a task",
+        confidence=result.confidence,
+        runs=result.runs,
+        notes=("the verdict rests on the evidence of each task",),
+    )
+
+
+def _fixed_runs(gate: DrawGate, result: GateResult) -> int | None:
+    if result.fixed_runs is None:
+        return None
+    return result.fixed_runs * 2 if gate.paired else result.fixed_runs
+
+
+def _seen(gate: DrawGate, found: Estimate | Unavailable) -> str:
+    if isinstance(found, Unavailable):
+        return found.reason
+    demand, value = gate.gate.demand, found.value
+    if not isinstance(demand, NumberDemand):
+        return f"the difference of mean scores is {100 * value:+.1f} points"
+    if gate.counts_share:
+        limit = f"{demand.sign} {demand.threshold:g}"
+        feature = demand.target.places["feature"]
+        return f"{shown(value, share=True)} of runs have {feature} {limit}"
+    number = shown(value, demand.threshold, share=demand.target.is_share)
+    return f"{demand.target} is {number}"
+
+
+def _over(stream: Stream, draws: int, found: Estimate | Unavailable) -> str:
+    """That the number is of the draws: tasks came up unequally often, and a report weighs alike."""
+    if len(stream.tasks) < 2 or isinstance(found, Unavailable):
+        return ""
+    return f" over its {plural(draws, 'draw')}"
+
+
+def _notes(stream: Stream) -> tuple[str, ...]:
+    tasks = len(stream.tasks)
+    if tasks < 2:
+        return ()
+    drawn = f"{plural(tasks, 'task')} drawn at random with seed {stream.seed}"
+    return (f"{drawn}, some more often than others; the report's mean gives each the same weight",)
+
+
+def _errors(used: Sequence[Trial]) -> str:
+    return _error_words(sum(trial.outcome is Outcome.ERRORED for trial in used))
+
+
+def _error_words(count: int) -> str:
+    return f"{plural(count, 'errored run')} count against a PASS" if count else "no run errored"
+
+
+def _steps(stream: Stream, gate: DrawGate, draws: Sequence[Sequence[Trial]]) -> tuple[Step, ...]:
+    return tuple(
+        Step(
+            number=step.index + 1,
+            task=stream.tasks[stream.task(step.index)],
+            outcome=_outcome(gate, draws[step.index]),
+            log_pass=step.log_pass,
+            log_fail=step.log_fail,
+            pass_boundary=step.pass_boundary,
+            fail_boundary=step.fail_boundary,
+        )
+        for step in gate.steps(draws)
+    )
+
+
+def _outcome(gate: DrawGate, runs: Sequence[Trial]) -> str:
+    letters = "".join(_LETTERS[run.outcome] for run in runs)
+    x = gate.score(runs)
+    return letters if x is None or (x in (0.0, 1.0) and not gate.paired) else f"{letters} {x:+.2f}"

@@ -1,0 +1,320 @@
+"""The stopping rule of a run: which trial comes next, until every gate is settled."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from passhat.analysis.gates.demands import (
+    EveryTaskDemand,
+    Gate,
+    NoWorseDemand,
+    parse_gate,
+    why_not_sequential,
+)
+from passhat.analysis.gates.every_task import bars_of
+from passhat.analysis.gates.fixed_runs import FixedPart
+from passhat.analysis.gates.judge import GateLike, judge
+from passhat.analysis.gates.sequential import every_task_gate
+from passhat.analysis.gates.sequential_verdicts import every_task_verdict, stream_verdict
+from passhat.analysis.gates.streams import Draw, EveryTaskWatch, Stream
+from passhat.analysis.gates.verdict import Verdict, Verdicts
+from passhat.analysis.reports.target_families import passed
+from passhat.errors import ArgumentError
+from passhat.records import Finished, Pairing, Ticket, Trial, Trials
+
+
+class Stopping:
+    """Decides what is run next, and ends the run when every gate is settled.
+
+    Gates whose evidence is sequential draw tasks at random and stop when they know; with
+    `until_settled`, so do all gates that say nothing about their evidence. Gates on a bound get
+    their fixed runs, which end early (with `until_settled`) once arithmetic decides. Everything
+    that no gate asks for is run as often as its pairing says: systems without a gate, and tasks in
+    quarantine, which are shown and not gated.
+
+    What it decides follows from the seed and the results in the order of tickets alone, so a
+    resumed run continues the same evidence, and the verdicts can be asked for at any time.
+    """
+
+    def __init__(
+        self,
+        pairings: Sequence[Pairing],
+        gates: Iterable[GateLike],
+        *,
+        until_settled: bool = False,
+        quarantined: Sequence[str] = (),
+        baselines: Mapping[str, Trials] | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.gates = tuple(parse_gate(gate) for gate in gates)
+        self._pairings = tuple(pairings)
+        self._quarantined = tuple(quarantined)
+        self._baselines = dict(baselines or {})
+        self._bars = {p.task.name: p.task.bar for p in pairings if p.task.bar is not None}
+        self._seed = seed
+        self._sequential = [g for g in self.gates if self._is_sequential(g, until_settled)]
+        self._fixed_gates = [
+            g
+            for g in self.gates
+            if g not in self._sequential
+            and (not self._sequential or g.evidence in ("bound", "point"))
+        ]
+        self.streams = self._make_streams()
+        self.every_task = self._make_every_task_watches()
+        self._gated, self._ungated = self._fixed_parts(until_settled)
+        self._seen: list[Trial] = []
+        self._number = 0
+        self._next_trial = self._first_numbers()
+        self._turns: deque[Any] = deque([self._gated, self._ungated, *self.streams])
+
+    @property
+    def planned(self) -> int:
+        """The most trials there can be."""
+        fixed = self._gated.max_runs + self._ungated.max_runs
+        drawn = sum(stream.max_runs for stream in self.streams)
+        return fixed + drawn + sum(watch.max_runs for watch in self.every_task)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every gate that watches has its verdict."""
+        drawing = any(stream.is_open for stream in self.streams)
+        return not drawing and not any(watch.is_open for watch in self.every_task)
+
+    def restore(self, tickets: Sequence[Ticket], /) -> None:
+        """The tickets that an interrupted run gave out."""
+        streams = {stream.name: stream for stream in self.streams}
+        for ticket in tickets:
+            self._number = max(self._number, ticket.number + 1)
+            key = (ticket.system, ticket.task)
+            self._next_trial[key] = max(self._next_trial[key], ticket.trial + 1)
+            for watch in self.every_task:
+                watch.launched(*key)
+            stamp = Stamp.read(ticket.stamp)
+            if stamp is not None and stamp.stream in streams:
+                streams[stamp.stream].restore(stamp.draw, stamp.run)
+            elif stamp is None:
+                run = (*key, ticket.trial)
+                _ = self._gated.restore(run) or self._ungated.restore(run)
+
+    def next(self, count: int, /) -> Sequence[Ticket] | None:
+        """At most `count` tickets; none to wait for evidence, None to end the run."""
+        found: list[Ticket] = []
+        while len(found) < count and (ticket := self._next_ticket()) is not None:
+            found.append(ticket)
+        if found:
+            return found
+        return None if self.is_settled else ()
+
+    def observe(self, ticket: Ticket, trial: Trial, /) -> None:
+        """A trial has ended; they come in the order of their tickets."""
+        self._seen.append(trial)
+        stamp = Stamp.read(ticket.stamp)
+        for stream in self.streams:
+            if stamp is not None and stream.name == stamp.stream:
+                stream.observe(stamp.draw, trial)
+        for part in (self._gated, self._ungated):
+            if stamp is None and part.holds(trial):
+                part.observe(trial)
+        for watch in self.every_task:
+            watch.observe(trial, passed(trial))
+
+    def verdicts(self) -> Verdicts:
+        """What every gate says now, in the order of the gates."""
+        found: list[Verdict] = []
+        for gate in self.gates:
+            if gate in self._sequential:
+                found += self._watching(gate)
+            else:
+                found += self._judged(gate)
+        return Verdicts(tuple(found))
+
+    def _next_ticket(self) -> Ticket | None:
+        for _ in range(len(self._turns)):
+            self._turns.rotate(-1)
+            run = self._turns[-1].next_run()
+            if run is not None:
+                return self._ticket_for(run, self._turns[-1])
+        for watch in self.every_task:
+            # draws of the same system are evidence for it too: it asks when they have ended
+            busy = any(watch.system in s.systems and s.is_open for s in self.streams)
+            task = None if busy else watch.next_task()
+            if task is not None:
+                return self._ticket(watch.system, task, Stamp(stream="every", draw=0, run=0))
+        return None
+
+    def _ticket_for(self, run: Any, source: Any) -> Ticket:
+        if isinstance(run, Draw):
+            stamp = Stamp(stream=source.name, draw=run.index, run=run.run)
+            return self._ticket(run.system, run.task, stamp)
+        return self._ticket(run[0], run[1], None, trial=run[2])
+
+    def _ticket(
+        self, system: str, task: str, stamp: Stamp | None, *, trial: int | None = None
+    ) -> Ticket:
+        key = (system, task)
+        if trial is None:
+            trial = self._next_trial[key]
+            self._next_trial[key] += 1
+        for watch in self.every_task:
+            watch.launched(*key)
+        self._number += 1
+        return Ticket(
+            number=self._number - 1,
+            system=system,
+            task=task,
+            trial=trial,
+            stamp=None if stamp is None else stamp.text,
+        )
+
+    def _watching(self, gate: Gate) -> Iterator[Verdict]:
+        for stream in self.streams:
+            for watch in stream.watches:
+                if watch.gate.gate is gate:
+                    yield stream_verdict(stream, watch)
+        yield from (every_task_verdict(watch) for watch in self.every_task if watch.gate is gate)
+
+    def _judged(self, gate: Gate) -> Iterator[Verdict]:
+        """A gate on a bound: on the runs fixed for it, or on all that others asked for."""
+        fixed = gate in self._fixed_gates
+        trials = self._gated.trials if fixed else self._seen
+        if not trials:
+            return
+        yield from judge(
+            Trials.from_records(trials, duplicates=None),
+            [gate],
+            bars=self._bars or None,
+            baseline=self._baselines,
+            planned=self._gated.planned if fixed else None,
+            quarantined=self._quarantined,
+            seed=self._seed,
+        )
+
+    def _is_sequential(self, gate: Gate, until_settled: bool) -> bool:
+        if gate.evidence == "sequential":
+            return True
+        if gate.evidence is not None or not until_settled or why_not_sequential(gate):
+            return False
+        demand = gate.demand
+        # a baseline that is not run beside the system has its runs already: it is compared
+        return not isinstance(demand, NoWorseDemand) or demand.baseline in self._systems()
+
+    def _systems(self, gate: Gate | None = None) -> tuple[str, ...]:
+        names = tuple(dict.fromkeys(pairing.system.name for pairing in self._pairings))
+        if gate is None:
+            return names
+        if gate.system is not None:
+            if gate.system not in names:
+                rule = f"must be one of {', '.join(names)}"
+                raise ArgumentError(f"system of the gate {gate.label!r}", rule, gate.system)
+            return (gate.system,)
+        baseline = getattr(gate.demand, "baseline", None)
+        return tuple(name for name in names if name != baseline)
+
+    def _tasks(self, gate: Gate, system: str) -> tuple[str, ...]:
+        """The gated tasks of a system, by name: a log alone has them in the same order."""
+        names = {
+            pairing.task.name
+            for pairing in self._pairings
+            if pairing.system.name == system
+            and pairing.task.name not in self._quarantined
+            and (not gate.tags or set(gate.tags) & set(pairing.task.tags))
+        }
+        return tuple(sorted(names))
+
+    def _gated_tasks(self, gate: Gate, system: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        tasks, demand = self._tasks(gate, system), gate.demand
+        systems: tuple[str, ...] = (system,)
+        if isinstance(demand, NoWorseDemand):
+            if demand.baseline not in self._systems():
+                rule = "must be a system of the suite to be compared run by run"
+                raise ArgumentError(f"baseline of the gate {gate.label!r}", rule, demand.baseline)
+            systems = (system, demand.baseline)
+            shared = set(self._tasks(gate, demand.baseline))
+            tasks = tuple(task for task in tasks if task in shared)
+        if not tasks:
+            raise ArgumentError(f"gate {gate.label!r}", f"finds no task of {system} to gate", 0)
+        return systems, tasks
+
+    def _make_streams(self) -> list[Stream]:
+        """One stream for all gates on the same tasks of the same systems."""
+        grouped: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Gate]] = {}
+        for gate in self._sequential:
+            if not isinstance(gate.demand, EveryTaskDemand):
+                for system in self._systems(gate):
+                    grouped.setdefault(self._gated_tasks(gate, system), []).append(gate)
+        return [
+            Stream(systems, tasks, gates, seed=self._seed)
+            for (systems, tasks), gates in grouped.items()
+        ]
+
+    def _make_every_task_watches(self) -> list[EveryTaskWatch]:
+        found = []
+        for gate in self._sequential:
+            if isinstance(gate.demand, EveryTaskDemand):
+                for system in self._systems(gate):
+                    bars = bars_of(gate.demand, self._bars, self._gated_tasks(gate, system)[1])
+                    design = every_task_gate(gate, tuple(bars.values()))
+                    found.append(EveryTaskWatch(gate, design, system, tuple(bars)))
+        return found
+
+    def _fixed_parts(self, until_settled: bool) -> tuple[FixedPart, FixedPart]:
+        watched = {(s, t) for stream in self.streams for s in stream.systems for t in stream.tasks}
+        watched |= {(watch.system, task) for watch in self.every_task for task in watch.tasks}
+        held = {
+            (system, task)
+            for gate in self._fixed_gates
+            for system in self._systems(gate)
+            for task in self._tasks(gate, system)
+        }
+
+        def chosen(wanted: bool) -> list[Pairing]:
+            keys = [((p.system.name, p.task.name), p) for p in self._pairings]
+            return [
+                p for key, p in keys if (key in held) is wanted and (wanted or key not in watched)
+            ]
+
+        gates = self._fixed_gates if until_settled else ()
+        return FixedPart(chosen(True), gates), FixedPart(chosen(False))
+
+    def _first_numbers(self) -> Counter[tuple[str, str]]:
+        return Counter(self._gated.planned | self._ungated.planned)
+
+
+def replay_run(rule: Stopping, tickets: Sequence[Ticket], finished: Iterable[Finished]) -> Verdicts:
+    """The verdicts of a run from its journal: the same evidence in the same order.
+
+    `rule` is a fresh stopping rule with the gates of the run.
+    """
+    rule.restore(tickets)
+    ended = sorted(finished, key=lambda entry: entry.ticket.number)
+    for number, entry in enumerate(ended):
+        if entry.ticket.number != number:
+            break  # evidence is taken without gaps
+        rule.observe(entry.ticket, entry.trial)
+    return rule.verdicts()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """What a ticket is for: the run of a draw of a stream. Fixed runs have none."""
+
+    stream: str
+    draw: int
+    run: int
+
+    @property
+    def text(self) -> str:
+        return json.dumps({"stream": self.stream, "draw": self.draw, "run": self.run})
+
+    @classmethod
+    def read(cls, text: str | None) -> Stamp | None:
+        if text is None:
+            return None
+        known = json.loads(text)
+        if not isinstance(known, dict) or set(known) != {"stream", "draw", "run"}:
+            raise ArgumentError("stamp", "must be of a run that its gates ended", text)
+        return cls(**known)

@@ -1,0 +1,1 @@
+"""What to run before it is run: designs, budgets, simulated trials."""

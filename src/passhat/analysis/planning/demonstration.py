@@ -1,0 +1,42 @@
+"""Two made-up agents and three surprises: what a single run, or a mean, would not have told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from passhat.analysis.comparing.comparison import Comparison, compare
+from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.reports.measure import measure
+from passhat.analysis.reports.report import Report
+
+TASKS, RUNS, K = 24, 20, 5
+SEED = 10
+
+# Two points apart, where twenty runs of each task tell four; a good half of the spread is luck.
+_RATES = {"agent-a": 0.78, "agent-b": 0.80}
+_WORLD = World(luck=0.6, shared=0.9)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demonstration:
+    """The report on both agents, B against A, and the k of the first surprise."""
+
+    report: Report
+    comparison: Comparison
+    k: int
+
+
+def demonstrate(*, seed: int = SEED, confidence: float = 0.95) -> Demonstration:
+    """Simulate two agents and measure them as any others.
+
+    >>> found = demonstrate()
+    >>> found.comparison.mean_score.answer("this suite")
+    'undecided'
+    """
+    trials = simulate(tasks=TASKS, runs=RUNS, rate=_RATES, world=_WORLD, seed=seed)
+    a, b = (trials.where(system=name) for name in _RATES)
+    return Demonstration(
+        report=measure(trials, ks=(1, K), confidence=confidence, seed=seed),
+        comparison=compare(b, a, ks=(1, K), confidence=confidence, seed=seed),
+        k=K,
+    )

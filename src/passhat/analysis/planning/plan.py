@@ -1,0 +1,383 @@
+"""How many runs and tasks an answer needs: before any run, or from the trials there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from passhat.analysis.planning.budgets import Budget, Spending, budgets, priced
+from passhat.analysis.reports.evidence import Evidence, error_policy, gather
+from passhat.analysis.reports.metrics import measure_metrics
+from passhat.analysis.reports.unsettled import seen_design
+from passhat.messages import plural, repr_fields, rounded, short_repr
+from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.records.subject import one_tally
+from passhat.stats.arguments import confidence_level, probability, whole_number
+from passhat.stats.estimate import Interval, Unavailable
+from passhat.stats.expected_widths import Expected, expected_half_widths
+from passhat.stats.fitted_plan import (
+    GUESSED_ICC,
+    UNKNOWN,
+    WIDEST,
+    Seen,
+    Spread,
+    bounded_variance,
+    plan_from,
+    seen_spread,
+)
+from passhat.stats.paired_power import (
+    DetectableDifference,
+    detectable_difference,
+    runs_for_difference,
+    tasks_for_difference,
+)
+from passhat.stats.power import (
+    SuitePlan,
+    confidence_band,
+    plan_suite,
+    recommend_runs,
+    smallest_count,
+    zero_failure_runs,
+)
+from passhat.stats.variance import icc, variance_components
+
+ZERO_FAILURE_RATES = (0.9, 0.95, 0.99)
+
+DEFAULT_TASKS = 20
+
+# A report whose interval is wider than planned by less is as planned.
+_CLOSE = 1.25
+_MOST_RUNS = 100_000
+_RUN_STEPS = (1, 2, 3, 5, 10, 20, 50)
+_ONE_TASK = Unavailable("telling two agents apart needs at least 2 tasks")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumptions:
+    """What the plan stands on: guessed before any run, measured where there are trials.
+
+    `icc_interval` is how well the ICC is known, None where it was guessed and no wider than the
+    number itself where it was given.
+    `task_correlation` is how far two agents find the same tasks hard.
+    """
+
+    rate: float
+    variance: float
+    icc: float
+    icc_interval: Interval | None
+    task_correlation: float
+    measured: bool
+    rate_given: bool = False
+
+    __repr__ = repr_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a design shows, what a target takes, and where more runs stop helping.
+
+    `designs` are half-widths at growing numbers of runs; `chosen` is the design asked about:
+    without a word about runs, the one there is, or else the one that reaches the target.
+    """
+
+    assumptions: Assumptions
+    chosen: SuitePlan
+    designs: tuple[SuitePlan, ...]
+    one_task_runs: int
+    zero_failures: tuple[tuple[float, int], ...]
+    detectable: DetectableDifference | Unavailable
+    difference: float | None
+    tasks_for_difference: int | None
+    runs_for_difference: int | Unavailable | None
+    budgets: tuple[Budget, ...]
+    power: float
+    confidence: float
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        chosen = self.chosen
+        size = f"{plural(chosen.tasks, 'task')} x {plural(chosen.runs, 'run')}"
+        here = f"±{rounded(chosen.this_suite)} for this suite"
+        there = f"±{rounded(chosen.tasks_like_these)} for tasks like these"
+        return short_repr(
+            "Plan", f"{size} give {here}", there, see=".chosen, .designs, .detectable"
+        )
+
+
+def plan(
+    trials: Trials | Tally | None = None,
+    *,
+    tasks: int | None = None,
+    runs: int | None = None,
+    half_width: float = 0.05,
+    difference: float | None = None,
+    power: float = 0.8,
+    rate: float | None = None,
+    correlation: float | None = None,
+    task_correlation: float = 0.5,
+    cost_ratio: float | None = None,
+    spending: Spending | None = None,
+    confidence: float = 0.95,
+    errors: ErrorPolicy = "fail",
+) -> Plan:
+    """How many runs and tasks are needed; `trials` replace the guesses by what was observed.
+
+    `rate` is the expected pass rate and `correlation` the ICC: how far the task decides the
+    outcome. `half_width` is the wanted precision of the mean, `difference` what two agents should
+    be told apart by. `cost_ratio` is what a new task costs, in runs of one.
+
+    >>> found = plan(tasks=50, runs=5, half_width=0.05)
+    >>> found.one_task_runs, found.chosen.tasks_needed
+    (385, 231)
+    """
+    error_policy(errors)
+    tally = None if trials is None else one_tally("trials", trials, purpose="to plan from")
+    evidence = None if tally is None else gather(tally, errors)
+    level = confidence_level(confidence)
+    base = _assumptions(evidence, rate, correlation, task_correlation, level)
+    seen = _seen(evidence, level)
+    if seen is not None and seen.constant and (rate is not None or correlation is not None):
+        # Runs that all ended alike say nothing of how others will spread.
+        seen, base = None, replace(base, measured=False, icc_interval=None)
+    rivals = _Rivals(base=base, power=probability("power", power, open_ends=True), confidence=level)
+    target = _Target(
+        base=base,
+        seen=seen,
+        pass_rate=evidence is None or evidence.all_or_nothing,
+        half_width=half_width,
+        cost_ratio=cost_ratio,
+        confidence=level,
+    )
+    tasks, runs = _size(evidence, tasks, runs, target)
+    chosen = target.design(tasks, runs)
+    return Plan(
+        assumptions=base,
+        chosen=chosen,
+        designs=target.designs(tasks, {runs, chosen.runs_this_suite or 1}),
+        one_task_runs=target.one_task_runs,
+        zero_failures=_zero_failures(level),
+        detectable=rivals.detectable(tasks, runs),
+        difference=difference,
+        tasks_for_difference=rivals.tasks_for(difference, runs),
+        runs_for_difference=rivals.runs_for(difference, tasks),
+        budgets=budgets(target.design, tasks, priced(spending or Spending(), tally)),
+        power=rivals.power,
+        confidence=level,
+        notes=(*_all_errored(tally, evidence), *target.notes(tasks, runs)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Target:
+    """What every design is held against."""
+
+    base: Assumptions
+    seen: Seen | None
+    pass_rate: bool
+    half_width: float
+    cost_ratio: float | None
+    confidence: float
+
+    @property
+    def one_task_runs(self) -> int:
+        return _one_task_runs(self.half_width, self.base.rate, self.confidence)
+
+    def design(self, tasks: int, runs: int) -> SuitePlan:
+        design = self._of_a_mean(tasks, runs)
+        if tasks > 1 or not self.pass_rate:
+            return design
+        # The pass rate of one task is no mean over tasks: a report gives Wilson's interval.
+        width = confidence_band(runs, p=self.base.rate, confidence=self.confidence, method="wilson")
+        seen = self.seen
+        if seen and (seen.tasks, seen.runs) == (1, runs) and not self.base.rate_given:
+            width = seen.this_suite or width
+        return replace(design, this_suite=width, runs_this_suite=self.one_task_runs)
+
+    def notes(self, tasks: int, runs: int) -> tuple[str, ...]:
+        """Before any run: how far the reports to come will be from the approximation."""
+        if self.seen is not None or tasks == 1:
+            return ()
+        design = self._of_a_mean(tasks, runs)
+        here, there = self._expected(tasks, runs)
+        if here <= _CLOSE * design.this_suite and there <= _CLOSE * design.tasks_like_these:
+            return ()
+        enough = smallest_count(
+            lambda n: self._expected(tasks, n)[0] <= self.half_width, least=1, most=_MOST_RUNS
+        )
+        wide = smallest_count(
+            lambda t: self._expected(t, runs)[1] <= self.half_width, least=2, most=_MOST_RUNS
+        )
+        ways = [f"{plural(enough, 'run')} of each task for the first"] if enough else []
+        ways += [f"{plural(wide, 'task')} at {plural(runs, 'run')} for the second"] if wide else []
+        rare = "failures" if self.base.rate > 0.5 else "passes"
+        note = (
+            f"with so few {rare} expected in {plural(tasks * runs, 'run')}, a report will say "
+            f"about ±{100 * here:.1f} points for this suite and ±{100 * there:.1f} for tasks like "
+            "these"
+        )
+        target = f"±{100 * self.half_width:.1f}"
+        return (f"{note}; {target} takes {' and '.join(ways)}" if ways else note,)
+
+    def _expected(self, tasks: int, runs: int) -> tuple[float, float]:
+        base = self.base
+        expected = Expected(rate=base.rate, variance=base.variance, icc=base.icc)
+        return expected_half_widths(expected, tasks=tasks, runs=runs, confidence=self.confidence)
+
+    def _of_a_mean(self, tasks: int, runs: int) -> SuitePlan:
+        if self.seen is not None:
+            return plan_from(
+                self.seen,
+                Spread(
+                    variance=self.base.variance,
+                    icc=self.base.icc,
+                    icc_interval=self.base.icc_interval,
+                ),
+                tasks=tasks,
+                runs=runs,
+                half_width=self.half_width,
+                cost_ratio=self.cost_ratio,
+                confidence=self.confidence,
+            )
+        plan = plan_suite(
+            tasks=tasks,
+            runs=runs,
+            variance=self.base.variance,
+            icc=self.base.icc,
+            half_width=self.half_width,
+            cost_ratio=self.cost_ratio,
+            confidence=self.confidence,
+        )
+        return replace(
+            plan,
+            this_suite=min(WIDEST, plan.this_suite),
+            tasks_like_these=min(WIDEST, plan.tasks_like_these),
+            floor=min(WIDEST, plan.floor),
+        )
+
+    def designs(self, tasks: int, more: set[int]) -> tuple[SuitePlan, ...]:
+        """At growing numbers of runs: the usual steps, and those that matter here."""
+        return tuple(self.design(tasks, runs) for runs in sorted({*_RUN_STEPS, *more}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rivals:
+    """Two agents that are to be told apart on the same tasks."""
+
+    base: Assumptions
+    power: float
+    confidence: float
+
+    def detectable(self, tasks: int, runs: int) -> DetectableDifference | Unavailable:
+        if tasks < 2:
+            return _ONE_TASK
+        return detectable_difference(tasks=tasks, runs=runs, **self._terms())
+
+    def tasks_for(self, difference: float | None, runs: int) -> int | None:
+        if difference is None:
+            return None
+        return tasks_for_difference(difference, runs=runs, **self._terms())
+
+    def runs_for(self, difference: float | None, tasks: int) -> int | Unavailable | None:
+        if difference is None:
+            return None
+        if tasks < 2:
+            return _ONE_TASK
+        return runs_for_difference(difference, tasks=tasks, **self._terms())
+
+    def _terms(self) -> dict[str, float]:
+        return {
+            "variance": self.base.variance,
+            "icc": self.base.icc,
+            "task_correlation": self.base.task_correlation,
+            "power": self.power,
+            "confidence": self.confidence,
+        }
+
+
+def _all_errored(tally: Tally | None, evidence: Evidence | None) -> tuple[str, ...]:
+    if tally is None or evidence is None or (tally.passed + tally.failed).any():
+        return ()
+    meaning = "counted as failures" if evidence.tasks else "left out, so nothing is measured"
+    return (f"every one of these trials errored, {meaning}: a plan from them is a guess",)
+
+
+def _assumptions(
+    evidence: Evidence | None,
+    rate: float | None,
+    correlation: float | None,
+    task_correlation: float,
+    confidence: float,
+) -> Assumptions:
+    """The user's word first, then what was observed, then the most cautious guess."""
+    seen_rate, seen = _observed(evidence, confidence)
+    mean = seen_rate if rate is None else probability("rate", rate)
+    variance = seen.variance if rate is None else mean * (1 - mean)
+    return Assumptions(
+        rate=mean,
+        variance=bounded_variance(variance),
+        icc=seen.icc if correlation is None else probability("correlation", correlation),
+        icc_interval=seen.icc_interval
+        if correlation is None
+        else Interval(correlation, correlation),
+        task_correlation=probability("task_correlation", task_correlation),
+        measured=evidence is not None and bool(evidence.tasks),
+        rate_given=rate is not None,
+    )
+
+
+def _observed(evidence: Evidence | None, confidence: float) -> tuple[float, Spread]:
+    """The mean and how single runs spread; a coin flip and an even split where unknown."""
+    if evidence is None or not evidence.tasks:
+        return 0.5, Spread(variance=0.25, icc=GUESSED_ICC, icc_interval=None)
+    mean = float((evidence.score_total / evidence.runs).mean())
+    sums = evidence.runs, evidence.score_total, evidence.score_squares
+    split, share = variance_components(*sums), icc(*sums, confidence=confidence)
+    if isinstance(split, Unavailable) or isinstance(share, Unavailable):
+        # A rate at an end still varies: as if half a run had ended the other way.
+        runs = int(evidence.runs.sum())
+        rate = (mean * runs + 0.5) / (runs + 1)
+        bounds = UNKNOWN if mean in (0, 1) else None
+        luck = bounded_variance(rate * (1 - rate))
+        return mean, Spread(variance=luck, icc=GUESSED_ICC, icc_interval=bounds)
+    return mean, seen_spread(
+        variance=split.total,
+        icc=share.value,
+        icc_interval=share.interval,
+        tasks=len(evidence.tasks),
+        runs=int(evidence.runs.sum()),
+    )
+
+
+def _seen(evidence: Evidence | None, confidence: float) -> Seen | None:
+    """What a report prints of these trials: a plan from them begins there."""
+    if evidence is None or not evidence.tasks:
+        return None
+    _, spread = _observed(evidence, confidence)
+    mean = measure_metrics(evidence, (1,), confidence=confidence)["mean_score"]
+    return seen_design(evidence, spread, mean)
+
+
+def _size(
+    evidence: Evidence | None, tasks: int | None, runs: int | None, target: _Target
+) -> tuple[int, int]:
+    """The user's word, else what was run, else the runs that reach the target."""
+    seen = evidence if evidence and evidence.tasks else None
+    if tasks is None:
+        tasks = len(seen.tasks) if seen else DEFAULT_TASKS
+    if runs is None:
+        if seen:
+            return whole_number("tasks", tasks), seen.typical_runs
+        runs = target.design(whole_number("tasks", tasks), 1).runs_this_suite or 1
+    return whole_number("tasks", tasks), whole_number("runs", runs)
+
+
+def _one_task_runs(half_width: float, rate: float, confidence: float) -> int:
+    """By Wald's width, as published tables have it; at an end, where that is 0, by Wilson's."""
+    method = "wilson" if rate in (0, 1) else "wald"
+    return recommend_runs(half_width, p=rate, confidence=confidence, method=method)
+
+
+def _zero_failures(confidence: float) -> tuple[tuple[float, int], ...]:
+    """How many runs without a failure show each rate."""
+    return tuple(
+        (rate, zero_failure_runs(rate, confidence=confidence)) for rate in ZERO_FAILURE_RATES
+    )

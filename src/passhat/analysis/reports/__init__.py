@@ -1,0 +1,1 @@
+"""What was measured about the trials of each system."""

@@ -1,0 +1,171 @@
+"""The runs of each task in the order they were made, and what that order looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.analysis.reports.evidence import Evidence
+from passhat.analysis.reports.parts import CurvePoint, Decay, Rounds, RunOrder
+from passhat.analysis.reports.provenance import Options
+from passhat.records import ErrorPolicy, Trials
+from passhat.stats.decay import LONGEST_DEFAULT, decay_curve
+from passhat.stats.estimate import THIS_SUITE, Unavailable
+from passhat.stats.extrapolation import extrapolate_pass_hat_k
+from passhat.stats.run_sequences import (
+    NOTHING_TO_AMPLIFY,
+    TOO_SHORT_TO_FLIP,
+    TOO_SHORT_TO_HALVE,
+    SequenceColumns,
+    by_length,
+    describe_columns,
+)
+
+MOST_TRIALS = 200_000
+"""Beyond this many trials, sequences are neither kept nor described: nobody reads them."""
+
+_LETTERS = np.frombuffer(b"FPE", dtype=np.uint8)
+
+
+def run_sequences(trials: Trials) -> tuple[str, ...] | None:
+    """For each task of one system, its runs in order of the trial number: P, F or E each.
+
+    >>> run_sequences(Trials.from_columns(task=["a", "b", "a"], outcome=[1, 2, 0]))
+    ('PF', 'E')
+    """
+    if len(trials) > MOST_TRIALS:
+        return None
+    order = np.lexsort((trials.trial, trials.task.codes))
+    text = _LETTERS[trials.outcome[order]].tobytes().decode("ascii")
+    ends = np.cumsum(np.bincount(trials.task.codes, minlength=len(trials.tasks))).tolist()
+    return tuple(text[start:end] for start, end in zip([0, *ends], ends, strict=False))
+
+
+def describe_run_order(
+    sequences: Sequence[str] | None, *, errors: ErrorPolicy
+) -> RunOrder | Unavailable:
+    """The order-dependent descriptions, averaged over tasks."""
+    if sequences is None:
+        return Unavailable("the order of runs was not read, only their counts")
+    kept = [text.replace("E", "F" if errors == "fail" else "") for text in sequences]
+    kept = [text for text in kept if text]
+    if not kept:
+        return Unavailable("no task has a run")
+    groups = [
+        describe_columns(_passed([kept[i] for i in places]))
+        for places in by_length([len(text) for text in kept])
+    ]
+    decay = _mean_curve(groups)
+    still = NOTHING_TO_AMPLIFY if len(decay) > 1 else TOO_SHORT_TO_HALVE
+    return RunOrder(
+        decay=decay,
+        variance_amplification=_mean_known([g.variance_amplification for g in groups], still),
+        graceful_degradation=_mean([g.graceful_degradation for g in groups]),
+        flips=_mean_known([g.flips for g in groups], TOO_SHORT_TO_FLIP),
+        tasks=len(kept),
+    )
+
+
+def measure_rounds(sequences: Sequence[str] | None, *, errors: ErrorPolicy) -> Rounds | Unavailable:
+    """Pass rates of the rounds that every task took part in.
+
+    >>> measure_rounds(["PPF", "PFF"], errors="fail").means
+    (1.0, 0.5, 0.0)
+    """
+    if sequences is None:
+        return Unavailable("rounds need the trials themselves; only their counts were read")
+    if len(sequences) < 2:
+        return Unavailable("rounds of a single task are its runs")
+    rounds = list(zip(*sequences, strict=False))
+    if errors == "exclude":
+        kept = (tuple(letter for letter in text if letter != "E") for text in rounds)
+        rounds = [text for text in kept if text]
+    if len(rounds) < 2:
+        return Unavailable("there are fewer than two rounds of all tasks")
+    means = np.array([text.count("P") / len(text) for text in rounds])
+    return Rounds(
+        means=tuple(means.tolist()),
+        population_sd=float(means.std()),
+        standard_error=float(means.std(ddof=1) / np.sqrt(means.size)),
+    )
+
+
+def _passed(texts: Sequence[str]) -> NDArray[np.bool_]:
+    """A row a task, a column a run."""
+    letters = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8)
+    return np.asarray(letters.reshape(len(texts), -1) == ord("P"))
+
+
+def _mean_curve(groups: Sequence[SequenceColumns]) -> tuple[float, ...]:
+    """At each run, the mean over the tasks that have so many."""
+    longest = max(group.curve.shape[1] for group in groups)
+    total, count = np.zeros(longest), np.zeros(longest)
+    for group in groups:
+        tasks, runs = group.curve.shape
+        total[:runs] += group.curve.sum(axis=0)
+        count[:runs] += tasks
+    return tuple((total / count).tolist())
+
+
+def _mean(columns: Sequence[NDArray[Any]]) -> float:
+    return float(np.concatenate(columns).mean())
+
+
+def _mean_known(columns: Sequence[NDArray[Any]], none: Unavailable) -> float | Unavailable:
+    known = [column[~np.isnan(column)] for column in columns]
+    return _mean(known) if any(column.size for column in known) else none
+
+
+# Beyond the longest curve, at round numbers of attempts.
+_ROUND_KS = (8, 16, 32, 64, 100)
+_STEPS_BEYOND = 3
+
+
+def measure_decay(
+    evidence: Evidence, sequences: Sequence[str] | None, options: Options, *, curves: bool = True
+) -> Decay:
+    """The curves reach as far as every task has runs (ten at most); a model goes on from there.
+
+    So each point is over the same tasks, and equal to the metric of its k.
+    """
+    order = describe_run_order(sequences, errors=options.errors)
+    if not curves:
+        return Decay(pass_hat=(), pass_at=(), beyond=(), run_order=order)
+    return Decay(
+        pass_hat=_curve(evidence, "pass^k", options),
+        pass_at=_curve(evidence, "pass@k", options),
+        beyond=_beyond(evidence),
+        run_order=order,
+    )
+
+
+def _curve(evidence: Evidence, metric: str, options: Options) -> tuple[CurvePoint, ...]:
+    if not evidence.tasks:
+        return ()
+    longest = int(evidence.runs.min(initial=LONGEST_DEFAULT))
+    curve = decay_curve(
+        evidence.runs,
+        evidence.passes,
+        metric=metric,
+        k=longest,
+        scope=THIS_SUITE,
+        confidence=options.confidence,
+    )
+    if isinstance(curve, Unavailable):
+        return tuple(CurvePoint(k=k, estimate=curve) for k in range(1, longest + 1))
+    return tuple(CurvePoint(k=k, estimate=point) for k, point in enumerate(curve.points, 1))
+
+
+def _beyond(evidence: Evidence) -> tuple[CurvePoint, ...]:
+    # One run of a task says nothing about how tasks differ, nor one task about others.
+    if len(evidence.tasks) < 2 or evidence.typical_runs < 2:
+        return ()
+    most = int(evidence.runs.max())
+    ks = [k for k in _ROUND_KS if k > most][:_STEPS_BEYOND]
+    return tuple(
+        CurvePoint(k=k, estimate=extrapolate_pass_hat_k(evidence.runs, evidence.passes, k))
+        for k in ks
+    )

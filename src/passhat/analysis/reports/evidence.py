@@ -1,0 +1,123 @@
+"""The counts of one system under an error policy: what every statistic of a report reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.messages import plural
+from passhat.records import ErrorPolicy, Tally
+from passhat.stats.arguments import one_of
+
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Evidence:
+    """Runs, passes and sums of scores of the tasks that have a run; `without` names the others.
+
+    `rows` are the places of the tasks in the tally.
+    """
+
+    tasks: tuple[str, ...]
+    runs: Counts
+    passes: Counts
+    score_total: Floats
+    score_squares: Floats
+    rows: NDArray[np.intp]
+    without: tuple[str, ...]
+
+    @property
+    def typical_runs(self) -> int:
+        return typical_runs(self.runs)
+
+    @property
+    def all_or_nothing(self) -> bool:
+        """Whether every score is its outcome's: 1 for a pass, 0 for a failure.
+
+        Scores in [0, 1] whose squares add up to as much as they do are 0 or 1.
+        """
+        passes = self.passes
+        return bool((self.score_total == passes).all() and (self.score_squares == passes).all())
+
+    def short_of(self, k: int) -> tuple[str, ...]:
+        """The tasks with fewer than k runs."""
+        return tuple(self.tasks[i] for i in np.flatnonzero(self.runs < k))
+
+
+def error_policy(errors: str) -> ErrorPolicy:
+    """`errors`, if it says what an errored trial counts as.
+
+    >>> error_policy("ignore")
+    Traceback (most recent call last):
+    passhat.errors.ArgumentError: errors must be one of 'fail', 'exclude', got 'ignore'
+    """
+    return "fail" if one_of("errors", errors, ("fail", "exclude")) == "fail" else "exclude"
+
+
+def gather(tally: Tally, errors: ErrorPolicy) -> Evidence:
+    """An errored trial is a run that failed with score 0, or is no run at all."""
+    runs = tally.runs(error_policy(errors))
+    rows = np.flatnonzero(runs > 0)
+    every = rows.size == runs.size
+    return Evidence(
+        tasks=tally.tasks if every else tuple(tally.tasks[i] for i in rows),
+        runs=runs[rows],
+        passes=tally.passed[rows],
+        score_total=tally.score_total[rows],
+        score_squares=tally.score_squares[rows],
+        rows=rows,
+        without=tuple(tally.tasks[i] for i in np.flatnonzero(runs == 0)),
+    )
+
+
+def typical_runs(runs: Counts) -> int:
+    """The lower median: at least half of the tasks have that many runs.
+
+    >>> typical_runs(np.array([4, 4, 1, 9]))
+    4
+    """
+    middle = (runs.size - 1) // 2
+    return int(np.partition(runs, middle)[middle]) if runs.size else 0
+
+
+def too_few_runs(runs: Counts, k: int) -> str:
+    """What a system has whose tasks lack k runs, some or all.
+
+    >>> too_few_runs(np.array([1, 1]), 4)
+    '1 run of every task'
+    >>> too_few_runs(np.array([1, 3]), 4)
+    'at most 3 runs of any task'
+    >>> too_few_runs(np.array([1, 4]), 4)
+    'fewer than 4 runs of 1 of 2 tasks'
+    """
+    if not runs.size:
+        return "no run that did not error"
+    short, most = int(np.count_nonzero(runs < k)), int(runs.max())
+    if short < runs.size:
+        return f"fewer than {k} runs of {short:,} of {runs.size:,} tasks"
+    if most == int(runs.min()):
+        return f"{plural(most, 'run')} of every task"
+    return f"at most {plural(most, 'run')} of any task"
+
+
+def value_table(
+    tasks: Sequence[Sequence[str]], values: Sequence[Floats]
+) -> tuple[Sequence[str], Floats]:
+    """The tasks of any system, and a row for each: a column per system, nan where it has no value.
+
+    >>> value_table([["a", "b"], ["b"]], [np.array([0.5, 1.0]), np.array([0.2])])[1].tolist()
+    [[0.5, nan], [1.0, 0.2]]
+    """
+    if all(names == tasks[0] for names in tasks[1:]):
+        return tasks[0], np.column_stack(values)
+    every = list(dict.fromkeys(name for names in tasks for name in names))
+    place = {name: i for i, name in enumerate(every)}
+    table = np.full((len(every), len(tasks)), np.nan)
+    for column, names in enumerate(tasks):
+        table[[place[name] for name in names], column] = values[column]
+    return every, table

@@ -1,0 +1,75 @@
+"""Answers that are worked out when they are first looked at, and kept from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from threading import Lock
+from typing import Any, Generic, TypeVar
+
+from passhat.messages import quoted, short_repr
+
+Answer = TypeVar("Answer")
+
+
+class Later(Generic[Answer]):
+    """One answer, made at the first look by whoever looks first.
+
+    >>> square = Later(lambda: 3**2)
+    >>> square.look()
+    9
+    """
+
+    __slots__ = ("_answer", "_lock", "_make")
+
+    def __init__(self, make: Callable[[], Answer]) -> None:
+        self._make: Callable[[], Answer] | None = make
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _known, (self.look(),)
+
+    def look(self) -> Answer:
+        """The answer; two that look at the same time get the same one."""
+        with self._lock:
+            if self._make is not None:
+                self._answer = self._make()
+                self._make = None  # what it was made from is no longer needed
+            return self._answer
+
+
+class Parts(Mapping[str, Answer]):
+    """Answers by name, each made when it is first looked at; names and count cost nothing.
+
+    What is copied or pickled is a plain dict of them all.
+
+    >>> parts = Parts({"easy": Later(lambda: 0.9), "hard": Later(lambda: 0.2)})
+    >>> list(parts), parts["hard"]
+    (['easy', 'hard'], 0.2)
+    """
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: Mapping[str, Later[Answer]]) -> None:
+        self._parts = dict(parts)
+
+    def __getitem__(self, name: str) -> Answer:
+        return self._parts[name].look()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._parts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __repr__(self) -> str:
+        return short_repr("Parts", *map(quoted, self._parts))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+def _known(answer: Answer) -> Later[Answer]:
+    return Later(lambda: answer)

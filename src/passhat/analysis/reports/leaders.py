@@ -1,0 +1,106 @@
+"""Which of several systems is ahead, said only of tasks that all of them ran."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from passhat.analysis.reports.evidence import Floats, value_table
+from passhat.analysis.reports.headline import common_k, is_judged
+from passhat.analysis.reports.parts import Leaders
+from passhat.analysis.reports.system_report import SystemReport
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
+from passhat.stats.independent import independent_difference
+from passhat.stats.ranking import rank_systems
+from passhat.stats.suite_mean import suite_estimate
+from passhat.stats.task_values import task_values
+
+
+def find_leaders(
+    systems: Sequence[SystemReport], *, confidence: float, seed: int
+) -> Leaders | Unavailable:
+    """Who may be first at the pass^k that the systems are judged by, as `rank` has it.
+
+    >>> from passhat.analysis.reports.measure import measure
+    >>> from passhat.analysis.planning.simulate import simulate
+    >>> trials = simulate(tasks=30, runs=8, rate={"a": 0.9, "b": 0.5, "c": 0.88}, seed=1)
+    >>> find_leaders(measure(trials).systems, confidence=0.95, seed=0).names
+    ('a', 'c')
+    """
+    k = common_k(systems)
+    judged = [one for one in systems if is_judged(one, k)]
+    if len(judged) < 2:
+        return Unavailable(f"being ahead takes two systems with a pass^{k}")
+    return _leaders_among(judged, k, confidence, seed)
+
+
+_First = tuple[Sequence[int], Scope, str]
+"""The places of those that may be first, what that is said of, and how it was found."""
+
+
+def _leaders_among(
+    judged: Sequence[SystemReport], k: int, confidence: float, seed: int
+) -> Leaders | Unavailable:
+    tasks, values = value_table(
+        [one.tasks.names for one in judged],
+        [task_values(one.tasks.runs, one.tasks.passed, k) for one in judged],
+    )
+    known = ~np.isnan(values)
+    shared = known.all(axis=1)
+    if not shared.any():
+        return Unavailable(f"the systems share no task{f' with {k} runs' if k > 1 else ''}")
+    means = values[shared].mean(axis=0)
+    first, scope, method = _first_ranked(values, confidence, seed) or _first_on_one_task(
+        judged, tasks[int(shared.argmax())], k, confidence
+    )
+    left_out = int(np.count_nonzero(known.any(axis=1) & ~shared))
+    return Leaders(
+        k=k,
+        names=tuple(judged[i].name for i in first),
+        values=tuple(_value(judged[i], k, means[i], whole=not left_out) for i in first),
+        compared=tuple(one.name for one in judged),
+        tasks=int(np.count_nonzero(shared)),
+        left_out=left_out,
+        scope=scope,
+        method=method,
+        confidence=confidence,
+    )
+
+
+def _first_ranked(values: Floats, confidence: float, seed: int) -> _First | None:
+    """None with a single shared task, which cannot tell how others would differ."""
+    ranking = rank_systems(values, confidence=confidence, rng=seed)
+    if isinstance(ranking, Unavailable):
+        return None
+    first = [i for i in ranking.order if ranking.rank_sets[i][0] == 1]
+    return first, TASKS_LIKE_THESE, ranking.method
+
+
+def _first_on_one_task(
+    systems: Sequence[SystemReport], task: str, k: int, confidence: float
+) -> _First:
+    """Given the task, the runs of two systems are independent; all differences hold at once."""
+    level = 1 - (1 - confidence) / (len(systems) - 1)
+    found = [_on_task(one, task, k, level) for one in systems]
+    order = sorted(range(len(found)), key=lambda i: -found[i].value)
+    first = [i for i in order if not _behind(found[i], found[order[0]])]
+    return first, THIS_SUITE, "intervals of one task, Bonferroni"
+
+
+def _on_task(system: SystemReport, task: str, k: int, confidence: float) -> Estimate:
+    row = system.tasks.named(task)
+    found = suite_estimate([row.runs], [row.passed], k=k, confidence=confidence)
+    assert isinstance(found, Estimate), "a task that systems share has k runs of each"
+    return found
+
+
+def _behind(one: Estimate, top: Estimate) -> bool:
+    lead = independent_difference(top, one)
+    return isinstance(lead, Estimate) and lead.interval is not None and lead.interval.low > 0
+
+
+def _value(system: SystemReport, k: int, mean: float, *, whole: bool) -> float:
+    """Over all tasks the report's own, to the last bit: a mean in another order differs there."""
+    own = system.pass_hat(k).value
+    return own if whole and own is not None else float(mean)

@@ -1,0 +1,249 @@
+"""From trials to a Report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from passhat.analysis.reports.bars import Bars, checked_bars, count_bars
+from passhat.analysis.reports.decay import measure_decay, measure_rounds, run_sequences
+from passhat.analysis.reports.effort import measure_effort
+from passhat.analysis.reports.errors_apart import split_errors
+from passhat.analysis.reports.evidence import Evidence, error_policy, gather
+from passhat.analysis.reports.lazy_value import Later, Parts
+from passhat.analysis.reports.leaders import find_leaders
+from passhat.analysis.reports.metrics import measure_metrics, usual_ks
+from passhat.analysis.reports.parts import Design, Exclusion, VarianceSplit
+from passhat.analysis.reports.provenance import Options, sources_of, stamp
+from passhat.analysis.reports.report import Report
+from passhat.analysis.reports.seed_grid import SeedSpread, lay_out_seeds
+from passhat.analysis.reports.system_report import SystemReport
+from passhat.analysis.reports.tasks import tabulate_tasks
+from passhat.analysis.reports.unsettled import list_unsettled
+from passhat.errors import ArgumentError
+from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.records.frames import refuse_frame
+from passhat.stats.arguments import ascending, confidence_level, whole_number
+from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.proportions import proportion_interval
+from passhat.stats.seeds import seed_variance
+from passhat.stats.variance import icc, spearman_brown, variance_components
+
+
+def measure(
+    trials: Trials | Sequence[Tally],
+    *,
+    ks: Sequence[int] | None = None,
+    confidence: float = 0.95,
+    errors: ErrorPolicy = "fail",
+    bars: Bars = None,
+    seed: int = 0,
+) -> Report:
+    """Everything that can be said about these trials, system by system.
+
+    `ks` are the k of pass@k and pass^k (by default those the runs allow); `errors` says whether
+    an errored trial is a failure or no trial; `bars` is what each task's pass^k should reach: one
+    number, or one a task. From tallies, all is measured that needs no single trial.
+
+    >>> trials = Trials.from_columns(task=["a", "a", "b", "b"], passed=[True, True, True, False])
+    >>> measure(trials).system().pass_hat(2).value
+    0.5
+    """
+    subjects = _subjects(trials)
+    options = Options(
+        ks=None if ks is None else ascending("ks", ks),
+        confidence=confidence_level(confidence),
+        errors=error_policy(errors),
+        bars=checked_bars(bars, (name for one in subjects for name in one.tally.tasks)),
+        seed=whole_number("seed", seed, least=0),
+    )
+    if not subjects:
+        raise ArgumentError("trials", "must hold at least one trial", 0)
+    systems = tuple(_measure_system(subject, options, parts=True) for subject in subjects)
+    ahead = partial(find_leaders, systems, confidence=options.confidence, seed=options.seed)
+    return Report(
+        systems=systems,
+        provenance=stamp(trials, options),
+        standing=Later(ahead),
+        notes=_notes(trials),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Subject:
+    """One system: its counts, and its trials where they were read one by one."""
+
+    tally: Tally
+    trials: Trials | None
+
+
+def _subjects(trials: object) -> list[_Subject]:
+    if isinstance(trials, Trials):
+        names = trials.systems
+        tables = [trials] if len(names) == 1 else [trials.where(system=name) for name in names]
+        return [_Subject(tally=table.tally(), trials=table) for table in tables]
+    refuse_frame("trials", "must be Trials or a list of Tally", trials)
+    if not isinstance(trials, Sequence) or not all(isinstance(one, Tally) for one in trials):
+        raise ArgumentError("trials", "must be Trials or a list of Tally", trials)
+    return [_Subject(tally=tally, trials=None) for tally in trials if tally.trials]
+
+
+def _measure_system(subject: _Subject, options: Options, *, parts: bool) -> SystemReport:
+    tally, trials = subject.tally, subject.trials
+    evidence = gather(tally, options.errors)
+    ks = options.ks or usual_ks(evidence)
+    sequences = None if trials is None else run_sequences(trials)
+    level, policy = options.confidence, options.errors
+    variance = _variance(evidence, level)
+    table = tabulate_tasks(tally, evidence, sequences, confidence=level)
+    metrics = measure_metrics(evidence, ks, confidence=level)
+    bars = count_bars(evidence, ks, options.bars, confidence=level)
+    values = {} if trials is None else trials.features
+    return SystemReport(
+        name=tally.system,
+        design=_design(tally, evidence),
+        metrics=metrics,
+        variance=variance,
+        seeds=_seeds(trials, options),
+        rounds=measure_rounds(sequences, errors=policy),
+        # Curves of every tag would take most of the time, and nobody looks at them.
+        decay=measure_decay(evidence, sequences, options, curves=parts),
+        tasks=table,
+        bars=bars,
+        errors=split_errors(tally, trials, ks, options),
+        features=measure_effort(tally, values, ks=ks, errors=policy, confidence=level),
+        tools={} if trials is None else _tool_rates(trials, level),
+        unsettled=list_unsettled(
+            evidence, table, bars, variance, metrics["mean_score"], confidence=level
+        ),
+        excluded=_exclusions(evidence, ks),
+        levels=_parts(trials, options, "level") if parts else {},
+        tags=_parts(trials, options, "tag") if parts else {},
+    )
+
+
+def _design(tally: Tally, evidence: Evidence) -> Design:
+    return Design(
+        tasks=len(tally.tasks),
+        trials=tally.trials,
+        errors=int(tally.errored.sum()),
+        fewest_runs=int(evidence.runs.min()) if evidence.tasks else 0,
+        typical_runs=evidence.typical_runs,
+        most_runs=int(evidence.runs.max(initial=0)),
+    )
+
+
+def _variance(evidence: Evidence, confidence: float) -> VarianceSplit | Unavailable:
+    if not evidence.tasks:
+        return Unavailable("no task has a run")
+    sums = evidence.runs, evidence.score_total, evidence.score_squares
+    split = variance_components(*sums, confidence=confidence)
+    if isinstance(split, Unavailable):
+        return split
+    correlation = icc(*sums, confidence=confidence)
+    return VarianceSplit(
+        between_tasks=split.between,
+        within_tasks=split.within,
+        luck_share=split.luck.value,
+        luck=split.luck,
+        icc=correlation,
+        reliability=(
+            spearman_brown(correlation, evidence.typical_runs)
+            if isinstance(correlation, Estimate)
+            else correlation
+        ),
+    )
+
+
+def _seeds(trials: Trials | None, options: Options) -> SeedSpread | Unavailable:
+    if trials is None:
+        return Unavailable("seeds need the trials themselves; only their counts were read")
+    if trials.seed is None or not trials.seeded.any():
+        return Unavailable("the trials carry no seed")
+    kept = trials.seeded
+    if options.errors == "exclude":
+        kept &= ~np.isnan(trials.score)
+    seeds, tasks = trials.seed[kept], trials.task.codes[kept]
+    scores = np.nan_to_num(trials.score[kept])  # an error that counts scores nothing
+    if not len(seeds):
+        return Unavailable("every trial that carries a seed errored")
+    numbers, position, count = np.unique(seeds, return_inverse=True, return_counts=True)
+    means = np.bincount(position, weights=scores) / count
+    repeated = count.max() > 1
+    return SeedSpread(
+        means=dict(zip(numbers.tolist(), means.tolist(), strict=True)) if repeated else {},
+        variance=seed_variance(seeds, tasks, scores, confidence=options.confidence),
+        grid=lay_out_seeds(trials),
+    )
+
+
+def _tool_rates(trials: Trials, confidence: float) -> dict[str, Estimate]:
+    """The share of trials in which each tool was called."""
+    runs = len(trials)
+    rates = {}
+    for tool in trials.words("tools"):
+        calls = int(np.count_nonzero(trials.has_word("tools", tool)))
+        rates[tool] = Estimate(
+            value=calls / runs,
+            interval=proportion_interval(calls, runs, confidence=confidence),
+            method="Wilson over all trials",
+            confidence=confidence,
+            scope="this suite",
+            runs=runs,
+        )
+    return rates
+
+
+def _exclusions(evidence: Evidence, ks: Sequence[int]) -> tuple[Exclusion, ...]:
+    found = []
+    if evidence.without:
+        reason = "every trial errored, and errors are left out"
+        found.append(Exclusion(what="all metrics", tasks=evidence.without, reason=reason))
+    for k in ks:
+        if short := evidence.short_of(k):
+            reason = f"fewer than {k} runs"
+            found.append(Exclusion(what=f"pass^{k} and pass@{k}", tasks=short, reason=reason))
+    return tuple(found)
+
+
+def _parts(trials: Trials | None, options: Options, kind: str) -> Mapping[str, SystemReport]:
+    """Sub-reports by level or tag, measured when looked at: most are many, and few are shown.
+
+    A single part that holds everything would say nothing new.
+    """
+    if trials is None:
+        return {}
+    sizes = _level_sizes(trials) if kind == "level" else _tag_sizes(trials)
+    found = {
+        name: Later(partial(_measure_part, trials, options, kind, name))
+        for name, size in sizes.items()
+        if 0 < size < len(trials)
+    }
+    return Parts(found)
+
+
+def _level_sizes(trials: Trials) -> dict[str, int]:
+    if trials.level is None:
+        return {}
+    names, codes = trials.level.names, trials.level.codes
+    counts = np.bincount(codes[codes >= 0], minlength=len(names))
+    return dict(zip(names, counts.tolist(), strict=True))
+
+
+def _tag_sizes(trials: Trials) -> dict[str, int]:
+    words = trials.words("tags")
+    return {word: int(np.count_nonzero(trials.has_word("tags", word))) for word in words}
+
+
+def _measure_part(trials: Trials, options: Options, kind: str, name: str) -> SystemReport:
+    table = trials.where(**{kind: name})
+    return _measure_system(_Subject(tally=table.tally(), trials=table), options, parts=False)
+
+
+def _notes(trials: Trials | Sequence[Tally]) -> tuple[str, ...]:
+    counted = "read as counts per task: seeds, order, tools, levels and tags were not looked at"
+    notes = [] if isinstance(trials, Trials) else [counted]
+    return (*notes, *(f"{one.name}: {note}" for one in sources_of(trials) for note in one.notes))

@@ -1,0 +1,95 @@
+"""The suite's numbers, each in both scopes: mean score, pass^k, pass@k."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from passhat.analysis.reports.evidence import Evidence
+from passhat.analysis.reports.parts import Metric
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
+from passhat.stats.monotone import rising
+from passhat.stats.nesting import no_narrower
+from passhat.stats.score_mean import score_estimate
+from passhat.stats.suite_mean import suite_estimates
+
+# Every k up to five runs, then the round ones: what people quote.
+_USUAL_KS = (1, 2, 3, 4, 5, 10, 20, 50, 100)
+
+
+def usual_ks(evidence: Evidence) -> tuple[int, ...]:
+    """Those of the k that people quote which the runs allow."""
+    return tuple(k for k in _USUAL_KS if k <= max(1, evidence.typical_runs))
+
+
+def measure_metrics(
+    evidence: Evidence, ks: Sequence[int], *, confidence: float
+) -> dict[str, Metric]:
+    """mean_score, then pass^k and pass@k for each k."""
+    # The usual k take part whether asked for or not: no number depends on which others are shown.
+    every = sorted({*ks, *usual_ks(evidence)})
+    hats = _pass_metrics(evidence, "^", every, confidence)
+    ats = _pass_metrics(evidence, "@", [k for k in every if k > 1], confidence)
+    # pass^3 <= pass^2 <= pass^1 = pass@1 <= pass@2 <= pass@3: one chain, and so are the intervals.
+    chain = {metric.name: metric for metric in _in_order([*reversed(hats), *ats])}
+    # Of one attempt, all is any.
+    chain["pass@1"] = replace(chain["pass^1"], name="pass@1")
+    asked = [chain[f"pass{sign}{k}"] for sign in "^@" for k in ks]
+    # Without partial credit the mean score is the pass rate: one number, so one interval.
+    mean = (
+        replace(chain["pass^1"], name="mean_score")
+        if evidence.tasks and evidence.all_or_nothing
+        else _mean_score(evidence, confidence)
+    )
+    return {metric.name: _nested(metric) for metric in (mean, *asked)}
+
+
+def _in_order(metrics: Sequence[Metric]) -> list[Metric]:
+    suite = rising([metric.this_suite for metric in metrics])
+    alike = rising([metric.tasks_like_these for metric in metrics])
+    return [
+        replace(metric, this_suite=this_suite, tasks_like_these=tasks_like_these)
+        for metric, this_suite, tasks_like_these in zip(metrics, suite, alike, strict=True)
+    ]
+
+
+def _nested(metric: Metric) -> Metric:
+    wider = no_narrower(metric.tasks_like_these, metric.this_suite)
+    return replace(metric, tasks_like_these=wider)
+
+
+def _mean_score(evidence: Evidence, confidence: float) -> Metric:
+    def within(scope: Scope) -> Estimate | Unavailable:
+        if not evidence.tasks:
+            return Unavailable("mean_score needs a run; no task has one")
+        return score_estimate(
+            evidence.runs,
+            evidence.score_total,
+            evidence.score_squares,
+            scope=scope,
+            confidence=confidence,
+        )
+
+    return Metric(
+        name="mean_score",
+        this_suite=within(THIS_SUITE),
+        tasks_like_these=within(TASKS_LIKE_THESE),
+    )
+
+
+def _pass_metrics(
+    evidence: Evidence, sign: str, ks: Sequence[int], confidence: float
+) -> list[Metric]:
+    names = [f"pass{sign}{k}" for k in ks]
+    if not evidence.tasks:
+        none = [Unavailable(f"{name} needs a run; no task has one") for name in names]
+        return [
+            Metric(name=name, this_suite=reason, tasks_like_these=reason)
+            for name, reason in zip(names, none, strict=True)
+        ]
+    counts = evidence.runs, evidence.passes
+    found = suite_estimates(*counts, metric=f"pass{sign}k", ks=ks, confidence=confidence)
+    return [
+        Metric(name=name, this_suite=this_suite, tasks_like_these=tasks_like_these)
+        for name, (this_suite, tasks_like_these) in zip(names, found, strict=True)
+    ]

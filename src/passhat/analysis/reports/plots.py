@@ -1,0 +1,208 @@
+"""Pictures of a report: each states its finding in words as well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from passhat.analysis.reports.parts import CurvePoint
+from passhat.analysis.reports.system_report import SystemReport, system_named
+from passhat.analysis.reports.tasks import Label, TaskRow
+from passhat.drawing import (
+    CellRow,
+    Figure,
+    IntervalRow,
+    Marker,
+    Part,
+    Point,
+    Series,
+    cell_grid,
+    interval_rows,
+    line_chart,
+    scatter,
+    stacked_bar,
+)
+from passhat.messages import plural
+from passhat.records.natural_order import natural_key
+from passhat.stats.estimate import Estimate, Number, Unavailable
+
+MOST_ROWS = 60
+"""Tasks drawn in one picture; the least reliable ones, where there are more."""
+
+_COLOURS: dict[Label, str] = {"solid": "a", "flaky": "e", "broken": "b", "too few runs": "n"}
+
+
+@dataclass(frozen=True, slots=True)
+class Plots:
+    """The pictures of a report; `system` may stay out where there is only one.
+
+    >>> from passhat import measure, simulate
+    >>> figure = measure(simulate(tasks=5, runs=4, seed=1)).plots.decay()
+    >>> figure._repr_svg_()[:4]
+    '<svg'
+    """
+
+    systems: Sequence[SystemReport]
+
+    def decay(self, system: str | None = None) -> Figure | Unavailable:
+        """pass@k and pass^k as k grows, with bands, and where a model takes over."""
+        decay = system_named(self.systems, system).decay
+        measured = [p for p in decay.pass_hat if isinstance(p.estimate, Estimate)]
+        if len(measured) < 2:
+            return Unavailable("a curve over k needs at least two runs of every task")
+        reach = 2 * measured[-1].k  # farther out, the measured part is squeezed
+        modelled = [p for p in decay.beyond if p.k <= reach and isinstance(p.estimate, Estimate)]
+        last = measured[-1].k if modelled else None
+        hat = _series("pass^k", [*measured, *modelled], model_from=last)
+        at = _series("pass@k", decay.pass_at)
+        return line_chart(
+            [at, hat],
+            title="Can it ever, does it always",
+            finding=_decay_finding(measured, decay.pass_at),
+            x_label="k attempts",
+            y_label="chance",
+            y_range=(0, 1),
+            y_kind="percent",
+            markers=[Marker(name="model beyond", x=last)] if last is not None else [],
+        )
+
+    def forest(self, system: str | None = None, *, most: int = MOST_ROWS) -> Figure:
+        """The pass rate of every task with its interval, the lowest first."""
+        tasks = system_named(self.systems, system).tasks
+        rows = _lowest(tasks, most)
+        return interval_rows(
+            [_forest_row(row) for row in rows],
+            title="Pass rate of each task" + _cut(len(rows), len(tasks)),
+            finding=_labels_finding(system_named(self.systems, system)),
+            x_label="pass rate, with its interval",
+            x_range=(0, 1),
+            x_kind="percent",
+        )
+
+    def runs(self, system: str | None = None, *, most: int = MOST_ROWS) -> Figure | Unavailable:
+        """Which attempts at which task passed, failed or errored; by seed, if seeds are shared."""
+        tasks = system_named(self.systems, system).tasks
+        if tasks.sequences is None:
+            return Unavailable("only counts were read: the order of runs is not known")
+        rows = _lowest(tasks, most)
+        seeds = system_named(self.systems, system).seeds
+        grid = None if isinstance(seeds, Unavailable) else seeds.grid
+        cells = {row.name: row.sequence or "" for row in rows} if grid is None else grid.cells
+        return cell_grid(
+            [CellRow(name=row.name, cells=cells[row.name]) for row in rows],
+            title="Every run of each task" + _cut(len(rows), len(tasks)),
+            finding=_labels_finding(system_named(self.systems, system)),
+            column_label="run" if grid is None else "seed",
+            groups=[] if grid is None else [(at, str(s)) for s, at in grid.columns.items()],
+        )
+
+    def variance(self, system: str | None = None) -> Figure | Unavailable:
+        """How much of the spread is the tasks', and how much is luck."""
+        split = system_named(self.systems, system).variance
+        if isinstance(split, Unavailable):
+            return split
+        parts = [
+            Part(name="tasks differ", share=1 - split.luck_share),
+            Part(name="luck of the run", share=split.luck_share),
+        ]
+        return stacked_bar(
+            parts,
+            title="Where the spread comes from",
+            finding=f"{_percent(split.luck_share)} of the spread of a single run is luck"
+            f"{_between(split.luck)}.",
+        )
+
+    def cost(self, *, feature: str = "cost", k: int | None = None) -> Figure | Unavailable:
+        """What a success costs against how reliable it is, a point a system."""
+        points = [point for s in self.systems if (point := _cost_point(s, feature, k)) is not None]
+        if not points:
+            return Unavailable(f"no system has trials that say their {feature}")
+        cheapest = min(points, key=lambda point: point.x)
+        best = max(points, key=lambda point: point.y)
+        return scatter(
+            points,
+            title="What reliability costs",
+            finding=f"{best.name} is the most reliable; {cheapest.name} spends least per success.",
+            x_label=f"{feature} per success",
+            y_label=f"pass^{k or max(self.systems[0].ks)}",
+            y_range=(0, 1),
+            y_kind="percent",
+        )
+
+
+def _series(name: str, points: Sequence[CurvePoint], *, model_from: float | None = None) -> Series:
+    known = [(p.k, p.estimate) for p in points if isinstance(p.estimate, Estimate)]
+    bands = [(e.interval.low, e.interval.high) if e.interval else (e.value,) * 2 for _, e in known]
+    return Series(
+        name=name,
+        x=[k for k, _ in known],
+        y=[e.value for _, e in known],
+        low=[low for low, _ in bands],
+        high=[high for _, high in bands],
+        model_from=model_from,
+    )
+
+
+def _decay_finding(hat: Sequence[CurvePoint], at: Sequence[CurvePoint]) -> str:
+    ends = []
+    for verb, curve in (("pass^k goes", hat), ("pass@k goes", at)):
+        known = [(p.k, p.estimate.value) for p in curve if isinstance(p.estimate, Estimate)]
+        if known:
+            (first_k, first), (last_k, last) = known[0], known[-1]
+            start, stop = f"{_percent(first)} at k = {first_k}", f"{_percent(last)} at k = {last_k}"
+            ends.append(f"{verb} from {start} to {stop}")
+    return "; ".join(ends) + "." if ends else "Nothing is known."
+
+
+def _lowest(tasks: Sequence[TaskRow], most: int) -> list[TaskRow]:
+    return sorted(tasks, key=lambda row: (row.rate.value, natural_key(row.name)))[:most]
+
+
+def _cut(shown: int, all_of_them: int) -> str:
+    return "" if shown == all_of_them else f" (the {shown} lowest of {all_of_them})"
+
+
+def _forest_row(row: TaskRow) -> IntervalRow:
+    interval = row.rate.interval
+    return IntervalRow(
+        name=row.name,
+        value=row.rate.value,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        colour=_COLOURS[row.label],
+        note=f"{row.passed}/{row.runs} {row.label if row.label != 'too few runs' else '?'}",
+    )
+
+
+def _labels_finding(system: SystemReport) -> str:
+    labels = sorted(row.label for row in system.tasks)
+    counts = [f"{len(list(same))} {label}" for label, same in groupby(labels)]
+    return f"{plural(len(labels), 'task')}: {', '.join(counts)}."
+
+
+def _cost_point(system: SystemReport, feature: str, k: int | None) -> Point | None:
+    if feature not in system.features or not system.ks:
+        return None
+    spent = system.features[feature].per_success
+    rate = system.pass_hat(k or max(system.ks)).this_suite
+    if not isinstance(spent, Estimate) or not isinstance(rate, Estimate):
+        return None
+    return Point(
+        name=system.name,
+        x=spent.value,
+        y=rate.value,
+        x_interval=(spent.interval.low, spent.interval.high) if spent.interval else None,
+        y_interval=(rate.interval.low, rate.interval.high) if rate.interval else None,
+    )
+
+
+def _between(luck: Number) -> str:
+    """How far the share is known."""
+    if not isinstance(luck, Estimate) or luck.interval is None:
+        return ", but no task varied between its runs, which leaves it open"
+    return f" (somewhere from {_percent(luck.interval.low)} to {_percent(luck.interval.high)})"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %"

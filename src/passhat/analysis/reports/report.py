@@ -1,0 +1,57 @@
+"""The answer: everything measured about some trials, one SystemReport a system."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from passhat.analysis.reports.lazy_value import Later
+from passhat.analysis.reports.parts import Leaders
+from passhat.analysis.reports.provenance import Provenance
+from passhat.analysis.reports.system_report import SystemReport, system_named
+from passhat.messages import few, plural, quoted, rounded, short_repr
+from passhat.stats.estimate import Unavailable
+
+if TYPE_CHECKING:
+    from passhat.analysis.reports.plots import Plots
+
+_MOST_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything measured about the systems of one table of trials."""
+
+    systems: tuple[SystemReport, ...]
+    provenance: Provenance
+    standing: Later[Leaders | Unavailable] = field(repr=False, compare=False)
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        if len(self.systems) == 1:
+            return f"<Report: {repr(self.systems[0])[1:-1]}; see .system(), .plots>"
+        told = few(f"{quoted(one.name)} {rounded(one.mean_score)}" for one in self.systems)
+        head = f"Report of {plural(len(self.systems), 'system')} by mean_score"
+        return short_repr(head, *told, see=".systems, .plots, print()")
+
+    def __str__(self) -> str:
+        lines = [f"  {system!r}" for system in self.systems[:_MOST_SHOWN]]
+        more = len(self.systems) - len(lines)
+        lines += [f"  and {more:,} more"] if more else []
+        return "\n".join([f"<Report: {plural(len(self.systems), 'system')}", *lines]) + ">"
+
+    @property
+    def leaders(self) -> Leaders | Unavailable:
+        """Who is ahead, as `rank` has it at the same pass^k."""
+        return self.standing.look()
+
+    @property
+    def plots(self) -> Plots:
+        """The pictures of this report."""
+        from passhat.analysis.reports.plots import Plots  # drawing is loaded by those who draw
+
+        return Plots(self.systems)
+
+    def system(self, name: str | None = None) -> SystemReport:
+        """The report of one system (the only one, if none is named)."""
+        return system_named(self.systems, name)

@@ -1,0 +1,89 @@
+"""Seeds: how far whole runs of the suite differ by them, and every run laid out under its seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.messages import repr_fields
+from passhat.records import Trials
+from passhat.stats.estimate import Unavailable
+from passhat.stats.seeds import SeedVariance
+
+MOST_CELLS = 200_000
+"""Beyond this many cells nothing is laid out: nobody would see it."""
+
+_LETTERS = np.frombuffer(b"FPE", dtype=np.uint8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedGrid:
+    """The runs of each task as P, F and E, in columns that belong to a seed.
+
+    `columns` gives each seed's first column. A space stands where a task has no run.
+    """
+
+    columns: Mapping[int, int]
+    cells: Mapping[str, str]
+
+    __repr__ = repr_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedSpread:
+    """How far whole runs of the suite differ by their seed, beside the error within a seed."""
+
+    means: Mapping[int, float]
+    variance: SeedVariance | Unavailable
+    grid: SeedGrid | None = None
+
+    __repr__ = repr_fields
+
+
+def lay_out_seeds(trials: Trials) -> SeedGrid | None:
+    """The runs of one system under their seeds; None where seeds do not group them.
+
+    >>> found = lay_out_seeds(
+    ...     Trials.from_columns(
+    ...         task=["a", "a", "a", "b", "b"], seed=[7, 7, 1, 1, 7],
+    ...         outcome=["passed", "failed", "passed", "errored", "passed"],
+    ...     )
+    ... )
+    >>> found.columns, found.cells
+    ({1: 0, 7: 1}, {'a': 'PPF', 'b': 'EP '})
+    """
+    if trials.seed is None or not len(trials) or not trials.seeded.all():
+        return None
+    task = trials.task.codes
+    seeds, column = np.unique(trials.seed, return_inverse=True)
+    # A seed of its own for every run (the usual default) groups nothing.
+    if not 2 <= len(seeds) <= np.bincount(task).max():
+        return None
+    place, widths = _places(task, column, trials.trial, len(seeds))
+    size = len(trials.tasks), int(widths.sum())
+    if size[0] * size[1] > MOST_CELLS:
+        return None
+    first = np.r_[0, np.cumsum(widths)[:-1]]
+    grid = np.full(size, ord(" "), dtype=np.uint8)
+    grid[task, first[column] + place] = _LETTERS[trials.outcome]
+    rows = (row.tobytes().decode("ascii") for row in grid)
+    return SeedGrid(
+        columns=dict(zip(seeds.tolist(), first.tolist(), strict=True)),
+        cells=dict(zip(trials.tasks, rows, strict=True)),
+    )
+
+
+def _places(
+    task: NDArray[np.int32], column: NDArray[np.intp], trial: NDArray[np.int64], seeds: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Each run's place among those of its task and seed; and the most runs under each seed."""
+    cell = task.astype(np.intp) * seeds + column
+    order = np.lexsort((trial, cell))
+    counts = np.bincount(cell, minlength=(int(task.max()) + 1) * seeds)
+    before = np.r_[0, np.cumsum(counts)[:-1]]
+    place = np.empty(len(task), dtype=np.intp)
+    place[order] = np.arange(len(task)) - before[cell[order]]
+    return place, counts.reshape(-1, seeds).max(axis=0)

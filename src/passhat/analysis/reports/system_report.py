@@ -1,0 +1,89 @@
+"""Everything measured about one system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from passhat.analysis.reports.parts import (
+    BarCount,
+    Decay,
+    Design,
+    ErrorSplit,
+    Exclusion,
+    Feature,
+    Metric,
+    Rounds,
+    Unsettled,
+    VarianceSplit,
+)
+from passhat.analysis.reports.seed_grid import SeedSpread
+from passhat.analysis.reports.tasks import TaskTable
+from passhat.errors import ArgumentError
+from passhat.messages import plural, quoted, rounded
+from passhat.stats.estimate import Estimate, Unavailable
+
+_LARGEST_SHOWN_K = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemReport:
+    """Everything measured about one system; `levels` and `tags` when they are looked at."""
+
+    name: str
+    design: Design
+    metrics: Mapping[str, Metric]
+    variance: VarianceSplit | Unavailable
+    seeds: SeedSpread | Unavailable
+    rounds: Rounds | Unavailable
+    decay: Decay
+    tasks: TaskTable
+    bars: tuple[BarCount, ...]
+    errors: ErrorSplit
+    features: Mapping[str, Feature]
+    tools: Mapping[str, Estimate]
+    unsettled: tuple[Unsettled, ...]
+    excluded: tuple[Exclusion, ...]
+    levels: Mapping[str, SystemReport] = field(default_factory=dict)
+    tags: Mapping[str, SystemReport] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        known = [k for k in self.ks if self.pass_hat(k).value is not None]
+        told = dict.fromkeys([*known[:1], *[k for k in known if k <= _LARGEST_SHOWN_K][-1:]])
+        numbers = "".join(f", pass^{k} {rounded(self.pass_hat(k).this_suite)}" for k in told)
+        shape = f"{plural(self.design.tasks, 'task')}, {plural(self.design.trials, 'trial')}"
+        return f"<SystemReport {quoted(self.name)}: {shape}{numbers}>"
+
+    @property
+    def ks(self) -> tuple[int, ...]:
+        """The k for which the metrics are stated."""
+        return tuple(int(name[5:]) for name in self.metrics if name.startswith("pass^"))
+
+    @property
+    def mean_score(self) -> Metric:
+        return self.metrics["mean_score"]
+
+    def pass_hat(self, k: int) -> Metric:
+        """pass^k: the chance that k attempts at a task all succeed (reliability@k)."""
+        return self._of_attempts("^", k)
+
+    def pass_at(self, k: int) -> Metric:
+        """pass@k: the chance that at least one of k attempts succeeds."""
+        return self._of_attempts("@", k)
+
+    def _of_attempts(self, sign: str, k: int) -> Metric:
+        found = self.metrics.get(f"pass{sign}{k}")
+        if found is None:
+            known = ", ".join(map(str, self.ks)) or "none"
+            raise ArgumentError("k", f"must be one that was measured ({known}; see ks=)", k)
+        return found
+
+
+def system_named(systems: Sequence[SystemReport], name: str | None = None) -> SystemReport:
+    """The report of one system (the only one, if none is named)."""
+    found = [one for one in systems if name is None or one.name == name]
+    if len(found) != 1:
+        names = ", ".join(repr(one.name) for one in systems)
+        raise ArgumentError("system", f"must be one of {names}", name)
+    return found[0]

@@ -1,0 +1,184 @@
+"""The tasks of a system: how often each passed, and what it can be called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.analysis.reports.evidence import Counts, Evidence, Floats
+from passhat.messages import plural, repr_fields, short_repr
+from passhat.records import Tally
+from passhat.records.natural_order import natural_key
+from passhat.stats.estimate import Estimate, Interval
+from passhat.stats.labels import label_tasks
+from passhat.stats.proportions import proportion_bounds
+from passhat.stats.runs_to_label import runs_to_label
+
+Label = Literal["solid", "flaky", "broken", "too few runs"]
+
+LABELS: tuple[Label, ...] = ("solid", "flaky", "broken", "too few runs")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRow:
+    """One task: how often it passed, and what can be said about it.
+
+    `sequence` writes the runs in order as P, F and E; it is None where only counts were read.
+    """
+
+    name: str
+    runs: int
+    passed: int
+    failed: int
+    errored: int
+    rate: Estimate
+    mean_score: float
+    label: Label
+    chance: float
+    more_runs: int | None
+    sequence: str | None
+
+    __repr__ = repr_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TaskTable(Sequence[TaskRow]):
+    """The tasks of a system in columns; a row is made when it is asked for.
+
+    `more_runs` is 0 where a task has its label, or where no number of runs would give it one.
+    """
+
+    names: tuple[str, ...]
+    passed: NDArray[np.int64]
+    failed: NDArray[np.int64]
+    errored: NDArray[np.int64]
+    runs: NDArray[np.int64]
+    rate: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    mean_score: NDArray[np.float64]
+    labels: NDArray[np.int8]
+    chance: NDArray[np.float64]
+    more_runs: NDArray[np.int64]
+    sequences: tuple[str, ...] | None
+    confidence: float
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{count:,} {label}" for label in LABELS if (count := self.count(label)))
+        size = plural(len(self), "task") + (f" ({found})" if found else "")
+        rate = [f"mean rate {self.rate.mean():.3g}"] if len(self) else []
+        return short_repr("TaskTable", size, *rate, see="[0], .labelled('flaky'), .names")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, index: int) -> TaskRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[TaskRow]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return [self._row(i) for i in range(*index.indices(len(self)))]
+        return self._row(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[TaskRow]:
+        return (self._row(i) for i in range(len(self)))
+
+    def count(self, value: Any) -> int:
+        """How many tasks carry a label (or equal a row).
+
+        Labels: solid, flaky, broken, too few runs.
+        """
+        if value in LABELS:
+            return int(np.count_nonzero(self.labels == LABELS.index(value)))
+        return sum(row == value for row in self)
+
+    def labelled(self, label: Label, most: int | None = None) -> list[TaskRow]:
+        """The tasks with a label (at most so many), the least settled first."""
+        return [self._row(i) for i in self._places(label)[:most]]
+
+    def names_labelled(self, label: Label) -> tuple[str, ...]:
+        """Their names alone: cheap, however many there are."""
+        return tuple(self.names[i] for i in self._places(label))
+
+    def mixed(self, most: int | None = None) -> list[TaskRow]:
+        """The tasks that both passed and failed (at most so many), the least settled first."""
+        rows = np.flatnonzero((self.passed > 0) & (self.passed < self.runs))
+        return [self._row(i) for i in self._least_settled(rows)[:most]]
+
+    def named(self, name: str) -> TaskRow:
+        return self._row(self.names.index(name))
+
+    def _places(self, label: Label) -> list[int]:
+        return self._least_settled(np.flatnonzero(self.labels == LABELS.index(label)))
+
+    def _least_settled(self, rows: NDArray[np.intp]) -> list[int]:
+        """Those nearest to a coin flip first; of equals, by name as people sort names."""
+        away = np.abs(self.rate - 0.5)
+        return sorted(rows.tolist(), key=lambda i: (away[i], natural_key(self.names[i])))
+
+    def _row(self, i: int) -> TaskRow:
+        return TaskRow(
+            name=self.names[i],
+            runs=int(self.runs[i]),
+            passed=int(self.passed[i]),
+            failed=int(self.failed[i]),
+            errored=int(self.errored[i]),
+            rate=Estimate(
+                value=float(self.rate[i]),
+                interval=Interval(float(self.low[i]), float(self.high[i])),
+                method="Wilson",
+                confidence=self.confidence,
+                scope="this suite",
+                tasks=1,
+                runs=int(self.runs[i]),
+            ),
+            mean_score=float(self.mean_score[i]),
+            label=LABELS[self.labels[i]],
+            chance=float(self.chance[i]),
+            more_runs=int(self.more_runs[i]) or None,
+            sequence=None if self.sequences is None else self.sequences[i],
+        )
+
+
+BROKEN_BELOW, SOLID_ABOVE, CERTAINTY = 0.1, 0.95, 0.9
+
+
+def tabulate_tasks(
+    tally: Tally, evidence: Evidence, sequences: tuple[str, ...] | None, *, confidence: float
+) -> TaskTable:
+    """All tasks of a system that have a run."""
+    low, high = proportion_bounds(evidence.passes, evidence.runs, confidence=confidence)
+    labels, chance, more_runs = _labels(evidence.runs, evidence.passes)
+    rows = evidence.rows
+    return TaskTable(
+        names=evidence.tasks,
+        passed=evidence.passes,
+        failed=tally.failed[rows],
+        errored=tally.errored[rows],
+        runs=evidence.runs,
+        rate=evidence.passes / evidence.runs,
+        low=low,
+        high=high,
+        mean_score=evidence.score_total / evidence.runs,
+        labels=labels,
+        chance=chance,
+        more_runs=more_runs,
+        sequences=None if sequences is None else tuple(sequences[i] for i in rows),
+        confidence=confidence,
+    )
+
+
+def _labels(runs: Counts, passes: Counts) -> tuple[NDArray[np.int8], Floats, Counts]:
+    """Each task's label, the chance of it, and the runs that would give it one if it has none."""
+    if not runs.size:
+        return np.zeros(0, dtype=np.int8), np.zeros(0), np.zeros(0, dtype=np.int64)
+    rule = {"broken_below": BROKEN_BELOW, "solid_above": SOLID_ABOVE, "certainty": CERTAINTY}
+    found = label_tasks(runs, passes, **rule)
+    codes = np.select([found.labels == label for label in LABELS], range(len(LABELS)))
+    chance = np.max((found.solid, found.flaky, found.broken), axis=0)
+    return codes.astype(np.int8), chance, runs_to_label(runs, passes, found.labels, **rule)

@@ -1,0 +1,230 @@
+"""What the trials do not decide, and how many more runs would."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from passhat.analysis.reports.evidence import Evidence
+from passhat.analysis.reports.parts import BarCount, Metric, Unsettled, VarianceSplit
+from passhat.analysis.reports.tasks import LABELS, TaskTable
+from passhat.messages import plural
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
+from passhat.stats.fitted_plan import Seen, Spread, plan_from, seen_spread
+from passhat.stats.power import SuitePlan
+from passhat.stats.proportions import lower_bound, upper_bound
+
+HALF_WIDTH = 0.05
+"""A mean is settled when it is known to five points either way."""
+
+MOST_RUNS = 10_000
+"""Beyond this many more runs of a task, nothing is promised."""
+
+WORTH_RUNNING = 200
+"""Beyond this many more runs of a task, it is looked at with more profit than it is run."""
+
+
+def list_unsettled(
+    evidence: Evidence,
+    table: TaskTable,
+    bars: Sequence[BarCount],
+    variance: VarianceSplit | Unavailable,
+    mean: Metric,
+    *,
+    confidence: float,
+) -> tuple[Unsettled, ...]:
+    """Tasks without a label, bars neither cleared nor missed, a mean known too loosely."""
+    if np.array_equal(table.errored, evidence.runs):
+        return ()  # nothing was measured, and more of the same would not help
+    found = [_repeats(evidence)]
+    found += [_bar(evidence, bar, confidence) for bar in bars]
+    if isinstance(variance, VarianceSplit):
+        found += _width(evidence, variance, mean, confidence)
+    if evidence.typical_runs > 1:
+        found.append(_labels(table))
+    return tuple(one for one in found if one is not None)
+
+
+def runs_until(counts: tuple[int, int], k: int, bar: float, confidence: float) -> int | None:
+    """More runs, at the observed rate, until pass^k is certified above or below its bar.
+
+    >>> runs_until((10, 10), 1, 0.9, 0.95)
+    19
+    """
+    runs, passes = counts
+    rate = passes / runs
+    more = np.unique(np.geomspace(1, MOST_RUNS, 400).astype(np.int64))
+    for total in runs + more:
+        expected = round(rate * total)
+        low = lower_bound(expected, total, confidence=confidence) ** k
+        high = upper_bound(expected, total, confidence=confidence) ** k
+        if low >= bar or high < bar:
+            return int(total - runs)
+    return None
+
+
+def _repeats(evidence: Evidence) -> Unsettled | None:
+    if not evidence.tasks or evidence.typical_runs > 1:
+        return None
+    return Unsettled(
+        what="luck",
+        tasks=(),
+        more_runs=4,
+        advice=f"Run every task at least 5 times: {_once(evidence)}.",
+    )
+
+
+def _once(evidence: Evidence) -> str:
+    once = int(np.count_nonzero(evidence.runs == 1))
+    if once == len(evidence.tasks):
+        return "one run cannot tell skill from luck"
+    ran = "1 task ran" if once == 1 else f"{once:,} tasks ran"
+    return f"{ran} only once, which cannot tell skill from luck"
+
+
+def _labels(table: TaskTable) -> Unsettled | None:
+    tasks = table.names_labelled("too few runs")
+    if not tasks:
+        return None
+    open_ = table.labels == LABELS.index("too few runs")
+    more = _middle([need or None for need in table.more_runs[open_].tolist()])
+    failed = bool((table.passed[open_] < table.runs[open_]).any())
+    advice = _label_advice(len(tasks), more, failed)
+    return Unsettled(what="labels", tasks=tasks, more_runs=more, advice=advice)
+
+
+def _label_advice(count: int, more: int | None, failed: bool) -> str:
+    what = "1 task has" if count == 1 else f"{count:,} tasks have"
+    start = f"{what} too few runs to be called solid, flaky or broken"
+    if more is None:
+        each = "it lies" if count == 1 else "most lie"
+        return f"{start}; {each} too close to a border between them for more runs to tell."
+    if more > WORTH_RUNNING:
+        return f"{start}; {_hopeless(count, more, 'a border between labels', failed)}."
+    return f"{start}: {more:,} more {_enough(count)}."
+
+
+def _middle(needs: Sequence[int | None]) -> int | None:
+    """What settles half of them; None where no number settles so many."""
+    known = sorted(need for need in needs if need is not None)
+    half = (len(needs) - 1) // 2
+    return known[half] if half < len(known) else None
+
+
+def _enough(count: int) -> str:
+    if count == 1:
+        return "would settle it, if it goes on as it did"
+    return "each would settle half of them, if they go on as they did"
+
+
+def _hopeless(count: int, more: int, border: str, failed: bool) -> str:
+    each = "it lies" if count == 1 else "most lie"
+    times = f"{more:,} more runs" + ("" if count == 1 else " each")
+    told = f"{each} so close to {border} that it would take {times}"
+    return f"{told}: look at the failures instead" if failed else told
+
+
+def _bar(evidence: Evidence, bar: BarCount, confidence: float) -> Unsettled | None:
+    if not bar.undetermined:
+        return None
+    index = {name: i for i, name in enumerate(evidence.tasks)}
+    needs = [
+        runs_until(
+            (int(evidence.runs[index[name]]), int(evidence.passes[index[name]])),
+            bar.k,
+            bar.bars[name],
+            confidence,
+        )
+        for name in bar.undetermined
+    ]
+    more = _middle(needs)
+    count = len(bar.undetermined)
+    what = "1 task has" if count == 1 else f"{count:,} tasks have"
+    advice = f"{what} a pass^{bar.k} that neither clears nor misses its bar for sure"
+    if more is None:
+        advice += "."
+    elif more > WORTH_RUNNING:
+        rows = [index[name] for name in bar.undetermined]
+        failed = bool((evidence.passes[rows] < evidence.runs[rows]).any())
+        advice += f"; {_hopeless(count, more, 'its bar', failed)}."
+    else:
+        advice += f": {more:,} more runs {_enough(count)}."
+    return Unsettled(
+        what=f"bars, pass^{bar.k}", tasks=bar.undetermined, more_runs=more, advice=advice
+    )
+
+
+def _width(
+    evidence: Evidence, variance: VarianceSplit, mean: Metric, confidence: float
+) -> list[Unsettled | None]:
+    """What the mean's own intervals lack: "now" is half the width that the report prints."""
+    icc = variance.icc
+    spread = seen_spread(
+        variance=variance.between_tasks + variance.within_tasks,
+        icc=1 - variance.luck_share,
+        icc_interval=icc.interval if isinstance(icc, Estimate) else None,
+        tasks=len(evidence.tasks),
+        runs=int(evidence.runs.sum()),
+    )
+    seen = seen_design(evidence, spread, mean)
+    plan = plan_from(
+        seen,
+        spread,
+        tasks=seen.tasks,
+        runs=seen.runs,
+        half_width=HALF_WIDTH,
+        confidence=confidence,
+    )
+    return [_suite_width(plan), _population_width(plan)]
+
+
+def _suite_width(plan: SuitePlan) -> Unsettled | None:
+    needed = plan.runs_this_suite
+    if needed is None or needed <= plan.runs:
+        return None
+    more = needed - plan.runs
+    return Unsettled(
+        what="mean_score, this suite",
+        tasks=(),
+        more_runs=more,
+        advice=f"Run every task {'once more' if more == 1 else f'{more:,} more times'} to know "
+        f"this suite's mean to ±5 points (now ±{100 * plan.this_suite:.1f}).",
+    )
+
+
+def _population_width(plan: SuitePlan) -> Unsettled | None:
+    needed = plan.runs_tasks_like_these
+    if plan.tasks_like_these <= HALF_WIDTH or plan.tasks_needed is None or needed is None:
+        return None
+    tasks = f"{plural(plan.tasks_needed - plan.tasks, 'more task')} would"
+    now = f"(now ±{100 * plan.tasks_like_these:.1f})"
+    if isinstance(needed, Unavailable):
+        more = None
+        advice = f"{needed.reason[:1].upper()}{needed.reason[1:]}; about {tasks} get to ±5 {now}."
+    else:
+        more = needed - plan.runs
+        runs = f"{plural(more, 'more run')} of every task"
+        start = f"It takes {runs} to get to ±5 points for tasks like these"
+        advice = f"{start} {now}; {tasks} do as well."
+    return Unsettled(what="mean_score, tasks like these", tasks=(), more_runs=more, advice=advice)
+
+
+def seen_design(evidence: Evidence, spread: Spread, mean: Metric) -> Seen:
+    """The design that was run, and half the width of the intervals of its mean."""
+    return Seen(
+        tasks=len(evidence.tasks),
+        runs=evidence.typical_runs,
+        spread=spread,
+        this_suite=_half_width(mean, THIS_SUITE),
+        tasks_like_these=_half_width(mean, TASKS_LIKE_THESE),
+        constant=bool((evidence.score_total == 0).all())
+        or bool((evidence.score_total == evidence.runs).all()),
+    )
+
+
+def _half_width(metric: Metric, scope: Scope) -> float | None:
+    number = metric.within(scope)
+    if not isinstance(number, Estimate) or number.interval is None:
+        return None
+    return number.interval.width / 2

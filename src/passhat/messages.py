@@ -1,0 +1,167 @@
+"""How values, counts and names are written in messages: short, on one line, a few of many."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, TypeVar
+
+Named = TypeVar("Named")
+
+LONGEST = 200
+LONGEST_TEXT = 40
+LONGEST_VALUE = 160
+CUT = "…"
+
+
+def short_repr(head: str, *told: str, see: str = "") -> str:
+    """What a result is, what it says, and where to look on; on one line of bounded length.
+
+    >>> short_repr("Tally 'o3'", "20 tasks", "200 trials", see=".tasks, .passed")
+    "<Tally 'o3': 20 tasks, 200 trials; see .tasks, .passed>"
+    """
+    end = f"; see {see}>" if see else ">"
+    body = f"<{head}: {', '.join(told)}" if told else f"<{head}"
+    room = LONGEST - len(end)
+    return (body if len(body) <= room else body[: room - 1] + CUT) + end
+
+
+def repr_fields(value: Any) -> str:
+    """A dataclass by the fields that differ from their defaults: numbers short, tables counted.
+
+    It stands in a class as `__repr__ = repr_fields`.
+    """
+    name = type(value).__name__
+    parts = list(_filled(value))
+    text = f"{name}({', '.join(parts)})"
+    while len(text) > LONGEST:
+        parts.pop()
+        text = f"{name}({', '.join(parts)}, ...)"
+    return text
+
+
+def few(texts: Iterable[str], most: int = 3) -> list[str]:
+    """The first of some texts, and how many more there are.
+
+    >>> few("abcde")
+    ['a', 'b', 'c', '2 more']
+    """
+    told = list(texts)
+    more = len(told) - most
+    return [*told[:most], f"{more:,} more"] if more > 0 else told
+
+
+def quoted(text: str) -> str:
+    """A name from data between quotes, of bounded length and with its control characters escaped.
+
+    >>> quoted("o3"), quoted("a" * 50)[-4:]
+    ("'o3'", "aa…'")
+    """
+    shown = repr(text)
+    return shown if len(shown) <= LONGEST_TEXT else shown[: LONGEST_TEXT - 2] + CUT + shown[0]
+
+
+def rounded(estimate: Any) -> str:
+    """A number with its interval; why there is none stays with it.
+
+    >>> rounded(0.123456)
+    '0.123'
+    """
+    if not hasattr(estimate, "value"):
+        return "unavailable" if hasattr(estimate, "reason") else f"{estimate:.3g}"
+    if estimate.value is None:
+        return "unavailable"
+    bounds = getattr(estimate, "interval", None)
+    between = "" if bounds is None else f" [{bounds.low:.3g}, {bounds.high:.3g}]"
+    return f"{estimate.value:.3g}{between}"
+
+
+def short_value(value: object) -> str:
+    """What was handed in, for a message: short, on one line, and a list of names as names.
+
+    >>> short_value(0.5), short_value(("a", "b")), short_value([])
+    ('0.5', "'a', 'b'", 'none')
+    """
+    try:
+        shown = repr(value)
+    except ValueError:  # Python writes no number of thousands of digits
+        return "a number of too many digits"
+    if isinstance(value, tuple | list) and all(isinstance(one, str) for one in value):
+        shown = listed(map(repr, value)) or "none"
+    if "\n" in shown or " at 0x" in shown:  # a table over many lines, or only an address
+        kind = type(value).__name__
+        return f"{'an' if kind[:1] in 'AEIOUaeiou' else 'a'} {kind}"
+    return shown if len(shown) <= LONGEST_VALUE else f"{shown[: LONGEST_VALUE - 1]}…"
+
+
+def plural(count: int, noun: str, several: str | None = None) -> str:
+    """A count with its noun, for messages of every layer.
+
+    >>> plural(1, "task"), plural(2400, "run"), plural(2, "entry", "entries")
+    ('1 task', '2,400 runs', '2 entries')
+    >>> plural(1, "task has", "tasks have")
+    '1 task has'
+    """
+    return f"{count:,} {noun if count == 1 else several or noun + 's'}"
+
+
+def listed(names: Iterable[Named], most: int = 12, *, show: Callable[[Named], str] = str) -> str:
+    """The first few of many names, for sentences of every layer; only those are made to show.
+
+    >>> listed(["a", "b", "c"], most=2), listed([1, 2, 3], most=1, show="#{}".format)
+    ('a, b and 1 more', '#1 and 2 more')
+    """
+    every = list(names)
+    more = f" and {len(every) - most:,} more" if len(every) > most else ""
+    return ", ".join(map(show, every[:most])) + more
+
+
+def closest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """The known word that was probably meant, or None where nothing is close.
+
+    >>> closest("trails", ["runs", "trials"]), closest("x", ["runs"])
+    ('trials', None)
+    """
+    from difflib import get_close_matches  # loaded only after a mistake
+
+    found = get_close_matches(word, list(known), n=1, cutoff=cutoff)
+    return found[0] if found else None
+
+
+def _filled(value: Any) -> Iterator[str]:
+    for field in fields(value):
+        if not field.repr:
+            continue
+        content = getattr(value, field.name)
+        usual = field.default_factory() if field.default_factory is not MISSING else field.default
+        if content is None or (not _is_array(content) and content == usual):
+            continue
+        yield f"{field.name}={_shown(content)}"
+
+
+def _shown(content: Any) -> str:
+    if isinstance(content, str):
+        return quoted(content)
+    if isinstance(content, enum.Enum):
+        return content.name
+    if isinstance(content, bool | int):
+        return str(content)
+    if isinstance(content, float) or hasattr(content, "interval") or hasattr(content, "reason"):
+        return rounded(content)
+    if hasattr(content, "low") and hasattr(content, "high"):
+        return f"[{content.low:.3g}, {content.high:.3g}]"
+    if _is_plain_pair(content):
+        return f"({', '.join(map(_shown, content))})"
+    if isinstance(content, Collection) or _is_array(content):
+        return f"<{len(content):,}>"
+    return f"{type(content).__name__}(...)" if is_dataclass(content) else quoted(str(content))
+
+
+def _is_plain_pair(content: Any) -> bool:
+    few = isinstance(content, tuple) and 0 < len(content) <= 4
+    return few and all(isinstance(one, int | float | str) for one in content)
+
+
+def _is_array(content: Any) -> bool:
+    return hasattr(content, "dtype")

@@ -1,0 +1,154 @@
+"""What keys and tokens look like: the shapes that issuers document for theirs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
+"""Where a key may begin: at a word, or behind the \\n of a text that was escaped."""
+
+_KEY = r"[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?"
+_ARMOR = r"[A-Za-z0-9+/=:,. \t\r\n-]|\\[nrt]"
+"""What stands between the two lines of a private key; its line breaks are \\n inside JSON."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyShape:
+    """One kind of key. A text without any of `needles` has none of them.
+
+    The needles are looked for first: searching forty patterns in every transcript would cost more
+    than running a trial. `certain` shapes are keys wherever they stand, also in a suite file.
+    """
+
+    name: str
+    needles: tuple[str, ...]
+    pattern: re.Pattern[str]
+    certain: bool = True
+
+    def may_be_in(self, text: str) -> bool:
+        return any(needle in text for needle in self.needles)
+
+
+def _shape(name: str, pattern: str, *needles: str, certain: bool = True) -> KeyShape:
+    flags = re.IGNORECASE if pattern.startswith("(?i)") else 0
+    compiled = re.compile(_START + pattern.removeprefix("(?i)"), flags)
+    return KeyShape(name=name, needles=needles, pattern=compiled, certain=certain)
+
+
+# Patterns match no quote and no backslash (but for the \n in a private key), so that replacing a
+# match inside JSON text leaves JSON text.
+SHAPES: tuple[KeyShape, ...] = (
+    _shape(
+        "a private key",
+        rf"-----BEGIN {_KEY}-----(?:(?:{_ARMOR})*?-----END {_KEY}-----|(?:{_ARMOR})*)",
+        "PRIVATE KEY",
+    ),
+    _shape("an Anthropic key", r"sk-ant-[A-Za-z0-9_-]{16,}", "sk-ant-"),
+    _shape("an OpenRouter key", r"sk-or-[A-Za-z0-9_-]{16,}", "sk-or-"),
+    _shape("an OpenAI key", r"sk-[A-Za-z0-9_-]{16,}", "sk-"),
+    _shape("a Stripe key", r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,}", "k_live_", "k_test_"),
+    _shape("a webhook secret", r"whsec_[A-Za-z0-9+/=]{16,}", "whsec_"),
+    _shape("a Google key", r"AIza[0-9A-Za-z_-]{30,}", "AIza"),
+    _shape("a Google OAuth token", r"ya29\.[0-9A-Za-z_-]{20,}", "ya29."),
+    _shape("a Google OAuth secret", r"GOCSPX-[0-9A-Za-z_-]{20,}", "GOCSPX-"),
+    _shape(
+        "a GitHub token",
+        r"(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})",
+        *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+    ),
+    _shape("a GitLab token", r"gl(?:pat|ptt|dt|rt)-[\w-]{16,}", "glpat-", "glptt-", "gldt-"),
+    _shape("an AWS key id", r"(?:AKIA|ASIA)[0-9A-Z]{12,}\b", "AKIA", "ASIA"),
+    _shape(
+        "an AWS secret key",
+        r"(?i)aws_?secret_?(?:access_?)?key\W{1,5}[A-Za-z0-9/+]{40}\b",
+        *("secret", "SECRET", "Secret"),
+    ),
+    _shape("a Bedrock key", r"ABSK[A-Za-z0-9+/]{40,}=*", "ABSK"),
+    _shape("an Azure storage key", r"AccountKey=[A-Za-z0-9+/]{40,}=*", "AccountKey="),
+    _shape("a Slack token", r"xox[abeoprs]-[A-Za-z0-9-]{10,}", "xox"),
+    _shape("a Slack app token", r"xapp-\d-[A-Za-z0-9-]{10,}", "xapp-"),
+    _shape(
+        "a Slack webhook",
+        r"hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,}",
+        "hooks.slack.com/",
+    ),
+    _shape("a Discord webhook", r"discord(?:app)?\.com/api/webhooks/\d+/[\w-]{20,}", "webhooks/"),
+    _shape("a Telegram bot token", r"\d{8,10}:AA[A-Za-z0-9_-]{30,}", ":AA"),
+    _shape("a Hugging Face token", r"hf_[A-Za-z0-9]{20,}", "hf_"),
+    _shape("a Groq key", r"gsk_[A-Za-z0-9]{20,}", "gsk_"),
+    _shape("an xAI key", r"xai-[A-Za-z0-9]{20,}", "xai-"),
+    _shape("a Perplexity key", r"pplx-[A-Za-z0-9]{20,}", "pplx-"),
+    _shape("a Replicate token", r"r8_[A-Za-z0-9]{20,}", "r8_"),
+    _shape("a Fireworks key", r"fw_[A-Za-z0-9]{20,}", "fw_"),
+    _shape("a Together key", r"tgp_v\d_[A-Za-z0-9_-]{20,}", "tgp_v"),
+    _shape("an NVIDIA key", r"nvapi-[A-Za-z0-9_-]{20,}", "nvapi-"),
+    _shape("a Tavily key", r"tvly-[A-Za-z0-9-]{16,}", "tvly-"),
+    _shape("a LangSmith key", r"lsv2_(?:pt|sk)_[A-Za-z0-9_]{20,}", "lsv2_"),
+    _shape("a Langfuse key", r"[ps]k-lf-[A-Za-z0-9-]{16,}", "k-lf-"),
+    _shape("a Weights & Biases key", r"wandb_v\d_[A-Za-z0-9_]{20,}", "wandb_v"),
+    _shape("a Databricks token", r"dapi[a-f0-9]{32}\b", "dapi"),
+    _shape("a DigitalOcean token", r"do[op]_v1_[a-f0-9]{40,}", "_v1_"),
+    _shape("a SendGrid key", r"SG\.[\w-]{16,}\.[\w-]{16,}", "SG."),
+    _shape("a Twilio key", r"SK[a-f0-9]{32}\b", "SK"),
+    _shape("an npm token", r"npm_[A-Za-z0-9]{30,}", "npm_"),
+    _shape("a PyPI token", r"pypi-AgE[A-Za-z0-9_-]{30,}", "pypi-AgE"),
+    _shape("a Docker token", r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}", "dckr_"),
+    _shape("a Notion token", r"ntn_[A-Za-z0-9]{30,}", "ntn_"),
+    _shape("a Linear key", r"lin_(?:api|oauth)_[A-Za-z0-9]{30,}", "lin_"),
+    _shape("a Supabase token", r"sbp_[a-f0-9]{30,}", "sbp_"),
+    _shape("a Vault token", r"hv[bsr]\.[A-Za-z0-9_-]{20,}", "hvs.", "hvb.", "hvr."),
+    _shape("an Airtable token", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{40,}", "pat"),
+    _shape("a Shopify token", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{30,}", "shp"),
+    _shape("an age key", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}", "AGE-SECRET-KEY"),
+    _shape(
+        "a JSON web token",
+        r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
+        "eyJ",
+    ),
+    _shape(
+        "a bearer token",
+        r"(?i)bearer\s{1,3}[A-Za-z0-9._~+/-]{16,}=*",
+        *("earer ", "EARER "),
+        certain=False,
+    ),
+    _shape(
+        "a basic authorization",
+        r"(?i)authorization\W{1,5}basic [A-Za-z0-9+/]{8,}=*",
+        *("asic ", "ASIC "),
+        certain=False,
+    ),
+    _shape(
+        "a password in an address",
+        r"[a-z][a-z0-9+.-]{2,20}://[^\s:/@\"'\\]{1,64}:[^\s/@\"'\\]{3,200}@",
+        "://",
+        certain=False,
+    ),
+)
+"""Looked for in this order: a more telling name stands before a wider pattern."""
+
+
+_NEEDLES = tuple(sorted({needle for shape in SHAPES for needle in shape.needles}, key=len))
+# "sk-" is in "sk-ant-": the shorter one is enough to know that neither is there.
+_SHORTEST_NEEDLES = tuple(
+    needle
+    for place, needle in enumerate(_NEEDLES)
+    if not any(shorter in needle for shorter in _NEEDLES[:place])
+)
+
+
+def shapes_near(text: str) -> tuple[KeyShape, ...]:
+    """The shapes that may be in a text: for most texts, none."""
+    for needle in _SHORTEST_NEEDLES:
+        if needle in text:
+            return tuple(shape for shape in SHAPES if shape.may_be_in(text))
+    return ()
+
+
+def has_certain_shape(text: str) -> bool:
+    """Whether a text holds what is a key wherever it stands.
+
+    >>> has_certain_shape("use ghp_0123456789abcdefghij01"), has_certain_shape("use my key")
+    (True, False)
+    """
+    return any(shape.certain and shape.pattern.search(text) for shape in shapes_near(text))

@@ -1,0 +1,245 @@
+"""Keeping secrets out of everything that is stored, recorded, logged or shown."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from passhat.records.key_shapes import shapes_near
+from passhat.records.secret import Secret
+from passhat.records.suite import Suite
+from passhat.records.system import (
+    CommandSystem,
+    HttpServer,
+    HttpSystem,
+    Model,
+    ModelSystem,
+    StdioServer,
+)
+
+MARK = "[redacted]"
+NAMED = "[redacted:"
+"""How the mark of a value begins that is known by the name of its variable."""
+
+DISARMED = "[redacted :"
+
+SHORTEST = 6
+"""Shorter values are too likely to be ordinary words."""
+
+SECRET_NAME = re.compile(
+    r"(?i)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|COOKIE|_PAT|_PIN|_PWD|_AUTH)S?$"
+)
+"""Names of variables whose values are secret wherever they are used."""
+
+VARIABLE = re.compile(r"\$\{(\w+)")
+ESCAPED_SPACE = re.compile(r"\\[nrt]")
+LETTER_THEN_DIGIT = re.compile(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leak:
+    """A secret that was found in a text: what it is, and where it begins."""
+
+    what: str
+    start: int
+
+
+class Redactor:
+    """Replaces known secret values, and everything that has the shape of a key.
+
+    `names` has for each known value the name it goes by. The usual encodings of a value (JSON,
+    percent, base64, hex) are replaced too. The values in `restorable` are put back by `restore`:
+    those that the agent is told in its prompt, and needs again when an interrupted conversation
+    is continued.
+
+    >>> redactor = Redactor({"hunter22": "PIN_KEY"}, restorable=["hunter22"])
+    >>> redactor.clean('{"password": "hunter22"}')
+    '{"password": "[redacted:PIN_KEY]"}'
+    >>> redactor.restore("say [redacted:PIN_KEY]")
+    'say hunter22'
+    >>> redactor.clean("key sk-ant-api03-0123456789abcdef")
+    'key [redacted]'
+    """
+
+    def __init__(self, names: Mapping[str, str], *, restorable: Iterable[str] = ()) -> None:
+        known = {value: name for value, name in names.items() if len(value) >= SHORTEST}
+        self._known = known
+        forms = {form: name for value, name in known.items() for form in _forms(value)}
+        # Longest first: one secret may be a part of another.
+        self._forms = sorted(forms.items(), key=lambda form: -len(form[0]))
+        self._backwards = [value[::-1] for value in known if len(value) >= 2 * SHORTEST]
+        self._restorable = {
+            _mark(known[value]): _in_json(value) for value in restorable if value in known
+        }
+
+    def clean_reply(self, text: str) -> str:
+        """JSON text of what a model or tool said, without secrets.
+
+        A model that writes a mark itself must not be handed the value for it by `restore`.
+        """
+        return self.clean_json(text.replace(NAMED, DISARMED) if self._restorable else text)
+
+    def clean_json(self, text: str) -> str:
+        r"""JSON text without secrets; what was cleaned before stays as it is.
+
+        Each string in it is cleaned on its own: in `"\nsk-..."` the escape hides where the key
+        begins.
+        """
+        near = shapes_near(text) or "..." in text or "…" in text
+        if not near and not any(form in text for form, _ in self._forms):
+            return text
+        return msgspec.json.encode(self._cleaned(msgspec.json.decode(text))).decode()
+
+    def clean(self, text: str) -> str:
+        """The text without secrets."""
+        for form, name in self._forms:
+            if form in text:
+                text = text.replace(form, _mark(name))
+        for shape in shapes_near(text):
+            text = shape.pattern.sub(MARK, text)
+        return self._without_cut_values(text) if "..." in text or "…" in text else text
+
+    def restore(self, text: str) -> str:
+        """JSON text that was cleaned, with the values back that the agent may know."""
+        if NAMED in text:
+            for mark, value in self._restorable.items():
+                text = text.replace(mark, value)
+        return text
+
+    def leaks(self, text: str) -> Iterator[Leak]:
+        """Every secret in a text that was not cleaned, or was not cleaned well enough."""
+        for form, name in self._forms:
+            if (start := text.find(form)) >= 0:
+                yield Leak(what=f"the value of {name}", start=start)
+        for backwards in self._backwards:
+            if (start := text.find(backwards)) >= 0:
+                yield Leak(what="a known secret written backwards", start=start)
+        # Line breaks are escaped in JSON; spaces in their place keep the positions.
+        text = ESCAPED_SPACE.sub("  ", text)
+        for shape in shapes_near(text):
+            for match in shape.pattern.finditer(text):
+                yield Leak(what=shape.name, start=match.start())
+
+    def _without_cut_values(self, text: str) -> str:
+        """The text without the beginnings of values that were cut off, as in `hunter2h...`."""
+        for value, name in self._known.items():
+            for end in ("...", "…"):
+                for length in range(len(value) - 1, SHORTEST - 1, -1):
+                    if (part := value[:length] + end) in text:
+                        text = text.replace(part, _mark(name) + end)
+                        break
+        return text
+
+    def _cleaned(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.clean(value)
+        if isinstance(value, dict):
+            return {self.clean(key): self._cleaned(inner) for key, inner in value.items()}
+        return list(map(self._cleaned, value)) if isinstance(value, list) else value
+
+
+def suite_redactor(suite: Suite, environment: Mapping[str, str]) -> Redactor:
+    """The redactor of one suite: what it refers to, and keys in the environment."""
+    names = known_secrets(suite, environment)
+    told = list(_told(suite)) if names else []
+    return Redactor(names, restorable=[v for v in names if any(v in text for text in told)])
+
+
+def environment_redactor(environment: Mapping[str, str]) -> Redactor:
+    """A redactor for texts of no suite: it knows the keys in the environment."""
+    return Redactor({v: name for name, v in environment.items() if SECRET_NAME.search(name)})
+
+
+def known_secrets(suite: Suite, environment: Mapping[str, str]) -> dict[str, str]:
+    """All secret values that a run may touch, each with the name of its variable.
+
+    Headers and keys are secret. A variable that is passed on to a process is secret where its
+    name says so or its value looks random: LANG is not.
+    """
+    found = {value: name for name, value in environment.items() if SECRET_NAME.search(name)}
+    for name, value, certain in _referred(suite):
+        if certain or SECRET_NAME.search(name) or looks_random(value):
+            # "Bearer abc" hides "abc".
+            found |= {word: name for word in (*value.split(), value) if word != "Bearer"}
+    return found
+
+
+def looks_random(text: str) -> bool:
+    """Whether a text is like a generated key: letters and digits mixed as no word or path is.
+
+    >>> looks_random("x7f9Qa02mZ41kk8d"), looks_random("en_US.UTF-8"), looks_random("/opt/app/bin")
+    (True, False, False)
+    """
+    return len(text) >= 12 and "/" not in text and len(LETTER_THEN_DIGIT.findall(text)) >= 4
+
+
+def _referred(suite: Suite) -> Iterator[tuple[str, str, bool]]:
+    """Name and value of each secret of the suite, and whether it surely is one."""
+    for server in suite.servers.values():
+        match server:
+            case StdioServer(env=env):
+                yield from _values(env, certain=False)
+            case HttpServer(headers=headers):
+                yield from _values(headers, certain=True)
+    for system in {id(p.system): p.system for p in suite.pairings}.values():
+        match system:
+            case ModelSystem(model=model):
+                yield from _model_values(model)
+            case CommandSystem(env=env):
+                yield from _values(env, certain=False)
+            case HttpSystem(headers=headers):
+                yield from _values(headers, certain=True)
+    if suite.judge is not None:
+        yield from _model_values(suite.judge.model)
+
+
+def _model_values(model: Model) -> Iterator[tuple[str, str, bool]]:
+    secrets = dict(model.headers) | ({} if model.api_key is None else {"api_key": model.api_key})
+    yield from _values(secrets, certain=True)
+
+
+def _values(secrets: Mapping[str, Secret], *, certain: bool) -> Iterator[tuple[str, str, bool]]:
+    for key, secret in secrets.items():
+        # A text without a reference is plain: the suite file itself shows it.
+        if secret.value is None or secret.value == secret.reference:
+            continue
+        variable = VARIABLE.search(secret.reference)
+        yield variable[1] if variable else key, secret.value, certain
+
+
+def _told(suite: Suite) -> Iterator[str]:
+    """Every text that an agent of the suite is told."""
+    for pairing in suite.pairings:
+        task = pairing.task
+        yield task.prompt
+        yield task.system_prompt or ""
+        yield from (step.prompt for step in task.steps)
+        yield from (value for value in task.values.values() if isinstance(value, str))
+        if isinstance(pairing.system, ModelSystem):
+            yield pairing.system.system_prompt or ""
+
+
+def _forms(value: str) -> list[str]:
+    """A value as it may be written: as it is, in JSON, in a URL, in base64, in hex."""
+    data = value.encode(errors="surrogateescape")
+    # Base64 of a longer text holds one of three shifts of the value; the middle of each is stable.
+    shifted = [base64.b64encode(b"\0" * shift + data).decode()[4:-4] for shift in range(3)]
+    whole = [base64.b64encode(data).decode(), *shifted]
+    encoded = [*whole, data.hex(), quote(value, safe="")]
+    escaped = [_in_json(value), json.dumps(value)[1:-1]]
+    return [value, *escaped, *(form for form in encoded if len(form) >= 2 * SHORTEST)]
+
+
+def _in_json(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)[1:-1]
+
+
+def _mark(name: str) -> str:
+    return f"{NAMED}{name}]"

@@ -1,0 +1,68 @@
+"""One trial as an agent sees it, and the seam that every agent fills."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from passhat.records import Observation, Task
+from passhat.runner.models.exchange import Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptRequest:
+    """What is to be done: the task, the place of the trial in the run, its seed and its time.
+
+    `workdir` is a directory of this trial's own, which `make_workdir` makes; `directory` is that
+    of the suite.
+    """
+
+    task: Task
+    place: Place
+    seed: int
+    timeout: float | None
+    workdir: Path
+    directory: Path
+
+    @property
+    def prompt(self) -> str:
+        """The text of the task; the steps of a chain follow one another."""
+        steps = (step.prompt for step in self.task.steps)
+        return self.task.prompt or "\n\n".join(steps)
+
+    def make_workdir(self) -> Path:
+        """The directory of this trial, made when somebody needs it."""
+        self.workdir.mkdir(parents=True, exist_ok=True)
+        return self.workdir
+
+    def describe(self) -> dict[str, Any]:
+        """The request as plain data, for agents outside this process."""
+        return {
+            "task": self.task.name,
+            "prompt": self.prompt,
+            "trial": self.place.trial,
+            "seed": self.seed,
+            "tags": list(self.task.tags),
+            "values": dict(self.task.values),
+            "workdir": str(self.workdir),
+        }
+
+    def fingerprint(self, clean: Callable[[str], str] = str) -> str:
+        """A hash of what the agent is asked; `clean` takes secrets out."""
+        seen = (self.task.name, self.prompt, dict(self.task.values), self.seed)
+        text = clean(msgspec.json.encode(seen, order="sorted", enc_hook=str).decode())
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+class Agent(Protocol):
+    """Anything that takes an request and comes back with what was seen of it.
+
+    It raises TimeoutError when its own time is over, and RunError when something around it broke.
+    """
+
+    async def attempt(self, request: AttemptRequest, /) -> Observation: ...

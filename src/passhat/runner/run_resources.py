@@ -1,0 +1,316 @@
+"""What the trials of one run share: models, servers, HTTP clients, limits, scratch space."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, NoReturn, Self
+
+from passhat.errors import ModelBusy
+from passhat.records import (
+    Amount,
+    Answer,
+    CommandSystem,
+    Fault,
+    HttpSystem,
+    Model,
+    ModelParameters,
+    ModelSystem,
+    Observation,
+    RateLimit,
+    Server,
+    Suite,
+    System,
+)
+from passhat.records.providers import LOCAL
+from passhat.records.redaction import suite_redactor
+from passhat.runner.agents.attempt_request import Agent, AttemptRequest
+from passhat.runner.events import OnEvent, Retry
+from passhat.runner.faults import FaultyModel, FaultyTools
+from passhat.runner.journal import Scribe
+from passhat.runner.mcp_servers import ServerPool
+from passhat.runner.memory import (
+    JUDGE_STEP,
+    Cassettes,
+    JournalMemory,
+    Memory,
+    RememberingAgent,
+    RememberingModel,
+    RememberingTools,
+)
+from passhat.runner.models.catalog import provider_of
+from passhat.runner.models.exchange import ChatModel, Message, Place, Request
+from passhat.runner.models.rate_limits import Throttle
+from passhat.runner.models.retrying import RetryBudget, Retrying, RetryPolicy
+from passhat.runner.models.supply import ModelSupply
+from passhat.runner.scratch import Scratch
+from passhat.runner.spending import Metered, Spending, spent_in
+from passhat.runner.tools import NoTools, Tools
+
+if TYPE_CHECKING:
+    from passhat.runner.graders.judging import Ask
+
+
+@dataclass(frozen=True, slots=True)
+class Memories:
+    """What one trial remembers by: the journal of the run, and a cassette where there is one."""
+
+    journal: Memory | None
+    cassette: Memory | None
+
+    def around(self, model: ChatModel) -> ChatModel:
+        """The model with both memories around it, the cassette outermost."""
+        for memory in (self.journal, self.cassette):
+            if memory is not None:
+                model = RememberingModel(model, memory)
+        return model
+
+
+class RunResources:
+    """Makes what a trial needs and puts it away when the run is over."""
+
+    def __init__(
+        self,
+        suite: Suite,
+        *,
+        scribe: Scribe,
+        spending: Spending,
+        cassettes: Cassettes | None = None,
+        on_event: OnEvent | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._suite = suite
+        self._scribe = scribe
+        self._spending = spending
+        self._cassettes = cassettes or Cassettes()
+        self._on_event = on_event
+        self._environment = environment
+        self.redactor = suite_redactor(suite, os.environ if environment is None else environment)
+        self._supply = ModelSupply(
+            environment,
+            directory=suite.directory,
+            must_price=spending.budget.max_cost is not None,
+        )
+        self._pool = ServerPool(directory=suite.directory)
+        self._throttles: dict[str, tuple[Throttle, RetryBudget]] = {}
+        self._agents: dict[str, Agent] = {}
+        self._jitter = random.Random(suite.seed)  # noqa: S311 - spreads retries, no secret
+
+    async def __aenter__(self) -> Self:
+        self._scratch = Scratch()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            await self._pool.close()
+            await self._supply.close()
+            for agent in self._agents.values():
+                if (close := getattr(agent, "close", None)) is not None:
+                    await close()
+        finally:
+            self._scratch.close()
+
+    @property
+    def scratch(self) -> Path:
+        """Where the trials of this run work."""
+        return self._scratch.path
+
+    @property
+    def cassettes(self) -> Cassettes:
+        """The recordings in use."""
+        return self._cassettes
+
+    @asynccontextmanager
+    async def charging(
+        self, request: AttemptRequest
+    ) -> AsyncIterator[Callable[[Observation], None]]:
+        """Hold back what an agent that keeps its own accounts may spend, and take what it reports.
+
+        How much that is, only its attempts so far can tell.
+        """
+        if self._cassettes.holds(request):
+            yield lambda seen: None
+            return
+        name = request.place.system
+        most = self._spending.most_seen(name)
+        paid = most is not None and bool(most.cost)
+        async with self._spending.reserving(most, paid=paid):
+            yield lambda seen: self._charge(name, seen)
+
+    def _charge(self, name: str, seen: Observation) -> None:
+        cost, tokens = spent_in(seen)
+        self._spending.take(cost, tokens)
+        self._spending.learn(name, Amount(cost=cost, tokens=tokens))
+
+    def memories(self, request: AttemptRequest, answers: dict[int, Answer]) -> Memories:
+        """The memories of one trial; what is recorded is paid for and needs no journal."""
+        held = self._cassettes.holds(request)
+        journal = None if held else JournalMemory(self._scribe, answers, redactor=self.redactor)
+        return Memories(journal, self._cassettes.memory(request))
+
+    async def model(
+        self, system: ModelSystem, request: AttemptRequest, memories: Memories
+    ) -> ChatModel:
+        """The model of a system, for one trial."""
+        if self._cassettes.holds(request):
+            return memories.around(_Nobody())
+        live = await self._live(system.model, system.model.faults, request.seed)
+        return memories.around(live)
+
+    def agent(self, system: System, request: AttemptRequest) -> Agent:
+        """The agent of a system that is not a model."""
+        cassette = self._cassettes.memory(request)
+        if cassette is not None and self._cassettes.holds(request):
+            return RememberingAgent(_Nobody(), cassette)
+        if system.name not in self._agents:
+            self._agents[system.name] = self._make_agent(system)
+        agent = self._agents[system.name]
+        return agent if cassette is None else RememberingAgent(agent, cassette)
+
+    @asynccontextmanager
+    async def tools(
+        self, system: ModelSystem, request: AttemptRequest, memories: Memories
+    ) -> AsyncIterator[Tools]:
+        """The tools of a system, for the length of one trial."""
+        if not system.servers:
+            yield NoTools()
+            return
+        if (recorded := self._cassettes.tools(request)) is not None:
+            assert memories.cassette is not None
+            yield RememberingTools(recorded, memories.cassette)
+            return
+        servers = [self._suite.servers[name] for name in system.servers]
+        async with self._pool.tools(servers, workdir=request.make_workdir()) as live:
+            self._cassettes.heard(system.name, live.specs)
+            tools: Tools = live
+            if faults := _faults(servers):
+                tools = FaultyTools(tools, faults, seed=request.seed)
+            if memories.journal is not None:
+                shared = {server.name for server in servers if server.shared}
+                tools = RememberingTools(
+                    tools,
+                    memories.journal,
+                    rebuild=lambda name: not shared & {getattr(live.server_of(name), "name", "")},
+                )
+            if memories.cassette is not None and not self._cassettes.holds(request):
+                tools = RememberingTools(tools, memories.cassette)
+            yield tools
+
+    def ask(self, request: AttemptRequest, memories: Memories) -> Ask:
+        """The judge of one trial: its answers are kept and recalled like any others."""
+        steps = iter(range(JUDGE_STEP, 2 * JUDGE_STEP))
+
+        async def ask(model: Model, prompt: str, repeat: int) -> str:
+            alone = self._cassettes.replaying
+            journalled = memories.journal is not None
+            live = (
+                _Nobody()
+                if alone
+                else await self._live(model, (), request.seed, journalled=journalled)
+            )
+            place = Place(
+                system=request.place.system,
+                task=request.place.task,
+                trial=request.place.trial,
+                step=next(steps),
+            )
+            question = Request(
+                messages=(Message(role="user", text=prompt),),
+                parameters=_with_seed(model.parameters, request.seed + repeat),
+                place=place,
+            )
+            return (await memories.around(live).complete(question)).text
+
+        return ask
+
+    async def _live(
+        self, model: Model, faults: tuple[Fault, ...], seed: int, *, journalled: bool = True
+    ) -> ChatModel:
+        live = await self._supply.model(model)
+        if faults:
+            live = FaultyModel(live, faults, seed=seed)
+        remote = self._supply.may_be_busy(model)
+        if faults or remote:
+            live = self._patient(live, model)
+        return Metered(
+            live,
+            self._spending,
+            name=model.name,
+            price=self._supply.price(model),
+            # A script is on no wire: nobody is paid for an answer that is lost.
+            scribe=self._scribe if journalled and remote else None,
+        )
+
+    def _patient(self, live: ChatModel, model: Model) -> ChatModel:
+        provider = provider_of(model, self._environment)
+        if provider not in self._throttles:
+            # A local model does one thing at a time; waiting for it is no trial's fault.
+            usual = RateLimit(concurrency=1) if provider == LOCAL else RateLimit()
+            limit = self._suite.rate_limits.get(provider, usual)
+            self._throttles[provider] = (Throttle(limit), RetryBudget())
+        throttle, budget = self._throttles[provider]
+        return Retrying(
+            live,
+            policy=RetryPolicy(retries=self._suite.retries),
+            throttle=throttle,
+            budget=budget,
+            rng=self._jitter,
+            on_retry=self._tell_retry,
+        )
+
+    def _tell_retry(self, request: Request, attempt: int, wait: float, error: ModelBusy) -> None:
+        if self._on_event is not None:
+            self._on_event(
+                Retry(
+                    system=request.place.system,
+                    attempt=attempt,
+                    wait=wait,
+                    reason=self.redactor.clean(str(error)),
+                )
+            )
+
+    def _make_agent(self, system: System) -> Agent:
+        if isinstance(system, CommandSystem):
+            from passhat.runner.agents.command import CommandAgent
+
+            return CommandAgent(system)
+        if isinstance(system, HttpSystem):
+            from passhat.runner.agents.http import HttpAgent
+
+            return HttpAgent(system, self._supply.client)
+        assert not isinstance(system, ModelSystem), "models converse"
+        if system.workers:
+            from passhat.runner.agents.python_workers import WorkerAgent
+
+            return WorkerAgent(system)
+        from passhat.runner.agents.python import PythonAgent
+
+        return PythonAgent(system)
+
+
+class _Nobody:
+    """What stands behind a cassette: it is never asked."""
+
+    async def complete(self, request: Request, /) -> NoReturn:
+        raise AssertionError("a replay asks nobody")
+
+    async def attempt(self, request: AttemptRequest, /) -> NoReturn:
+        raise AssertionError("a replay asks nobody")
+
+
+def _faults(servers: list[Server]) -> dict[str, tuple[Fault, ...]]:
+    return {server.name: server.faults for server in servers if server.faults}
+
+
+def _with_seed(parameters: ModelParameters, seed: int) -> ModelParameters:
+    return parameters if parameters.seed is not None else replace(parameters, seed=seed)

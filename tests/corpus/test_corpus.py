@@ -1,0 +1,27 @@
+import gzip
+import json
+from pathlib import Path
+
+from tests.corpus.analyses import KEPT, run_all
+
+
+def moved(kept: object, now: object, path: str = "") -> list[str]:
+    """Every place where two JSON values differ."""
+    if isinstance(kept, dict) and isinstance(now, dict):
+        keys = [*kept, *(key for key in now if key not in kept)]
+        return [
+            line for key in keys for line in moved(kept.get(key), now.get(key), f"{path}.{key}")
+        ]
+    if isinstance(kept, list) and isinstance(now, list) and len(kept) == len(now):
+        numbered = enumerate(zip(kept, now, strict=True))
+        return [line for i, (a, b) in numbered for line in moved(a, b, f"{path}[{i}]")]
+    return [] if kept == now else [f"{path}: {kept!r} -> {now!r}"]
+
+
+def test_no_reported_number_moves_unless_the_corpus_is_made_again(tmp_path: Path):
+    with gzip.open(KEPT, "rt", encoding="utf-8") as file:
+        kept = json.load(file)
+    now = json.loads(json.dumps(run_all(tmp_path)))
+    lines = [f"{name}{line}" for name in kept for line in moved(kept[name], now.get(name))]
+    how = "if that is meant, run `make corpus` and name the change in CHANGELOG.md"
+    assert not lines, f"{len(lines)} values moved; {how}\n" + "\n".join(lines[:40])
