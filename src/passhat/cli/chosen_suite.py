@@ -65,5 +65,8 @@ def _refuse_unknown(flag: str, pattern: str, names: Sequence[str]) -> None:
 
 
 def _budget(budget: Budget, options: RunOptions) -> Budget:
-    given = {name: getattr(options, name) for name in ("max_cost", "max_tokens", "max_minutes")}
+    given = {
+        name: getattr(options, name)
+        for name in ("max_cost", "max_tokens", "max_minutes", "max_calls")
+    }
     return replace(budget, **{name: value for name, value in given.items() if value is not None})

@@ -95,7 +95,7 @@ def plan_of(job: Job) -> RunPlan:
         "gates": [gate.require for gate in job.gates],
         "budget": {
             name: value
-            for name in ("max_cost", "max_tokens", "max_minutes")
+            for name in ("max_cost", "max_tokens", "max_minutes", "max_calls")
             if (value := getattr(suite.budget, name)) is not None
         },
         "cost": {"low": low, "high": high, "how": why},
@@ -153,7 +153,7 @@ def _by_experience(job: Job) -> tuple[float, float, str] | None:
     from passhat.history import History
     from passhat.stats.estimate import Estimate
 
-    if job.store is None or not Path(job.store).exists():
+    if job.store is None or (isinstance(job.store, Path) and not job.store.exists()):
         return None
     with History.open(job.store, read_only=True) as history:
         runs = history.runs(suite=job.suite.name, limit=1)

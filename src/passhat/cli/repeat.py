@@ -13,6 +13,7 @@ import click
 from passhat.cli.options import Share, output_options
 from passhat.cli.output import Output
 from passhat.cli.run_options import FORMATS, RunOptions
+from passhat.cli.store_option import StoreType
 from passhat.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,9 +55,7 @@ LONGEST_NAME = 40
     show_default=True,
     help="Runs at a time.",
 )
-@click.option(
-    "--store", type=click.Path(dir_okay=False, path_type=Path), help="Keep the runs in this store."
-)
+@click.option("--store", type=StoreType(), help="Keep the runs in this store.")
 @output_options(FORMATS)
 @click.pass_context
 def repeat(
@@ -68,7 +67,7 @@ def repeat(
     outcome: str,
     timeout: float,
     concurrency: int,
-    store: Path | None,
+    store: Path | str | None,
     output: Output,
 ) -> None:
     """Run COMMAND many times: how often does it succeed, and how sure is that?

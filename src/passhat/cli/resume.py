@@ -12,6 +12,7 @@ from passhat.cli.options import output_options
 from passhat.cli.output import Output
 from passhat.cli.run import STORE
 from passhat.cli.run_options import FORMATS, Command, RunOptions, limits
+from passhat.cli.store_option import StoreType
 from passhat.errors import HistoryError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def _limit_options(command: Command) -> Command:
 @click.option("--changed", is_flag=True, help="Go on although the suite file has changed.")
 @click.option(
     "--store",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=StoreType(),
     default=STORE,
     show_default=True,
     help="Where the run is kept.",
@@ -47,7 +48,7 @@ def resume(
     run: str | None,
     retry_errors: bool,
     changed: bool,
-    store: Path,
+    store: Path | str,
     output: Output,
     **given: Any,
 ) -> None:

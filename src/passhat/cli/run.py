@@ -12,6 +12,7 @@ import click
 from passhat.cli.options import output_options
 from passhat.cli.output import Output
 from passhat.cli.run_options import FORMATS, OptionalValues, RunOptions, run_options
+from passhat.cli.store_option import StoreType
 
 if TYPE_CHECKING:
     from passhat.records import Suite
@@ -27,7 +28,7 @@ FAULTS_OFF = "the suite's faults are off: --faults runs it with and without them
 @click.option("--resume", is_flag=True, help="Go on with the newest run of the same request.")
 @click.option(
     "--store",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=StoreType(),
     default=STORE,
     show_default=True,
     help="Where trials are kept.",
@@ -43,7 +44,7 @@ def run(
     options: RunOptions,
     dry_run: bool,
     resume: bool,
-    store: Path,
+    store: Path | str,
     no_store: bool,
     html: str | None,
     transcripts: bool,
@@ -95,7 +96,7 @@ def run(
     context.exit(conduct(job, output))
 
 
-def _resumed(store: Path, suite: Suite, options: RunOptions) -> str | None:
+def _resumed(store: Path | str, suite: Suite, options: RunOptions) -> str | None:
     from passhat.cli.run_ledger import same_run
 
     found = same_run(store, suite, options)

@@ -58,7 +58,7 @@ class Job:
 
     suite: Suite
     options: RunOptions
-    store: Path | None
+    store: Path | str | None
     resumed: str | None = None
     retry_errored: bool = False
     remark: str | None = None
@@ -222,6 +222,7 @@ def _answer(
 
     confidence = job.suite.confidence or DEFAULT_CONFIDENCE
     report = _report(job.suite, trials)
+    report = replace(report, notes=(*report.notes, *_perhaps_paid(result)))
     return RunAnswer(
         report=report,
         verdicts=verdicts,
@@ -233,7 +234,7 @@ def _answer(
         unread=count_unread(result),
         undone=_undone(result, ledger),
         transcripts=_said(report, result, trials, ledger) if _shows_words(job) else None,
-        results=None if job.store is None else shlex.quote(str(job.store)),
+        results=None if job.store is None else shlex.quote(ledger.name),
     )
 
 
@@ -276,6 +277,20 @@ def _not_run(suite: Suite, trials: Trials) -> list[str]:
     ran = set(trials.tasks)
     missing = [task.name for task in suite.tasks if task.name not in ran]
     return [f"not run, and not in these numbers: {', '.join(missing)}"] if missing else []
+
+
+def _perhaps_paid(result: RunResult) -> Iterator[str]:
+    """Calls of which nobody can say whether they were paid for."""
+    if result.asked_again:
+        yield (
+            f"perhaps paid twice: {result.asked_again}; an earlier start of this run died while "
+            "they were on their way, and they were asked again"
+        )
+    if result.given_up:
+        yield (
+            f"perhaps paid and not in the cost: {result.given_up}; they were given up on their "
+            "way, by a deadline or an early end"
+        )
 
 
 def _bars(suite: Suite, trials: Trials) -> Mapping[str, float] | None:

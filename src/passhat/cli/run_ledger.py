@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from passhat.cli.stored_run import run_named
-from passhat.errors import HistoryError, InputError
+from passhat.errors import HistoryError, InputError, LostRun, StoreError
 
 if TYPE_CHECKING:
     from passhat.cli.run_options import RunOptions
@@ -37,7 +38,7 @@ class Ledger:
             return None
         from passhat.history import DEFAULT_PATH
 
-        where = "" if Path(self.name) == DEFAULT_PATH else f" --store {self.name}"
+        where = "" if self.name == str(DEFAULT_PATH) else f" --store {shlex.quote(self.name)}"
         return f"passhat resume {self.run.key}{where}"
 
     def close(self, result: RunResult) -> None:
@@ -61,7 +62,7 @@ class Ledger:
 
 @contextmanager
 def open_ledger(
-    suite: Suite, options: RunOptions, *, store: Path | None, resumed: str | None = None
+    suite: Suite, options: RunOptions, *, store: Path | str | None, resumed: str | None = None
 ) -> Iterator[Ledger]:
     """The ledger of a new run, or of the stored run with the key `resumed`."""
     from passhat.runner import MemoryJournal
@@ -70,6 +71,7 @@ def open_ledger(
         yield Ledger(journal=MemoryJournal())
         return
     from passhat.history import History, RunJournal, read_checkout
+    from passhat.history.leases import hold
 
     with History.open(store) as history:
         if resumed is not None:
@@ -82,18 +84,23 @@ def open_ledger(
                 checkout=read_checkout(suite.directory),
                 options=options.to_json(),
             )
-        ledger = Ledger(journal=RunJournal(history, run), history=history, run=run, name=str(store))
-        try:
-            yield ledger
-        except BaseException as error:
-            if _is_worth_keeping(ledger, error):
-                history.finish_run(run, "failed")
-            else:
-                history.delete(run)
-            raise
+        with hold(history, run) as lease:
+            journal = RunJournal(history, run, lease)
+            ledger = Ledger(journal=journal, history=history, run=run, name=history.name)
+            try:
+                yield ledger
+            except LostRun:
+                raise  # another process has it now, and says how it ends
+            except BaseException as error:
+                with suppress(StoreError):  # the first error is the one to tell
+                    if _is_worth_keeping(ledger, error):
+                        history.finish_run(run, "failed")
+                    else:
+                        history.delete(run)
+                raise
 
 
-def unfinished_run(store: Path, reference: str | None) -> Run:
+def unfinished_run(store: Path | str, reference: str | None) -> Run:
     """The run that is to go on: the one that is named, else the newest unfinished one."""
     from passhat.history import History
 
@@ -106,12 +113,12 @@ def unfinished_run(store: Path, reference: str | None) -> Run:
     raise HistoryError(f"{store}: every run is finished; `passhat run` starts a new one")
 
 
-def same_run(store: Path, suite: Suite, options: RunOptions) -> Run | None:
+def same_run(store: Path | str, suite: Suite, options: RunOptions) -> Run | None:
     """The newest run of the same suite with the same request, finished or not."""
     from passhat.cli.run_options import RunOptions
     from passhat.history import History
 
-    if not store.exists():
+    if isinstance(store, Path) and not store.exists():
         return None
     with History.open(store, read_only=True) as history:
         for run in history.runs(suite=suite.name):

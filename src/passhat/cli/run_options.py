@@ -20,7 +20,16 @@ BARE_VALUES = {"--record": "new", "--faults": "both"}
 """What these options mean without `=VALUE`."""
 
 FREE = frozenset(
-    {"concurrency", "max_cost", "max_tokens", "max_minutes", "outputs", "html", "transcripts"}
+    {
+        "concurrency",
+        "max_cost",
+        "max_tokens",
+        "max_minutes",
+        "max_calls",
+        "outputs",
+        "html",
+        "transcripts",
+    }
 )
 """Options that a resumed run may be given anew: they change how fast, how far, and where its
 answer goes, not what is run."""
@@ -55,6 +64,7 @@ class RunOptions:
     max_cost: float | None = None
     max_tokens: int | None = None
     max_minutes: float | None = None
+    max_calls: int | None = None
     concurrency: int | None = None
     cassette: str | None = None
     servers: str | None = None
@@ -111,11 +121,12 @@ def run_options(command: Command) -> Command:
 
 
 def limits() -> list[Callable[[Command], Command]]:
-    """--max-cost, --max-tokens, --max-minutes and --concurrency."""
+    """--max-cost, --max-tokens, --max-calls, --max-minutes and --concurrency."""
     money = click.FloatRange(min=0, min_open=True)
     return [
         click.option("--max-cost", type=money, metavar="DOLLARS", help="Stop at this much money."),
         click.option("--max-tokens", type=click.IntRange(min=1), help="Stop at this many tokens."),
+        click.option("--max-calls", type=click.IntRange(min=1), help="Stop at this many calls."),
         click.option("--max-minutes", type=money, help="Stop after this long."),
         click.option("--concurrency", type=click.IntRange(min=1), help="Trials at a time."),
     ]

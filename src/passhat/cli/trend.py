@@ -8,6 +8,7 @@ import click
 
 from passhat.cli.options import confidence_option, output_options
 from passhat.cli.output import Output, every_format
+from passhat.cli.store_option import StoreType
 
 FORMATS = every_format("trend")
 
@@ -16,7 +17,7 @@ FORMATS = every_format("trend")
 @click.argument("suite", required=False)
 @click.option(
     "--store",
-    type=click.Path(path_type=Path),
+    type=StoreType(),
     help="The history store to read.  [default: .passhat/history.db]",
 )
 @click.option("--branch", help="Runs of this branch only.")
@@ -33,7 +34,7 @@ FORMATS = every_format("trend")
 @output_options(FORMATS)
 def trend(
     suite: str | None,
-    store: Path | None,
+    store: Path | str | None,
     branch: str | None,
     only: tuple[str, ...],
     k: int | None,

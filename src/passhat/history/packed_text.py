@@ -32,9 +32,9 @@ def join_texts(texts: Sequence[str]) -> str | None:
 
 
 def split_texts(text: str | None) -> tuple[str, ...]:
-    """The texts that `join_texts`, or with a NUL in between an earlier version, put together.
+    r"""The texts that `join_texts`, or with a NUL in between an earlier version, put together.
 
-    >>> split_texts('["search","add"]'), split_texts("search\\0add"), split_texts(None)
+    >>> split_texts('["search","add"]'), split_texts("search\0add"), split_texts(None)
     (('search', 'add'), ('search', 'add'), ())
     """
     if not text:
