@@ -319,7 +319,7 @@ def as_json(value):
         (as_json([{"task": "a", "passed": 1, "seed": LONG}]), None),
         (
             as_json([{"task": "a", "passed": 1, "system": name} for name in MANY]),
-            ColumnMap(name="n"),
+            ColumnMap(name="n", system="system"),
         ),
         (as_json(SPAN | {"attributes": {"a": 1, LONG: 2}}), ColumnMap(task="a")),
         (as_json(SPAN | {"attributes": MANY}), None),

@@ -169,7 +169,7 @@ def test_sources_carry_the_hash_of_the_bytes_as_they_lie(tmp_path):
 
 
 def test_every_reader_is_listed_under_its_own_name_and_describes_itself():
-    assert all(name == reader.name and reader.describes for name, reader in READERS.items())
+    assert all(name == reader.name and reader.reading.task for name, reader in READERS.items())
     assert list(READERS)[-1] == "table"
 
 

@@ -16,6 +16,7 @@ from passhat.cli.options import LATEST, Reading, output_options, reading_options
 from passhat.cli.output import Output, advising, ink_for
 from passhat.cli.report import FORMATS
 from passhat.cli.store_option import StoreType
+from passhat.defaults import STORE
 from passhat.messages import plural
 
 if TYPE_CHECKING:
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
     from passhat.reporters.run_list import Row
 
 
-_STORE = click.option(
-    "--store", type=StoreType(), help="The store.  [default: .passhat/history.db]"
-)
+_STORE = click.option("--store", type=StoreType(), help=f"The store.  [default: {STORE}]")
 
 
 def _of_store(command: Callable[..., None]) -> Callable[..., None]:

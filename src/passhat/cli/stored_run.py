@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.mistaken import is_there
+from passhat.cli.command_suggestions import is_there
 from passhat.cli.store_option import POSTGRES
 
 if TYPE_CHECKING:

@@ -81,10 +81,7 @@ def run_of_row(row: dict[str, Any]) -> Run:
         host=row.pop("host"),
         versions=json.loads(row.pop("versions")),
     )
-    sources = tuple(
-        Source(**{**source, "notes": tuple(source["notes"])})
-        for source in json.loads(row.pop("sources"))
-    )
+    sources = tuple(_source_of(source) for source in json.loads(row.pop("sources")))
     tags = row.pop("tags")
     return Run(
         **{**row, "options": json.loads(row["options"])},
@@ -100,4 +97,11 @@ def now() -> str:
 
 
 def _source_dict(source: Source) -> dict[str, Any]:
-    return {name: getattr(source, name) for name in ("name", "format", "sha256", "notes")}
+    names = ("name", "format", "sha256", "notes", "read_as")
+    return {name: getattr(source, name) for name in names}
+
+
+def _source_of(kept: Mapping[str, Any]) -> Source:
+    """A source as it was kept; older histories do not say how it was read."""
+    read_as = tuple((str(part), str(words)) for part, words in kept.get("read_as", ()))
+    return Source(**{**kept, "notes": tuple(kept["notes"]), "read_as": read_as})

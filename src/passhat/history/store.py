@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from passhat.defaults import STORE
 from passhat.errors import HistoryError
 from passhat.history.checkout import Checkout
 from passhat.history.database import Database, Duplicate, open_database
@@ -19,7 +20,7 @@ from passhat.records import Source, Trial
 if TYPE_CHECKING:
     from passhat.records import Tally, Transcripts, Trials
 
-DEFAULT_PATH = Path(".passhat/history.db")
+DEFAULT_PATH = Path(STORE)
 
 _ALL = 2**62
 """A limit that limits nothing, in both databases."""

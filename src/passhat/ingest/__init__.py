@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from passhat.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from passhat.ingest.columns import ColumnMap as ColumnMap
     from passhat.ingest.limits import Limits as Limits
     from passhat.ingest.limits import parse_limits as parse_limits
     from passhat.ingest.read import read_trials as read_trials
@@ -22,5 +21,6 @@ if TYPE_CHECKING:
     from passhat.ingest.tallies import read_tallies as read_tallies
     from passhat.ingest.write import write_trials as write_trials
     from passhat.records import Duplicates as Duplicates
+    from passhat.records.column_names import ColumnMap as ColumnMap
 
 __getattr__, __dir__, __all__ = lazy_exports(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import msgspec
@@ -12,28 +13,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError, ReadError
-from passhat.ingest.columns import ColumnMap, leave_out
 from passhat.ingest.decimal_commas import comma_fault
 from passhat.ingest.document import Document
-from passhat.ingest.outcomes import Comparison, is_missing, number, parse_pass_if
-from passhat.ingest.reader import Table
-from passhat.ingest.told import few
+from passhat.ingest.reader import Reader, Table
 from passhat.messages import short_value
-from passhat.records import FEATURES, Outcome, Source, Trials
+from passhat.records import FEATURES, Outcome, Source, Trial, Trials
+from passhat.records.column_names import ColumnMap, leave_out
 from passhat.records.given_columns import BEYOND, LARGEST
+from passhat.records.outcome_words import Comparison, is_missing, number, parse_pass_if
+from passhat.records.source import Facts
+from passhat.short_names import few, short
 
 Fault = Callable[[int, str, str], ReadError]
 
-_ASIDE = frozenset((*FEATURES, "seed", "level", "tags", "tools", "started"))
+_NOT_NEEDED = frozenset(
+    ("system", "trial", "score", *FEATURES, "seed", "level", "tags", "tools", "started", "family")
+)
+
+_COLUMNS = frozenset((*(one.name for one in fields(Trial)), "passed"))
 
 # Whatever comes before, and at most as many digits as always fit in 64 bits.
 _NUMBERED = re.compile(r"(|.*\D)(\d{1,18})")
 
 
-def assemble(document: Document, format_name: str, table: Table, mapping: ColumnMap) -> Trials:
+def assemble(document: Document, reader: Reader, table: Table, mapping: ColumnMap) -> Trials:
     """The trials of one file, checked, with the file as their source."""
     columns = _without_empty(table.columns)
-    for name in mapping.left_out() & _ASIDE:
+    for name in mapping.left_out() & _NOT_NEEDED:
         columns.pop(name, None)
     fault = _fault_of(document.name, table)
     columns["task"] = _texts("task", columns.get("task", []), fault)
@@ -43,15 +49,24 @@ def assemble(document: Document, format_name: str, table: Table, mapping: Column
             columns[name] = _numbers(name, columns[name], fault)
     if mapping.pass_if is not None and not table.judged:
         columns["outcome"] = _apply_pass_if(mapping.pass_if, columns, fault)
-    notes = [*table.notes, *_fit_scores(columns, mapping, fault)]
-    notes += [] if mapping.pass_if else _only_one_passes(table.graded, columns.get("score"))
+    notes = [*table.notes, *_fit_scores(columns, mapping, table.graded, fault)]
+    notes += (
+        []
+        if mapping.pass_if or table.judged
+        else _only_one_passes(table.graded, columns.get("score"))
+    )
     if "seed" in columns:
         columns["seed"] = [_whole("seed", v, i, fault) for i, v in enumerate(columns["seed"])]
     if "trial" in columns:
         columns["trial"] = _trial_numbers(columns, fault)
     source = Source(
-        name=document.name, format=format_name, sha256=document.sha256, notes=tuple(notes)
+        name=document.name,
+        format=reader.name,
+        sha256=document.sha256,
+        notes=tuple(notes),
+        read_as=_read_as(reader, table, columns, mapping),
     )
+    columns = {name: values for name, values in columns.items() if name in _COLUMNS}
     try:
         return Trials.from_columns(columns, duplicates=None, sources=(source,))
     except ArgumentError as error:  # a rule of trials that no field was held to before
@@ -63,14 +78,36 @@ def one_name(file: str, systems: Collection[str], name: str) -> str:
     if len(systems) > 1:
         raise ReadError(
             f'{file}: holds {len(systems)} systems ({few(systems)}); one name, "{name}", would '
-            "merge them"
+            "merge them; add --system '' if they are one"
         )
     return name
+
+
+def scores_left_out(example: float) -> str:
+    """The note on scores that do not fit beside a verdict that decides."""
+    return f"scores reach beyond [0, 1] ({example:g}): left out, the verdicts decide"
 
 
 def judged_only(pass_if: str) -> str:
     """The note on scores that can only be judged."""
     return f"scores reach beyond [0, 1]: only whether {pass_if} holds was kept"
+
+
+def _read_as(reader: Reader, table: Table, columns: Mapping[str, Any], mapping: ColumnMap) -> Facts:
+    """How the file was read, with what the user's options changed."""
+    told = dict(table.read_as)
+    if "system" in mapping.left_out():
+        told["system"] = "file name"
+    if mapping.name is not None:
+        told["system"] = f'"{short(mapping.name)}" (--name)'
+    if mapping.pass_if is not None:
+        told["outcome"] = f"{mapping.pass_if} (--pass-if)"
+    for part, column in (("score", "score"), ("family", "family"), ("started", "started")):
+        if column not in columns:
+            told[part] = ""
+    if "trial" in mapping.left_out():
+        told["run"] = "order of rows"
+    return reader.reading.facts(told, table.left_out)
 
 
 def _fault_of(name: str, table: Table) -> Fault:
@@ -156,16 +193,24 @@ def _holds(test: Comparison, cell: Any, row: int, fault: Fault) -> bool:
         raise fault(row, test.column, told) from None
 
 
-def _fit_scores(columns: dict[str, Any], mapping: ColumnMap, fault: Fault) -> list[str]:
-    """Scores must lie in [0, 1]; others can only be judged, and then are left out."""
+def _fit_scores(
+    columns: dict[str, Any], mapping: ColumnMap, graded: str | None, fault: Fault
+) -> list[str]:
+    """Scores must lie in [0, 1]; others can only be judged, and then are left out.
+
+    So are they where a verdict says what passed: `graded` names a score that must say it itself.
+    """
     scores = columns.get("score")
     if scores is None:
         return []
     outside = np.flatnonzero((scores < 0) | (scores > 1))
     if not outside.size:
         return []
+    row = int(outside[0])
+    if mapping.pass_if is None and graded is None:
+        columns.pop("score")
+        return [scores_left_out(float(scores[row]))]
     if mapping.pass_if is None:
-        row = int(outside[0])
         raise fault(
             row,
             "score",

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from passhat.ingest.outcomes import is_missing
-from passhat.ingest.told import short
 from passhat.messages import short_value
+from passhat.records.outcome_words import is_missing
+from passhat.short_names import short
 
 SEPARATORS = (";", "\t")
 """Between cells, these leave the comma free to stand inside of numbers."""

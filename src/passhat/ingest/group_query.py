@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from passhat.errors import ReadError
-from passhat.ingest.columns import ColumnMap, find_columns, leave_out, milliseconds
-from passhat.ingest.engines import VIEW, Engine
-from passhat.ingest.outcomes import NO_ERROR, parse_pass_if
+from passhat.ingest.query_engines import VIEW, Engine
+from passhat.ingest.table_meanings import conflicting, find_meanings
 from passhat.records import FEATURES
+from passhat.records.column_names import (
+    ColumnMap,
+    is_weak,
+    leave_out,
+    milliseconds,
+    verdict_columns,
+)
+from passhat.records.outcome_words import NO_ERROR, parse_pass_if
+from passhat.records.verdicts import find_conflict
+
+_LOOKED_AT = 200
+"""So many rows show whether a column names agents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,12 +35,13 @@ class GroupQuery:
     by_word: bool
     summed: bool
     features: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | None:
     """What to ask, or None where only a look at each row can tell what is meant."""
-    found = find_columns(engine.columns, mapping)
     columns = engine.columns
+    found, notes = find_meanings(columns, mapping, lambda column: _first_cells(engine, column))
     outcome, by_word = _outcome_sql(columns, found, mapping)
     simple = all(column in columns for column in found.values())
     if outcome is None or "task" not in found or not simple:
@@ -40,6 +53,8 @@ def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | N
                 f'{path}, column "{found[name]}": must hold numbers for {name}, and in a table of '
                 f"this size without marks such as $ or %; or {leave_out(name)}"
             )
+    if not mapping.pass_if and not mapping.passed:
+        _check_conflicts(path, engine, found)
     # Where nothing else is summed by outcome, adding up 0 and 1 is faster than grouping by them;
     # as doubles, which is exact far beyond any number of rows, it is faster still.
     alone = by_word and not features and not {"score", "error"} & set(found)
@@ -50,7 +65,30 @@ def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | N
         by_word=by_word,
         summed=alone and engine.zero_or_one(found["passed"]),
         features=features,
+        notes=tuple(notes),
     )
+
+
+def _first_cells(engine: Engine, column: str) -> list[Any]:
+    """Some cells of a column: enough to tell names from prompts."""
+    if column not in engine.columns:
+        return []
+    cells = engine.query(f"SELECT {quoted(column)} AS c FROM {VIEW} LIMIT {_LOOKED_AT}")  # noqa: S608 # the name is quoted
+    return cells["c"]
+
+
+def _check_conflicts(path: Path, engine: Engine, found: Mapping[str, str]) -> None:
+    """Refuse a table of which two columns disagree on what passed."""
+    columns = [name for name in verdict_columns(engine.columns) if not is_weak(name)]
+    if "passed" not in found or found["passed"] not in columns or len(columns) == 1:
+        return
+    asked = ", ".join(f"{quoted(column)} AS c{place}" for place, column in enumerate(columns))
+    grouped = ", ".join(f"c{place}" for place in range(len(columns)))
+    inner = f"SELECT {asked} FROM {VIEW}"  # noqa: S608 # names are quoted
+    groups = engine.query(f"SELECT {grouped} FROM ({inner}) AS picked GROUP BY {grouped}")  # noqa: S608 # as above
+    cells = {column: groups[f"c{place}"] for place, column in enumerate(columns)}
+    if conflict := find_conflict(columns, found, cells.__getitem__):
+        raise conflicting(str(path), conflict)
 
 
 def render_query(engine: Engine, plan: GroupQuery) -> str:

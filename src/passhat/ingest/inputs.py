@@ -15,9 +15,9 @@ from passhat.ingest.compressed import read_all
 from passhat.ingest.document import COMPRESSED_SUFFIXES, Document
 from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
-from passhat.ingest.readers import COMPANIONS
-from passhat.ingest.told import few_paths, short_path
+from passhat.ingest.readers import COMPANIONS, HIDDEN_RESULTS
 from passhat.records.frames import refuse_frame
+from passhat.short_names import few_paths, short_path
 
 Input = str | os.PathLike[str] | bytes
 Recognise = Callable[[Document], Reader]
@@ -158,7 +158,7 @@ def _entries(folder: Path, limits: Limits) -> tuple[list[Path], list[Path]]:
     folders: list[Path] = []
     with _listing(folder) as entries:
         for entry in entries:
-            if entry.name.startswith("."):
+            if entry.name.startswith(".") and entry.name not in HIDDEN_RESULTS:
                 continue
             try:
                 if entry.is_dir():

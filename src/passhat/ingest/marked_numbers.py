@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from passhat.errors import ReadError
-from passhat.ingest.outcomes import Comparison, is_missing, number
 from passhat.ingest.rows import Sheet
-from passhat.ingest.told import short
 from passhat.messages import short_value
+from passhat.records.outcome_words import Comparison, is_missing, number
+from passhat.short_names import short
 
 # A decimal comma may stay: whether it is one is seen once the marks are gone.
 _NUMBER = r"[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?"

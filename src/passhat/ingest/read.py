@@ -11,7 +11,6 @@ import numpy as np
 
 from passhat.errors import ArgumentError, ReadError
 from passhat.ingest.assemble import assemble
-from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
 from passhat.ingest.inputs import Input, Recognise, as_inputs, open_input
@@ -19,14 +18,15 @@ from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
 from passhat.ingest.readers import READERS, readers_of
 from passhat.ingest.rows import is_own_file
-from passhat.ingest.sources import Part, describe_sources
-from passhat.ingest.told import few_paths, short
+from passhat.ingest.sources import Part, describe_sources, keep_submissions_apart
 from passhat.ingest.transcripts.kept import by_trial, kept_texts
-from passhat.ingest.unknown import unknown_file
+from passhat.ingest.unknown_files import own_answer, unknown_file
 from passhat.messages import plural
 from passhat.records import Duplicates, Trials
+from passhat.records.column_names import ColumnMap
 from passhat.records.duplicates import check_duplicates
 from passhat.records.transcript import TranscriptKey, Transcripts
+from passhat.short_names import few_paths, short
 
 _TABULAR = ("text", "lines", "array", "json", "parquet")
 
@@ -76,6 +76,8 @@ def recognise(document: Document, mapping: ColumnMap) -> Reader:
         return _chosen_columns(document, mapping)
     if is_own_file(document):
         return tables.READER
+    if answer := own_answer(document):
+        raise answer
     for reader in readers_of(document.kind):
         if reader.recognises(document):
             return reader
@@ -111,7 +113,7 @@ def _read(
     if not parts:
         shown = ("input" if isinstance(one, bytes) else str(one) for one in inputs)
         raise ReadError(f"{few_paths(shown)}: holds no trial")
-    parts = _without_copies(parts, duplicates)
+    parts = keep_submissions_apart(_without_copies(parts, duplicates))
     trials = _number(Trials.concat([part.trials for part in parts], duplicates=None), parts)
     trials = replace(trials, sources=describe_sources(parts, inputs, unknown, mapping))
     said = [text for part in parts for text in part.said]
@@ -126,8 +128,15 @@ def _part(document: Document, reader: Reader, mapping: ColumnMap, given: int) ->
     table = reader.read(document, mapping)
     if not len(table):
         return None
-    trials = assemble(document, reader.name, table, mapping)
-    return Part(trials=trials, given=given, numbered="trial" in table.columns)
+    trials = assemble(document, reader, table, mapping)
+    numbered = "trial" in table.columns and "trial" not in mapping.left_out()
+    return Part(
+        trials=trials,
+        given=given,
+        numbered=numbered,
+        submission=table.submission,
+        run=table.run,
+    )
 
 
 def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
@@ -181,7 +190,7 @@ def _same(earlier: Part, part: Part) -> str:
 
 
 def _fingerprint(part: Part) -> str:
-    digest = hashlib.sha256()
+    digest = hashlib.sha256((part.run or "").encode())
     for name, values in part.trials.to_columns().items():
         digest.update(f"{name}={values}".encode())
     return digest.hexdigest()

@@ -3,13 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
-from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
+from passhat.records.column_names import ColumnMap
+from passhat.records.source import LEFT_OUT, Facts
 from passhat.records.transcript import Transcript
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What in a format becomes which part of a trial, in a few words each; empty where nothing.
+
+    `format` is what users call it, `versions` which releases of the tool write it.
+    """
+
+    format: str
+    versions: str = ""
+    system: str = ""
+    task: str = ""
+    run: str = ""
+    outcome: str = ""
+    score: str = ""
+    family: str = ""
+    started: str = ""
+
+    def facts(self, particulars: Mapping[str, str], left_out: Iterable[str] = ()) -> Facts:
+        """These words, with what one file says in particular; an empty word leaves a part out.
+
+        >>> Reading(format="JUnit XML", task="test case").facts({"task": "test name"})
+        (('format', 'JUnit XML'), ('task', 'test name'))
+        """
+        usual = {field.name: getattr(self, field.name) for field in fields(self)}
+        usual.pop("versions")
+        told = {**usual, **particulars, LEFT_OUT: "; ".join(left_out)}
+        return tuple((name, words) for name, words in told.items() if words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -19,7 +49,11 @@ class Table:
     `entry` and `numbers` say what a row is called in the file, for messages: "line 7".
     Without a `trial` column, trials are numbered as they come, over all files read together.
     `judged` tells that the reader has already applied the user's `pass_if`; `graded` names the
-    score of which 1 passes, in a log that holds no verdicts.
+    score of which 1 passes, in a log that holds no verdicts. `read_as` says how this file was
+    read where that differs from other files of its format, `left_out` what was not used.
+    `submission` names the folder that one system's runs lie in: systems of the same name in
+    different submissions stay apart. `run` names the run that the file is a part of, in formats
+    that write a file for each task: two runs of a task may well say the same.
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -28,6 +62,10 @@ class Table:
     numbers: Sequence[int] | None = None
     judged: bool = False
     graded: str | None = None
+    read_as: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    submission: str | None = None
+    run: str | None = None
 
     @classmethod
     def of_rows(
@@ -39,6 +77,10 @@ class Table:
         numbers: Sequence[int] | None = None,
         judged: bool = False,
         graded: str | None = None,
+        read_as: Mapping[str, str] | None = None,
+        left_out: Iterable[str] = (),
+        submission: str | None = None,
+        run: str | None = None,
     ) -> Table:
         """A table of rows that may each lack some of the columns."""
         rows = list(rows)
@@ -51,6 +93,10 @@ class Table:
             numbers=numbers,
             judged=judged,
             graded=graded,
+            read_as=read_as or {},
+            left_out=tuple(left_out),
+            submission=submission,
+            run=run,
         )
 
     def __len__(self) -> int:
@@ -65,18 +111,19 @@ class Table:
 class Reader:
     """A format: how to recognise it by its content, and how to read it.
 
+    `reading` says what becomes what; the documentation's table is made of it.
     `companions` are names of files in the same folders that belong to its results and hold none.
     `transcripts` gives what was said in each row that `read` gives, in the same order, None where
     nothing was; it is asked for only where somebody wants to read them.
     """
 
     name: str
+    reading: Reading
     recognises: Callable[[Document], bool]
     read: Callable[[Document, ColumnMap], Table]
     transcripts: Callable[[Document, ColumnMap], Iterable[Transcript | None]] | None = None
     covers_subfolders: bool = False
     companions: tuple[str, ...] = ()
-    describes: str = field(default="", compare=False)
 
 
 def seconds_between(start: str | None, end: str | None) -> float | None:

@@ -25,6 +25,7 @@ _FORMATS: Mapping[str, tuple[str, tuple[Kind, ...]]] = {
     "harbor": ("harbor", ("json",)),
     "swe-bench": ("swebench", ("json",)),
     "mcpmark": ("mcpmark", ("json",)),
+    "aider": ("aider", ("json",)),
     "otel": ("otel", ("lines", "array", "json")),
     "junit": ("junit", ("xml",)),
     # last: what no tool's format claims
@@ -32,8 +33,13 @@ _FORMATS: Mapping[str, tuple[str, tuple[Kind, ...]]] = {
 }
 
 
-COMPANIONS = frozenset({"messages.json", "trajectory.json"})
+COMPANIONS = frozenset({"messages.json", "trajectory.json", ".latest_test_run.json"})
 """The names of files that some format keeps beside its results: the words of a run, as a rule."""
+
+HIDDEN_RESULTS = frozenset(
+    {".aider.results.json", ".deepeval", ".latest_run_full.json", ".latest_test_run.json"}
+)
+"""Files and folders that begin with a dot and hold results all the same."""
 
 
 class _Readers(Mapping[str, Reader]):

@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.columns import has_column
 from passhat.ingest.document import Document
 from passhat.ingest.parquet import parquet_columns, parquet_names
-from passhat.ingest.told import few, short
 from passhat.messages import plural, short_value
+from passhat.records.column_names import has_column
+from passhat.short_names import few, short
 
 SCHEMA = "passhat.trials/1"
 """What the first line of passhat's own JSON Lines says."""

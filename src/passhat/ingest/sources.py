@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from passhat.errors import ReadError, UnknownFile
-from passhat.ingest.columns import ColumnMap
 from passhat.ingest.inputs import Input
 from passhat.ingest.transcripts.kept import silent_note
 from passhat.messages import listed, plural
 from passhat.records import Source, Trials
+from passhat.records.column_names import ColumnMap
+from passhat.records.source import LEFT_OUT, Facts
 
 MOST_REASONS = 3
 MOST_NAMES = 3
@@ -23,17 +25,39 @@ class Part:
     """What one file gave; `numbered` where the file itself numbers its trials.
 
     `given` is the place of the input that it was found through; `said` has the kept text of each
-    trial's transcript, where those were asked for.
+    trial's transcript, where those were asked for. `submission` is the folder that holds all runs
+    of one system, in formats that have such folders; `run` the run that the file is a part of.
     """
 
     trials: Trials
     given: int
     numbered: bool
     said: Sequence[str | None] = ()
+    submission: str | None = None
+    run: str | None = None
 
     @property
     def source(self) -> Source:
         return self.trials.sources[0]
+
+
+def keep_submissions_apart(parts: Sequence[Part]) -> list[Part]:
+    """Call systems of one name by their submission too, where several submissions have it."""
+    submissions: dict[str, set[str]] = {}
+    for part in parts:
+        for system in part.trials.systems if part.submission else ():
+            submissions.setdefault(system, set()).add(part.submission or "")
+    shared = {system for system, folders in submissions.items() if len(folders) > 1}
+    return [_called_by_submission(part, shared) for part in parts]
+
+
+def _called_by_submission(part: Part, shared: Set[str]) -> Part:
+    system = part.trials.system
+    if part.submission is None or shared.isdisjoint(system.names):
+        return part
+    folder = Path(part.submission).name
+    names = tuple(f"{name} ({folder})" if name in shared else name for name in system.names)
+    return replace(part, trials=replace(part.trials, system=replace(system, names=names)))
 
 
 def describe_sources(
@@ -72,7 +96,19 @@ def _one_source(
         format=own[0].format,
         sha256=own[0].sha256 if len(own) == 1 else _joint_hash(own),
         notes=(*_notes_by_file(own, given), *last, *_left_out(skipped, given, mapping)),
+        read_as=_joint_facts(own),
     )
+
+
+def _joint_facts(sources: Sequence[Source]) -> Facts:
+    """How several files of one format were read; where they differ, all the ways, up to three."""
+    ways: dict[str, dict[str, None]] = {}
+    for source in sources:
+        for part, words in source.read_as:
+            ways.setdefault(part, {})[words] = None
+    joined = {part: listed(words, MOST_NAMES) for part, words in ways.items()}
+    left_out = joined.pop(LEFT_OUT, None)
+    return (*joined.items(), *([(LEFT_OUT, left_out)] if left_out else []))
 
 
 def _joint_hash(sources: Iterable[Source]) -> str:

@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.errors import ReadError
-from passhat.ingest.assemble import judged_only, one_name
-from passhat.ingest.columns import ColumnMap
+from passhat.ingest.assemble import judged_only, one_name, scores_left_out
 from passhat.ingest.document import Document
-from passhat.ingest.engines import VIEW, Engine, Shape, has_engine, open_engine
 from passhat.ingest.formats import tables
 from passhat.ingest.group_query import (
     GroupQuery,
@@ -27,11 +25,13 @@ from passhat.ingest.group_query import (
 )
 from passhat.ingest.inputs import STDIN, Input, as_inputs
 from passhat.ingest.limits import Limits
-from passhat.ingest.outcomes import outcome_of, seen
+from passhat.ingest.query_engines import VIEW, Engine, Shape, has_engine, open_engine
 from passhat.ingest.read import read_trials, recognise
 from passhat.ingest.rows import is_own_file, separator_of
 from passhat.messages import listed, plural
 from passhat.records import Duplicates, FeatureSums, Labels, Outcome, Source, Tally
+from passhat.records.column_names import ColumnMap
+from passhat.records.outcome_words import outcome_of, seen
 
 BIG_BYTES = 32 * 2**20
 BIG_ROWS = 1_000_000
@@ -156,9 +156,19 @@ def _source(
     notes = tables.notes_on(
         engine.columns, plan.found, mapping, own=own, repeats=lambda: _repeats(plan, groups)
     )
-    if mapping.pass_if and not _scores_fit(plan, groups, mapping):
-        notes = (*notes, judged_only(mapping.pass_if))
-    return Source(name=str(plan.path), format=tables.READER.name, sha256="", notes=notes)
+    if not _scores_fit(plan, groups, mapping):
+        highest = max(high for high in groups["score_high"] if high is not None)
+        notes += (judged_only(mapping.pass_if) if mapping.pass_if else scores_left_out(highest),)
+    kinds = {"csv": "CSV table", "lines": "JSON Lines table", "parquet": "Parquet table"}
+    facts = {"format": kinds[shape], **tables.table_facts(plan.found, mapping)}
+    unused = () if own else tables.left_out_columns(engine.columns, plan.found, mapping)
+    return Source(
+        name=str(plan.path),
+        format=tables.READER.name,
+        sha256="",
+        notes=(*plan.notes, *notes),
+        read_as=tables.READER.reading.facts(facts, unused),
+    )
 
 
 def _repeats(plan: GroupQuery, groups: Mapping[str, list[Any]]) -> bool:
@@ -320,7 +330,7 @@ def _scores_fit(plan: GroupQuery, groups: Mapping[str, list[Any]], mapping: Colu
     highs = [high for high in groups["score_high"] if high is not None]
     if not lows or (min(lows) >= 0 and max(highs) <= 1):
         return True
-    if mapping.pass_if:
+    if mapping.pass_if or "passed" in plan.found:
         return False
     raise ReadError(
         f'{plan.path}, column "{plan.found["score"]}": scores must lie in [0, 1], but reach from '

@@ -1,15 +1,42 @@
-"""Where trials came from."""
+"""Where trials came from, and how that was read."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+Facts = tuple[tuple[str, str], ...]
+"""Pairs of a part of a trial (task, run, outcome, ...) and what in the file it was read from."""
+
+LEFT_OUT = "left out"
+"""The fact that names what a reader saw and did not use."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where trials came from: a name to show, the format that read it, and the bytes' hash."""
+    """Where trials came from: a name to show, the format that read it, and the bytes' hash.
+
+    `read_as` says how it was read: first the format with its version, then what became the system,
+    the task, the run, the outcome and so on, last what was left out.
+    """
 
     name: str
     format: str
     sha256: str
     notes: tuple[str, ...] = ()
+    read_as: Facts = ()
+
+
+def how_read(source: Source) -> str:
+    """One line on how a source was read; empty where trials did not come from a file.
+
+    >>> facts = ("format", "JUnit XML"), ("task", "test case"), ("left out", "2 skipped tests")
+    >>> how_read(Source(name="a.xml", format="junit", sha256="", read_as=facts))
+    'read as: JUnit XML, task = test case; left out: 2 skipped tests'
+    """
+    facts = dict(source.read_as)
+    if not facts:
+        return ""
+    left_out = facts.pop(LEFT_OUT, "")
+    parts = [facts.pop("format", source.format)]
+    parts += [f"{name} = {value}" for name, value in facts.items()]
+    return f"read as: {', '.join(parts)}" + (f"; left out: {left_out}" if left_out else "")

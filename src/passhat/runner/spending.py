@@ -21,6 +21,7 @@ from passhat.records import (
     UnansweredCalls,
 )
 from passhat.records.ledger import NO_CALLS
+from passhat.runner.agents.attempt_request import Agent, AttemptRequest
 from passhat.runner.deadline import excused
 from passhat.runner.journal import BudgetRefused, Scribe
 from passhat.runner.models.exchange import ChatModel, Reply, Request
@@ -228,6 +229,29 @@ class Metered:
         tokens_in = len(msgspec.json.encode(asked, enc_hook=str))
         usage = TokenUsage(tokens_in=tokens_in, tokens_out=tokens_out)
         return Amount(cost=self._price(usage) if self._price else 0.0, tokens=usage.total)
+
+
+class MeteredAgent:
+    """An agent that keeps its own accounts, started only while there is something left to spend.
+
+    How much an attempt takes, only the attempts before it can tell: the first one goes alone
+    where money or tokens are limited.
+    """
+
+    def __init__(self, agent: Agent, spending: Spending) -> None:
+        self._agent = agent
+        self._spending = spending
+
+    async def attempt(self, request: AttemptRequest, /) -> Observation:
+        name = request.place.system
+        most = self._spending.most_seen(name)
+        paid = most is not None and bool(most.cost)
+        async with self._spending.reserving(most, paid=paid):
+            seen = await self._agent.attempt(request)
+            cost, tokens = spent_in(seen)
+            self._spending.take(cost, tokens)
+        self._spending.learn(name, Amount(cost=cost, tokens=tokens))
+        return seen
 
 
 def spent_by(trial: Trial) -> tuple[float | None, int]:

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Table, first_line
+from passhat.ingest.reader import Reader, Reading, Table, first_line
 from passhat.ingest.transcripts.messages import as_text, asked_and_answered, turns_of
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript
 
 
@@ -92,7 +92,15 @@ READER = Reader(
     recognises=recognises,
     read=read,
     transcripts=transcripts,
-    describes="DeepEval test runs",
+    companions=(".latest_test_run.json",),
+    reading=Reading(
+        format="DeepEval test run",
+        system="identifier, or hyperparameter model",
+        task="test case name",
+        run="order of test cases",
+        outcome="success",
+        score="score of the only metric, or of --scorer",
+    ),
 )
 
 

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.beside import decoded_beside, text_beside
-from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Table, first_line, seconds_between
-from passhat.ingest.told import few, short
+from passhat.ingest.reader import Reader, Reading, Table, first_line, seconds_between
+from passhat.ingest.sibling_files import sibling_decoded, sibling_text
 from passhat.ingest.transcripts.files import end_room
-from passhat.ingest.transcripts.messages import as_text, mappings, turns_of
+from passhat.ingest.transcripts.messages import answered_id, as_text, mappings, turns_of
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
+from passhat.short_names import few, short
 
 
 class _ModelInfo(msgspec.Struct):
@@ -95,10 +95,10 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     """The trajectory and what the verifier printed, from the folders beside a trial's result."""
     if _is_job(document):
         return
-    kept, broken = decoded_beside(document, _Trajectory, "agent", "trajectory.json")
+    kept, broken = sibling_decoded(document, _Trajectory, "agent", "trajectory.json")
     steps = kept.steps if kept else ()
     most = end_room(document.limits.max_transcript)
-    printed = text_beside(document, "verifier", "test-stdout.txt", most=most)
+    printed = sibling_text(document, "verifier", "test-stdout.txt", most=most)
     yield Transcript(
         messages=tuple(turn for step in steps for turn in _turns(step)),
         error=broken,
@@ -112,7 +112,15 @@ READER = Reader(
     read=read,
     transcripts=transcripts,
     companions=("trajectory.json",),
-    describes="Harbor job folders",
+    reading=Reading(
+        format="Harbor job",
+        system="agent/model",
+        task="task_name",
+        run="order of trials",
+        outcome="a reward of 1 passes",
+        score="reward, or that of --scorer",
+        started="started_at",
+    ),
 )
 
 
@@ -126,7 +134,8 @@ def _turns(step: _Step) -> Iterator[Turn]:
     }
     yield from turns_of([message])
     for result in mappings((step.observation or {}).get("results")):
-        yield Turn(role="tool", text=as_text(result.get("content")))
+        text = as_text(result.get("content"))
+        yield Turn(role="tool", text=text, call_id=answered_id(result))
 
 
 def _is_job(document: Document) -> bool:

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Table
+from passhat.ingest.reader import Reader, Reading, Table
 from passhat.ingest.transcripts.messages import as_text
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript
 
 
@@ -57,5 +57,11 @@ READER = Reader(
     recognises=recognises,
     read=read,
     transcripts=transcripts,
-    describes="HumanEval result lines",
+    reading=Reading(
+        format="HumanEval results",
+        system="file name",
+        task="task_id",
+        run="order of samples",
+        outcome="passed",
+    ),
 )

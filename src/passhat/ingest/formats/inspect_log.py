@@ -10,14 +10,14 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.archive import Archive, listing_names
-from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Table, first_line
-from passhat.ingest.told import few, short
-from passhat.ingest.transcripts.inspect_scores import Score, score_value
-from passhat.messages import plural
+from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.transcripts.inspect_scores import Score, is_grade, score_value
+from passhat.messages import plural, short_value
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Transcript
+from passhat.short_names import few, short
 
 # A log whose run crashed has no header, only what was written at the start.
 _FIRST_MEMBERS = "header.json", "_journal/start.json"
@@ -63,6 +63,7 @@ class _Spec(msgspec.Struct, gc=False):
 
 class _Header(msgspec.Struct, gc=False):
     eval: _Spec
+    version: int | None = None
     status: str = "started"
     samples: list[_Sample] | None = None
 
@@ -87,13 +88,29 @@ def read(document: Document, mapping: ColumnMap) -> Table:
             archive = Archive(document.name, stream, document.limits)
             header = _header(document.name, archive)
             samples = _samples(document.name, archive)
-    scorer, notes = _scorer(document.name, samples, mapping.scorer)
+    _check_scored(document.name, header, samples)
+    scorer, others = _scorer(document.name, samples, mapping.scorer)
+    shown = _shown(scorer)
+    notes = [f'scorer "{short(shown)}" was read; the log also has {few(others)}'] if others else []
+    if mapping.scorer is not None:
+        notes = []
     if header.status != "success":
         ended = plural(len(samples), "sample")
         notes.append(f'the log\'s status is "{header.status}": {ended} ended')
-    columns = _columns(header.eval, samples, scorer)
-    graded = ".".join(part for part in scorer if part)
-    return Table(columns=columns, notes=tuple(notes), entry="sample", graded=graded)
+    _check_values(document.name, samples, scorer, others)
+    version = f" (version {header.version})" if header.version is not None else ""
+    return Table(
+        columns=_columns(header.eval, samples, scorer),
+        notes=tuple(notes),
+        entry="sample",
+        graded=shown,
+        read_as={
+            "format": f"Inspect log{version}",
+            "outcome": f"scorer '{short(shown)}' of 1 (C) passes",
+            "score": f"scorer '{short(shown)}'",
+        },
+        left_out=(f"scorers {few(others)}",) if others else (),
+    )
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -125,7 +142,16 @@ READER = Reader(
     recognises=recognises,
     read=read,
     transcripts=transcripts,
-    describes="Inspect AI .eval and .json logs",
+    reading=Reading(
+        format="Inspect log",
+        versions=".eval and .json, 2024 to 2026",
+        system="model (and solver)",
+        task="task/sample id",
+        run="epoch",
+        outcome="a score of 1 passes",
+        score="value of the first scorer, or of --scorer",
+        started="started_at",
+    ),
 )
 
 
@@ -154,22 +180,48 @@ def _member(sample: _Sample) -> str:
     return f"samples/{sample.id}_epoch_{sample.epoch}.json"
 
 
+def _check_scored(name: str, header: _Header, samples: Sequence[_Sample]) -> None:
+    """Refuse a finished log without scores: nothing in it says what passed."""
+    if header.status != "success" or any(sample.scores for sample in samples):
+        return
+    if any(sample.error is None for sample in samples):
+        raise ReadError(
+            f"{name}: has no scores, so nothing says what passed; score it with `inspect score "
+            f"{name}` and give the log that this writes"
+        )
+
+
+def _check_values(
+    name: str, samples: Sequence[_Sample], scorer: tuple[str, str | None], others: Sequence[str]
+) -> None:
+    """Refuse a scorer whose values are no grades: taken for errors, they would say nothing."""
+    for sample in samples:
+        score = (sample.scores or {}).get(scorer[0])
+        if score is not None and not is_grade(score, scorer[1]):
+            choice = f"; choose another with --scorer: {few(others)}" if others else ""
+            raise ReadError(
+                f'{name}, sample {short(sample.id)}: scorer "{short(_shown(scorer))}" says '
+                f"{short_value(score.value)}, which is no grade and no number{choice}; or reduce "
+                "it with a scorer of your own: `inspect score`"
+            )
+
+
+def _shown(scorer: tuple[str, str | None]) -> str:
+    return ".".join(part for part in scorer if part)
+
+
 def _scorer(
     name: str, samples: Iterable[_Sample], chosen: str | None
 ) -> tuple[tuple[str, str | None], list[str]]:
-    """The scorer to read, as its name and, for a score of several parts, the part."""
-    known = _known_scores(samples)
-    shown = [scorer if part is None else f"{scorer}.{part}" for scorer, part in known]
+    """The scorer to read, as its name and, for a score of several parts, the part; and others."""
+    known = list(_known_scores(samples))
+    shown = [_shown(scorer) for scorer in known]
     if not known:
         return ("", None), []
-    if chosen is not None:
-        if chosen not in shown:
-            raise ReadError(f'{name}: has no scorer "{short(chosen)}"; it has {few(shown)}')
-        return list(known)[shown.index(chosen)], []
-    notes = []
-    if len(known) > 1:
-        notes.append(f'scorer "{short(shown[0])}" was read; the log also has {few(shown[1:])}')
-    return next(iter(known)), notes
+    if chosen is not None and chosen not in shown:
+        raise ReadError(f'{name}: has no scorer "{short(chosen)}"; it has {few(shown)}')
+    place = 0 if chosen is None else shown.index(chosen)
+    return known[place], shown[:place] + shown[place + 1 :]
 
 
 def _known_scores(samples: Iterable[_Sample]) -> dict[tuple[str, str | None], None]:

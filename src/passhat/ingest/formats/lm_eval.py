@@ -13,15 +13,15 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.beside import bytes_beside
-from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Table
-from passhat.ingest.told import few, short
+from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.sibling_files import sibling_bytes
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
 from passhat.messages import short_value
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
+from passhat.short_names import few, short
 
 _FILE = re.compile(r"samples_(.+?)_(\d{4}-\d\d-\d\dT.+)")
 
@@ -91,7 +91,15 @@ READER = Reader(
     recognises=recognises,
     read=read,
     transcripts=transcripts,
-    describes="lm-evaluation-harness samples",
+    reading=Reading(
+        format="lm-evaluation-harness samples",
+        versions="samples_*.jsonl of 0.4",
+        system="model of the results file beside it",
+        task="task/doc_id",
+        run="one for each file",
+        outcome="a metric of 1 passes",
+        score="the first metric, or that of --scorer",
+    ),
 )
 
 Lines = list[tuple[int, dict[str, Any]]]
@@ -140,7 +148,7 @@ def _system(document: Document, stamp: str | None) -> str:
     """The model's name, which stands only in the results file of the same time."""
     if document.path is not None and stamp is not None:
         name = f"results_{stamp}.json"
-        if (found := bytes_beside(document, name)) is not None:
+        if (found := sibling_bytes(document, name)) is not None:
             model = decode(
                 f"{document.path.parent / name} (read for the model's name)", found, _Model
             )

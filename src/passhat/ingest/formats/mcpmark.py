@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from passhat.ingest.beside import decoded_beside
-from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Table, first_line
+from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.sibling_files import sibling_decoded
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Transcript
 
 _RUN = re.compile(r"run-(\d{1,18})")
@@ -96,7 +96,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
     if document.has("runs"):
         yield from [None] * len(document.decode(_Task).runs)
         return
-    messages, broken = decoded_beside(document, list[Any], "messages.json")
+    messages, broken = sibling_decoded(document, list[Any], "messages.json")
     yield Transcript(messages=turns_of(messages), error=broken)
 
 
@@ -106,7 +106,16 @@ READER = Reader(
     read=read,
     transcripts=transcripts,
     companions=("messages.json",),
-    describes="MCPMark results",
+    reading=Reading(
+        format="MCPMark results",
+        versions="meta.json of each run, and one file with all runs of a task",
+        system="model",
+        task="task",
+        run="run-N",
+        outcome="success",
+        family="MCP service",
+        started="time.start",
+    ),
 )
 
 

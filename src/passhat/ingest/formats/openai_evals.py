@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Table
-from passhat.ingest.told import few, short
+from passhat.ingest.reader import Reader, Reading, Table
 from passhat.ingest.transcripts.messages import as_text, asked_and_answered
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
+from passhat.short_names import few, short
 
 _JUDGED = ("match", "metrics")
 
@@ -97,7 +97,15 @@ READER = Reader(
     recognises=recognises,
     read=read,
     transcripts=transcripts,
-    describes="OpenAI evals event logs",
+    reading=Reading(
+        format="OpenAI evals log",
+        system="completion functions",
+        task="sample_id",
+        run="order of events",
+        outcome="correct, or a metric of 1",
+        score="metric, or that of --scorer",
+        started="created_at",
+    ),
 )
 
 

@@ -14,15 +14,15 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
-from passhat.ingest.outcomes import is_missing, number, outcome_of, parse_pass_if
-from passhat.ingest.reader import Reader, Table, first_line, seconds_between
-from passhat.ingest.told import few, short
+from passhat.ingest.reader import Reader, Reading, Table, first_line, seconds_between
 from passhat.ingest.transcripts.otel_spans import spans_transcript
 from passhat.messages import short_value
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
+from passhat.records.outcome_words import is_missing, number, outcome_of, parse_pass_if
 from passhat.records.transcript import Transcript
+from passhat.short_names import few, short
 
 MODEL_CALLS = ("chat", "text_completion", "generate_content")
 TOOL_CALLS = ("execute_tool",)
@@ -138,7 +138,15 @@ READER = Reader(
     recognises=recognises,
     read=read,
     transcripts=transcripts,
-    describes="OpenTelemetry GenAI spans",
+    reading=Reading(
+        format="OpenTelemetry GenAI spans",
+        versions="SDK JSON and OTLP",
+        system="--system, gen_ai.agent.name or gen_ai.request.model",
+        task="the attribute of --task",
+        run="the attribute of --trial, or order of spans",
+        outcome="the attribute of --pass, --pass-if, or the spans' status",
+        score="the attribute of --score",
+    ),
 )
 
 

@@ -10,10 +10,8 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
-from passhat.ingest.outcomes import number
-from passhat.ingest.reader import Reader, Table, first_line
+from passhat.ingest.reader import Reader, Reading, Table, first_line
 from passhat.ingest.rows import column_names, csv_lines
 from passhat.ingest.transcripts.messages import (
     as_score,
@@ -22,6 +20,8 @@ from passhat.ingest.transcripts.messages import (
     mappings,
 )
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
+from passhat.records.outcome_words import number
 from passhat.records.transcript import Check, Transcript
 
 _ANSWERS = re.compile(r"\[(.+?)\] (.*)", re.DOTALL)
@@ -142,7 +142,15 @@ READER = Reader(
     recognises=recognises,
     read=read,
     transcripts=transcripts,
-    describes="promptfoo JSON, JSON Lines or CSV",
+    reading=Reading(
+        format="promptfoo results",
+        versions="JSON of formats 1 to 3, JSON Lines, CSV",
+        system="provider (and prompt, where there are several)",
+        task="test description or variables",
+        run="order of results",
+        outcome="success",
+        score="score",
+    ),
 )
 
 

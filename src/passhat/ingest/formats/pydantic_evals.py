@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Table, first_line
-from passhat.ingest.told import few, short
+from passhat.ingest.reader import Reader, Reading, Table, first_line
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript
+from passhat.short_names import few, short
 
 _REPEAT = re.compile(r"(.*) \[(\d+)/\d+\]")
 
@@ -107,7 +107,14 @@ READER = Reader(
     recognises=recognises,
     read=read,
     transcripts=transcripts,
-    describes="pydantic-evals reports",
+    reading=Reading(
+        format="pydantic-evals report",
+        system="report name",
+        task="case name",
+        run="repeat number in the case name",
+        outcome="assertions, or a score of 1",
+        score="the only score, or that of --scorer",
+    ),
 )
 
 

@@ -13,7 +13,17 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError, UnknownFile
-from passhat.ingest.columns import (
+from passhat.ingest.decimal_commas import SEPARATORS, comma_fault, with_points
+from passhat.ingest.document import Document
+from passhat.ingest.marked_numbers import shares, without_marks
+from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.repeated_tests import NUMBERED_NOTE, without_numbers
+from passhat.ingest.rows import Sheet, column_names, is_own_file, sheet_of
+from passhat.ingest.table_meanings import aggregates, conflicting, find_meanings
+from passhat.ingest.transcripts.messages import transcript_of
+from passhat.messages import short_value
+from passhat.records import FEATURES, Outcome
+from passhat.records.column_names import (
     ColumnMap,
     find_columns,
     has_column,
@@ -22,25 +32,23 @@ from passhat.ingest.columns import (
     missing_column,
     transcript_column,
 )
-from passhat.ingest.decimal_commas import SEPARATORS, comma_fault, with_points
-from passhat.ingest.document import Document
-from passhat.ingest.marked_numbers import shares, without_marks
-from passhat.ingest.outcomes import (
+from passhat.records.outcome_words import (
     Comparison,
     error_text,
     is_missing,
     number,
-    outcome_of,
     parse_pass_if,
     seen,
 )
-from passhat.ingest.reader import Reader, Table
-from passhat.ingest.rows import Sheet, column_names, is_own_file, sheet_of
-from passhat.ingest.told import few, short
-from passhat.ingest.transcripts.messages import transcript_of
-from passhat.messages import short_value
-from passhat.records import FEATURES, Outcome
 from passhat.records.transcript import Transcript
+from passhat.records.verdicts import (
+    find_conflict,
+    judged_outcomes,
+    letter_scores,
+    told_outcomes,
+    with_errors,
+)
+from passhat.short_names import few, short
 
 _NO_WORD = 'no outcome; write "error" for a trial that broke, or leave its row out'
 _NO_NUMBER = (
@@ -58,10 +66,13 @@ def recognises(document: Document) -> bool:
 def read(document: Document, mapping: ColumnMap) -> Table:
     """The rows of a table; the columns by the user's choice, then by their usual names."""
     sheet = sheet_of(document)
-    found = find_columns(sheet.columns, mapping)
-    tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     if fault := lacking(document.name, sheet.columns, mapping):
         raise fault
+    own = is_own_file(document)
+    found, prompts = find_meanings(sheet.columns, mapping, sheet.cells)
+    if fault := aggregates(document.name, sheet.columns, found, mapping, sheet.cells):
+        raise fault
+    tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     sheet, percents, marks = without_marks(document.name, sheet, found, tests)
     sheet, commas = _without_commas(sheet, found, tests)
     table = Table(columns={}, entry=_entry(document), numbers=sheet.numbers)
@@ -70,25 +81,50 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         for meaning, column in found.items()
         if meaning not in ("task", "passed")
     }
-    columns["task"] = _tasks(found["task"], sheet)
+    if grades := letter_scores(found, sheet.cells):
+        columns["score"] = grades
+    columns["task"], folded = _tasks(found, mapping, sheet)
     if found.get("score") in percents:
         columns["score"] = shares(columns["score"])
-    errors = columns.get("error", [None] * len(sheet))
-    told = _judge(tests, found, sheet) if tests else _tell(found, sheet, columns)
-    columns["outcome"] = [
-        _ending(outcome, error) for outcome, error in zip(told, errors, strict=True)
-    ]
-    if None in columns["outcome"]:
-        row = columns["outcome"].index(None)
-        raise _no_outcome(document.name, table.where(row), row, found, sheet, tests)
-    notes = notes_on(
-        sheet.columns,
-        found,
-        mapping,
-        own=is_own_file(document),
-        repeats=lambda: _repeats(columns),
+    columns["outcome"] = _outcomes(
+        document.name, table, found, sheet, mapping, columns.get("score", ())
     )
-    return replace(table, columns=columns, notes=(*notes, *marks, *commas), judged=True)
+    notes = notes_on(sheet.columns, found, mapping, own=own, repeats=lambda: _repeats(columns))
+    return replace(
+        table,
+        columns=columns,
+        notes=(*prompts, *notes, *folded, *marks, *commas),
+        judged=True,
+        graded=None if tests or "passed" in found else found["score"],
+        read_as={"format": _format(document), **table_facts(found, mapping)},
+        left_out=() if own else left_out_columns(sheet.columns, found, mapping),
+    )
+
+
+def _outcomes(
+    name: str,
+    table: Table,
+    found: Mapping[str, str],
+    sheet: Sheet,
+    mapping: ColumnMap,
+    scores: Sequence[Any],
+) -> list[Outcome | None]:
+    """How each row ended; a fault where one does not say, or two columns say different things."""
+    tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
+    if not tests and not mapping.passed:
+        conflict = find_conflict(sheet.columns, found, sheet.cells)
+        if conflict is not None:
+            raise conflicting(f"{name}, {table.where(conflict.row)}", conflict)
+    if tests:
+        told = judged_outcomes(tests, found, sheet.cells)
+    else:
+        told = told_outcomes(found, sheet.cells, scores)
+    cells = sheet.cells(found["error"]) if "error" in found else [None] * len(sheet)
+    outcomes = with_errors(told, map(error_text, cells))
+    if None in outcomes:
+        row = outcomes.index(None)
+        raise _no_outcome(name, table.where(row), row, found, sheet, tests)
+    return outcomes
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -108,7 +144,17 @@ READER = Reader(
     recognises=recognises,
     read=read,
     transcripts=transcripts,
-    describes="CSV, TSV, JSON, JSON Lines or Parquet with one trial a row",
+    reading=Reading(
+        format="table",
+        versions="CSV, TSV, JSON, JSON Lines, Parquet",
+        system="column agent, system, model, ...",
+        task="column task, task_id, instance_id, ...",
+        run="column trial, run, epoch, ...",
+        outcome="column passed, outcome, success, ...; else a score of 1 passes",
+        score="column score, reward, ...",
+        family="column family",
+        started="column started, timestamp, ...",
+    ),
 )
 
 
@@ -242,58 +288,25 @@ def _words(cell: Any, split: bool) -> tuple[str, ...]:
     return tuple(word.strip() for word in words if word.strip())
 
 
-def _tasks(column: str, sheet: Sheet) -> list[Any]:
-    if sheet.has(column):
-        return list(sheet.cells(column))
-    parts = zip(*(sheet.cells(part) for part in _parts(column)), strict=True)
-    return ["/".join(map(str, names)) for names in parts]
+def _tasks(
+    found: Mapping[str, str], mapping: ColumnMap, sheet: Sheet
+) -> tuple[list[Any], list[str]]:
+    """The task of each row; rows called "refund #1", "refund #2" are runs of one task."""
+    column = found["task"]
+    if not sheet.has(column):
+        parts = zip(*(sheet.cells(part) for part in _parts(column)), strict=True)
+        return ["/".join(map(str, names)) for names in parts], []
+    cells = list(sheet.cells(column))
+    if mapping.task or "trial" in found or not all(isinstance(cell, str) for cell in cells):
+        return cells, []
+    bases = without_numbers(cells)
+    if bases is None:
+        return cells, []
+    return bases, [f"{NUMBERED_NOTE} (--task {short(column)} keeps the names)"]
 
 
 def _parts(column: str) -> list[str]:
     return [part.strip() for part in column.split(",")]
-
-
-def _tell(
-    found: Mapping[str, str], sheet: Sheet, columns: Mapping[str, Sequence[Any]]
-) -> list[Outcome | None]:
-    """How each row ended by its own word, or by a score of 1; None where that says nothing."""
-    if "passed" not in found:
-        return [_by_score(cell) for cell in columns["score"]]
-    cells = sheet.cells(found["passed"])
-    try:
-        known = {cell: None if is_missing(cell) else outcome_of(cell) for cell in set(cells)}
-    except TypeError:  # a list or an object among the cells
-        return [None if is_missing(cell) else outcome_of(cell) for cell in cells]
-    return [known[cell] for cell in cells]
-
-
-def _by_score(cell: Any) -> Outcome | None:
-    try:
-        return None if is_missing(cell) else Outcome(number(cell) >= 1)
-    except ValueError:
-        return None
-
-
-def _judge(
-    tests: Sequence[Comparison], found: Mapping[str, str], sheet: Sheet
-) -> list[Outcome | None]:
-    """Whether all comparisons hold in each row; None where a cell cannot be compared."""
-    columns = [sheet.cells(found.get(test.column, test.column)) for test in tests]
-    return [_holds(tests, cells) for cells in zip(*columns, strict=True)]
-
-
-def _holds(tests: Sequence[Comparison], cells: Sequence[Any]) -> Outcome | None:
-    try:
-        if any(is_missing(cell) for cell in cells):
-            return None
-        return Outcome(all(test.holds(cell) for test, cell in zip(tests, cells, strict=True)))
-    except ValueError:
-        return None
-
-
-def _ending(told: Outcome | None, error: str | None) -> Outcome | None:
-    # A broken trial may still have passed its check: then it passed.
-    return told if error is None or told is Outcome.PASSED else Outcome.ERRORED
 
 
 def _no_outcome(
@@ -329,6 +342,39 @@ def _no_outcome(
         f"trial passed. The column holds {seen(cells)}; say what passes with --pass-if "
         f"'{called}==...'"
     )
+
+
+def _format(document: Document) -> str:
+    if is_own_file(document):
+        return "passhat trials"
+    kinds = {"text": "CSV table", "lines": "JSON Lines table", "parquet": "Parquet table"}
+    return kinds.get(document.kind, "JSON table")
+
+
+def table_facts(found: Mapping[str, str], mapping: ColumnMap) -> dict[str, str]:
+    """Which column became what, and what stands in for columns that are not there."""
+    named = {meaning: f'column "{short(column)}"' for meaning, column in found.items()}
+    outcome = named.pop("passed", "")
+    if not outcome:
+        outcome = f'a "{short(found["score"])}" of 1 passes' if "score" in found else ""
+    first = {
+        "system": named.pop("system", "file name"),
+        "task": named.pop("task"),
+        "run": named.pop("trial", "order of rows"),
+        "outcome": outcome,
+        "score": named.pop("score", ""),
+        "family": named.pop("family", ""),
+        "started": named.pop("started", ""),
+    }
+    return first | named
+
+
+def left_out_columns(
+    columns: Collection[str], found: Mapping[str, str], mapping: ColumnMap
+) -> tuple[str, ...]:
+    """The columns that nothing was read from, in a few words."""
+    unused = _unused(columns, found, mapping)
+    return (f"{'column' if len(unused) == 1 else 'columns'} {few(unused, 6)}",) if unused else ()
 
 
 def _unused(columns: Collection[str], found: Mapping[str, str], mapping: ColumnMap) -> list[str]:

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.beside import bytes_beside, decoded_beside, file_beside, names_beside
-from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, Value, decode
-from passhat.ingest.reader import Reader, Table
+from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.sibling_files import sibling_bytes, sibling_decoded, sibling_file, sibling_names
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Transcript
 
 FOLDER = "simulations"
@@ -131,7 +131,17 @@ READER = Reader(
     read=read,
     transcripts=transcripts,
     covers_subfolders=True,
-    describes="tau2-bench result files and folders",
+    reading=Reading(
+        format="tau2-bench results",
+        versions="files and folders, v0.1 to v1.0",
+        system="agent's model (and implementation)",
+        task="domain/task_id",
+        run="trial",
+        outcome="a reward of 1 passes",
+        score="reward",
+        family="domain",
+        started="start_time",
+    ),
 )
 
 
@@ -140,12 +150,12 @@ def _from_folder(document: Document, shape: type[Value]) -> Iterator[Value]:
     if document.path is None:
         raise ReadError(f"{document.name}: holds no simulation, and has no folder beside it")
     # A file that begins with a dot is one that tau2-bench is still writing.
-    files = names_beside(
+    files = sibling_names(
         document, FOLDER, keep=lambda name: name.endswith(".json") and not name.startswith(".")
     )
     folder, total = document.path.parent / FOLDER, 0
     for name in files:
-        path = file_beside(document, FOLDER, name)
+        path = sibling_file(document, FOLDER, name)
         if path is None:  # without it the others would be another run's results
             raise ReadError(
                 f"{folder / name}: cannot be opened, or is a link that leads out of the folder; "
@@ -154,7 +164,7 @@ def _from_folder(document: Document, shape: type[Value]) -> Iterator[Value]:
         total += path.stat().st_size
         document.limits.check_size(str(folder), total)
     for name in sorted(files):
-        found = bytes_beside(document, FOLDER, name)
+        found = sibling_bytes(document, FOLDER, name)
         yield decode(str(folder / name), found or b"", shape)
 
 
@@ -162,7 +172,7 @@ def _indexed(document: Document, entry: _Spoken) -> Transcript | None:
     """What a simulation of the index holds in the file of its name, if that is there."""
     if not entry.id:
         return None
-    spoken, broken = decoded_beside(document, _Spoken, FOLDER, f"{entry.id}.json")
+    spoken, broken = sibling_decoded(document, _Spoken, FOLDER, f"{entry.id}.json")
     return _transcript(spoken) if spoken else Transcript(error=broken)
 
 

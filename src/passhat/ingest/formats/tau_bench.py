@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Table, first_line
+from passhat.ingest.reader import Reader, Reading, Table, first_line
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Transcript
 
 SUCCESS = 1 - 1e-6
@@ -71,7 +71,14 @@ READER = Reader(
     recognises=recognises,
     read=read,
     transcripts=transcripts,
-    describes="tau-bench result files",
+    reading=Reading(
+        format="tau-bench results",
+        system="file name",
+        task="task_id",
+        run="trial",
+        outcome="a reward of 1 passes",
+        score="reward",
+    ),
 )
 
 

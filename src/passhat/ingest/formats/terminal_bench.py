@@ -1,28 +1,35 @@
-"""Terminal-Bench results: the `results.json` of a run, or of a single trial."""
+"""Terminal-Bench results: the `results.json` of a run or of a single trial, and submissions.
+
+A submission to the leaderboard is a folder with several runs of one system, each in a folder of its
+own or in a file whose name begins with its date.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from passhat.ingest.beside import names_beside
-from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Table, seconds_between
+from passhat.ingest.reader import Reader, Reading, Table, seconds_between
+from passhat.ingest.sibling_files import sibling_names
 from passhat.ingest.transcripts.files import FileTurns
 from passhat.ingest.transcripts.messages import as_text
 from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
 
 LOGS = "agent-logs"
 """The folder of a trial with its episodes: what the agent was shown, and what it answered."""
 
-_TRIAL = re.compile(r".*\.(\d+)-of-\d+.*")
+_TRIAL = re.compile(r".*\.(\d{1,9})-of-(\d{1,9})(?:\..*)?")
+_SUBMISSION = re.compile(r"\d{8}_(.+)")
+_RUN = re.compile(r"(?:run)?[_-]?\d.*|.*\d{4}-?\d\d-?\d\d.*|.*[_-]\d{1,3}")
+_CONTAINERS = ("", "runs", "results", "logs", "output", "outputs", "tmp")
 _EPISODE = re.compile(r"episode-(\d{1,9})")
 _NO_FAILURE = ("unset", "none", "")
 
@@ -71,8 +78,16 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     """One trial a result; Terminal-Bench counts what it could not resolve as a failure."""
     whole = document.has("results")
     trials = document.decode(_Results).results if whole else [document.decode(_Trial)]
-    system = _system(document)
-    return Table.of_rows([_row(system, trial) for trial in trials], entry="result")
+    system, submission, told = _system(document)
+    attempts = [_TRIAL.fullmatch(trial.trial_name) for trial in trials]
+    # 1-of-1 in every run is not a number by which runs could be told apart.
+    numbered = all(found and int(found[2]) > 1 for found in attempts)
+    rows = [
+        _row(system, trial) | ({"trial": int(found[1])} if numbered and found else {})
+        for trial, found in zip(trials, attempts, strict=True)
+    ]
+    facts = {"system": told, "run": "n-of-m in trial_name" if numbered else "one for each run"}
+    return Table.of_rows(rows, entry="result", read_as=facts, submission=submission)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -90,18 +105,24 @@ READER = Reader(
     read=read,
     transcripts=transcripts,
     covers_subfolders=True,
-    describes="Terminal-Bench results.json",
+    reading=Reading(
+        format="Terminal-Bench results",
+        versions="results.json of runs and of single trials, dated files, submissions",
+        system="agent/model of run_metadata.json, or the submission's folder",
+        task="task_id",
+        run="order of trials, run after run",
+        outcome="is_resolved",
+        started="trial_started_at",
+    ),
 )
 
 
 def _row(system: str, trial: _Trial) -> dict[str, Any]:
-    numbered = _TRIAL.fullmatch(trial.trial_name)
     counted = bool(trial.total_input_tokens or trial.total_output_tokens)
     failure = trial.failure_mode or ""
     return {
         "system": system,
         "task": trial.task_id,
-        "trial": numbered[1] if numbered else 1,
         "outcome": Outcome(bool(trial.is_resolved)),
         # Agents that report no usage are logged with 0 tokens.
         "tokens_in": trial.total_input_tokens if counted else None,
@@ -130,23 +151,45 @@ def _transcript(document: Document, folder: tuple[str, ...], trial: _Spoken) -> 
 
 
 def _episodes(document: Document, folder: tuple[str, ...]) -> list[str]:
-    found = names_beside(
+    found = sibling_names(
         document, *folder, LOGS, keep=lambda name: _EPISODE.fullmatch(name) is not None
     )
     return sorted(found, key=lambda name: int(name.partition("-")[2]))
 
 
-def _system(document: Document) -> str:
-    """The agent and model of the run's metadata; else the folder, or the file, is its name."""
+def _system(document: Document) -> tuple[str, str | None, str]:
+    """The system's name, the folder of its submission, and where the name stands."""
     if document.path is None:
-        return document.stem
-    for folder in list(document.path.resolve().parents)[:3]:
+        return document.stem, None, "file name"
+    path = document.path.resolve()
+    folders = list(path.parents)[:3]
+    for folder in folders:
+        if named := _SUBMISSION.fullmatch(folder.name):
+            return named[1], str(folder), "submission's folder"
+    home, metadata = _metadata(document, folders)
+    if metadata.agent_name and metadata.model_name:
+        return (
+            f"{metadata.agent_name}/{metadata.model_name}",
+            str(home.parent),
+            "agent and model of run_metadata.json",
+        )
+    if Path(document.stem).stem != "results":  # a dated file: its folder holds all runs
+        dated = _RUN.fullmatch(path.name) and path.parent.name not in _CONTAINERS
+        name = path.parent.name if dated else document.stem
+        return name, str(path.parent), "folder name" if dated else "file name"
+    if _RUN.fullmatch(home.name) and home.parent.name not in _CONTAINERS:
+        return home.parent.name, str(home.parent), "folder name"
+    if metadata.agent_name:
+        return metadata.agent_name, str(home.parent), "agent of run_metadata.json"
+    return home.name, str(home.parent), "folder name"
+
+
+def _metadata(document: Document, folders: Sequence[Path]) -> tuple[Path, _Metadata]:
+    """The folder of the run, and what its metadata say."""
+    for folder in folders:
         metadata = folder / "run_metadata.json"
         if not os.access(metadata, os.R_OK):  # it is not there, or not for us
             continue
         if metadata.is_file() and metadata.stat().st_size <= document.limits.max_bytes:
-            found = decode(str(metadata), metadata.read_bytes(), _Metadata)
-            named = [part for part in (found.agent_name, found.model_name) if part]
-            return "/".join(named) or folder.name
-    stem = Path(document.stem).stem
-    return document.path.resolve().parent.name if stem == "results" else document.stem
+            return folder, decode(str(metadata), metadata.read_bytes(), _Metadata)
+    return folders[0], _Metadata()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from passhat.ingest.beside import file_beside, text_beside
 from passhat.ingest.document import Document
+from passhat.ingest.sibling_files import sibling_file, sibling_text
 from passhat.records.transcript import Turn, cut_mark, cut_text, spoken_room, turn_size
 
 _MARKS = 150  # characters that names and marks of a cut take, at most
@@ -35,8 +35,8 @@ class FileTurns:
         """A turn of what this file says, if it is there and says anything."""
         room = self._room - turn_size(Turn(role=role))
         if room <= 0:
-            self._closed += file_beside(self._document, *names) is not None
-        elif text := text_beside(self._document, *names, most=room):
+            self._closed += sibling_file(self._document, *names) is not None
+        elif text := sibling_text(self._document, *names, most=room):
             turn = Turn(role=role, text=text)
             self._turns.append(turn)
             self._room -= turn_size(turn)

@@ -38,6 +38,19 @@ def score_value(score: Score | None, part: str | None = None) -> float | None:
     return None
 
 
+def is_grade(score: Score, part: str | None = None) -> bool:
+    """Whether a score is a grade, a number, or nothing at all.
+
+    >>> is_grade(Score("C")), is_grade(Score(None)), is_grade(Score([1, 0])), is_grade(Score("A+"))
+    (True, True, False, False)
+    """
+    value = score.value
+    if part is not None:
+        value = value.get(part) if isinstance(value, dict) else None
+    nothing = value is None or (isinstance(value, float) and math.isnan(value))
+    return nothing or score_value(score, part) is not None
+
+
 def _parsed(text: str) -> float | None:
     try:
         return float(text)

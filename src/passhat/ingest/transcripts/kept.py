@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passhat.errors import ReadError
-from passhat.ingest.columns import ColumnMap
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader
 from passhat.records import Trials
+from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Transcripts
 
 NO_TRANSCRIPTS = "this file holds no transcripts"

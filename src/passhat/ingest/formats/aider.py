@@ -1,0 +1,75 @@
+"""Aider's benchmark: the `.aider.results.json` that lies in the folder of each exercise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Reading, Table
+from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
+
+
+class _Result(msgspec.Struct):
+    testcase: str
+    tests_outcomes: list[bool]
+    model: str = "aider"
+    edit_format: str | None = None
+    cost: float | None = None
+    duration: float | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+def recognises(document: Document) -> bool:
+    """Whether it has the outcomes of an exercise's tests."""
+    return document.kind == "json" and document.has("testcase", "tests_outcomes")
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial an exercise: passed if its last try did, as in aider's pass_rate_2."""
+    result = document.decode(_Result)
+    language, run = _places(document)
+    tries = result.tests_outcomes
+    row: dict[str, Any] = {
+        "system": f"{result.model} ({result.edit_format})" if result.edit_format else result.model,
+        "task": f"{language}/{result.testcase}" if language else result.testcase,
+        "family": language,
+        "outcome": Outcome(tries[-1]) if tries else Outcome.ERRORED,
+        "error": None if tries else "no test was run",
+        "cost": result.cost,
+        "seconds": result.duration,
+        "tokens_in": result.prompt_tokens,
+        "tokens_out": result.completion_tokens,
+        "turns": len(tries) or None,
+    }
+    notes = []
+    if len(tries) > 1:
+        notes.append("a second try that saw the failed tests counts as the same trial")
+    return Table.of_rows([row], notes=notes, entry="result", run=run)
+
+
+READER = Reader(
+    name="aider",
+    recognises=recognises,
+    read=read,
+    reading=Reading(
+        format="Aider benchmark result",
+        versions=".aider.results.json of each exercise",
+        system="model (and edit format)",
+        task="language/testcase",
+        run="folder of the benchmark run",
+        outcome="last of tests_outcomes",
+        family="language",
+    ),
+)
+
+
+def _places(document: Document) -> tuple[str | None, str | None]:
+    """The language and the run by the folders RUN/LANGUAGE/exercises/practice/TESTCASE."""
+    folders = document.path.resolve().parts[:-1] if document.path else ()
+    if len(folders) > 5 and folders[-3:-1] == ("exercises", "practice"):
+        return folders[-4], folders[-5]
+    return None, folders[-2] if len(folders) > 2 else None

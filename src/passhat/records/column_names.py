@@ -1,0 +1,218 @@
+"""Which column of a table means what: the names people use, and the user's own choice."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, fields
+
+from passhat.errors import ArgumentError, UnknownFile
+from passhat.short_names import few, short
+
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "system": ("system", "agent", "agent_name", "agent_id", "model", "model_name", "system_name"),
+    "task": (
+        *("task", "task_id", "task_name", "instance_id", "case", "case_id", "case_name"),
+        *("test_case", "test_id", "test_name", "test", "example_id", "sample_id"),
+        *("problem", "problem_id", "question_id", "item_id", "scenario", "scenario_id"),
+    ),
+    "trial": (
+        *("trial", "trial_id", "trial_index", "trial_number", "run", "run_id", "run_index"),
+        *("run_number", "epoch", "repeat", "repetition", "rep", "attempt", "attempt_id"),
+        "iteration",
+    ),
+    "passed": (
+        *("outcome", "passed", "pass", "success", "successful", "succeeded", "resolved"),
+        *("is_resolved", "correct", "is_correct", "solved", "is_success", "verdict", "status"),
+        "result",
+    ),
+    "score": ("score", "reward", "partial_credit", "mean_score", "value"),
+    "error": ("error", "error_kind", "error_type", "error_message", "exception", "errored"),
+    "seed": ("seed", "random_seed"),
+    "tokens": ("tokens", "total_tokens", "tokens_total", "num_tokens"),
+    "tokens_in": ("tokens_in", "input_tokens", "prompt_tokens", "total_input_tokens"),
+    "tokens_out": ("tokens_out", "output_tokens", "completion_tokens", "total_output_tokens"),
+    "cost": ("cost", "cost_usd", "total_cost", "total_cost_usd", "usd", "agent_cost"),
+    "seconds": (
+        *("seconds", "duration_s", "duration_seconds", "duration", "latency_s", "elapsed_s"),
+        *("elapsed", "wall_time_s", "runtime_s", "time_s", "duration_ms", "latency_ms"),
+        "elapsed_ms",
+    ),
+    "turns": ("turns", "turn_count", "num_turns", "n_turns", "steps", "num_steps"),
+    "tool_calls": ("tool_calls", "num_tool_calls", "n_tool_calls", "tool_call_count"),
+    "tools": ("tools",),
+    "level": ("level",),
+    "family": ("family", "task_family"),
+    "weight": ("weight", "task_weight"),
+    "tags": ("tags", "tag", "service", "category", "domain", "suite"),
+    "started": ("started", "started_at", "start_time", "timestamp", "created_at"),
+}
+"""The names of a column in the wild, the surest first."""
+
+TRANSCRIPTS = (
+    *("transcript", "messages", "conversation", "trajectory", "traj", "dialogue", "dialog"),
+    *("chat_history", "output", "model_output", "response", "completion", "answer"),
+)
+"""The names of a column that holds what was said, the surest first."""
+
+
+_LEFT_OUT = tuple(meaning for meaning in ALIASES if meaning != "task")
+"""What a table can do without."""
+
+_OPTIONS = {"passed": "pass", "seed": "seed-column", "transcript": "transcript-column"}
+"""What the command line calls a part of the map, where it is not its own name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnMap:
+    """Which column, field or attribute says what, where the usual names do not.
+
+    `task` may name several columns, joined by commas. `pass_if` is a comparison such as
+    `score>=0.8`. `scorer` chooses among several scores in logs that have more than one. `name`
+    is what to call the system of files that hold only one. `transcript` is the column with what
+    was said, looked at only where transcripts are asked for. An empty name leaves out what a usual
+    name would find: `cost=""`.
+    """
+
+    task: str | None = None
+    trial: str | None = None
+    passed: str | None = None
+    score: str | None = None
+    pass_if: str | None = None
+    system: str | None = None
+    seed: str | None = None
+    error: str | None = None
+    tokens: str | None = None
+    tokens_in: str | None = None
+    tokens_out: str | None = None
+    cost: str | None = None
+    seconds: str | None = None
+    turns: str | None = None
+    tool_calls: str | None = None
+    tools: str | None = None
+    level: str | None = None
+    family: str | None = None
+    weight: str | None = None
+    tags: str | None = None
+    started: str | None = None
+    scorer: str | None = None
+    name: str | None = None
+    transcript: str | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value == "" and field.name in _LEFT_OUT:
+                continue
+            if value is not None and (not isinstance(value, str) or not value.strip()):
+                option = f"--{_OPTIONS.get(field.name, field.name.replace('_', '-'))}"
+                raise ArgumentError(option, "must be a text that is not empty", value)
+
+    def chosen(self) -> dict[str, str]:
+        """The columns the user named, by what they mean.
+
+        >>> ColumnMap(task="question", pass_if="score>=0.8").chosen()
+        {'task': 'question'}
+        """
+        return {name: value for name in ALIASES if (value := getattr(self, name))}
+
+    def left_out(self) -> frozenset[str]:
+        """What the user does not want, whatever the columns are called."""
+        return frozenset(name for name in _LEFT_OUT if getattr(self, name) == "")
+
+
+def find_columns(names: Iterable[str], mapping: ColumnMap) -> dict[str, str]:
+    """Which column holds what: the user's choice, then the first usual name that occurs.
+
+    >>> find_columns(["Agent", "taskId", "ok"], ColumnMap(passed="ok"))
+    {'passed': 'ok', 'system': 'Agent', 'task': 'taskId'}
+    """
+    found = mapping.chosen()
+    by_usual_name: dict[str, str] = {}
+    for name in names:
+        by_usual_name.setdefault(usual_name(name), name)
+    for meaning, aliases in ALIASES.items():
+        if meaning not in found and meaning not in mapping.left_out():
+            for alias in aliases:
+                if alias in by_usual_name and by_usual_name[alias] not in found.values():
+                    found[meaning] = by_usual_name[alias]
+                    break
+    return found
+
+
+WEAK_VERDICTS = ("status", "result")
+"""Names of columns that as often say whether a run came to its end as whether it passed."""
+
+
+def verdict_columns(names: Iterable[str]) -> list[str]:
+    """Every column whose name says that it holds verdicts, the surest first.
+
+    >>> verdict_columns(["status", "task", "Passed"])
+    ['Passed', 'status']
+    """
+    by_usual_name = {usual_name(name): name for name in names}
+    return [by_usual_name[alias] for alias in ALIASES["passed"] if alias in by_usual_name]
+
+
+def is_weak(column: str) -> bool:
+    """Whether a column's name leaves open that it holds verdicts."""
+    return usual_name(column) in WEAK_VERDICTS
+
+
+def transcript_column(names: Iterable[str], mapping: ColumnMap) -> str | None:
+    """The column that holds what was said: the user's choice, then the first usual name.
+
+    >>> transcript_column(["task", "ok", "Response", "messages"], ColumnMap())
+    'messages'
+    """
+    taken = set(find_columns(names := list(names), mapping).values())
+    by_usual_name = {usual_name(name): name for name in names if name not in taken}
+    usual = (by_usual_name[name] for name in TRANSCRIPTS if name in by_usual_name)
+    return mapping.transcript or next(usual, None)
+
+
+def is_table(names: Iterable[str], mapping: ColumnMap) -> bool:
+    """Whether these columns say the task and the outcome of each row."""
+    found = find_columns(names, mapping)
+    return "task" in found and ("passed" in found or "score" in found or bool(mapping.pass_if))
+
+
+def has_column(names: Collection[str], column: str) -> bool:
+    """Whether there is such a column, or one that a dotted path begins with."""
+    return column in names or column.partition(".")[0] in names
+
+
+def leave_out(meaning: str) -> str:
+    """How to do without a column that cannot be read.
+
+    >>> leave_out("tokens_in")
+    "leave it out with --tokens-in ''"
+    """
+    return f"leave it out with --{_OPTIONS.get(meaning, meaning.replace('_', '-'))} ''"
+
+
+def milliseconds(column: str) -> bool:
+    """Whether a column of durations says that it counts milliseconds."""
+    return usual_name(column).endswith("_ms")
+
+
+def missing_column(name: str, meaning: str, column: str, names: Iterable[str]) -> UnknownFile:
+    """The error of a chosen column that the file does not have."""
+    option = _OPTIONS.get(meaning, meaning)
+    known = [str(known) for known in names]
+    near = difflib.get_close_matches(column, known, n=1)
+    hint = f' Did you mean "{short(near[0])}"?' if near else ""
+    return UnknownFile(
+        f'{name}: has no column "{short(column)}" for --{option}; it has {few(known)}.{hint}'
+    )
+
+
+def usual_name(name: str) -> str:
+    """A column's name in lower case with underscores, as the usual names are written.
+
+    >>> usual_name("taskId"), usual_name("Total Cost")
+    ('task_id', 'total_cost')
+    """
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
+    return re.sub(r"[\s\-.]+", "_", words).lower()
