@@ -27,10 +27,10 @@ from typing import (
 import passhat.reporters
 from passhat.analysis.planning.plan import Plan
 from passhat.cli.cassette import CassetteObject
-from passhat.cli.dry_run import RunPlan
 from passhat.cli.list_rows import Listed
 from passhat.cli.validate import Validated
 from passhat.ingest.rows import SCHEMA as TRIALS
+from passhat.journeys.run_plan import RunPlan
 from passhat.records import Trial
 from passhat.reporters.gate_plan_blocks import GatePlansObject
 from passhat.reporters.json_answers import (

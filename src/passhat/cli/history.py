@@ -15,6 +15,7 @@ import click
 from passhat.cli.options import LATEST, Reading, output_options, reading_options
 from passhat.cli.output import Output, advising, ink_for
 from passhat.cli.report import FORMATS
+from passhat.defaults import STORE
 from passhat.messages import plural
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _STORE = click.option(
-    "--store", type=click.Path(path_type=Path), help="The store.  [default: .passhat/history.db]"
+    "--store", type=click.Path(path_type=Path), help=f"The store.  [default: {STORE}]"
 )
 
 

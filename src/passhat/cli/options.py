@@ -12,6 +12,7 @@ import click
 
 from passhat.cli.output import Formats, Output, endings_of
 from passhat.cli.stored_run import named_store, read_run
+from passhat.defaults import CONFIDENCE, SEED
 from passhat.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -243,7 +244,7 @@ def analysis_options(command: Command) -> Command:
 def confidence_option() -> Callable[[Command], Command]:
     """--confidence."""
     return click.option(
-        "--confidence", type=Share(), default=0.95, show_default=True, help="Of every interval."
+        "--confidence", type=Share(), default=CONFIDENCE, help="Confidence level of all intervals."
     )
 
 
@@ -252,9 +253,8 @@ def seed_option() -> Callable[[Command], Command]:
     return click.option(
         "--seed",
         type=click.IntRange(min=0),
-        default=0,
-        show_default=True,
-        help="Of what is drawn at random: the same seed gives the same bytes.",
+        default=SEED,
+        help="Seed of all random draws: the same seed gives the same bytes.",
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.mistaken import is_there
+from passhat.cli.command_suggestions import is_there
 
 if TYPE_CHECKING:
     from passhat.analysis.reports.report import Report

@@ -8,6 +8,7 @@ import click
 
 from passhat.cli.options import confidence_option, output_options
 from passhat.cli.output import Output, every_format
+from passhat.defaults import STORE
 
 FORMATS = every_format("trend")
 
@@ -17,7 +18,7 @@ FORMATS = every_format("trend")
 @click.option(
     "--store",
     type=click.Path(path_type=Path),
-    help="The history store to read.  [default: .passhat/history.db]",
+    help=f"The history store to read.  [default: {STORE}]",
 )
 @click.option("--branch", help="Runs of this branch only.")
 @click.option("--only", metavar="AGENT", multiple=True, help="This agent only.")

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from passhat.defaults import STORE
 from passhat.errors import HistoryError
 from passhat.history.checkout import Checkout
 from passhat.history.connection import connect, only_reading
@@ -20,7 +21,7 @@ from passhat.records import Source, Trial
 if TYPE_CHECKING:
     from passhat.records import Tally, Transcripts, Trials
 
-DEFAULT_PATH = Path(".passhat/history.db")
+DEFAULT_PATH = Path(STORE)
 
 
 class History:

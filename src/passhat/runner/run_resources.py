@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -15,19 +15,23 @@ from passhat.errors import ModelBusy
 from passhat.records import (
     Answer,
     CommandSystem,
+    Expectation,
     Fault,
     HttpSystem,
     Model,
     ModelParameters,
     ModelSystem,
     Observation,
+    PythonSystem,
     RateLimit,
     Server,
     Suite,
     System,
+    Task,
 )
 from passhat.records.providers import LOCAL
 from passhat.records.redaction import suite_redactor
+from passhat.runner.agent_output import prints_to_stderr
 from passhat.runner.agents.attempt_request import Agent, AttemptRequest
 from passhat.runner.events import OnEvent, Retry
 from passhat.runner.faults import FaultyModel, FaultyTools
@@ -98,10 +102,13 @@ class RunResources:
         self._pool = ServerPool(directory=suite.directory)
         self._throttles: dict[str, tuple[Throttle, RetryBudget]] = {}
         self._agents: dict[str, Agent] = {}
+        self._redirected = ExitStack()
         self._jitter = random.Random(suite.seed)  # noqa: S311 - spreads retries, no secret
 
     async def __aenter__(self) -> Self:
         self._scratch = Scratch()
+        if _calls_python(self._suite):
+            self._redirected.enter_context(prints_to_stderr())
         return self
 
     async def __aexit__(
@@ -117,6 +124,7 @@ class RunResources:
                 if (close := getattr(agent, "close", None)) is not None:
                     await close()
         finally:
+            self._redirected.close()
             self._scratch.close()
 
     @property
@@ -273,6 +281,21 @@ class _Nobody:
 
     async def attempt(self, request: AttemptRequest, /) -> NoReturn:
         raise AssertionError("a replay asks nobody")
+
+
+def _calls_python(suite: Suite) -> bool:
+    """Whether functions of users run in this process: agents or graders."""
+    return any(
+        (isinstance(p.system, PythonSystem) and not p.system.workers)
+        or any(e.matcher == "python" for e in _expectations(p.task))
+        for p in suite.pairings
+    )
+
+
+def _expectations(task: Task) -> Iterator[Expectation]:
+    yield from task.expect
+    for step in task.steps:
+        yield from step.expect
 
 
 def _faults(servers: list[Server]) -> dict[str, tuple[Fault, ...]]:

@@ -1,21 +1,21 @@
-"""`passhat run --dry-run`: what would be run, with what, and what it may cost."""
+"""What a run would do, with what, and what it may cost; nothing is started."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
-import click
-
-from passhat.cli.cassette_mode import choose_source
-from passhat.cli.run_demands import at_most
+from passhat.journeys.answer_source import choose_source
+from passhat.journeys.run_gates import at_most
+from passhat.journeys.run_job import prepare
+from passhat.journeys.run_request import RunRequest
+from passhat.journeys.running import load
 from passhat.suite import refuse_unknown_models
 
 if TYPE_CHECKING:
-    from passhat.cli.run_journey import Job
+    from passhat.journeys.run_job import RunJob
     from passhat.records import Model, ModelSystem, Pairing, Server, Suite, TokenUsage
     from passhat.records.redaction import Redactor
 
@@ -53,27 +53,32 @@ class RunPlan(TypedDict):
     cost: CostRange
 
 
-def tell_plan(job: Job, *, as_json: bool) -> None:
-    """Print the plan of a run, and start nothing."""
-    plan = plan_of(job)
-    if as_json:
-        click.echo(json.dumps(plan, indent=2))
-        return
-    from passhat.reporters.safe_text import safe_text
+def plan_run(
+    suite: Suite | str | Path | None = None,
+    *,
+    store: str | Path | None = None,
+    **request: Any,
+) -> RunPlan:
+    """What `run_suite` would run with the same arguments, and what it may cost; starts nothing."""
+    path, loaded = load(suite)
+    return plan_of(prepare(loaded, RunRequest(suite=path, **request), store=store))
 
-    click.echo(safe_text(f"{job.suite.name}: {plan['size']}"))
+
+def plan_lines(plan: RunPlan) -> Iterator[str]:
+    """The plan as lines of text."""
+    yield f"{plan['suite']}: {plan['size']}"
     for label, texts in _lines(plan):
         for i, text in enumerate(texts):
-            click.echo(safe_text(f"  {'' if i else label:<9}{text}"))
+            yield f"  {'' if i else label:<9}{text}"
 
 
-def plan_of(job: Job) -> RunPlan:
+def plan_of(job: RunJob) -> RunPlan:
     """The plan in plain values."""
     from passhat.records.redaction import suite_redactor
 
     suite = job.suite
     redactor = suite_redactor(suite, os.environ)
-    source = choose_source(suite, job.options, resumed=job.resumed is not None)
+    source = choose_source(suite, job.request, resumed=job.resumed is not None)
     if source.asks_always:
         refuse_unknown_models(suite)
     rule = job.rule()
@@ -139,7 +144,7 @@ def _server(server: Server, redactor: Redactor) -> str:
     return f"{where} ({'shared' if server.shared else 'one a trial'})"
 
 
-def _cost(job: Job) -> tuple[float, float | None, str]:
+def _cost(job: RunJob) -> tuple[float, float | None, str]:
     """The range of the bill: by earlier runs where there are any, else by rules of thumb."""
     low, high, why = _by_experience(job) or _by_rule_of_thumb(job.suite)
     limit = job.suite.budget.max_cost
@@ -148,7 +153,7 @@ def _cost(job: Job) -> tuple[float, float | None, str]:
     return low, high, why
 
 
-def _by_experience(job: Job) -> tuple[float, float, str] | None:
+def _by_experience(job: RunJob) -> tuple[float, float, str] | None:
     from passhat.analysis.planning.expected_cost import expected_cost
     from passhat.history import History
     from passhat.stats.estimate import Estimate

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from passhat.cli.stored_run import run_named
 from passhat.errors import HistoryError, InputError
 
 if TYPE_CHECKING:
-    from passhat.cli.run_options import RunOptions
     from passhat.history import History, Run
+    from passhat.history.references import Found
+    from passhat.journeys.run_request import RunRequest
     from passhat.records import Suite, Trial
     from passhat.runner import Journal, RunResult
 
@@ -22,7 +22,7 @@ UNFINISHED = ("running", "interrupted", "budget", "failed")
 
 
 @dataclass(slots=True, kw_only=True)
-class Ledger:
+class RunStore:
     """The journal of one run, and the store it lies in (None: memory)."""
 
     journal: Journal
@@ -60,18 +60,18 @@ class Ledger:
 
 
 @contextmanager
-def open_ledger(
-    suite: Suite, options: RunOptions, *, store: Path | None, resumed: str | None = None
-) -> Iterator[Ledger]:
-    """The ledger of a new run, or of the stored run with the key `resumed`."""
+def open_run_store(
+    suite: Suite, request: RunRequest, *, store: str | Path | None, resumed: str | None = None
+) -> Iterator[RunStore]:
+    """The store of a new run, or of the stored run with the key `resumed`."""
     from passhat.runner import MemoryJournal
 
     if store is None:
-        yield Ledger(journal=MemoryJournal())
+        yield RunStore(journal=MemoryJournal())
         return
     from passhat.history import History, RunJournal, read_checkout
 
-    with History.open(store) as history:
+    with History.open(Path(store)) as history:
         if resumed is not None:
             run = history.find_run(resumed)
         else:
@@ -80,52 +80,55 @@ def open_ledger(
                 suite_hash=suite.digest,
                 seed=suite.seed,
                 checkout=read_checkout(suite.directory),
-                options=options.to_json(),
+                options=request.to_json(),
             )
-        ledger = Ledger(journal=RunJournal(history, run), history=history, run=run, name=str(store))
+        opened = RunStore(
+            journal=RunJournal(history, run), history=history, run=run, name=str(store)
+        )
         try:
-            yield ledger
+            yield opened
         except BaseException as error:
-            if _is_worth_keeping(ledger, error):
+            if _is_worth_keeping(opened, error):
                 history.finish_run(run, "failed")
             else:
                 history.delete(run)
             raise
 
 
-def unfinished_run(store: Path, reference: str | None) -> Run:
-    """The run that is to go on: the one that is named, else the newest unfinished one."""
+def unfinished_run(store: Path, reference: str | None) -> Found:
+    """The run to resume: the one that is named, else the newest unfinished one."""
     from passhat.history import History
+    from passhat.history.references import Found, look_up
 
     with History.open(store, read_only=True) as history:
         if reference is not None:
-            return run_named(history, reference)
+            return look_up(history, reference)
         for run in history.runs():
             if run.status in UNFINISHED and run.options.get("suite"):
-                return run
+                return Found(run=run)
     raise HistoryError(f"{store}: every run is finished; `passhat run` starts a new one")
 
 
-def same_run(store: Path, suite: Suite, options: RunOptions) -> Run | None:
+def same_run(store: Path, suite: Suite, request: RunRequest) -> Run | None:
     """The newest run of the same suite with the same request, finished or not."""
-    from passhat.cli.run_options import RunOptions
     from passhat.history import History
+    from passhat.journeys.run_request import RunRequest
 
     if not store.exists():
         return None
     with History.open(store, read_only=True) as history:
         for run in history.runs(suite=suite.name):
             same_suite = run.suite_hash == suite.digest and run.options.get("suite")
-            if same_suite and RunOptions.from_json(run.options).identity == options.identity:
+            if same_suite and RunRequest.from_json(run.options).identity == request.identity:
                 return run
     return None
 
 
-def _is_worth_keeping(ledger: Ledger, error: BaseException) -> bool:
+def _is_worth_keeping(opened: RunStore, error: BaseException) -> bool:
     """Whether anything can be gone on with: a request that was refused has brought nothing."""
     if isinstance(error, InputError):
-        return bool(ledger.journal.finished() or ledger.journal.answered())
-    return bool(ledger.journal.launched())
+        return bool(opened.journal.finished() or opened.journal.answered())
+    return bool(opened.journal.launched())
 
 
 def _key(trial: Trial) -> tuple[str, str, int]:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passhat.cli import COMMANDS
-from passhat.cli.mistaken import what_was_meant
+from passhat.cli.command_suggestions import what_was_meant
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from passhat.errors import ArgumentError
 from passhat.records import Outcome, Trials
 from passhat.stats.estimate import Estimate, Unavailable
 
-SAMPLES = Path(__file__).parents[3] / "shared" / "samples"
+SAMPLES = Path(__file__).parents[4] / "shared" / "samples"
 needs_samples = pytest.mark.skipif(not SAMPLES.exists(), reason="the shared samples are absent")
 
 outcomes = st.sampled_from(["passed", "failed", "errored"])

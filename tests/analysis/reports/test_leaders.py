@@ -13,7 +13,7 @@ from passhat.ingest import read_tallies, read_trials
 from passhat.records import Trials
 from passhat.stats.estimate import Unavailable
 
-SHARED = Path(__file__).parents[3] / "shared" / "samples"
+SHARED = Path(__file__).parents[4] / "shared" / "samples"
 
 
 def _first_ranked(trials, found, **options):

@@ -1,12 +1,12 @@
-"""What is demanded of a run: gates of the suite and of the command line, and their baselines."""
+"""What is demanded of a run: gates of the suite and of the request, and their baselines."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from passhat.cli.run_exit import quarantined
 from passhat.errors import ArgumentError, HistoryError
 from passhat.messages import plural
 from passhat.suite.fault_variants import plain_pairings, variants
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.demands import Gate
     from passhat.analysis.gates.stopping import Stopping
     from passhat.analysis.gates.verdict import Verdicts
-    from passhat.cli.run_ledger import Ledger
+    from passhat.journeys.run_store import RunStore
     from passhat.records import Pairing, Suite, Trials
 
 
@@ -95,7 +95,7 @@ def is_sequential(gates: Sequence[Gate], *, until_settled: bool) -> bool:
 
 
 def _capped(gate: Gate, suite: Suite) -> Gate:
-    """A gate that is watched because the command line says so asks for no more than the suite."""
+    """A gate that is watched because the request says so asks for no more than the suite."""
     if gate.evidence is not None or gate.max_runs is not None:
         return gate
     systems = [gate.system] if gate.system is not None else suite.systems
@@ -126,18 +126,38 @@ def verdicts_on(
     )
 
 
-def baselines_of(gates: Sequence[Gate], suite: Suite, ledger: Ledger) -> Mapping[str, Trials]:
+def quarantined(suite: Suite) -> dict[str, str]:
+    """The tasks whose quarantine is in force, and what is to be said of them."""
+    today = datetime.now(tz=UTC).date()
+    return {
+        entry.task: f"in quarantine until {entry.until}"
+        + (f": {entry.reason}" * bool(entry.reason))
+        for entry in suite.quarantine
+        if entry.in_force(today)
+    }
+
+
+def floored(suite: Suite) -> frozenset[str]:
+    """The tasks that are judged by their floor alone: they expect nothing else."""
+    return frozenset(
+        task.name
+        for task in suite.tasks
+        if task.tool_selection is not None and not task.expect and not task.steps
+    )
+
+
+def baselines_of(gates: Sequence[Gate], suite: Suite, store: RunStore) -> Mapping[str, Trials]:
     """The runs that gates compare with, from the history: by tag, branch, commit or key."""
     names = [getattr(gate.demand, "baseline", None) for gate in gates]
     wanted = dict.fromkeys(name for name in names if name and name not in suite.systems)
-    return {name: _baseline(name, ledger) for name in wanted}
+    return {name: _baseline(name, store) for name in wanted}
 
 
-def _baseline(name: str, ledger: Ledger) -> Trials:
-    if ledger.history is None or ledger.run is None:
-        raise HistoryError(f"no_worse_than {name}: a run with --no-store knows no earlier runs")
+def _baseline(name: str, store: RunStore) -> Trials:
+    if store.history is None or store.run is None:
+        raise HistoryError(f"no_worse_than {name}: a run without a store knows no earlier runs")
     from passhat.history.references import look_up_baseline
 
     # The newest run of a branch may be this one: the baseline is the one before it.
-    found = look_up_baseline(ledger.history, name, judged=ledger.run)
-    return ledger.history.trials(found.run)
+    found = look_up_baseline(store.history, name, judged=store.run)
+    return store.history.trials(found.run)

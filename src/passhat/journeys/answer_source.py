@@ -13,7 +13,7 @@ from passhat.errors import PasshatError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from passhat.cli.run_options import RunOptions
+    from passhat.journeys.run_request import RunRequest
     from passhat.records import Model, Suite
     from passhat.runner.cassettes import CassetteSet, Mode
 
@@ -31,7 +31,7 @@ TAKEN_UP = {"record": "append", "all": "append", "drifted": "append"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class AnswerSource:
     """Where answers come from; `mode` None is live, `why` says who decided."""
 
     mode: Mode | None
@@ -52,17 +52,17 @@ class Source:
         return f"{words} ({self.why})" if self.why else words
 
 
-def choose_source(suite: Suite, options: RunOptions, *, resumed: bool = False) -> Source:
-    """What the command line says, else the suite; else a replay where nothing else is possible."""
-    told = options.cassette or suite.cassette.mode
+def choose_source(suite: Suite, request: RunRequest, *, resumed: bool = False) -> AnswerSource:
+    """What the request says, else the suite; else a replay where nothing else is possible."""
+    told = request.cassette or suite.cassette.mode
     if told is None:
         return _by_circumstances(suite, os.environ)
     if told == "none":
-        return Source(mode=None)
-    return Source(mode=cast("Mode", TAKEN_UP.get(told, told) if resumed else told))
+        return AnswerSource(mode=None)
+    return AnswerSource(mode=cast("Mode", TAKEN_UP.get(told, told) if resumed else told))
 
 
-def surely_asked(suite: Suite, source: Source) -> tuple[str, ...]:
+def surely_asked(suite: Suite, source: AnswerSource) -> tuple[str, ...]:
     """The systems that cannot run without being asked: those that have no cassette to answer."""
     if source.asks_always or not source.asks:
         return suite.systems if source.asks else ()
@@ -71,7 +71,7 @@ def surely_asked(suite: Suite, source: Source) -> tuple[str, ...]:
 
 @contextmanager
 def open_source(
-    suite: Suite, source: Source, options: RunOptions, *, sequential: bool = False
+    suite: Suite, source: AnswerSource, request: RunRequest, *, sequential: bool = False
 ) -> Iterator[CassetteSet | None]:
     """The cassettes of a run, open while it lasts.
 
@@ -82,24 +82,24 @@ def open_source(
         return
     from passhat.runner.cassettes import open_cassettes
 
-    told: dict[str, Any] = {"servers": options.servers, "allow_drift": options.allow_drift}
-    compressed = options.compress or any(_path(suite, s, ".zst") for s in suite.systems)
+    told: dict[str, Any] = {"servers": request.servers, "allow_drift": request.allow_drift}
+    compressed = request.compress or any(_path(suite, s, ".zst") for s in suite.systems)
     if sequential:
         suite = replace(suite, pairings=tuple(replace(p, runs=1) for p in suite.pairings))
     with open_cassettes(suite, source.mode, compressed=compressed, **told) as cassettes:
         yield cassettes
 
 
-def _by_circumstances(suite: Suite, environment: Mapping[str, str]) -> Source:
+def _by_circumstances(suite: Suite, environment: Mapping[str, str]) -> AnswerSource:
     if not all(_path(suite, name) for name in suite.systems):
-        return Source(mode=None)
+        return AnswerSource(mode=None)
     models = _models(suite)
     reasons = (_why_not_live(model, suite.directory) for model in models)
     if reason := next(filter(None, reasons), None):
-        return Source(mode="replay", why=reason)
+        return AnswerSource(mode="replay", why=reason)
     if environment.get("CI") and models and not any(map(_has_key, models)):
-        return Source(mode="replay", why="cassettes are there and no key is set; --live asks")
-    return Source(mode=None)
+        return AnswerSource(mode="replay", why="cassettes are there and no key is set; --live asks")
+    return AnswerSource(mode=None)
 
 
 def _path(suite: Suite, system: str, ending: str = "") -> Path | None:
