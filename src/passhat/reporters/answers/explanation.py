@@ -87,10 +87,18 @@ def _compared(explanation: Explanation) -> str:
     counts = explanation.counts
     told = []
     if counts.mixed_tasks:
+        one = counts.tasks == 1
+        head = (
+            "The task both passes and fails: its"
+            if one
+            else (
+                f"{counts.mixed_tasks:,} of {plural(counts.tasks, 'task')} both pass and fail: their"
+            )
+        )
+        verb = "was" if counts.failing == 1 else "were"
         told.append(
-            f"{counts.mixed_tasks:,} of {plural(counts.tasks, 'task')} both pass and fail: their "
-            f"{plural(counts.failing, 'failing run')} were compared with their "
-            f"{counts.passing:,} passing ones, task by task."
+            f"{head} {plural(counts.failing, 'failing run')} {verb} compared with the "
+            f"{plural(counts.passing, 'passing one')}{'' if one else ', task by task'}."
         )
     if counts.never_passed_tasks:
         verb = "passes" if counts.never_passed_tasks == 1 else "pass"
@@ -185,7 +193,7 @@ def _steps(explanation: Explanation, results: str | None) -> list[Step]:
 def _diff_command(example: Example, results: str, *, several: bool) -> str:
     system, task, trial = example.failing
     chosen = f" {only(system)}" if several else ""
-    # A task that begins like an option is one all the same after two dashes.
-    dashes = "-- " if task.startswith("-") or results.startswith("-") else ""
-    words = f"{results} {shlex.quote(task)} {trial} {example.passing[2]}"
-    return f"passhat diff{chosen} {dashes}{words}"
+    # What begins like an option is none after two dashes.
+    dashes = "-- " if task.startswith("-") else ""
+    words = f"{dashes}{shlex.quote(task)} {trial} {example.passing[2]}"
+    return f"passhat diff {results}{chosen} {words}"

@@ -32,7 +32,9 @@ def way_blocks(explanation: Explanation) -> list[Block]:
     if ways.matrix.tools:
         blocks.append(_matrix(ways.matrix))
     blocks += [Paragraph("Cost", text) for text in _cost_words(ways)]
-    return blocks + [Paragraph(label, text) for label, text in _review(explanation.review)]
+    if explanation.counts.tasks > 1:
+        blocks += [Paragraph(label, text) for label, text in _review(explanation.review)]
+    return blocks
 
 
 def _likeness(ways: Trajectories) -> Table:
@@ -120,7 +122,8 @@ def _review(review: SuiteReview) -> Iterator[tuple[str, str]]:
     if review.lucky:
         names = listed([short(one.task) for one in review.lucky], _MOST_NAMES)
         held = sum(one.share for one in review.lucky)
-        told = f"{plural(len(review.lucky), 'task')} hold {percent(held)} of the luck between runs"
+        verb = "holds" if len(review.lucky) == 1 else "hold"
+        told = f"{plural(len(review.lucky), 'task')} {verb} {percent(held)} of the luck of the runs"
         yield "Suite", f"{told}: {names}."
     for pair in review.graders[:_MOST_NAMES]:
         kappa = "" if pair.kappa is None else f" (kappa {pair.kappa:.2f})"

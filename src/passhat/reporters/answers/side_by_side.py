@@ -209,7 +209,8 @@ def _last_words(run: ExplainedRun) -> str:
     if run.transcript is None:
         return ""
     spoken = [t.text for t in run.transcript.messages if t.role == "assistant" and t.text]
-    return run.transcript.answer or (spoken[-1] if spoken else "")
+    last = run.transcript.answer or (spoken[-1] if spoken else "")
+    return " ".join(last.split())
 
 
 def _side(run: ExplainedRun) -> SideObject:
