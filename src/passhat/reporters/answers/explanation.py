@@ -87,18 +87,14 @@ def _compared(explanation: Explanation) -> str:
     counts = explanation.counts
     told = []
     if counts.mixed_tasks:
-        one = counts.tasks == 1
-        head = (
-            "The task both passes and fails: its"
-            if one
-            else (
-                f"{counts.mixed_tasks:,} of {plural(counts.tasks, 'task')} both pass and fail: their"
-            )
+        tasks = (
+            f"{counts.mixed_tasks:,} of {plural(counts.tasks, 'task')} both pass and fail: their"
         )
+        head = "The task both passes and fails: its" if counts.tasks == 1 else tasks
         verb = "was" if counts.failing == 1 else "were"
         told.append(
             f"{head} {plural(counts.failing, 'failing run')} {verb} compared with the "
-            f"{plural(counts.passing, 'passing one')}{'' if one else ', task by task'}."
+            f"{plural(counts.passing, 'passing one')}{', task by task' * (counts.tasks > 1)}."
         )
     if counts.never_passed_tasks:
         verb = "passes" if counts.never_passed_tasks == 1 else "pass"
