@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.command_suggestions import is_there, names_a_file
+from passhat.cli.option_types import Share
 from passhat.cli.options import (
     Reading,
-    Share,
     choose_systems,
     output_options,
     parse_bars,

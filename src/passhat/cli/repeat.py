@@ -7,7 +7,8 @@ from typing import Literal
 
 import click
 
-from passhat.cli.options import Share, output_options
+from passhat.cli.option_types import Share
+from passhat.cli.options import output_options
 from passhat.cli.output import Output
 from passhat.cli.run_output import FORMATS, show_run
 from passhat.cli.store_option import StoreType
