@@ -104,14 +104,3 @@ def shown_address(address: Path | str) -> str:
     at = f"{parts.username}@" if parts.username else ""
     port = f":{parts.port}" if parts.port else ""
     return f"postgresql://{at}{parts.hostname or ''}{port}{parts.path}"
-
-
-def open_database(address: Path | str, *, read_only: bool) -> Database:
-    """A connection to the store at a path or address, brought to the current version."""
-    if is_postgres(address):
-        from passhat.history.postgres import PostgresDatabase
-
-        return PostgresDatabase.open(str(address), read_only=read_only)
-    from passhat.history.sqlite import SqliteDatabase
-
-    return SqliteDatabase.open(Path(address), read_only=read_only)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 from passhat.defaults import STORE
 from passhat.errors import HistoryError
 from passhat.history.checkout import Checkout
-from passhat.history.database import Database, Duplicate, open_database
+from passhat.history.database import Database, Duplicate
+from passhat.history.open_database import open_database
 from passhat.history.packed_text import pack, unpack
 from passhat.history.references import look_up
 from passhat.history.runs import SEPARATOR, Run, new_run_row, now, run_of_row
