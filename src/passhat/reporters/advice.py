@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
+from passhat.defaults import CONFIDENCE
 from passhat.reporters.safe_text import safe_text
 
 RESULTS = "RESULTS"
 """Where the caller did not say what it read."""
-
-_USUAL_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ def at_confidence(level: float) -> str:
     >>> at_confidence(0.95), at_confidence(0.9)
     ('', ' --confidence 0.9')
     """
-    return "" if level == _USUAL_CONFIDENCE else f" --confidence {level:g}"
+    return "" if level == CONFIDENCE else f" --confidence {level:g}"
 
 
 def results_of(report: Report, system: SystemReport, results: str | None) -> str | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from passhat.analysis.gates.run_answer import RunAnswer
 from passhat.messages import plural
 from passhat.reporters.advice import Step
 from passhat.reporters.blocks import (
@@ -21,53 +22,11 @@ from passhat.reporters.safe_text import safe_text, wrap
 # What draws verdicts, recoveries and pages is loaded where there are any: most runs are answered
 # with a few lines on a terminal, and a run is over when they are there.
 if TYPE_CHECKING:
-    from passhat.analysis.comparing.recovery import Recovery
     from passhat.analysis.gates.tool_selection import SelectionFloor
-    from passhat.analysis.gates.verdict import Verdicts
-    from passhat.analysis.reports.report import Report
     from passhat.reporters.page_transcripts import PageTranscripts
 
 MOST_FAILURES = 8
 LONGEST_REASON = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """A reason why a system's trials of a task did not pass: an expectation, or an error."""
-
-    system: str
-    task: str
-    reason: str
-    trials: int
-    errored: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunAnswer:
-    """Everything that a run says when it is over. `undone` is what an early end left out.
-
-    `unread` counts failed trials whose reasons are not among `failures`: of a long run, the last.
-
-    What decides where there is no gate: the tasks in `quarantined` (with the reason) are not
-    judged, those in `floored` by their floor alone, the systems in `exempt` (under faults) not at
-    all. `nothing_ran` says that every trial errored, `incomplete` why a run that no demand failed
-    has not passed either. `results` is where the trials are kept, for the commands it advises.
-    """
-
-    report: Report
-    verdicts: Verdicts | None = None
-    floors: tuple[SelectionFloor, ...] = ()
-    recoveries: tuple[Recovery, ...] = ()
-    failures: tuple[Failure, ...] = ()
-    unread: int = 0
-    undone: str | None = None
-    transcripts: PageTranscripts | None = None
-    quarantined: Mapping[str, str] = field(default_factory=dict)
-    floored: frozenset[str] = frozenset()
-    exempt: frozenset[str] = frozenset()
-    nothing_ran: bool = False
-    incomplete: str | None = None
-    results: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,15 +69,19 @@ def render_run_markdown(answer: RunAnswer) -> str:
     return "\n".join(parts)
 
 
-def render_run_html(answer: RunAnswer) -> str:
-    """The report as a page."""
+def render_run_html(answer: RunAnswer, *, transcripts: PageTranscripts | None = None) -> str:
+    """The report as a page, with what was said as far as there is room."""
     from passhat.reporters.html_page import render_html
 
+    if transcripts is None and answer.transcripts is not None:
+        from passhat.reporters.page_transcripts import fit_transcripts
+
+        transcripts = fit_transcripts(answer.report, answer.transcripts, trials=answer.trials)
     floors = [_Judged(word=floor.word, sentence=floor.line) for floor in answer.floors]
     return render_html(
         answer.report,
         verdicts=(*_judged(answer), *floors),
-        transcripts=answer.transcripts,
+        transcripts=transcripts,
         results=answer.results,
     )
 

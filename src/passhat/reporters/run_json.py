@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 from passhat.analysis.comparing.recovery import Recovery
+from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.gates.tool_selection import SelectionFloor
 from passhat.analysis.gates.verdict import Word
 from passhat.reporters.json_report import (
@@ -15,7 +16,6 @@ from passhat.reporters.json_report import (
     report_object,
     to_json,
 )
-from passhat.reporters.run_answer import Failure, RunAnswer
 from passhat.reporters.verdict_json import VerdictObject, verdict_object
 
 SCHEMA: Literal["passhat.run/1"] = "passhat.run/1"

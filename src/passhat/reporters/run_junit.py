@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.gates.tool_selection import SelectionFloor
 from passhat.analysis.reports.tasks import TaskRow
 from passhat.messages import plural
 from passhat.reporters.junit_xml import Case, Mark, render_junit
-from passhat.reporters.run_answer import Failure, RunAnswer
 
 UNJUDGED = "every trial errored: there is nothing to judge"
 
