@@ -32,6 +32,8 @@ from passhat.ingest.rows import SCHEMA as TRIALS
 from passhat.journeys.run_plan import RunPlan
 from passhat.records import Trial
 from passhat.reporters.answers.comparison_data import ComparisonObject
+from passhat.reporters.answers.diff import SideBySideObject
+from passhat.reporters.answers.explanation_data import ExplanationObject
 from passhat.reporters.answers.gate_plan import GatePlansObject
 from passhat.reporters.answers.plan import PlanHead
 from passhat.reporters.answers.profile import ProfileObject
@@ -47,7 +49,9 @@ from passhat.stats.estimate import Estimate, Interval, Unavailable
 FOLDER = Path(passhat.reporters.__file__).with_name("schemas")
 ANSWERS: dict[str, tuple[type, ...]] = {
     "comparison": (ComparisonObject,),
+    "diff": (SideBySideObject,),
     "dry-run": (RunPlan,),
+    "explanation": (ExplanationObject,),
     "gate-plan": (GatePlansObject,),
     "plan": (PlanHead, Plan),
     "profile": (ProfileObject,),

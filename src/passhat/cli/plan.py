@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.option_types import Share
 from passhat.cli.options import (
     Analysing,
     Reading,
-    Share,
     analysis_options,
     choose_systems,
     output_options,

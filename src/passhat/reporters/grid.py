@@ -46,6 +46,8 @@ ANSWERS: Mapping[str, tuple[str, str]] = {
     "gate plan": ("GatePlan", "blocks data rows figures"),
     "verdicts": ("Verdicts", "blocks data rows figures cases"),
     "profile": ("Profile", "blocks data rows figures"),
+    "explanation": ("Explanation", "blocks data rows"),
+    "diff": ("SideBySide", "blocks data rows"),
     "trend": ("SystemTrend", "blocks data rows figures"),
     "run": ("RunAnswer", "blocks data rows figures cases"),
     "demo": ("Demonstration", "blocks data rows figures"),
