@@ -207,6 +207,7 @@ def _text(name: str, body: Schema) -> str:
     return json.dumps({**head, **body}, indent=2) + "\n"
 
 
-if __name__ == "__main__":
+def generated() -> Iterator[tuple[Path, str]]:
+    """The schema of every answer."""
     for answer, text in schema_texts():
-        (FOLDER / f"{answer}.schema.json").write_text(text, encoding="utf-8")
+        yield FOLDER / f"{answer}.schema.json", text
