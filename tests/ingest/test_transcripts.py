@@ -102,6 +102,9 @@ def files_of(samples, shared):
         "mcpmark": (shared / "mcpmark" / "model_results_sample", None),
         "otel": (samples / "otel_genai" / "pydantic_ai_spans.jsonl", SPANS),
         "junit": (samples / "junit" / "junit_reruns.xml", None),
+        "inspect-dataframe": (samples / "inspect_dataframe" / "samples.csv", None),
+        "hal": (samples / "handmade" / "hal" / "swebench_agent_UPLOAD.json", None),
+        "ctrf": (samples / "ctrf" / "jest.json", None),
         "table": (b"task,passed,answer\na,1,yes\nb,0,\n", None),
     }
 
@@ -111,7 +114,11 @@ def test_a_tau_bench_trajectory_is_told_with_its_calls(shared):
     kept = json.loads(said["gpt-4o-airline", "0", 0])["messages"]
     assert [message["role"] for message in kept[:4]] == ["system", "user", "assistant", "user"]
     calls = [call for message in kept for call in message.get("calls", ())]
-    assert calls[0] == {"name": "get_user_details", "arguments": '{"user_id":"mia_li_3668"}'}
+    assert calls[0] == {
+        "name": "get_user_details",
+        "arguments": '{"user_id":"mia_li_3668"}',
+        "id": "call_oIHazX6yQrB8hUwl4cRilFKj",
+    }
     answers = [message for message in kept if message["role"] == "tool"]
     assert answers[0]["name"] == "get_user_details"
     assert len(said) == 200

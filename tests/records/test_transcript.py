@@ -8,17 +8,18 @@ from hypothesis import strategies as st
 
 from passhat.records.transcript import CUT, Call, Check, Transcript, Turn, cut_text
 
-MOST_MARKS = 13
+MOST_MARKS = 16
 """Places of one cut transcript that can say so: each field of its ends, its last turn and check."""
 
 words = st.text(max_size=60)
 # Any field may be the long one: roles, names and targets come from logs as well.
-calls = st.builds(Call, name=words, arguments=words)
+calls = st.builds(Call, name=words, arguments=words, id=words)
 turns = st.builds(
     Turn,
     role=words,
     name=words,
     text=words,
+    call_id=words,
     calls=st.lists(calls, max_size=3).map(tuple),
 )
 transcripts = st.builds(
@@ -27,7 +28,9 @@ transcripts = st.builds(
     answer=words,
     error=words,
     stop_reason=words,
-    checks=st.lists(st.builds(Check, target=words, message=words), max_size=3).map(tuple),
+    checks=st.lists(st.builds(Check, target=words, message=words, matcher=words), max_size=3).map(
+        tuple
+    ),
 )
 
 
@@ -35,11 +38,11 @@ def shown(said):
     """Every text of a transcript, wherever it stands."""
     yield from (said.answer, said.error, said.stop_reason)
     for turn in said.messages:
-        yield from (turn.role, turn.name, turn.text)
+        yield from (turn.role, turn.name, turn.text, turn.call_id)
         for call in turn.calls:
-            yield from (call.name, call.arguments)
+            yield from (call.name, call.arguments, call.id)
     for check in said.checks:
-        yield from (check.target, check.message)
+        yield from (check.target, check.matcher, check.message)
 
 
 def test_the_kept_text_has_the_parts_of_a_trial_that_passhat_ran():
@@ -92,11 +95,24 @@ def test_all_that_a_cut_transcript_shows_is_within_the_limit_but_for_its_marks(s
         Transcript(messages=(Turn(role="a", calls=(Call(name="c" * 10**5),)),)),
         Transcript(messages=(Turn(role="a", calls=(Call(name="c", arguments="a" * 10**5),)),)),
         Transcript(messages=(Turn(role="a", calls=(Call(name="c"),) * 10**4),)),
+        Transcript(messages=(Turn(role="a", calls=(Call(name="c", id="i" * 10**5),)),)),
+        Transcript(messages=(Turn(role="tool", call_id="i" * 10**5),)),
         Transcript(answer="yes", stop_reason="s" * 10**5),
         Transcript(answer="yes", checks=(Check(target="t" * 10**5),)),
         Transcript(answer="yes", checks=(Check(target="t", message="m"),) * 10**4),
     ],
-    ids=["role", "tool", "call", "arguments", "calls", "stop reason", "target", "checks"],
+    ids=[
+        "role",
+        "tool",
+        "call",
+        "arguments",
+        "calls",
+        "id",
+        "answered id",
+        "stop reason",
+        "target",
+        "checks",
+    ],
 )
 def test_no_field_is_a_way_around_the_limit(said):
     told = said.cut(1_000).to_json()
@@ -127,3 +143,57 @@ def test_a_text_is_cut_only_where_it_is_longer_than_the_limit(text, limit):
     cut = cut_text(text, limit)
     assert (cut == text) == (len(text) <= limit)
     assert text.startswith(cut.partition(f" {CUT}")[0])
+
+
+# What an empty role, tool or message becomes is a word of ours, so these are not kept empty.
+named = st.text(min_size=1, max_size=20)
+whole = st.builds(
+    Transcript,
+    messages=st.lists(
+        st.builds(
+            Turn,
+            role=named,
+            text=words,
+            calls=st.lists(st.builds(Call, name=named, arguments=words, id=words), max_size=3).map(
+                tuple
+            ),
+            name=words,
+            is_error=st.booleans(),
+            call_id=words,
+        ),
+        min_size=1,
+        max_size=5,
+    ).map(tuple),
+    answer=words,
+    error=words,
+    stop_reason=words,
+    checks=st.lists(
+        st.builds(Check, target=words, score=st.sampled_from([None, 0.0, 0.5, 1.0]), matcher=words),
+        max_size=3,
+    ).map(tuple),
+)
+
+
+@given(whole)
+def test_what_is_kept_reads_back_as_it_was_ids_included(transcript):
+    again = Transcript.from_json(transcript.to_json())
+    assert again == transcript
+    assert again.to_json() == transcript.to_json()
+
+
+@pytest.mark.parametrize(
+    "kept", ["plain words", "[1, 2]", "17", '{"foreign": 1}', "{", "[" * 10**5]
+)
+def test_a_text_that_is_no_transcript_is_the_answer(kept):
+    assert Transcript.from_json(kept) == Transcript(answer=kept)
+
+
+def test_parts_of_the_wrong_kind_are_left_out_or_written_as_json():
+    kept = '{"messages": ["no object", {"calls": [{"arguments": {"a": 1}}]}], "checks": 3}'
+    (turn,) = Transcript.from_json(kept).messages
+    assert turn == Turn(role="somebody", calls=(Call(name="a tool", arguments='{"a": 1}'),))
+
+
+def test_two_turns_that_differ_in_an_id_alone_are_equal():
+    assert Call(name="add", id="1") == Call(name="add", id="2")
+    assert Turn(role="tool", text="3", call_id="1") == Turn(role="tool", text="3", call_id="2")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.option_types import Share
 from passhat.cli.options import (
     Analysing,
     Reading,
@@ -19,7 +20,6 @@ from passhat.cli.options import (
     reading_options,
 )
 from passhat.cli.output import Output, every_format
-from passhat.cli.parameters import Share
 from passhat.errors import InputError
 
 if TYPE_CHECKING:

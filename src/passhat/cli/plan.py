@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.option_types import Share
 from passhat.cli.options import (
     Analysing,
     Reading,
@@ -15,7 +16,6 @@ from passhat.cli.options import (
     reading_options,
 )
 from passhat.cli.output import Output, every_format
-from passhat.cli.parameters import Share
 from passhat.errors import InputError
 from passhat.messages import listed
 
@@ -49,7 +49,7 @@ _AMOUNT = click.FloatRange(min=0, min_open=True)
 @click.option("--indifference", type=Share(), help="Of the gate: how far beyond is clear.")
 @click.option("--at-once", type=_COUNT, default=1, help="Runs side by side.", show_default=True)
 @analysis_options
-@output_options(FORMATS, besides="; with --gate .svg")
+@output_options(FORMATS)
 def plan(
     reading: Reading,
     only: str | None,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from passhat.messages import plural
 
@@ -18,6 +18,7 @@ Transcripts = Mapping[TranscriptKey, str]
 CUT = "[cut here: "
 """How the mark begins that stands where a text was cut."""
 
+_PARTS = {"messages", "answer", "error", "stop_reason", "checks"}
 _ITEM_COST = 16  # of an empty turn, call or check: many of nothing are not free either
 
 Item = TypeVar("Item")
@@ -25,30 +26,37 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A tool that was called; `arguments` as text, mostly JSON."""
+    """A tool that was called; `arguments` as text, mostly JSON.
+
+    `id` ties the call to the turn that answers it. It says nothing of what was said, so two calls
+    that differ in it alone are equal.
+    """
 
     name: str
     arguments: str = ""
+    id: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One message; `name` is the tool's, where a tool answered."""
+    """One message; where a tool answered, `name` is the tool's and `call_id` the call's."""
 
     role: str
     text: str = ""
     calls: tuple[Call, ...] = ()
     name: str = ""
     is_error: bool = False
+    call_id: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """What one grader said of a trial."""
+    """What one grader said of a trial; `matcher` is how it compared, where that is known."""
 
     target: str
     score: float | None = None
     message: str = ""
+    matcher: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +72,29 @@ class Transcript:
     error: str = ""
     stop_reason: str = ""
     checks: tuple[Check, ...] = ()
+
+    @classmethod
+    def from_json(cls, kept: str) -> Transcript:
+        """The transcript in a text that is kept; a text that holds none is the answer.
+
+        >>> Transcript.from_json('{"messages": [{"role": "user", "text": "Hi"}]}').messages[0].text
+        'Hi'
+        >>> Transcript.from_json("just words").answer
+        'just words'
+        """
+        try:
+            parts = json.loads(kept)
+        except (ValueError, RecursionError):
+            return cls(answer=kept)
+        if not isinstance(parts, dict) or not _PARTS & set(parts):
+            return cls(answer=kept)
+        return cls(
+            messages=tuple(_kept_turn(turn) for turn in _objects(parts.get("messages"))),
+            answer=_text(parts.get("answer")),
+            error=_text(parts.get("error")),
+            stop_reason=_text(parts.get("stop_reason")),
+            checks=tuple(_kept_check(check) for check in _objects(parts.get("checks"))),
+        )
 
     def __bool__(self) -> bool:
         """Whether anything was said; a bare reason to stop, or a bare check, is not."""
@@ -134,7 +165,7 @@ def turn_size(turn: Turn) -> int:
     >>> turn_size(Turn(role="user", text="Hi"))
     22
     """
-    named = len(turn.role) + len(turn.name) + len(turn.text)
+    named = len(turn.role) + len(turn.name) + len(turn.call_id) + len(turn.text)
     return _ITEM_COST + named + sum(map(_call_size, turn.calls))
 
 
@@ -183,25 +214,28 @@ def _fit(
 
 
 def _call_size(call: Call) -> int:
-    return _ITEM_COST + len(call.name) + len(call.arguments)
+    return _ITEM_COST + len(call.id) + len(call.name) + len(call.arguments)
 
 
 def _check_size(check: Check) -> int:
-    return _ITEM_COST + len(check.target) + len(check.message)
+    return _ITEM_COST + len(check.target) + len(check.matcher) + len(check.message)
 
 
 def _cut_turn(turn: Turn, room: _Room) -> Turn:
     role, name, text = map(room.take, (turn.role, turn.name, turn.text))
+    call_id = room.take(turn.call_id)
     calls = tuple(_fit(turn.calls, room, _call_size, _cut_call, _more_calls))
-    return replace(turn, role=role, name=name, text=text, calls=calls)
+    return replace(turn, role=role, name=name, call_id=call_id, text=text, calls=calls)
 
 
 def _cut_call(call: Call, room: _Room) -> Call:
-    return Call(name=room.take(call.name), arguments=room.take(call.arguments))
+    name, arguments, call_id = map(room.take, (call.name, call.arguments, call.id))
+    return Call(name=name, arguments=arguments, id=call_id)
 
 
 def _cut_check(check: Check, room: _Room) -> Check:
-    return replace(check, target=room.take(check.target), message=room.take(check.message))
+    target, matcher, message = map(room.take, (check.target, check.matcher, check.message))
+    return replace(check, target=target, matcher=matcher, message=message)
 
 
 def _more_messages(more: int) -> Turn:
@@ -223,11 +257,63 @@ def _turn(turn: Turn) -> dict[str, object]:
     if turn.text:
         kept["text"] = turn.text
     if turn.calls:
-        kept["calls"] = [{"name": c.name, "arguments": c.arguments} for c in turn.calls]
+        kept["calls"] = [_call(call) for call in turn.calls]
     if turn.is_error:
         kept["is_error"] = True
+    if turn.call_id:
+        kept["call_id"] = turn.call_id
     return kept
 
 
+def _call(call: Call) -> dict[str, object]:
+    kept: dict[str, object] = {"name": call.name, "arguments": call.arguments}
+    return kept | {"id": call.id} if call.id else kept
+
+
 def _check(check: Check) -> dict[str, object]:
-    return {"target": check.target, "score": check.score, "message": check.message}
+    kept: dict[str, object] = {
+        "target": check.target,
+        "score": check.score,
+        "message": check.message,
+    }
+    return kept | {"matcher": check.matcher} if check.matcher else kept
+
+
+def _kept_turn(turn: Mapping[str, Any]) -> Turn:
+    return Turn(
+        role=_text(turn.get("role")) or "somebody",
+        text=_text(turn.get("text")),
+        calls=tuple(_kept_call(call) for call in _objects(turn.get("calls"))),
+        name=_text(turn.get("name")),
+        is_error=bool(turn.get("is_error")),
+        call_id=_text(turn.get("call_id")),
+    )
+
+
+def _kept_call(call: Mapping[str, Any]) -> Call:
+    return Call(
+        name=_text(call.get("name")) or "a tool",
+        arguments=_text(call.get("arguments")),
+        id=_text(call.get("id")),
+    )
+
+
+def _kept_check(check: Mapping[str, Any]) -> Check:
+    score = check.get("score")
+    return Check(
+        target=_text(check.get("target")),
+        score=float(score) if isinstance(score, int | float) else None,
+        message=_text(check.get("message")),
+        matcher=_text(check.get("matcher")),
+    )
+
+
+def _objects(value: object) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _text(value: object) -> str:
+    """Words as they are, nothing for nothing, anything else as JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)

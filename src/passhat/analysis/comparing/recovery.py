@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from passhat.defaults import CONFIDENCE
 from passhat.messages import repr_fields
 from passhat.records import Outcome, Tally, Trials
 from passhat.stats.estimate import Estimate, Number, Unavailable
-from passhat.stats.proportions import proportion_interval
 from passhat.stats.ratio import ratio_of
+from passhat.stats.shares import share_estimate
 from passhat.stats.suite_mean import suite_estimate
 
 STRUCK, AFTER = "fault:", "after-fault:"
@@ -77,7 +78,7 @@ def measure_recovery(
     variants: Mapping[str, str],
     *,
     ks: Sequence[int] | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> tuple[Recovery, ...]:
     """The recovery of every system in `variants`: its name, and its name under faults.
 
@@ -179,18 +180,8 @@ def _reaction(under: Trials, word: str, struck: int, confidence: float) -> React
     return ReactionReport(
         reaction=word.removeprefix(AFTER),
         trials=len(rows),
-        share=_proportion(len(rows), max(struck, len(rows)), confidence),
-        rate=_proportion(passed, len(rows), confidence),
-    )
-
-
-def _proportion(count: int, total: int, confidence: float) -> Estimate:
-    return Estimate(
-        value=count / total,
-        interval=proportion_interval(count, total, confidence=confidence),
-        method="Wilson",
-        confidence=confidence,
-        runs=total,
+        share=share_estimate(len(rows), max(struck, len(rows)), confidence=confidence),
+        rate=share_estimate(passed, len(rows), confidence=confidence),
     )
 
 

@@ -12,7 +12,7 @@ from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, Table, first_line, seconds_between
 from passhat.ingest.sibling_files import sibling_decoded, sibling_text
 from passhat.ingest.transcripts.files import end_room
-from passhat.ingest.transcripts.messages import as_text, mappings, turns_of
+from passhat.ingest.transcripts.messages import answered_id, as_text, mappings, turns_of
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
@@ -134,7 +134,8 @@ def _turns(step: _Step) -> Iterator[Turn]:
     }
     yield from turns_of([message])
     for result in mappings((step.observation or {}).get("results")):
-        yield Turn(role="tool", text=as_text(result.get("content")))
+        text = as_text(result.get("content"))
+        yield Turn(role="tool", text=text, call_id=answered_id(result))
 
 
 def _is_job(document: Document) -> bool:

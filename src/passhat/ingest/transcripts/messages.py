@@ -20,6 +20,9 @@ RESULT_PARTS = (
 
 _ARGUMENTS = ("arguments", "input", "args", "kwargs", "parameters")
 _RESULTS = ("result", "response", "output", "content")
+# In the Responses API an item has an `id` of its own beside the `call_id` that results name.
+_CALL_IDS = ("call_id", "tool_call_id", "toolCallId", "id")
+_ANSWERED_IDS = ("tool_call_id", "tool_use_id", "call_id", "toolCallId", "source_call_id", "id")
 _ROLES = {"human": "user", "ai": "assistant", "agent": "assistant", "model": "assistant"}
 
 
@@ -80,6 +83,15 @@ def mappings(value: object) -> list[Mapping[str, Any]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
+def answered_id(message: Mapping[str, Any]) -> str:
+    """The id of the call that a tool's message or part answers; "" where it names none.
+
+    >>> answered_id({"type": "tool_result", "tool_use_id": "toolu_01"})
+    'toolu_01'
+    """
+    return as_text(_first(message, _ANSWERED_IDS))
+
+
 @dataclass(slots=True, kw_only=True)
 class _Said:
     """What one message says, as its parts are gone through."""
@@ -110,6 +122,7 @@ def _turns(message: Mapping[str, Any]) -> Iterator[Turn]:
             calls=tuple(said.calls),
             name=_tool_name(message) if role == "tool" else "",
             is_error=bool(error) or message.get("is_error") is True,
+            call_id=answered_id(message) if role == "tool" else "",
         )
     yield from said.results
 
@@ -150,7 +163,13 @@ def _result(part: Mapping[str, Any]) -> Turn:
         if piece is not None:
             _add_part(piece, inner)
     failed = bool(part.get("is_error") or part.get("error"))
-    return Turn(role="tool", name=_tool_name(part), text="\n".join(inner.texts), is_error=failed)
+    return Turn(
+        role="tool",
+        name=_tool_name(part),
+        text="\n".join(inner.texts),
+        is_error=failed,
+        call_id=answered_id(part),
+    )
 
 
 def _call(call: Mapping[str, Any]) -> Call:
@@ -158,7 +177,11 @@ def _call(call: Mapping[str, Any]) -> Call:
     function = call.get("function")
     inner = function if isinstance(function, dict) else call
     name = function if isinstance(function, str) else _first(inner, ("name", "function_name"))
-    return Call(name=as_text(name) or "a tool", arguments=as_text(_first(inner, _ARGUMENTS)))
+    return Call(
+        name=as_text(name) or "a tool",
+        arguments=as_text(_first(inner, _ARGUMENTS)),
+        id=as_text(_first(call, _CALL_IDS)),
+    )
 
 
 def _tool_name(message: Mapping[str, Any]) -> str:

@@ -137,10 +137,14 @@ def _entry(message: Message) -> dict[str, Any]:
     if message.text:
         entry["text"] = message.text
     if message.calls:
-        entry["calls"] = [
-            {"name": call.name, "arguments": call.arguments if call.broken is None else call.broken}
-            for call in message.calls
-        ]
+        entry["calls"] = [_call(call) for call in message.calls]
     if message.is_error:
         entry["is_error"] = True
+    if message.call_id:
+        entry["call_id"] = message.call_id
     return entry
+
+
+def _call(call: CallRequest) -> dict[str, Any]:
+    arguments = call.arguments if call.broken is None else call.broken
+    return {"name": call.name, "arguments": arguments, "id": call.id}

@@ -14,6 +14,7 @@ from typing import Any
 
 from passhat.errors import RunError, SuiteError
 from passhat.records import Observation, PythonSystem
+from passhat.runner.agent_output import prints_to_stderr
 from passhat.runner.agents.attempt_request import AttemptRequest
 from passhat.runner.agents.parameters import wanted_by
 from passhat.runner.agents.reported import observe_value
@@ -50,7 +51,8 @@ def load_function(reference: str, *, search: Path | None = None) -> Callable[...
     if search is not None and str(search.absolute()) not in sys.path:
         sys.path.insert(0, str(search.absolute()))
     try:
-        found: Any = importlib.import_module(module_name)
+        with prints_to_stderr():
+            found: Any = importlib.import_module(module_name)
         for part in name.split("."):
             found = getattr(found, part)
     except ImportError as error:
@@ -71,6 +73,7 @@ def offer(request: AttemptRequest) -> dict[str, Any]:
         "seed": request.seed,
         "workdir": request.workdir,
         "values": request.task.values,
+        "history": [dict(message) for message in request.history],
     }
 
 

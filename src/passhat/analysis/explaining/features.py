@@ -1,0 +1,206 @@
+"""What a run did, as properties that it has or lacks; none of them looks at the outcome."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from statistics import median
+
+from passhat.analysis.explaining.normal_calls import FREE_TEXT, NormalCall, list_lengths
+from passhat.analysis.explaining.runs import ExplainedRun
+
+COUNTS = (2, 3, 4, 6)
+"""A tool called at least this often."""
+
+LONGEST_VALUE = 40
+"""Characters of an argument's value up to which it is a property of its own."""
+
+RARE = 0.2
+"""A tool that at most this share of the runs of a task call is rare there."""
+
+_SHORTEST_MENTION = 3  # shorter values are found in any text by accident
+
+# The order in which properties that hold for the same runs are preferred: the simplest to act on.
+KINDS = (
+    "stop reason",
+    "unmended error",
+    "repeated call",
+    "without first",
+    "called",
+    "left out",
+    "rare tool",
+    "error",
+    "error text",
+    "times",
+    "many calls",
+    "argument",
+    "list length",
+    "unmentioned",
+    "unusual argument",
+    "pair",
+    "first call",
+    "last call",
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Feature:
+    """A property of a run: its kind, the tool it speaks of ("" for any), and what else it says."""
+
+    kind: str
+    tool: str = ""
+    detail: tuple[str, ...] = ()
+
+
+Having = dict[Feature, set[int]]
+"""The runs, by number, that have each property."""
+
+
+def features(runs: Sequence[ExplainedRun], groups: Sequence[Sequence[int]]) -> Having:
+    """Every property that some run has; `groups` are the runs of each system and task."""
+    having: Having = defaultdict(set)
+    for number, run in enumerate(runs):
+        for feature in _of_one_run(run):
+            having[feature].add(number)
+    for feature, number in _order_breaches(runs):
+        having[feature].add(number)
+    for group in groups:
+        for feature, number in _against_the_group(runs, group):
+            having[feature].add(number)
+    return having
+
+
+def _of_one_run(run: ExplainedRun) -> Iterator[Feature]:
+    """What can be seen of a run by itself."""
+    if run.stop_reason:
+        yield Feature("stop reason", "", (run.stop_reason,))
+    times = Counter(run.tools)
+    for tool, count in times.items():
+        yield Feature("called", tool)
+        yield from (Feature("times", tool, (str(n),)) for n in COUNTS if count >= n)
+    for before, after in pairwise(run.tools):
+        yield Feature("pair", after, (before,))
+    if run.calls:
+        yield Feature("first call", run.tools[0])
+        yield Feature("last call", run.tools[-1])
+    yield from _repeated(run.calls)
+    yield from _errors(run.calls)
+    yield from _arguments(run)
+
+
+def _repeated(calls: Sequence[NormalCall]) -> Iterator[Feature]:
+    for key, count in Counter(call.key for call in calls).items():
+        if count > 1:
+            yield Feature("repeated call")
+            yield Feature("repeated call", next(call.tool for call in calls if call.key == key))
+
+
+def _errors(calls: Sequence[NormalCall]) -> Iterator[Feature]:
+    last_success = {call.tool: call.place for call in calls if call.worked}
+    for call in calls:
+        if call.error is None:
+            continue
+        yield from (Feature("error"), Feature("error", call.tool))
+        yield Feature("error text", call.tool, (call.error,))
+        if last_success.get(call.tool, -1) < call.place:
+            yield from (Feature("unmended error"), Feature("unmended error", call.tool))
+
+
+def _arguments(run: ExplainedRun) -> Iterator[Feature]:
+    mentions = _Mentions(run)
+    for call in run.calls:
+        for name, value in call.arguments.items():
+            if len(value) <= LONGEST_VALUE and value != FREE_TEXT:
+                yield Feature("argument", call.tool, (name, value))
+                if not mentions.before(value, call):
+                    yield Feature("unmentioned", call.tool, (name,))
+        for name, length in list_lengths(call.arguments):
+            yield Feature("list length", call.tool, (name, str(length)))
+
+
+class _Mentions:
+    """Whether a value occurs in what was said before a call; each value is looked for once."""
+
+    def __init__(self, run: ExplainedRun) -> None:
+        turns = run.transcript.messages if run.transcript else ()
+        # What the agent says itself is no source, but its earlier calls' results are.
+        texts = ["" if turn.role == "assistant" else turn.text.lower() for turn in turns]
+        self._text = "\0".join(texts)
+        self._starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
+        self._first: dict[str, int] = {}
+
+    def before(self, value: str, call: NormalCall) -> bool:
+        """Whether the value was said before this call; short and composed values always were."""
+        if len(value) < _SHORTEST_MENTION or value[0] in "[{" or not self._text:
+            return True
+        if value not in self._first:
+            place = self._text.find(value.lower())
+            self._first[value] = len(self._text) if place < 0 else place
+        return self._first[value] < self._starts[call.said_in]
+
+
+def _order_breaches(runs: Sequence[ExplainedRun]) -> Iterator[tuple[Feature, int]]:
+    """Runs that call a tool without first calling one that mostly comes before it."""
+    earlier = [_first_places(run.tools) for run in runs]
+    callers: dict[str, list[int]] = defaultdict(list)
+    for number, places in enumerate(earlier):
+        for tool in places:
+            callers[tool].append(number)
+    for later, numbers in callers.items():
+        before = Counter(
+            tool
+            for number in numbers
+            for tool, place in earlier[number].items()
+            if place < earlier[number][later]
+        )
+        for tool, count in before.items():
+            if 2 * count >= len(numbers) > count:
+                for number in numbers:
+                    places = earlier[number]
+                    if places.get(tool, places[later]) >= places[later]:
+                        yield Feature("without first", later, (tool,)), number
+
+
+def _first_places(tools: Sequence[str]) -> dict[str, int]:
+    places: dict[str, int] = {}
+    for place, tool in enumerate(tools):
+        places.setdefault(tool, place)
+    return places
+
+
+def _against_the_group(
+    runs: Sequence[ExplainedRun], group: Sequence[int]
+) -> Iterator[tuple[Feature, int]]:
+    """What sets a run apart from the other runs of its task."""
+    callers = Counter(tool for number in group for tool in set(runs[number].tools))
+    usual = median(len(runs[number].calls) for number in group)
+    modes = _usual_arguments(runs[number].calls for number in group)
+    for number in group:
+        run, tools = runs[number], set(runs[number].tools)
+        if len(run.calls) > usual:
+            yield Feature("many calls"), number
+        for tool, count in callers.items():
+            if tool not in tools and 2 * count > len(group):
+                yield Feature("left out"), number
+            if tool in tools and count <= RARE * len(group):
+                yield Feature("rare tool"), number
+        for call in run.calls:
+            for name, value in call.arguments.items():
+                if value != modes[call.tool, name]:
+                    yield Feature("unusual argument", call.tool, (name,)), number
+
+
+def _usual_arguments(
+    calls_of_runs: Iterable[Sequence[NormalCall]],
+) -> dict[tuple[str, str], str]:
+    """The most common value of each argument; of several, the first in the alphabet."""
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for calls in calls_of_runs:
+        for call in calls:
+            for name, value in call.arguments.items():
+                counts[call.tool, name][value] += 1
+    return {
+        key: min(found, key=lambda value: (-found[value], value)) for key, found in counts.items()
+    }

@@ -1,0 +1,133 @@
+"""The runs that can be explained: outcome, calls and ending of each, grouped by system and task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.analysis.explaining.normal_calls import NormalCall, normal_calls
+from passhat.records import Outcome, Trials
+from passhat.records.transcript import Check, Transcript, TranscriptKey, Transcripts
+
+COSTS = ("tokens", "cost", "seconds", "tool_calls")
+"""What a run took, as far as its log says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedRun:
+    """One run: who tried what, how it ended, and the calls it made.
+
+    `transcript` is None where the log keeps none: such a run counts, but cannot be compared.
+    """
+
+    system: str
+    task: str
+    trial: int
+    outcome: Outcome
+    error: str = ""
+    calls: tuple[NormalCall, ...] = ()
+    transcript: Transcript | None = None
+    costs: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def key(self) -> TranscriptKey:
+        return self.system, self.task, self.trial
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """What it is compared within."""
+        return self.system, self.task
+
+    @property
+    def passed(self) -> bool:
+        return self.outcome is Outcome.PASSED
+
+    @property
+    def failed(self) -> bool:
+        return self.outcome is Outcome.FAILED
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The tools it called, in order."""
+        return tuple(call.tool for call in self.calls)
+
+    @property
+    def stop_reason(self) -> str:
+        return self.transcript.stop_reason if self.transcript else ""
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        return self.transcript.checks if self.transcript else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ComparedRuns:
+    """Runs of the tasks that both pass and fail, task after task.
+
+    `stratum` numbers the system and task of each run, in blocks; `failed` is its outcome.
+    """
+
+    runs: tuple[ExplainedRun, ...]
+    stratum: NDArray[np.int64]
+    failed: NDArray[np.bool_]
+
+    @property
+    def strata(self) -> int:
+        return int(self.stratum[-1]) + 1 if len(self.runs) else 0
+
+    def blocks(self) -> Iterator[slice]:
+        """The rows of each stratum."""
+        bounds = np.searchsorted(self.stratum, np.arange(self.strata + 1)).tolist()
+        yield from (slice(*pair) for pair in pairwise(bounds))
+
+
+def explained_runs(trials: Trials, transcripts: Transcripts) -> tuple[ExplainedRun, ...]:
+    """Every trial as a run, with the calls of its transcript where there is one."""
+    costs = _costs(trials)
+    columns = trials.system.texts(), trials.task.texts(), trials.trial.tolist()
+    errors = trials.error.texts() if trials.error is not None else [None] * len(trials)
+    outcomes = [Outcome(code) for code in trials.outcome.tolist()]
+    found = []
+    for row, (system, task, trial) in enumerate(zip(*columns, strict=True)):
+        kept = transcripts.get((system or "", task or "", trial))
+        said = Transcript.from_json(kept) if kept is not None else None
+        found.append(
+            ExplainedRun(
+                system=system or "",
+                task=task or "",
+                trial=trial,
+                outcome=outcomes[row],
+                error=errors[row] or "",
+                calls=normal_calls(said) if said else (),
+                transcript=said,
+                costs={name: float(c[row]) for name, c in costs.items() if c[row] == c[row]},
+            )
+        )
+    return tuple(found)
+
+
+def compared_runs(runs: Sequence[ExplainedRun]) -> ComparedRuns:
+    """The runs with a transcript of tasks that both passed and failed; errored runs are neither."""
+    groups: dict[tuple[str, str], list[ExplainedRun]] = {}
+    for run in runs:
+        if run.transcript is not None and run.outcome is not Outcome.ERRORED:
+            groups.setdefault(run.group, []).append(run)
+    mixed = [group for group in groups.values() if 0 < sum(r.failed for r in group) < len(group)]
+    chosen = tuple(run for group in mixed for run in group)
+    return ComparedRuns(
+        runs=chosen,
+        stratum=np.repeat(np.arange(len(mixed)), [len(group) for group in mixed]).astype(np.int64),
+        failed=np.array([run.failed for run in chosen], dtype=bool),
+    )
+
+
+def _costs(trials: Trials) -> dict[str, NDArray[np.float64]]:
+    features = dict(trials.features)
+    sides = [features[name] for name in ("tokens_in", "tokens_out") if name in features]
+    if sides and "tokens" not in features:
+        features["tokens"] = np.sum(sides, axis=0)
+    return {name: features[name] for name in COSTS if name in features}

@@ -1,0 +1,153 @@
+"""How alike the runs of a task are, what they repeat and mend, and what failing ones cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from passhat.analysis.explaining.behaviours import (
+    Behaviour,
+    CostSplit,
+    cost_splits,
+    find_behaviours,
+)
+from passhat.analysis.explaining.divergence import Divergence
+from passhat.analysis.explaining.runs import COSTS, ExplainedRun
+from passhat.analysis.explaining.tool_matrix import ToolMatrix, expected_matrix, seen_matrix
+from passhat.messages import repr_fields
+from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
+from passhat.stats.score_mean import score_estimate
+
+MOST_RUNS = 20
+"""Runs of a task that are compared pair by pair: 190 pairs say enough of one task."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trajectories:
+    """The ways that runs took: how alike they are, what they repeated, what failing ones cost.
+
+    `tools`, `order` and `path` are how alike two runs of a task are in which tools they call, in
+    which order, and whether both take the very same path; `costs` how alike they are in what they
+    take (the smaller over the larger). All lie in [0, 1], and none of them says how reliable an
+    agent is: runs may differ and all be right.
+    """
+
+    tools: Number
+    order: Number
+    path: Number
+    costs: Mapping[str, Number]
+    behaviours: tuple[Behaviour, ...]
+    splits: tuple[CostSplit, ...]
+    matrix: ToolMatrix
+
+    __repr__ = repr_fields
+
+
+def trajectories(
+    runs: Sequence[ExplainedRun],
+    found: Sequence[Divergence],
+    *,
+    confidence: float,
+    expected: Mapping[str, str] | None = None,
+) -> Trajectories:
+    """The ways of all runs with a transcript; `expected` names the right tool of a task."""
+    groups: dict[tuple[str, str], list[ExplainedRun]] = {}
+    for run in runs:
+        if run.transcript is not None:
+            groups.setdefault(run.group, []).append(run)
+    several = [group[:MOST_RUNS] for group in groups.values() if len(group) > 1]
+
+    def alike(measure: Callable[[ExplainedRun, ExplainedRun], float | None]) -> Number:
+        return _mean_likeness(several, measure, confidence)
+
+    said = [run for group in groups.values() for run in group]
+    order = _Remembered(_order_likeness)
+    return Trajectories(
+        tools=alike(lambda one, other: _dice(set(one.tools), set(other.tools))),
+        order=alike(lambda one, other: order(one.tools, other.tools)),
+        path=alike(lambda one, other: float(one.tools == other.tools)),
+        costs=_cost_likeness(several, alike),
+        behaviours=find_behaviours(said, confidence),
+        splits=cost_splits(runs),
+        matrix=expected_matrix(said, expected) if expected else seen_matrix(found),
+    )
+
+
+def _mean_likeness(
+    groups: Sequence[Sequence[ExplainedRun]],
+    measure: Callable[[ExplainedRun, ExplainedRun], float | None],
+    confidence: float,
+) -> Number:
+    """The mean over tasks of the mean over pairs of runs."""
+    means = []
+    for group in groups:
+        values = [measure(one, other) for one, other in combinations(group, 2)]
+        known = [value for value in values if value is not None]
+        if known:
+            means.append(sum(known) / len(known))
+    if not means:
+        return Unavailable("no task has two runs with what it takes to compare them")
+    of_tasks = np.array(means)
+    found = score_estimate(
+        np.ones(of_tasks.size, dtype=np.int64),
+        of_tasks,
+        of_tasks**2,
+        scope=TASKS_LIKE_THESE,
+        method="t",  # likeness is nowhere near 0 or 1 task by task, as outcomes are
+        confidence=confidence,
+    )
+    return replace(found, runs=sum(map(len, groups))) if isinstance(found, Estimate) else found
+
+
+def _dice(one: set[str], other: set[str]) -> float:
+    """Shared over mean size (Dice 1945, Sorensen 1948); two runs without calls are alike."""
+    size = len(one) + len(other)
+    return 2 * len(one & other) / size if size else 1.0
+
+
+class _Remembered:
+    """A measure of two paths, worked out once for each pair of different paths."""
+
+    def __init__(self, measure: Callable[[Sequence[str], Sequence[str]], float]) -> None:
+        self._measure = measure
+        self._known: dict[tuple[tuple[str, ...], tuple[str, ...]], float] = {}
+
+    def __call__(self, one: tuple[str, ...], other: tuple[str, ...]) -> float:
+        if one == other:
+            return 1.0
+        pair = (one, other) if one < other else (other, one)
+        if pair not in self._known:
+            self._known[pair] = self._measure(*pair)
+        return self._known[pair]
+
+
+def _order_likeness(one: Sequence[str], other: Sequence[str]) -> float:
+    """One minus the share of steps to change to turn one path into the other (Levenshtein 1966)."""
+    row = list(range(len(other) + 1))
+    for i, step in enumerate(one):
+        diagonal, row[0] = row[0], i + 1
+        for j, target in enumerate(other):
+            change = diagonal + (step != target)
+            diagonal = row[j + 1]
+            row[j + 1] = min(change, row[j] + 1, diagonal + 1)
+    return 1 - row[-1] / max(len(one), len(other))
+
+
+def _cost_likeness(
+    groups: Sequence[Sequence[ExplainedRun]],
+    alike: Callable[[Callable[[ExplainedRun, ExplainedRun], float | None]], Number],
+) -> dict[str, Number]:
+    def measure(name: str) -> Callable[[ExplainedRun, ExplainedRun], float | None]:
+        return lambda one, other: _smaller_over_larger(one.costs.get(name), other.costs.get(name))
+
+    named = {name for group in groups for run in group for name in run.costs}
+    return {name: alike(measure(name)) for name in COSTS if name in named}
+
+
+def _smaller_over_larger(one: float | None, other: float | None) -> float | None:
+    if one is None or other is None or min(one, other) < 0:
+        return None
+    return min(one, other) / max(one, other) if max(one, other) else 1.0

@@ -1,0 +1,179 @@
+"""GitHub: the step summary, annotations, one comment on the pull request, and a check."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from passhat.forges.api import Api
+from passhat.forges.sticky import Comment, CommentCalls, Posted, post_sticky
+
+Level = Literal["error", "warning", "notice"]
+Conclusion = Literal["success", "failure", "neutral"]
+
+MOST_ANNOTATIONS = 10
+"""GitHub shows so many of each level for a step and drops the rest without a word."""
+
+LARGEST_SUMMARY = 1024 * 1024
+"""Bytes of a step summary; GitHub refuses a larger one whole."""
+
+LONGEST_CHECK = 65_535
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitHub:
+    """A job of GitHub Actions: where it runs, for which commit and pull request."""
+
+    repository: str
+    sha: str
+    api_url: str
+    token: str | None
+    pull_request: int | None
+    summary_path: str | None
+    run_url: str | None
+
+    @property
+    def api(self) -> Api:
+        headers = {
+            "Accept": "application/vnd.github+json",
+            "X-GitHub-Api-Version": "2022-11-28",
+        }
+        authorised = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        return Api(url=self.api_url, headers=headers | authorised)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotation:
+    """One message beside the change."""
+
+    level: Level
+    title: str
+    message: str
+    file: str | None = None
+    line: int | None = None
+
+
+def github_job(environment: Mapping[str, str]) -> GitHub | None:
+    """The job that this process is a step of; None outside GitHub Actions."""
+    if environment.get("GITHUB_ACTIONS") != "true":
+        return None
+    event = _event(environment.get("GITHUB_EVENT_PATH"))
+    change = event.get("pull_request")
+    head = change.get("head", {}) if isinstance(change, dict) else {}
+    server, repository = environment.get("GITHUB_SERVER_URL"), environment["GITHUB_REPOSITORY"]
+    run = environment.get("GITHUB_RUN_ID")
+    return GitHub(
+        repository=repository,
+        sha=str(head.get("sha") or environment.get("GITHUB_SHA", "")),
+        api_url=environment.get("GITHUB_API_URL", "https://api.github.com"),
+        token=environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN"),
+        pull_request=change.get("number") if isinstance(change, dict) else None,
+        summary_path=environment.get("GITHUB_STEP_SUMMARY"),
+        run_url=f"{server}/{repository}/actions/runs/{run}" if server and run else None,
+    )
+
+
+def write_summary(job: GitHub, text: str) -> bool:
+    """Append Markdown to the summary of the step; False where there is no room or no file."""
+    if job.summary_path is None:
+        return False
+    path = Path(job.summary_path)
+    there = path.stat().st_size if path.exists() else 0
+    data = (text.rstrip("\n") + "\n").encode()
+    if there + len(data) > LARGEST_SUMMARY:
+        return False
+    with path.open("ab") as file:
+        file.write(data)
+    return True
+
+
+def annotation_lines(annotations: Iterable[Annotation]) -> Iterator[str]:
+    r"""Workflow commands, at most ten of each level; the tenth says how many are left out.
+
+    >>> list(annotation_lines([Annotation(level="error", title="a,b", message="50 %\nno")]))
+    ['::error title=a%2Cb::50 %25%0Ano']
+    """
+    by_level: dict[Level, list[Annotation]] = {}
+    for annotation in annotations:
+        by_level.setdefault(annotation.level, []).append(annotation)
+    for level, found in by_level.items():
+        room = MOST_ANNOTATIONS if len(found) <= MOST_ANNOTATIONS else MOST_ANNOTATIONS - 1
+        yield from map(_command, found[:room])
+        if len(found) > room:
+            more = f"+{len(found) - room:,} more"
+            yield _command(Annotation(level=level, title=more, message=f"{more}: see the report"))
+
+
+def post_comment(job: GitHub, text: str, *, key: str) -> Posted:
+    """Our one comment on the pull request."""
+    if job.pull_request is None:
+        return Posted(outcome="refused", reason="this run belongs to no pull request")
+    if job.token is None:
+        return Posted(outcome="refused", reason="there is no GITHUB_TOKEN")
+    return post_sticky(_comments(job), text, key=key)
+
+
+def post_check(job: GitHub, *, name: str, conclusion: Conclusion, title: str, summary: str) -> None:
+    """A check on the commit: neutral where the verdict is open, so that nothing turns red."""
+    job.api.call(
+        "POST",
+        f"repos/{job.repository}/check-runs",
+        {
+            "name": name,
+            "head_sha": job.sha,
+            "status": "completed",
+            "conclusion": conclusion,
+            "output": {"title": title[:255], "summary": summary[:LONGEST_CHECK]},
+            **({"details_url": job.run_url} if job.run_url else {}),
+        },
+    )
+
+
+def _comments(job: GitHub) -> CommentCalls:
+    api, repository = job.api, f"repos/{job.repository}"
+    of_change = f"{repository}/issues/{job.pull_request}/comments"
+
+    def read() -> Iterator[Comment]:
+        for entry in api.pages(of_change):
+            yield Comment(number=int(entry["id"]), body=str(entry.get("body") or ""))
+
+    def update(number: int, body: str) -> None:
+        api.call("PATCH", f"{repository}/issues/comments/{number}", {"body": body})
+
+    def delete(number: int) -> None:
+        api.call("DELETE", f"{repository}/issues/comments/{number}")
+
+    return CommentCalls(
+        read=read,
+        create=lambda body: int(api.call("POST", of_change, {"body": body})["id"]),
+        update=update,
+        delete=delete,
+    )
+
+
+def _event(path: str | None) -> dict[str, Any]:
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8")) if path else {}
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _command(annotation: Annotation) -> str:
+    """A workflow command, with what could end it or begin another one written out."""
+    places = {"file": annotation.file, "line": annotation.line, "title": annotation.title}
+    properties = ",".join(
+        f"{name}={_property(str(value))}" for name, value in places.items() if value is not None
+    )
+    return f"::{annotation.level} {properties}::{_data(annotation.message)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,69 @@
+"""Failed runs by what went wrong: each in one category, by what the log itself says first."""
+
+from dataclasses import replace
+
+import pytest
+
+from passhat.analysis.explaining.categories import divergence_categories, failure_categories
+from passhat.analysis.explaining.divergence import divergences
+from passhat.analysis.explaining.runs import compared_runs
+from passhat.records.transcript import Check
+
+
+def categories(*runs):
+    found = failure_categories(runs, divergences(compared_runs(runs)), confidence=0.95)
+    assert sum(one.count for one in found) == sum(not run.passed for run in runs)
+    return [(one.kind, one.what, one.count) for one in found]
+
+
+def test_what_the_log_says_comes_before_what_the_calls_show(make_run):
+    broken = Check(target="answer", matcher="contains", score=0.0, message='lacks "42"')
+    held = Check(target="files", score=1.0)
+    runs = [
+        make_run("P", "act"),
+        make_run("E", trial=1, error="RateLimitError: 429 after 3 tries"),
+        make_run("F", trial=2, stop_reason="max_turns", checks=[broken]),
+        make_run("F", trial=3, checks=[held, broken]),
+        make_run("F", trial=4),
+    ]
+    assert categories(*runs) == [
+        ("call missing", "act", 1),
+        ("error", "RateLimitError: <n> after <n> tries", 1),
+        ("failed check", "answer contains: lacks <s>", 1),
+        ("stop reason", "max_turns", 1),
+    ]
+
+
+def test_messages_that_differ_in_numbers_are_one_category(make_run):
+    runs = [
+        make_run("F", trial=i, checks=[Check(target="sum", score=0.0, message=f"is {i}, not 9")])
+        for i in range(4)
+    ]
+    assert categories(*runs) == [("failed check", "sum: is <n>, not <n>", 4)]
+
+
+def test_a_task_that_never_passed_is_told_by_the_error_it_ended_on_or_not_at_all(make_run):
+    runs = [
+        make_run("F", "look", ("pay", {}, "Error: card 17 refused")),
+        make_run("F", "look", trial=1),
+        replace(make_run("F", trial=2), transcript=None, calls=()),
+    ]
+    assert categories(*runs) == [
+        ("never passes", "nothing to compare with", 1),
+        ("no transcript", "nothing to read", 1),
+        ("tool error", "pay: Error: card <n> refused", 1),
+    ]
+
+
+def test_a_category_has_its_tasks_one_example_its_share_and_the_arguments_that_differ(make_run):
+    runs = [make_run("P", ("book", {"to": "Oslo", "bags": 1}), task=task) for task in "ba"]
+    runs += [
+        make_run("F", ("book", {"to": "Rome", "bags": 1}), task="b", trial=1),
+        make_run("F", ("book", {"to": "Rome", "bags": 2}), task="a", trial=1),
+    ]
+    (found,) = divergence_categories(divergences(compared_runs(runs)), confidence=0.95)
+    assert (found.kind, found.what, found.arguments) == ("other argument", "book", ("to", "bags"))
+    assert found.tasks == ("a", "b")
+    assert found.example == ("bot", "b", 1)
+    assert found.share.value == 1
+    assert found.share.interval.low == pytest.approx(0.342, abs=1e-3)  # Wilson, 2 of 2
