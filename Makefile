@@ -6,7 +6,7 @@ INSTALLED := .venv/.installed
 NODE_SERVERS := tests/node_modules/.package-lock.json
 OLD_SERVERS := .venv-servers/.installed
 
-.PHONY: help demo test search check fix bench corpus calibrate docs lock clean
+.PHONY: help demo test search check fix bench corpus calibrate generate docs lock clean
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,9 @@ corpus: $(INSTALLED) ## keep the numbers of fifty analyses as they are now
 
 calibrate: $(INSTALLED) ## simulations behind docs/explanation/calibration.md (some minutes)
 	$(BIN)/python -m bench.calibrate
+
+generate: $(INSTALLED) ## everything that is made from the code: commands, suite, schemas, glossary
+	$(BIN)/python docs/reference/generate.py
 
 docs: .venv-docs/.installed ## the documentation as a site, in build/docs
 	.venv-docs/bin/sphinx-build -W --keep-going -q docs build/docs

@@ -234,8 +234,10 @@ def seed_option() -> Callable[[Command], Command]:
     )
 
 
-def output_options(formats: Formats, *, besides: str = "") -> Callable[[Command], Command]:
-    """--json, --markdown, -o FILE and --quiet, handed over as `output`.
+def output_options(
+    formats: Formats, *, besides: str = "", verbose: bool = False
+) -> Callable[[Command], Command]:
+    """--json, --markdown, -o FILE, --quiet and maybe --verbose, handed over as `output`.
 
     The help names the endings of `formats`, and `besides`: what holds under some option only.
     """
@@ -253,12 +255,15 @@ def output_options(formats: Formats, *, besides: str = "") -> Callable[[Command]
         ),
         click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error."),
     ]
+    if verbose:
+        told = "Show every number, and what the terms mean."
+        options.append(click.option("-v", "--verbose", is_flag=True, help=told))
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def with_output(**values: Any) -> Any:
-            names = ("as_json", "as_markdown", "paths_out", "quiet")
-            chosen = {name: values.pop(name) for name in names}
+            names = ("as_json", "as_markdown", "paths_out", "quiet", "verbose")
+            chosen = {name: values.pop(name) for name in names if name in values}
             if chosen["as_json"] and chosen["as_markdown"]:
                 raise click.UsageError(
                     "--json and --markdown exclude each other; -o may name both files"
