@@ -8,7 +8,7 @@ OLD_SERVERS := .venv-servers/.installed
 
 FRAMEWORKS := langgraph pydantic_ai openai_agents smolagents llama_index google_adk crewai claude_agent_sdk
 
-.PHONY: help demo test frameworks search check fix bench corpus calibrate docs lock clean
+.PHONY: help demo test frameworks search check fix bench corpus calibrate generate docs lock clean
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -55,6 +55,9 @@ corpus: $(INSTALLED) ## keep the numbers of fifty analyses as they are now
 
 calibrate: $(INSTALLED) ## simulations behind docs/explanation/calibration.md (some minutes)
 	$(BIN)/python -m bench.calibrate
+
+generate: $(INSTALLED) ## everything that is made from the code: commands, suite, schemas, glossary
+	$(BIN)/python docs/reference/generate.py
 
 docs: .venv-docs/.installed ## the documentation as a site, in build/docs
 	.venv-docs/bin/sphinx-build -W --keep-going -q docs build/docs

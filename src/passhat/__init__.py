@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from passhat.analysis.comparing.profile import profile as profile
     from passhat.analysis.comparing.rank import RankReport as RankReport
     from passhat.analysis.comparing.rank import rank as rank
+    from passhat.analysis.explaining.explain import Explanation as Explanation
+    from passhat.analysis.explaining.explain import explain as explain
+    from passhat.analysis.explaining.side_by_side import side_by_side as side_by_side
     from passhat.analysis.gates.demands import Gate as Gate
     from passhat.analysis.gates.demands import parse_gate as parse_gate
     from passhat.analysis.gates.judge import judge as judge
@@ -51,11 +54,11 @@ if TYPE_CHECKING:
     from passhat.records import Tally as Tally
     from passhat.records import Trial as Trial
     from passhat.records import Trials as Trials
-    from passhat.reporters.html_page import render_html as render_html
-    from passhat.reporters.ink import Ink as Ink
-    from passhat.reporters.json_report import render_json as render_json
-    from passhat.reporters.markdown import render_markdown as render_markdown
-    from passhat.reporters.terminal import render_terminal as render_terminal
+    from passhat.reporters.grid import render_html as render_html
+    from passhat.reporters.grid import render_json as render_json
+    from passhat.reporters.grid import render_markdown as render_markdown
+    from passhat.reporters.grid import render_terminal as render_terminal
+    from passhat.reporters.terminal_style import Ink as Ink
     from passhat.runner import run_trials as run_trials
     from passhat.stats.estimate import Estimate as Estimate
     from passhat.stats.estimate import Interval as Interval

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passhat.cli.option_types import KList, Share
 from passhat.cli.output import Formats, Output, endings_of
 from passhat.cli.stored_run import named_store, read_run
+from passhat.defaults import CONFIDENCE, SEED
 from passhat.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -24,41 +26,6 @@ LATEST = "latest"
 """The newest run of a history store."""
 
 
-class KList(click.ParamType[tuple[int, ...]]):
-    """`1,2,4`: whole numbers of attempts."""
-
-    name = "K,K,..."
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        try:
-            ks = tuple(sorted({int(part) for part in value.split(",")}))
-        except ValueError:
-            self.fail(f"{value!r} is not a list of whole numbers such as 1,2,4", param, ctx)
-        if ks[0] < 1:
-            self.fail(f"k must be at least 1, got {ks[0]}", param, ctx)
-        return ks
-
-
-class Share(click.ParamType[float]):
-    """A number strictly between 0 and 1, such as 0.95, or a percentage such as 95%."""
-
-    name = "SHARE"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, float):
-            return value
-        text = str(value).strip()
-        try:
-            number = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-        except ValueError:
-            self.fail(f"{value!r} is not a number such as 0.95", param, ctx)
-        if not 0 < number < 1:
-            self.fail(f"must lie strictly between 0 and 1, got {value}", param, ctx)
-        return number
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """What to read and how to understand it; of a history store, which run."""
@@ -69,6 +36,7 @@ class Reading:
     columns: dict[str, str | None]
     run: str = LATEST
     limits: tuple[str, ...] = ()
+    task_option: str = "--task"
 
     @property
     def mapping(self) -> ColumnMap:
@@ -120,7 +88,7 @@ class Reading:
         """
         if "-" in self.paths:
             return None
-        told = {flag: self.columns.get(name) for name, (flag, _) in _COLUMNS.items()}
+        told = {flag: self.columns.get(name) for name, flag in _flags(self.task_option).items()}
         told |= {f"--{name.replace('_', '-')}": self.columns.get(name) for name in _NAMES}
         told |= {
             "--format": self.format,
@@ -188,11 +156,17 @@ _RUN = click.option(
 
 
 def reading_options(
-    *, required: bool = True, transcripts: bool = False, stores: bool = True
+    *,
+    required: bool = True,
+    transcripts: bool = False,
+    stores: bool = True,
+    task_option: str = "--task",
+    metavar: str = "RESULTS...",
 ) -> Callable[[Command], Command]:
     """RESULTS..., --format, --duplicates, --limit and the column mapper, as `reading`.
 
     With `transcripts`, also the column that holds what was said; with `stores`, which run of one.
+    `task_option` names the column of tasks, where --task means a task; `metavar` what is read.
     """
 
     def decorate(command: Command) -> Command:
@@ -208,11 +182,14 @@ def reading_options(
                 columns=columns,
                 run=values.pop("run", LATEST),
                 limits=values.pop("limits"),
+                task_option=task_option,
             )
             return command(reading=reading, **values)
 
         said = [_TRANSCRIPT_COLUMN] * transcripts
-        return _apply([*_reading_parameters(required), *said, *[_RUN] * stores], with_reading)
+        shown = metavar if required else f"[{metavar}]"
+        parameters = _reading_parameters(shown, task_option, required=required)
+        return _apply([*parameters, *said, *[_RUN] * stores], with_reading)
 
     return decorate
 
@@ -243,7 +220,7 @@ def analysis_options(command: Command) -> Command:
 def confidence_option() -> Callable[[Command], Command]:
     """--confidence."""
     return click.option(
-        "--confidence", type=Share(), default=0.95, show_default=True, help="Of every interval."
+        "--confidence", type=Share(), default=CONFIDENCE, help="Confidence level of all intervals."
     )
 
 
@@ -252,14 +229,15 @@ def seed_option() -> Callable[[Command], Command]:
     return click.option(
         "--seed",
         type=click.IntRange(min=0),
-        default=0,
-        show_default=True,
-        help="Of what is drawn at random: the same seed gives the same bytes.",
+        default=SEED,
+        help="Seed of all random draws: the same seed gives the same bytes.",
     )
 
 
-def output_options(formats: Formats, *, besides: str = "") -> Callable[[Command], Command]:
-    """--json, --markdown, -o FILE and --quiet, handed over as `output`.
+def output_options(
+    formats: Formats, *, besides: str = "", verbose: bool = False
+) -> Callable[[Command], Command]:
+    """--json, --markdown, -o FILE, --quiet and maybe --verbose, handed over as `output`.
 
     The help names the endings of `formats`, and `besides`: what holds under some option only.
     """
@@ -277,12 +255,15 @@ def output_options(formats: Formats, *, besides: str = "") -> Callable[[Command]
         ),
         click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error."),
     ]
+    if verbose:
+        told = "Show every number, and what the terms mean."
+        options.append(click.option("-v", "--verbose", is_flag=True, help=told))
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def with_output(**values: Any) -> Any:
-            names = ("as_json", "as_markdown", "paths_out", "quiet")
-            chosen = {name: values.pop(name) for name in names}
+            names = ("as_json", "as_markdown", "paths_out", "quiet", "verbose")
+            chosen = {name: values.pop(name) for name in names if name in values}
             if chosen["as_json"] and chosen["as_markdown"]:
                 raise click.UsageError(
                     "--json and --markdown exclude each other; -o may name both files"
@@ -352,9 +333,14 @@ def parse_bars(texts: Sequence[str], tasks: Sequence[str]) -> dict[str, float] |
     return named if common is None else dict.fromkeys(tasks, common) | named
 
 
-def _reading_parameters(required: bool) -> list[Callable[[Command], Command]]:
+def _flags(task_option: str) -> dict[str, str]:
+    return {name: flag for name, (flag, _) in _COLUMNS.items()} | {"task": task_option}
+
+
+def _reading_parameters(
+    metavar: str, task_option: str, *, required: bool
+) -> list[Callable[[Command], Command]]:
     duplicates = click.Choice(["error", "last", "keep"])
-    metavar = "RESULTS..." if required else "[RESULTS...]"
     found: list[Callable[[Command], Command]] = [
         click.argument("paths", metavar=metavar, nargs=-1, required=required),
         click.option("--format", "format_name", metavar="NAME", help="The tool that wrote them."),
@@ -379,8 +365,8 @@ def _reading_parameters(required: bool) -> list[Callable[[Command], Command]]:
         click.option("--name", metavar="NAME", help="What to call the agent of a file with one."),
     ]
     found += [
-        click.option(flag, f"column_{name}", metavar="COLUMN", help=text)
-        for name, (flag, text) in _COLUMNS.items()
+        click.option(flag, f"column_{name}", metavar="COLUMN", help=_COLUMNS[name][1])
+        for name, flag in _flags(task_option).items()
     ]
     return found
 

@@ -10,10 +10,11 @@ import click
 
 from passhat.cli.options import output_options
 from passhat.cli.output import Output
-from passhat.cli.run import STORE
 from passhat.cli.run_options import Command, limits
 from passhat.cli.run_output import FORMATS, show_run, wants_page
+from passhat.cli.store_option import StoreType
 from passhat.cli.stored_run import told
+from passhat.defaults import STORE
 
 
 def _limit_options(command: Command) -> Command:
@@ -29,20 +30,20 @@ def _limit_options(command: Command) -> Command:
 @click.option("--changed", is_flag=True, help="Continue although the suite file has changed.")
 @click.option(
     "--store",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=STORE,
+    type=StoreType(),
+    default=Path(STORE),
     show_default=True,
     help="Where the run is kept.",
 )
 @click.option("--html", metavar="FILE", help="Also write the report as a page.")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
-@output_options(FORMATS)
+@output_options(FORMATS, verbose=True)
 @click.pass_context
 def resume(
     context: click.Context,
     /,
     run: str | None,
-    store: Path,
+    store: Path | str,
     html: str | None,
     transcripts: bool,
     output: Output,

@@ -11,8 +11,8 @@ from passhat.cli.options import output_options
 from passhat.cli.output import Output
 from passhat.cli.run_options import OptionalValues, run_options
 from passhat.cli.run_output import FORMATS, show_run, wants_page
-
-STORE = Path(".passhat/history.db")
+from passhat.cli.store_option import StoreType
+from passhat.defaults import STORE
 
 
 @click.command(cls=OptionalValues)
@@ -22,15 +22,15 @@ STORE = Path(".passhat/history.db")
 @click.option("--resume", is_flag=True, help="Continue the newest run of the same request.")
 @click.option(
     "--store",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=STORE,
+    type=StoreType(),
+    default=Path(STORE),
     show_default=True,
     help="Where trials are kept.",
 )
 @click.option("--no-store", is_flag=True, help="Keep nothing; an interrupted run is lost.")
 @click.option("--html", metavar="FILE", help="Also write the report as a page.")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
-@output_options(FORMATS)
+@output_options(FORMATS, verbose=True)
 @click.pass_context
 def run(
     context: click.Context,
@@ -38,7 +38,7 @@ def run(
     options: dict[str, Any],
     dry_run: bool,
     resume: bool,
-    store: Path,
+    store: Path | str,
     no_store: bool,
     html: str | None,
     transcripts: bool,
@@ -84,7 +84,7 @@ def run(
 
 
 def _show_plan(
-    suite: Path | None, options: dict[str, Any], store: Path | None, *, as_json: bool
+    suite: Path | None, options: dict[str, Any], store: Path | str | None, *, as_json: bool
 ) -> None:
     from passhat.journeys.run_plan import plan_lines, plan_run
 

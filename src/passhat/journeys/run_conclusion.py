@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from passhat.defaults import CONFIDENCE
 from passhat.journeys.run_gates import floored, quarantined
 from passhat.suite.fault_variants import plain_pairings, variants
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from passhat.journeys.run_store import RunStore
     from passhat.records import Suite, Trials
     from passhat.runner import RunResult
-
-DEFAULT_CONFIDENCE = 0.95
 
 
 def conclude(
@@ -37,9 +36,10 @@ def conclude(
     from passhat.journeys.run_failures import count_unread, gather_failures
     from passhat.records import Outcome
 
-    confidence = suite.confidence or DEFAULT_CONFIDENCE
+    confidence = suite.confidence or CONFIDENCE
+    report = _report(suite, trials)
     answer = RunAnswer(
-        report=_report(suite, trials),
+        report=replace(report, notes=(*report.notes, *_perhaps_paid(result))),
         trials=trials,
         verdicts=verdicts,
         recoveries=measure_recovery(
@@ -90,7 +90,7 @@ def _report(suite: Suite, trials: Trials) -> Report:
     report = measure(
         trials,
         ks=suite.ks or None,
-        confidence=suite.confidence or DEFAULT_CONFIDENCE,
+        confidence=suite.confidence or CONFIDENCE,
         bars=_bars(suite, trials),
         seed=suite.seed,
     )
@@ -102,6 +102,20 @@ def _not_run(suite: Suite, trials: Trials) -> list[str]:
     ran = set(trials.tasks)
     missing = [task.name for task in suite.tasks if task.name not in ran]
     return [f"not run, and not in these numbers: {', '.join(missing)}"] if missing else []
+
+
+def _perhaps_paid(result: RunResult) -> Iterator[str]:
+    """Calls of which nobody can say whether they were paid for."""
+    if result.asked_again:
+        yield (
+            f"perhaps paid twice: {result.asked_again}; an earlier start of this run died while "
+            "they were on the wire, and they were asked again"
+        )
+    if result.given_up:
+        yield (
+            f"perhaps paid, and not in the cost: {result.given_up}; they were given up on the "
+            "wire, at a deadline or an early end"
+        )
 
 
 def _bars(suite: Suite, trials: Trials) -> Mapping[str, float] | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats.arguments import (
@@ -67,7 +68,7 @@ def task_tests(
     *,
     alternative: Alternative = "two-sided",
     correction: Correction = "holm",
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> TaskTests:
     """Boschloo's exact test of a against b on every task, aligned by position.
 
@@ -109,7 +110,7 @@ def task_tests(
 
 
 def minimum_runs(
-    tasks: int, *, alternative: Alternative = "two-sided", confidence: float = 0.95
+    tasks: int, *, alternative: Alternative = "two-sided", confidence: float = CONFIDENCE
 ) -> int:
     """The runs of each system on a task below which no outcome is significant among `tasks`.
 

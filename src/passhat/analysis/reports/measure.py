@@ -23,6 +23,7 @@ from passhat.analysis.reports.seed_grid import SeedSpread, lay_out_seeds
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import tabulate_tasks
 from passhat.analysis.reports.unsettled import list_unsettled
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame
@@ -37,7 +38,7 @@ def measure(
     trials: Trials | Sequence[Tally],
     *,
     ks: Sequence[int] | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",
     bars: Bars = None,
     seed: int = 0,

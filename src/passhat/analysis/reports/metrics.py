@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.parts import Metric
+from passhat.defaults import KS
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.monotone import rising
 from passhat.stats.nesting import no_narrower
@@ -14,12 +15,11 @@ from passhat.stats.score_mean import score_estimate
 from passhat.stats.suite_mean import suite_estimates
 
 # Every k up to five runs, then the round ones: what people quote.
-_USUAL_KS = (1, 2, 3, 4, 5, 10, 20, 50, 100)
 
 
 def usual_ks(evidence: Evidence) -> tuple[int, ...]:
     """Those of the k that people quote which the runs allow."""
-    return tuple(k for k in _USUAL_KS if k <= max(1, evidence.typical_runs))
+    return tuple(k for k in KS if k <= max(1, evidence.typical_runs))
 
 
 def measure_metrics(
