@@ -17,9 +17,13 @@ if TYPE_CHECKING:
     from passhat.analysis.comparing.profile import profile as profile
     from passhat.analysis.comparing.rank import RankReport as RankReport
     from passhat.analysis.comparing.rank import rank as rank
+    from passhat.analysis.explaining.explain import Explanation as Explanation
+    from passhat.analysis.explaining.explain import explain as explain
+    from passhat.analysis.explaining.side_by_side import side_by_side as side_by_side
     from passhat.analysis.gates.demands import Gate as Gate
     from passhat.analysis.gates.demands import parse_gate as parse_gate
     from passhat.analysis.gates.judge import judge as judge
+    from passhat.analysis.gates.run_answer import RunAnswer as RunAnswer
     from passhat.analysis.gates.verdict import Verdict as Verdict
     from passhat.analysis.planning.budgets import Spending as Spending
     from passhat.analysis.planning.plan import Plan as Plan
@@ -43,15 +47,18 @@ if TYPE_CHECKING:
     from passhat.ingest import read_trials as read_trials
     from passhat.ingest import read_with_transcripts as read_with_transcripts
     from passhat.ingest.write import write_trials as write_trials
+    from passhat.journeys import repeat_command as repeat_command
+    from passhat.journeys import resume_run as resume_run
+    from passhat.journeys import run_suite as run_suite
     from passhat.records import Outcome as Outcome
     from passhat.records import Tally as Tally
     from passhat.records import Trial as Trial
     from passhat.records import Trials as Trials
-    from passhat.reporters.html_page import render_html as render_html
-    from passhat.reporters.ink import Ink as Ink
-    from passhat.reporters.json_report import render_json as render_json
-    from passhat.reporters.markdown import render_markdown as render_markdown
-    from passhat.reporters.terminal import render_terminal as render_terminal
+    from passhat.reporters.grid import render_html as render_html
+    from passhat.reporters.grid import render_json as render_json
+    from passhat.reporters.grid import render_markdown as render_markdown
+    from passhat.reporters.grid import render_terminal as render_terminal
+    from passhat.reporters.terminal_style import Ink as Ink
     from passhat.runner import run_trials as run_trials
     from passhat.stats.estimate import Estimate as Estimate
     from passhat.stats.estimate import Interval as Interval
@@ -64,9 +71,13 @@ if TYPE_CHECKING:
     from passhat.suite import load_suite as load_suite
 
 _PARTS = (
-    *("analysis", "drawing", "errors", "history", "ingest", "records"),
-    *("reporters", "runner", "stats", "suite", "testing"),
+    *("analysis", "drawing", "errors", "history", "ingest", "journeys"),
+    *("records", "reporters", "runner", "stats", "suite", "testing"),
 )
 
-__getattr__, __dir__, _names = lazy_exports(__name__, parts=_PARTS)
+__getattr__, _, _names = lazy_exports(__name__, parts=_PARTS)
 __all__ = sorted([*_names, "__version__"])
+
+
+def __dir__() -> list[str]:
+    return __all__

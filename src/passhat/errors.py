@@ -9,8 +9,12 @@ PasshatError                 anything a caller may want to catch at once
 │   ├── CassetteError        a cassette is torn, foreign, drifted or too short
 │   ├── HistoryError         the history store cannot serve the request
 │   └── MissingExtra         an optional dependency is not installed
+├── StoreError               the store cannot be read or written now: disk full, gone (code 3)
+│   └── LostRun              another process has taken this run over
 └── RunError                 the run could not be completed (exit code 3)
+    ├── RunInterrupted       a signal ended it; what is kept can be resumed
     ├── ServerError          an MCP server failed to start, hung, crashed or spoke garbage
+    │   └── ServerNeverStarted  it has not started once: no trial that needs it can run
     ├── ModelError           a model API refused, failed or answered nonsense
     │   └── ModelBusy        it may answer if asked again: overloaded, rate-limited, cut off
     ├── GraderError          a grader broke: neither a pass nor a failure
@@ -19,7 +23,9 @@ PasshatError                 anything a caller may want to catch at once
 
 from __future__ import annotations
 
-from passhat.messages import short_value
+from collections.abc import Mapping
+
+from passhat.messages import plural, short_value
 
 
 class PasshatError(Exception):
@@ -39,10 +45,14 @@ class ArgumentError(InputError, ValueError):
     """
 
     def __init__(self, argument: str, rule: str, value: object) -> None:
-        super().__init__(f"{argument} {rule}, got {short_value(value)}")
         self.argument = argument
         self.rule = rule
         self.value = value
+        super().__init__(self.worded(argument))
+
+    def worded(self, argument: str) -> str:
+        """The message with another name for the argument, such as the option of a command."""
+        return f"{argument} {self.rule}, got {short_value(self.value)}"
 
 
 class ReadError(InputError):
@@ -78,12 +88,54 @@ class MissingExtra(InputError, ImportError):
         self.extra = extra
 
 
+class StoreError(PasshatError):
+    """The store cannot be read or written now: the disk is full, the server is gone.
+
+    Not a RunError: no trial may be counted as errored because its row could not be kept.
+    """
+
+
+class LostRun(StoreError):
+    """Another process has taken this run over; what this one still does is not kept."""
+
+
 class RunError(PasshatError):
     """The run could not be completed."""
 
 
+class RunInterrupted(RunError):
+    """A signal ended the run: how far it came, and the command that resumes it, if it is kept.
+
+    >>> raise RunInterrupted(made=3, planned=9, counts={"passed": 3}, signal=2)
+    Traceback (most recent call last):
+    passhat.errors.RunInterrupted: interrupted: 3 of 9 trials made: 3 passed
+    """
+
+    def __init__(
+        self,
+        *,
+        made: int,
+        planned: int,
+        counts: Mapping[str, int],
+        signal: int,
+        resume: str | None = None,
+    ) -> None:
+        ended = ", ".join(f"{count:,} {how}" for how, count in counts.items())
+        text = f"interrupted: {made:,} of {plural(planned, 'trial')} made"
+        super().__init__(text + (f": {ended}" if ended else ""))
+        self.made = made
+        self.planned = planned
+        self.counts = counts
+        self.signal = signal
+        self.resume = resume
+
+
 class ServerError(RunError):
     """An MCP server failed to start, hung, crashed or spoke garbage."""
+
+
+class ServerNeverStarted(ServerError):
+    """An MCP server has not started once in a run: no trial that needs it can succeed."""
 
 
 class ModelError(RunError):

@@ -35,6 +35,7 @@ def test_importing_passhat_loads_nothing_but_its_version():
     assert {name for name in modules if name.startswith("passhat")} == {
         "passhat",
         "passhat._version",
+        "passhat.lazy",
     }
     assert not _heavy(modules, HEAVY)
 
@@ -63,6 +64,8 @@ def test_the_version_and_the_help_load_click_and_no_command(arguments):
         "passhat.cli",
         "passhat.cli.exit_codes",
         "passhat.errors",
+        "passhat.lazy",
+        "passhat.messages",
     }
 
 

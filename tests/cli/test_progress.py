@@ -6,8 +6,7 @@ import re
 import pytest
 
 from passhat.cli import progress
-from passhat.cli.progress import Progress
-from passhat.cli.standing import Standing
+from passhat.cli.progress import Progress, RunProgress
 from passhat.records import Outcome, Ticket, Trial
 from passhat.runner.events import (
     BudgetHit,
@@ -36,7 +35,7 @@ def feed(standing, *events):
 @pytest.fixture
 def started():
     return feed(
-        Standing(),
+        RunProgress(),
         RunStarted(planned=10, kept=0, concurrency=2),
         *[TrialStarted(ticket=TICKET, row="t")] * 5,
         finished(cost=0.25, tokens_in=100, tokens_out=20),
@@ -62,7 +61,7 @@ def test_the_interval_that_is_watched_holds_at_every_look(rates):
     """Stopping when it looks best would fool nobody: in 95 % of runs it never misses."""
     rng, truth, missed = random.Random(5), sum(rates) / len(rates), 0
     for _ in range(60):
-        standing, missing = Standing(), False
+        standing, missing = RunProgress(), False
         for trial in range(60):
             standing.done += 1
             standing.passed += rng.random() < rates[trial % len(rates)]
@@ -73,18 +72,18 @@ def test_the_interval_that_is_watched_holds_at_every_look(rates):
 
 
 def test_without_prices_tokens_are_told():
-    standing = feed(Standing(), RunStarted(planned=2, kept=0, concurrency=1))
+    standing = feed(RunProgress(), RunStarted(planned=2, kept=0, concurrency=1))
     standing = feed(standing, TrialStarted(ticket=TICKET, row="t"), finished(tokens_in=1200))
     assert standing.spent == "1,200 tokens"
 
 
 def test_a_run_that_may_end_early_says_at_most():
-    standing = feed(Standing(most=True), RunStarted(planned=10, kept=0, concurrency=1))
+    standing = feed(RunProgress(most=True), RunStarted(planned=10, kept=0, concurrency=1))
     assert standing.counts == "0/10 trials, 0 running, at most 10 left"
 
 
 def test_a_resumed_run_begins_where_it_was_and_reckons_with_new_trials_only():
-    standing = feed(Standing(passed=6), RunStarted(planned=10, kept=8, concurrency=1))
+    standing = feed(RunProgress(passed=6), RunStarted(planned=10, kept=8, concurrency=1))
     assert standing.counts == "8/10 trials, 0 running, 2 left"
     assert standing.details() == ["passed 75 % [27, 99]"]
 
@@ -116,9 +115,9 @@ def test_what_happens_to_a_run_gets_a_line_of_its_own(capsys):
         told(Stopping(signal=2, grace=1.0))
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
-        "going on: 4 of 10 trials are there already",
-        "max_cost is reached ($5.01): nothing new is started",
-        "stopping: 1 s for trials under way; once more ends it at once",
+        "resuming: 4 of 10 trials are already done",
+        "max_cost is reached ($5.01): no new trial is started",
+        "stopping: 1 s for trials under way. Ctrl-C again quits now.",
     ]
 
 

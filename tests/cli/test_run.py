@@ -40,7 +40,7 @@ def test_a_trial_that_errors_is_not_a_failure_but_leaves_the_run_incomplete(here
     )
     done = call("run")
     assert done.exit_code == 3
-    assert "mute printed no JSON line" in done.stdout
+    assert "mute printed no JSON" in done.stdout
 
 
 def test_a_suite_that_is_wrong_exits_2_with_the_line(here, suite, call):
@@ -299,7 +299,7 @@ def test_how_many_reasons_are_left_out_and_where_they_are_is_said(here, suite, c
 
 
 def test_failed_trials_whose_reasons_were_not_looked_for_are_counted(here, suite, call):
-    from passhat.cli.run_failures import MOST_TRIALS
+    from passhat.journeys.run_failures import MOST_TRIALS
 
     suite(SURE.replace('answer: "4"', 'answer: "5"').replace("runs: 4", f"runs: {MOST_TRIALS + 7}"))
     for options in ((), ("--no-store",)):

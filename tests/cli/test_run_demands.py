@@ -135,7 +135,7 @@ def test_resume_writes_the_files_of_the_run_unless_others_are_named(here, suite,
     assert not (here / "kept.xml").exists()
     call("resume", "--max-tokens", "100000")
     assert (here / "kept.xml").exists()
-    assert "40 of 40 trials are there already" in call("run", *asked[2:], "--resume").stderr
+    assert "40 of 40 trials are already done" in call("run", *asked[2:], "--resume").stderr
 
 
 def test_a_run_is_compared_with_a_tagged_baseline(suite, call):

@@ -59,7 +59,7 @@ def test_a_signal_ends_the_run_in_order_and_says_how_to_go_on(shell, sent, code)
     _, said = process.communicate(timeout=30)
     assert process.returncode == code, said
     assert time.monotonic() - sent_at < 10
-    command = said.rpartition("go on with: ")[2].split()
+    command = said.rpartition("resume with: ")[2].split()
     assert command[:2] == ["passhat", "resume"]
     kept = trials_kept(shell)
     assert 2 <= kept < 12
@@ -67,7 +67,7 @@ def test_a_signal_ends_the_run_in_order_and_says_how_to_go_on(shell, sent, code)
     assert not (shell.directory / "j.xml").exists()
     done = shell(*command[1:], "--json")
     assert done.returncode == 0, done.stderr
-    assert f"going on: {kept} of 12 trials are there already" in done.stderr
+    assert f"resuming: {kept} of 12 trials are already done" in done.stderr
     assert json.loads(done.stdout)["report"]["systems"][0]["trials"] == 12
     assert "<testsuite" in (shell.directory / "j.xml").read_text()
     assert (shell.directory / "page.html").exists()
@@ -119,7 +119,7 @@ def test_the_same_command_with_resume_goes_on_and_then_has_nothing_to_do(shell):
     assert second.returncode == 0, second.stderr
     assert json.loads(second.stdout)["report"]["systems"][0]["trials"] == 12
     third = shell("run", "--resume")
-    assert "going on: 12 of 12 trials are there already" in third.stderr
+    assert "resuming: 12 of 12 trials are already done" in third.stderr
 
 
 def test_a_changed_suite_is_not_resumed_in_silence(shell):

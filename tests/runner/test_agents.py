@@ -155,7 +155,7 @@ def test_a_command_that_does_not_exist_is_an_error_not_a_failure(trial_of):
 def test_a_report_that_is_due_and_missing_is_an_error(trial_of):
     trial = trial_of(command("print('hello')", outcome="json"))
     assert trial.outcome is Outcome.ERRORED
-    assert "printed no JSON line with a score" in trial.error
+    assert "printed no JSON with a score" in trial.error
 
 
 @pytest.mark.parametrize("workers", [0, 1], ids=["here", "in a worker"])
@@ -194,7 +194,7 @@ def test_a_function_gets_what_it_asks_for_by_name(trial_of, workers):
         ("by_place_and_name", "ask calm 0 int"),
         ("behind_a_gap", "ask 3 None"),
         ("anything", "ask of 1"),
-        ("anything_named", "ask 0 of 6"),
+        ("anything_named", "ask 0 of 7"),
         ("wrapped", "ask"),
         ("with_options", "ask 0"),
         ("bound", "hi ask 7"),

@@ -28,11 +28,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "rank": ("passhat.cli.rank:rank", "Which of several agents are ahead, and which are tied?"),
     "plan": ("passhat.cli.plan:plan", "How many runs and tasks does an answer need?"),
     "gate": ("passhat.cli.gate:gate", "Do these results meet the demand? PASS, FAIL, UNDECIDED."),
+    "why": ("passhat.cli.why:why", "Why do runs fail sometimes?"),
+    "diff": ("passhat.cli.diff:diff", "Where do two runs of a task part?"),
     "profile": ("passhat.cli.profile:profile", "Where does the agent stand among others?"),
     "simulate": ("passhat.cli.simulate:simulate", "Write seeded trials of made-up agents."),
     "convert": ("passhat.cli.convert:convert", "Rewrite any result file as JSONL, CSV or Parquet."),
     "history": ("passhat.cli.history:history", "Every run that was kept."),
     "trend": ("passhat.cli.trend:trend", "How did reliability move over history?"),
+    "mcp": ("passhat.cli.mcp:mcp", "Serve results to a coding agent (MCP)."),
     "view": ("passhat.cli.view:view", "Look at everything that ran, in a browser."),
     "schema": ("passhat.cli.schema:schema", "The JSON Schema of what --json prints."),
     "demo": ("passhat.cli.demo:demo", "See what passhat says, with no key and no file."),
@@ -64,7 +67,7 @@ class Commands(click.Group):
         word = args[0]
         if word in COMMANDS or word.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        from passhat.cli.mistaken import what_was_meant
+        from passhat.cli.command_suggestions import what_was_meant
         from passhat.reporters.safe_text import safe_text
 
         raise click.UsageError(safe_text(what_was_meant(args, COMMANDS)), ctx=ctx)
@@ -78,8 +81,12 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except PasshatError as error:
+            from passhat.cli.error_messages import shell_message
+
+            name = ctx.invoked_subcommand
+            message = shell_message(error, self.get_command(ctx, name) if name else None)
             seen = Refusal if isinstance(error, InputError) else Incomplete
-            raise seen(error) from error
+            raise seen(message) from error
 
 
 class Refusal(click.ClickException):
@@ -87,13 +94,13 @@ class Refusal(click.ClickException):
 
     exit_code = ExitCode.USAGE
 
-    def __init__(self, error: PasshatError) -> None:
+    def __init__(self, message: str) -> None:
         import os
 
         from passhat.records.redaction import environment_redactor
         from passhat.reporters.safe_text import safe_lines
 
-        text = environment_redactor(os.environ).clean(str(error))
+        text = environment_redactor(os.environ).clean(message)
         super().__init__(safe_lines(text))
 
 

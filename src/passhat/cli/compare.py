@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.option_types import Share
 from passhat.cli.options import (
     Analysing,
     Reading,
-    Share,
     again_options,
     analysis_options,
     choose_systems,

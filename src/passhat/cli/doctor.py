@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from passhat.cli.cassette_mode import Source, choose_source
 from passhat.cli.exit_codes import ExitCode
-from passhat.cli.run_options import RunOptions
 from passhat.errors import PasshatError, SuiteError
+from passhat.journeys.answer_source import AnswerSource, choose_source
+from passhat.journeys.run_request import RunRequest
 from passhat.messages import plural
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ async def _findings(path: Path | None, *, ask: bool) -> AsyncIterator[Finding]:
             yield Finding(what="suite", text=line, problem=True, code=ExitCode.USAGE)
         return
     yield Finding(what=str(name), text=suite.size)
-    source = choose_source(suite, RunOptions())
+    source = choose_source(suite, RunRequest())
     if not source.asks:
         yield Finding(what="cassettes", text=f"a run is a {source}")
     async for finding, part in _parts(suite, ask=ask):
@@ -121,7 +121,7 @@ async def _parts(suite: Suite, *, ask: bool) -> AsyncIterator[tuple[Finding, Par
         yield await _server(server, suite.directory), "server"
 
 
-def _needed(part: Part, suite: Suite, source: Source, *, ask: bool) -> bool:
+def _needed(part: Part, suite: Suite, source: AnswerSource, *, ask: bool) -> bool:
     """Whether a run, or --ask, cannot do without."""
     live = suite.cassette.servers == "live" if part == "server" else ask and part == "model"
     return source.asks or live

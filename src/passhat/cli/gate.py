@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.mistaken import is_there, names_a_file
+from passhat.cli.command_suggestions import is_there, names_a_file
+from passhat.cli.option_types import Share
 from passhat.cli.options import (
     Reading,
-    Share,
     choose_systems,
     output_options,
     parse_bars,
@@ -20,7 +20,9 @@ from passhat.cli.options import (
     seed_option,
 )
 from passhat.cli.output import Output, every_format
+from passhat.cli.store_option import StoreType
 from passhat.cli.stored_run import named_store, told
+from passhat.defaults import CONFIDENCE, STORE
 from passhat.errors import ArgumentError, InputError
 
 if TYPE_CHECKING:
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 FORMATS = every_format("verdicts")
 
 DEFAULT_MARGIN = 0.05
-DEFAULT_STORE = ".passhat/history.db"
 
 
 @click.command()
@@ -56,7 +57,9 @@ DEFAULT_STORE = ".passhat/history.db"
 @click.option("--suite", type=click.Path(path_type=Path), help="Take the gates of this suite too.")
 @click.option("--only", metavar="AGENT", multiple=True, help="Judge this agent only.")
 @click.option("--bar", "bars", metavar="[TASK=]SHARE", multiple=True, help="What 'its bar' means.")
-@click.option("--confidence", type=Share(), help="How sure a verdict must be.  [default: 0.95]")
+@click.option(
+    "--confidence", type=Share(), help=f"How sure a verdict must be.  [default: {CONFIDENCE}]"
+)
 @click.option(
     "--scope", type=click.Choice(["this suite", "tasks like these"]), help="What it speaks about."
 )
@@ -76,8 +79,8 @@ DEFAULT_STORE = ".passhat/history.db"
 )
 @click.option(
     "--store",
-    type=click.Path(path_type=Path),
-    help="The store of a run that is named.  [default: .passhat/history.db]",
+    type=StoreType(),
+    help=f"The store of a run that is named.  [default: {STORE}]",
 )
 @click.option("--explain", is_flag=True, help="Print the evidence, step by step, and a picture.")
 @seed_option()
@@ -94,7 +97,7 @@ def gate(
     only: tuple[str, ...],
     bars: tuple[str, ...],
     errors: ErrorPolicy,
-    store: Path | None,
+    store: Path | str | None,
     explain: bool,
     seed: int,
     output: Output,
@@ -144,7 +147,7 @@ class Held:
     """What results are held against: that of --against, or files and runs that demands name."""
 
     reading: Reading
-    store: Path | None
+    store: Path | str | None
     against: str | None
 
     def baselines(
@@ -165,9 +168,9 @@ class Held:
         """Whether it names a run; a folder may be called as a branch is."""
         if _may_be_a_run((name,), self.store):
             return True
-        if (is_there(name) and Path(name).is_file()) or not (
-            self.store or Path(DEFAULT_STORE)
-        ).exists():
+        store = self.store or Path(STORE)
+        absent = isinstance(store, Path) and not store.exists()
+        if absent or (is_there(name) and Path(name).is_file()):
             return False
         from passhat.history.references import knows
 
@@ -185,7 +188,7 @@ class Held:
             return history.trials(told(_find(history, name, judged=judged, baseline=True)))
 
 
-def _results(reading: Reading, store: Path | None) -> tuple[Trials, Run | None]:
+def _results(reading: Reading, store: Path | str | None) -> tuple[Trials, Run | None]:
     """Trials from files, or from the history where no such file exists, and which run they are."""
     if not _may_be_a_run(reading.paths, store):
         return reading.trials(), None
@@ -224,8 +227,8 @@ def _replayed(held: Held, suite: Path | None, gates: list[Gate]) -> Verdicts | N
     if suite is None or not _may_be_a_run(paths, store):
         return None
     from passhat.analysis.gates.stopping import Stopping, replay_run
-    from passhat.cli.run_exit import quarantined
     from passhat.history import RunJournal
+    from passhat.journeys.run_gates import quarantined
     from passhat.suite import load_suite
 
     with _open(store) as history:
@@ -246,18 +249,18 @@ def _replayed(held: Held, suite: Path | None, gates: list[Gate]) -> Verdicts | N
         return replay_run(rule, tickets, journal.finished())
 
 
-def _may_be_a_run(paths: tuple[str, ...], store: Path | None) -> bool:
+def _may_be_a_run(paths: tuple[str, ...], store: Path | str | None) -> bool:
     """Whether one name, of which there is no file, may be a run of a history that exists."""
     if len(paths) != 1 or paths[0] == "-":
         return False
     is_file = is_there(paths[0]) or any(mark in paths[0] for mark in "*?[")
-    return not is_file and (store is not None or Path(DEFAULT_STORE).exists())
+    return not is_file and (store is not None or Path(STORE).exists())
 
 
-def _open(store: Path | None) -> History:
+def _open(store: Path | str | None) -> History:
     from passhat.history import History
 
-    return History.open(store or DEFAULT_STORE, read_only=True)
+    return History.open(store or STORE, read_only=True)
 
 
 def _gates(

@@ -15,16 +15,16 @@ import click
 from passhat.cli.options import LATEST, Reading, output_options, reading_options
 from passhat.cli.output import Output, advising, ink_for
 from passhat.cli.report import FORMATS
+from passhat.cli.store_option import StoreType
+from passhat.defaults import STORE
 from passhat.messages import plural
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
-    from passhat.reporters.run_list import Row
+    from passhat.reporters.answers.run_list import Row
 
 
-_STORE = click.option(
-    "--store", type=click.Path(path_type=Path), help="The store.  [default: .passhat/history.db]"
-)
+_STORE = click.option("--store", type=StoreType(), help=f"The store.  [default: {STORE}]")
 
 
 def _of_store(command: Callable[..., None]) -> Callable[..., None]:
@@ -33,7 +33,7 @@ def _of_store(command: Callable[..., None]) -> Callable[..., None]:
     @_STORE
     @click.pass_obj
     @functools.wraps(command)
-    def with_path(before: Path, /, *, store: Path | None, **values: Any) -> None:
+    def with_path(before: Path, /, *, store: Path | str | None, **values: Any) -> None:
         command(store or before, **values)
 
     return with_path
@@ -43,7 +43,7 @@ def _of_store(command: Callable[..., None]) -> Callable[..., None]:
 @_STORE
 @click.option("--sql", metavar="QUERY", help="Print the rows of a reading query, tab-separated.")
 @click.pass_context
-def history(ctx: click.Context, store: Path | None, sql: str | None) -> None:
+def history(ctx: click.Context, store: Path | str | None, sql: str | None) -> None:
     """Every run that was kept.
 
     RUN is a key, a tag, a commit, a branch (its newest run), or `latest`; of a key or a commit, the
@@ -74,20 +74,20 @@ def history(ctx: click.Context, store: Path | None, sql: str | None) -> None:
 @_of_store
 def list_runs(path: Path, suite: str | None, branch: str | None, limit: int, as_json: bool) -> None:
     """List the newest runs."""
-    from passhat.reporters.run_list import render_json, render_terminal
+    from passhat.reporters.answers.run_list import RunList
+    from passhat.reporters.grid import render_json, render_terminal
 
     with _open(path, read_only=True) as store:
         runs = store.runs(suite=suite, branch=branch, limit=limit)
-    text = (
-        render_json(_rows(runs)) if as_json else render_terminal(_rows(runs), ink_for(sys.stdout))
-    )
+    found = RunList(tuple(_rows(runs)))
+    text = render_json(found) if as_json else render_terminal(found, ink_for(sys.stdout))
     click.echo(text, nl=False, color=True)
 
 
 @history.command()
 @click.argument("run")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
-@output_options(FORMATS)
+@output_options(FORMATS, verbose=True)
 @_of_store
 def show(path: Path, run: str, transcripts: bool, output: Output) -> None:
     """Report on one run.

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passhat.cli.drop_rounds import DROP_ROUNDS, without_rounds
+from passhat.cli.option_types import KList, Share
 from passhat.cli.output import Formats, Output, endings_of
 from passhat.cli.stored_run import named_store, read_run
+from passhat.defaults import CONFIDENCE, SEED
 from passhat.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -24,41 +27,6 @@ LATEST = "latest"
 """The newest run of a history store."""
 
 
-class KList(click.ParamType[tuple[int, ...]]):
-    """`1,2,4`: whole numbers of attempts."""
-
-    name = "K,K,..."
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        try:
-            ks = tuple(sorted({int(part) for part in value.split(",")}))
-        except ValueError:
-            self.fail(f"{value!r} is not a list of whole numbers such as 1,2,4", param, ctx)
-        if ks[0] < 1:
-            self.fail(f"k must be at least 1, got {ks[0]}", param, ctx)
-        return ks
-
-
-class Share(click.ParamType[float]):
-    """A number strictly between 0 and 1, such as 0.95, or a percentage such as 95%."""
-
-    name = "SHARE"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, float):
-            return value
-        text = str(value).strip()
-        try:
-            number = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-        except ValueError:
-            self.fail(f"{value!r} is not a number such as 0.95", param, ctx)
-        if not 0 < number < 1:
-            self.fail(f"must lie strictly between 0 and 1, got {value}", param, ctx)
-        return number
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """What to read and how to understand it; of a history store, which run."""
@@ -69,6 +37,8 @@ class Reading:
     columns: dict[str, str | None]
     run: str = LATEST
     limits: tuple[str, ...] = ()
+    drop_rounds: tuple[int, ...] = ()
+    task_option: str = "--task"
 
     @property
     def mapping(self) -> ColumnMap:
@@ -81,7 +51,8 @@ class Reading:
         from passhat.ingest import count_big
 
         stored = named_store(self.paths) is not None
-        tallies = None if stored else count_big(list(self.paths), **self._how())
+        rows = stored or bool(self.drop_rounds)  # counts do not say which round a run was in
+        tallies = None if rows else count_big(list(self.paths), **self._how())
         if tallies is None:
             return choose_systems(self.trials(), only)
         _check_names(only, [tally.system for tally in tallies])
@@ -91,20 +62,23 @@ class Reading:
         """Every trial, one by one, of all the paths or of some."""
         chosen = self.paths if paths is None else tuple(paths)
         if (store := named_store(chosen)) is not None:
-            return read_run(store, self.run, transcripts=False)[0]
+            return without_rounds(read_run(store, self.run, transcripts=False)[0], self.drop_rounds)
         from passhat.ingest import read_trials
 
-        return read_trials(list(chosen), **self._how(), limits=self._limits())
+        return without_rounds(
+            read_trials(list(chosen), **self._how(), limits=self._limits()), self.drop_rounds
+        )
 
     def with_transcripts(self, paths: Sequence[str] | None = None) -> tuple[Trials, Transcripts]:
         """The same, with what was said in each trial."""
         chosen = self.paths if paths is None else tuple(paths)
         if (store := named_store(chosen)) is not None:
             trials, said = read_run(store, self.run, transcripts=True)
-            return trials, said or {}
+            return without_rounds(trials, self.drop_rounds), said or {}
         from passhat.ingest import read_with_transcripts
 
-        return read_with_transcripts(list(chosen), **self._how(), limits=self._limits())
+        trials, said = read_with_transcripts(list(chosen), **self._how(), limits=self._limits())
+        return without_rounds(trials, self.drop_rounds), said
 
     @property
     def names_transcripts(self) -> bool:
@@ -120,12 +94,13 @@ class Reading:
         """
         if "-" in self.paths:
             return None
-        told = {flag: self.columns.get(name) for name, (flag, _) in _COLUMNS.items()}
+        told = {flag: self.columns.get(name) for name, flag in _flags(self.task_option).items()}
         told |= {f"--{name.replace('_', '-')}": self.columns.get(name) for name in _NAMES}
         told |= {
             "--format": self.format,
             "--duplicates": self.duplicates if self.duplicates != "error" else None,
             "--run": self.run if self.run != LATEST else None,
+            "--drop-rounds": ",".join(map(str, self.drop_rounds)) or None,
         }
         options = [w for flag, value in told.items() if value is not None for w in (flag, value)]
         options += [word for limit in self.limits for word in ("--limit", limit)]
@@ -188,11 +163,17 @@ _RUN = click.option(
 
 
 def reading_options(
-    *, required: bool = True, transcripts: bool = False, stores: bool = True
+    *,
+    required: bool = True,
+    transcripts: bool = False,
+    stores: bool = True,
+    task_option: str = "--task",
+    metavar: str = "RESULTS...",
 ) -> Callable[[Command], Command]:
     """RESULTS..., --format, --duplicates, --limit and the column mapper, as `reading`.
 
     With `transcripts`, also the column that holds what was said; with `stores`, which run of one.
+    `task_option` names the column of tasks, where --task means a task; `metavar` what is read.
     """
 
     def decorate(command: Command) -> Command:
@@ -208,11 +189,15 @@ def reading_options(
                 columns=columns,
                 run=values.pop("run", LATEST),
                 limits=values.pop("limits"),
+                drop_rounds=values.pop("drop_rounds"),
+                task_option=task_option,
             )
             return command(reading=reading, **values)
 
         said = [_TRANSCRIPT_COLUMN] * transcripts
-        return _apply([*_reading_parameters(required), *said, *[_RUN] * stores], with_reading)
+        shown = metavar if required else f"[{metavar}]"
+        parameters = _reading_parameters(shown, task_option, required=required)
+        return _apply([*parameters, *said, *[_RUN] * stores], with_reading)
 
     return decorate
 
@@ -243,7 +228,7 @@ def analysis_options(command: Command) -> Command:
 def confidence_option() -> Callable[[Command], Command]:
     """--confidence."""
     return click.option(
-        "--confidence", type=Share(), default=0.95, show_default=True, help="Of every interval."
+        "--confidence", type=Share(), default=CONFIDENCE, help="Confidence level of all intervals."
     )
 
 
@@ -252,14 +237,15 @@ def seed_option() -> Callable[[Command], Command]:
     return click.option(
         "--seed",
         type=click.IntRange(min=0),
-        default=0,
-        show_default=True,
-        help="Of what is drawn at random: the same seed gives the same bytes.",
+        default=SEED,
+        help="Seed of all random draws: the same seed gives the same bytes.",
     )
 
 
-def output_options(formats: Formats, *, besides: str = "") -> Callable[[Command], Command]:
-    """--json, --markdown, -o FILE and --quiet, handed over as `output`.
+def output_options(
+    formats: Formats, *, besides: str = "", verbose: bool = False
+) -> Callable[[Command], Command]:
+    """--json, --markdown, -o FILE, --quiet and maybe --verbose, handed over as `output`.
 
     The help names the endings of `formats`, and `besides`: what holds under some option only.
     """
@@ -277,12 +263,15 @@ def output_options(formats: Formats, *, besides: str = "") -> Callable[[Command]
         ),
         click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error."),
     ]
+    if verbose:
+        told = "Show every number, and what the terms mean."
+        options.append(click.option("-v", "--verbose", is_flag=True, help=told))
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def with_output(**values: Any) -> Any:
-            names = ("as_json", "as_markdown", "paths_out", "quiet")
-            chosen = {name: values.pop(name) for name in names}
+            names = ("as_json", "as_markdown", "paths_out", "quiet", "verbose")
+            chosen = {name: values.pop(name) for name in names if name in values}
             if chosen["as_json"] and chosen["as_markdown"]:
                 raise click.UsageError(
                     "--json and --markdown exclude each other; -o may name both files"
@@ -352,9 +341,14 @@ def parse_bars(texts: Sequence[str], tasks: Sequence[str]) -> dict[str, float] |
     return named if common is None else dict.fromkeys(tasks, common) | named
 
 
-def _reading_parameters(required: bool) -> list[Callable[[Command], Command]]:
+def _flags(task_option: str) -> dict[str, str]:
+    return {name: flag for name, (flag, _) in _COLUMNS.items()} | {"task": task_option}
+
+
+def _reading_parameters(
+    metavar: str, task_option: str, *, required: bool
+) -> list[Callable[[Command], Command]]:
     duplicates = click.Choice(["error", "last", "keep"])
-    metavar = "RESULTS..." if required else "[RESULTS...]"
     found: list[Callable[[Command], Command]] = [
         click.argument("paths", metavar=metavar, nargs=-1, required=required),
         click.option("--format", "format_name", metavar="NAME", help="The tool that wrote them."),
@@ -374,13 +368,14 @@ def _reading_parameters(required: bool) -> list[Callable[[Command], Command]]:
             help="How much to read at most: max_bytes, max_ratio (of what was compressed), "
             "max_members, max_depth, max_transcript. May be repeated.",
         ),
+        DROP_ROUNDS,
         click.option("--scorer", metavar="NAME", help="Which score, in logs that have several."),
         click.option("--pass-if", metavar="TEST", help="When an attempt passes: 'score>=0.8'."),
         click.option("--name", metavar="NAME", help="What to call the agent of a file with one."),
     ]
     found += [
-        click.option(flag, f"column_{name}", metavar="COLUMN", help=text)
-        for name, (flag, text) in _COLUMNS.items()
+        click.option(flag, f"column_{name}", metavar="COLUMN", help=_COLUMNS[name][1])
+        for name, flag in _flags(task_option).items()
     ]
     return found
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.option_types import Share
 from passhat.cli.options import (
     Analysing,
     Reading,
-    Share,
     analysis_options,
     choose_systems,
     output_options,
@@ -49,7 +49,7 @@ _AMOUNT = click.FloatRange(min=0, min_open=True)
 @click.option("--indifference", type=Share(), help="Of the gate: how far beyond is clear.")
 @click.option("--at-once", type=_COUNT, default=1, help="Runs side by side.", show_default=True)
 @analysis_options
-@output_options(FORMATS, besides="; with --gate .svg")
+@output_options(FORMATS)
 def plan(
     reading: Reading,
     only: str | None,

@@ -15,6 +15,7 @@ from passhat.cli.options import (
     reading_options,
 )
 from passhat.cli.output import Output, every_format
+from passhat.defaults import PROFILE_KS
 from passhat.errors import InputError, ReadError
 from passhat.messages import listed, plural
 
@@ -51,7 +52,6 @@ def profile(
       passhat profile mine.eval --against leaderboard.csv
       passhat profile leaderboard.csv --only o3
     """
-    from passhat.analysis.comparing.profile import PROFILE_KS
     from passhat.analysis.comparing.profile import profile as profile_system
 
     trials = reading.trials()

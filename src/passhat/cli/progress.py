@@ -5,40 +5,133 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from passhat.cli.standing import Standing, duration
 from passhat.messages import plural
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.live import Live
 
-    from passhat.runner.events import Event
+    from passhat.journeys.run_events import RunEvent
 
 REDRAWS_PER_SECOND = 5
 SECONDS_BETWEEN_LINES = 5.0
 MOST_SECONDS_WITHOUT_LINE = 30.0
 WIDEST_BAR = 60
+FAULTS_OFF = "the suite's faults are off: --faults runs it with and without them"
 STEPS = 10
 """Lines about the progress of a run that nobody watches."""
+
+
+@dataclass(slots=True, kw_only=True)
+class RunProgress:
+    """Counts of a run in progress, fed by its events.
+
+    `passed`, `errored`, `cost` and `tokens` may begin with those of an earlier start of the run.
+    """
+
+    passed: int = 0
+    errored: int = 0
+    cost: float = 0.0
+    tokens: int = 0
+    planned: int = 0
+    kept: int = 0
+    done: int = 0
+    running: int = 0
+    most: bool = False
+    busy: str = ""
+    begun: float = field(default_factory=time.monotonic)
+
+    def take(self, event: RunEvent) -> None:
+        """Count one event."""
+        from passhat.journeys.run_events import RunOpened
+        from passhat.records import Outcome
+        from passhat.runner import events
+
+        match event:
+            case events.TrialFinished():
+                trial = event.trial
+                self.done += 1
+                self.running -= 1
+                self.passed += trial.outcome is Outcome.PASSED
+                self.errored += trial.outcome is Outcome.ERRORED
+                self.cost += trial.cost or 0.0
+                self.tokens += int(trial.tokens or (trial.tokens_in or 0) + (trial.tokens_out or 0))
+                self.busy = ""
+            case events.TrialStarted():
+                self.running += 1
+            case RunOpened():
+                self.passed, self.errored = event.passed, event.errored
+                self.most = event.at_most
+            case events.RunStarted():
+                self.planned, self.kept, self.done = event.planned, event.kept, event.kept
+                self.begun = time.monotonic()
+            case events.Retry():
+                self.busy = f"{event.system} is busy: asked again in {event.wait:.0f} s"
+            case _:
+                pass
+
+    @property
+    def left(self) -> int:
+        return max(0, self.planned - self.done - self.running)
+
+    @property
+    def counts(self) -> str:
+        """`24/60 trials, 8 running, 28 left`."""
+        left = f"{'at most ' if self.most else ''}{self.left:,} left"
+        return f"{self.done:,}/{self.planned:,} trials, {self.running} running, {left}"
+
+    def details(self) -> list[str]:
+        """The pass rate with its moving interval, the errors, the cost, and the time to go."""
+        told = [self._rate()]
+        if self.errored:
+            told.append(f"{self.errored:,} errored")
+        told.append(self.spent)
+        told.append(self.busy or self._remaining(time.monotonic() - self.begun))
+        return [text for text in told if text]
+
+    @property
+    def spent(self) -> str:
+        """Money where there is a price, else tokens."""
+        if self.cost:
+            return f"${self.cost:,.4f}" if self.cost < 1 else f"${self.cost:,.2f}"
+        return f"{self.tokens:,} tokens" if self.tokens else ""
+
+    def _rate(self) -> str:
+        if not self.done:
+            return ""
+        from passhat.reporters.numbers import percent, span
+        from passhat.stats.sequential import confidence_sequence
+
+        # Somebody watches it, and may stop when they like it: it holds at every look at once. In
+        # full rounds over unequal tasks the passes vary less than the binomial that it is made for.
+        interval = confidence_sequence(self.done, self.passed)
+        return f"passed {percent(self.passed / self.done)} {span(interval, digits=0)}"
+
+    def _remaining(self, elapsed: float) -> str:
+        new = self.done - self.kept
+        if not new or self.done >= self.planned:
+            return ""
+        seconds = elapsed / new * (self.planned - self.done)
+        return f"{'at most' if self.most else 'about'} {duration(seconds)} left"
 
 
 class Progress:
     """Hears the events of a run and shows how it stands. Used in `with`, called with events."""
 
-    def __init__(self, standing: Standing | None = None, *, quiet: bool = False) -> None:
-        self.standing = standing or Standing()
+    def __init__(self, run: RunProgress | None = None, *, quiet: bool = False) -> None:
+        self.run = run or RunProgress()
         self._display: _Plain | _Moving | None = None
         if not quiet:
-            self._display = _Moving(self.standing) if _watched() else _Plain(self.standing)
+            self._display = _Moving(self.run) if _watched() else _Plain(self.run)
 
     def __enter__(self) -> Self:
-        if self._display is not None:
-            self._display.start()
         return self
 
     def __exit__(
@@ -50,20 +143,24 @@ class Progress:
         if self._display is not None:
             self._display.stop()
 
-    def __call__(self, event: Event) -> None:
-        self.standing.take(event)
+    def __call__(self, event: RunEvent) -> None:
+        from passhat.journeys.run_events import RunOpened
+
+        self.run.take(event)
         if self._display is None:
             return
+        if isinstance(event, RunOpened):  # not before: a request that is refused needs no bar
+            self._display.start()
         self._display.show(event)
-        if text := _announcement(event):
+        for text in _announcements(event):
             self._display.say(text)
 
 
 class _Plain:
     """A line at every tenth of the run, not too often and not too rarely."""
 
-    def __init__(self, standing: Standing) -> None:
-        self._standing = standing
+    def __init__(self, run: RunProgress) -> None:
+        self._run = run
         self._said = time.monotonic()
         self._step = 0
 
@@ -73,15 +170,15 @@ class _Plain:
     def stop(self) -> None:
         """Nothing to take down."""
 
-    def show(self, event: Event) -> None:
-        standing, now = self._standing, time.monotonic()
+    def show(self, event: RunEvent) -> None:
+        run, now = self._run, time.monotonic()
         since = now - self._said
         if since < SECONDS_BETWEEN_LINES:
             return
-        step = standing.done * STEPS // max(1, standing.planned)
+        step = run.done * STEPS // max(1, run.planned)
         if step > self._step or since >= MOST_SECONDS_WITHOUT_LINE:
             self._said, self._step = now, step
-            self.say("; ".join([standing.counts, *standing.details()]))
+            self.say("; ".join([run.counts, *run.details()]))
 
     def say(self, text: str) -> None:
         from passhat.reporters.safe_text import safe_text
@@ -92,8 +189,8 @@ class _Plain:
 class _Moving:
     """A bar with two lines of facts, redrawn a few times a second and gone at the end."""
 
-    def __init__(self, standing: Standing) -> None:
-        self._standing = standing
+    def __init__(self, run: RunProgress) -> None:
+        self._run = run
         self._console: Console | None = None
         self._live: Live | None = None
 
@@ -116,7 +213,7 @@ class _Moving:
         if self._live is not None:
             self._live.stop()
 
-    def show(self, event: Event) -> None:
+    def show(self, event: RunEvent) -> None:
         """The bar redraws itself."""
 
     def say(self, text: str) -> None:
@@ -134,35 +231,52 @@ class _Moving:
 
         from passhat.reporters.safe_text import safe_text
 
-        standing = self._standing
-        facts = " · ".join(standing.details())
+        run = self._run
+        facts = " · ".join(run.details())
         # Not to the last column: the ^C that a terminal echoes there would wrap.
         assert self._console is not None
         width = min(WIDEST_BAR, self._console.width - 4)
         drawn = Table.grid()
-        drawn.add_row(ProgressBar(max(1, standing.planned), standing.done, width=width))
-        drawn.add_row(Text(standing.counts, style="bold", no_wrap=True, overflow="ellipsis"))
+        drawn.add_row(ProgressBar(max(1, run.planned), run.done, width=width))
+        drawn.add_row(Text(run.counts, style="bold", no_wrap=True, overflow="ellipsis"))
         drawn.add_row(Text(safe_text(facts), no_wrap=True, overflow="ellipsis"))
         return drawn
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them.
+
+    >>> duration(4.2), duration(75), duration(7300)
+    ('4 s', '1 min 15 s', '2 h 1 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def _watched() -> bool:
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def _announcement(event: Event) -> str:
+def _announcements(event: RunEvent) -> Iterator[str]:
     """What is worth a line of its own."""
+    from passhat.journeys.run_events import RunOpened
     from passhat.runner import events
 
     match event:
+        case RunOpened():
+            if event.faults_off:
+                yield FAULTS_OFF
+            run = f"; run {event.run}" if event.run is not None else ""
+            yield f"{event.suite}: {event.size}; {event.source}{run}"
         case events.RunStarted(kept=kept) if kept:
-            return f"going on: {kept:,} of {event.planned:,} trials are there already"
+            yield f"resuming: {kept:,} of {event.planned:,} trials are already done"
         case events.BudgetHit():
-            return f"{event.limit} is reached ({event.spent}): nothing new is started"
+            yield f"{event.limit} is reached ({event.spent}): no new trial is started"
         case events.Stopping():
-            wait = f"{event.grace:g} s for trials under way"
-            return f"stopping: {wait}; once more ends it at once"
+            yield f"stopping: {event.grace:g} s for trials under way. Ctrl-C again quits now."
         case events.RunFinished():
-            return f"{plural(event.done, 'trial')} in {duration(event.seconds)}"
-        case _:
-            return ""
+            yield f"{plural(event.done, 'trial')} in {duration(event.seconds)}"

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import click
 
-from passhat.cli.options import Share, output_options
+from passhat.cli.option_types import Share
+from passhat.cli.options import output_options
 from passhat.cli.output import Output
-from passhat.cli.run_options import FORMATS, RunOptions
-from passhat.errors import InputError
-
-if TYPE_CHECKING:
-    from passhat.records import Suite
-
-TASK = "command"
-LONGEST_NAME = 40
+from passhat.cli.run_output import FORMATS, show_run
+from passhat.cli.store_option import StoreType
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -54,10 +46,8 @@ LONGEST_NAME = 40
     show_default=True,
     help="Runs at a time.",
 )
-@click.option(
-    "--store", type=click.Path(dir_okay=False, path_type=Path), help="Keep the runs in this store."
-)
-@output_options(FORMATS)
+@click.option("--store", type=StoreType(), help="Keep the runs in this store.")
+@output_options(FORMATS, verbose=True)
 @click.pass_context
 def repeat(
     context: click.Context,
@@ -65,10 +55,10 @@ def repeat(
     runs: int,
     least: float | None,
     until_settled: bool,
-    outcome: str,
+    outcome: Literal["auto", "exit", "json"],
     timeout: float,
     concurrency: int,
-    store: Path | None,
+    store: Path | str | None,
     output: Output,
 ) -> None:
     """Run COMMAND many times: how often does it succeed, and how sure is that?
@@ -81,33 +71,23 @@ def repeat(
     Exit codes: 0 all runs succeeded, or --min is proved; 1 a run failed, or --min is disproved;
     2 there is no such program; 3 it could not be run; 4 --min is neither; 130 interrupted.
     """
-    from passhat.cli.run_journey import Job, conduct
+    from passhat.journeys import repeat_command
 
     if until_settled and least is None:
         raise click.UsageError("--until-settled needs --min SHARE: what is to be settled?")
-    if shutil.which(command[0]) is None:
-        raise InputError(f"{command[0]}: no such program on the PATH, or it may not be executed")
-    suite = _suite(command, runs, outcome, timeout, concurrency)
-    demand = [] if least is None else [f"pass@1 >= {least}"]
-    options = RunOptions(require=tuple(demand), until_settled=until_settled)
-    context.exit(conduct(Job(suite=suite, options=options, store=store), output))
-
-
-def _suite(
-    command: tuple[str, ...], runs: int, outcome: str, timeout: float, concurrency: int
-) -> Suite:
-    from passhat.records import CommandSystem, Pairing, Suite, Task
-    from passhat.records.redaction import environment_redactor
-
-    whole = environment_redactor(os.environ).clean(shlex.join(command))
-    name = whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME - 1]}…"
-    system = CommandSystem(
-        name=name,
-        argv=command,
-        cwd=Path.cwd(),
-        inherit_env=True,
-        outcome=outcome,  # type: ignore[arg-type]  # click allows only these words
-        timeout=timeout,
+    context.exit(
+        show_run(
+            lambda on_event: repeat_command(
+                command,
+                runs=runs,
+                least=least,
+                until_settled=until_settled,
+                outcome=outcome,
+                timeout=timeout,
+                concurrency=concurrency,
+                store=store,
+                on_event=on_event,
+            ),
+            output,
+        )
     )
-    pairing = Pairing(system=system, task=Task(name=TASK), runs=runs, label=name)
-    return Suite(name=name, pairings=(pairing,), concurrency=concurrency)

@@ -1,31 +1,24 @@
-"""What `passhat run` can be told, and what is kept of it so that a run can be resumed."""
+"""The options of `passhat run`: what to run, what to demand, what it may cost, who answers."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable
 from typing import Any
 
 import click
 
-from passhat.cli.output import every_format
-
 Command = Callable[..., Any]
-
-FORMATS = every_format("run")
-"""What the answer of a run can be written as."""
 
 BARE_VALUES = {"--record": "new", "--faults": "both"}
 """What these options mean without `=VALUE`."""
 
-FREE = frozenset(
-    {"concurrency", "max_cost", "max_tokens", "max_minutes", "outputs", "html", "transcripts"}
+_NAMES = (
+    *("only", "tasks", "tags", "runs", "seed", "require", "until_settled"),
+    *("max_cost", "max_tokens", "max_minutes", "max_calls", "concurrency"),
+    *("servers", "allow_drift", "compress", "faults"),
 )
-"""Options that a resumed run may be given anew: they change how fast, how far, and where its
-answer goes, not what is run."""
-
-_NOT_ASKED_HERE = frozenset({"suite", "cassette", "outputs", "html", "transcripts"})
+"""Arguments of `run_suite` that are options of the same name."""
 
 
 class OptionalValues(click.Command):
@@ -40,69 +33,13 @@ class OptionalValues(click.Command):
         return super().parse_args(ctx, told + args[end:])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
-    """One request to run a suite; None and empty leave it to the suite."""
-
-    suite: str = ""
-    only: tuple[str, ...] = ()
-    tasks: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    runs: int | None = None
-    seed: int | None = None
-    require: tuple[str, ...] = ()
-    until_settled: bool = False
-    max_cost: float | None = None
-    max_tokens: int | None = None
-    max_minutes: float | None = None
-    concurrency: int | None = None
-    cassette: str | None = None
-    servers: str | None = None
-    allow_drift: bool = False
-    compress: bool = False
-    faults: str | None = None
-    outputs: tuple[str, ...] = ()
-    html: str | None = None
-    transcripts: bool = False
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What two starts of the same run have in common, as JSON has it."""
-        return {name: value for name, value in self.to_json().items() if name not in FREE}
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values that `from_json` reads again."""
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in asdict(self).items()
-        }
-
-    @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> RunOptions:
-        """The options of a stored run."""
-        known = {field.name for field in fields(cls)}
-        values: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in kept.items()
-            if name in known
-        }
-        return cls(**values)
-
-    def freed(self, **given: Any) -> RunOptions:
-        """The same run with what is given in the place of its own."""
-        chosen = {name: value for name, value in given.items() if value not in (None, (), False)}
-        return replace(self, **chosen)
-
-
 def run_options(command: Command) -> Command:
-    """What to run, what to demand, what it may cost, and from where answers come: `options`."""
+    """What `run_suite` takes of the same names, handed over as `options`."""
 
     @functools.wraps(command)
     def with_options(**values: Any) -> Any:
-        cassette = _cassette(values)
-        names = [f.name for f in fields(RunOptions) if f.name not in _NOT_ASKED_HERE]
-        chosen = {name: values.pop(name) for name in names}
-        return command(options=RunOptions(cassette=cassette, **chosen), **values)
+        options = {"cassette": _cassette(values), **{name: values.pop(name) for name in _NAMES}}
+        return command(options=options, **values)
 
     decorated: Command = with_options
     for option in reversed([*_choosing(), *_demanding(), *limits(), *_replaying()]):
@@ -111,11 +48,12 @@ def run_options(command: Command) -> Command:
 
 
 def limits() -> list[Callable[[Command], Command]]:
-    """--max-cost, --max-tokens, --max-minutes and --concurrency."""
+    """--max-cost, --max-tokens, --max-calls, --max-minutes and --concurrency."""
     money = click.FloatRange(min=0, min_open=True)
     return [
         click.option("--max-cost", type=money, metavar="DOLLARS", help="Stop at this much money."),
         click.option("--max-tokens", type=click.IntRange(min=1), help="Stop at this many tokens."),
+        click.option("--max-calls", type=click.IntRange(min=1), help="Stop at this many calls."),
         click.option("--max-minutes", type=money, help="Stop after this long."),
         click.option("--concurrency", type=click.IntRange(min=1), help="Trials at a time."),
     ]
@@ -143,7 +81,7 @@ def _demanding() -> list[Callable[[Command], Command]]:
         click.option(
             "--until-settled",
             is_flag=True,
-            help="Run only until every gate is settled, at most as many trials as asked for.",
+            help="Stop as soon as every gate has its verdict.",
         ),
     ]
 

@@ -57,6 +57,8 @@ class Observation:
     `stop_reason` is `done`, `max_turns`, `max_tokens`, `budget`, `exit` (a command) or what the
     model said. `files` is the directory the attempt worked in; `reported` is what the system said
     of itself (the JSON line of a command, the body of an HTTP answer, the value of a function).
+    `messages` is the conversation as the system told it; `error` is what went wrong by its own
+    account, so that the attempt is neither a pass nor a failure.
     """
 
     answer: str = ""
@@ -71,6 +73,8 @@ class Observation:
     files: Path | None = None
     reported: Mapping[str, Any] = field(default_factory=dict)
     score: float | None = None
+    messages: tuple[Mapping[str, Any], ...] = ()
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from passhat.errors import RunError, ServerError
+from passhat.errors import RunError, ServerError, ServerNeverStarted
 from passhat.records import (
     Answer,
     Budget,
@@ -28,7 +28,7 @@ from passhat.runner.agents.conversation import Conversation
 from passhat.runner.deadline import Deadline, excused
 from passhat.runner.graders import Grading, grade
 from passhat.runner.models.exchange import Place, Reply
-from passhat.runner.outcome import Grader, Result, judge, judge_step
+from passhat.runner.outcome import Grader, Result, joined, judge, judge_step
 from passhat.runner.run_resources import Memories, RunResources
 
 
@@ -57,6 +57,8 @@ class Attempts:
         ending = cassettes.ending(request)
         try:
             result = await self._result(pairing, request, dict(answers or {}))
+        except ServerNeverStarted:
+            raise  # ends the run
         except RunError as error:
             result = Result(error=str(error), seconds=time.perf_counter() - clock)
         finally:
@@ -105,17 +107,62 @@ class Attempts:
         system = pairing.system
         if isinstance(system, ModelSystem):
             return await self._conversed(pairing, system, request, answers)
+        return await self._attempted(pairing, request, answers)
+
+    async def _attempted(
+        self, pairing: Pairing, request: AttemptRequest, answers: dict[int, Answer]
+    ) -> Result:
+        """Let an agent with a loop of its own work on the task, and grade what it did."""
         clock = time.perf_counter()
-        agent = self._resources.agent(system, request)
-        try:
-            seen = await agent.attempt(request)
-        except TimeoutError:
-            seen = Observation(stop_reason="timeout", score=0.0)
-        if seen.seconds is None:
-            seen = replace(seen, seconds=time.perf_counter() - clock)
-        self._resources.charge(request, seen)
+        result = Result(prompt=request.prompt)
         grader = self._grader(request, self._resources.memories(request, answers))
-        return Result(seen=seen, grade=await judge(pairing, seen, grader))
+        try:
+            await self._work(pairing, request, result, grader)
+        except TimeoutError:
+            result.seen = replace(result.seen, stop_reason="timeout", score=0.0)
+        except RunError as error:
+            result.error = str(error)
+        seen = result.seen
+        if seen.seconds is None or pairing.task.steps:
+            seen = replace(seen, seconds=time.perf_counter() - clock)
+        if seen.files is None and request.workdir.exists():
+            seen = replace(seen, files=request.workdir)
+        result.seen = seen
+        result.error = result.error or seen.error
+        if result.error is None:
+            try:
+                result.grade = await judge(
+                    pairing, seen, grader, steps=result.steps, timeout=request.timeout
+                )
+            except RunError as error:
+                result.error = str(error)
+        return result
+
+    async def _work(
+        self, pairing: Pairing, request: AttemptRequest, result: Result, grader: Grader
+    ) -> None:
+        """Ask the agent once, or once for each step until one fails."""
+        agent = self._resources.agent(pairing.system, request)
+        steps = pairing.task.steps
+        if not steps:
+            result.seen = await agent.attempt(request)
+            return
+        history: list[dict[str, str]] = []
+        until = None if request.timeout is None else time.monotonic() + request.timeout
+        for number, step in enumerate(steps):
+            left = None if until is None else max(0.0, until - time.monotonic())
+            seen = await agent.attempt(request.for_step(number, history=history, timeout=left))
+            result.seen = joined(result.seen, seen) if number else seen
+            if seen.error is not None:
+                return
+            if seen.files is None and request.workdir.exists():
+                seen = replace(seen, files=request.workdir)
+            held = await judge_step(pairing, step, seen, grader)
+            result.steps.append((step.name, held))
+            if not held.passed:
+                return
+            history.append({"role": "user", "content": step.prompt})
+            history.append({"role": "assistant", "content": seen.answer})
 
     async def _conversed(
         self,
@@ -141,7 +188,9 @@ class Attempts:
                 seen = conversation.observe()
                 there = request.workdir.exists()
                 result.seen = replace(seen, files=request.workdir) if there else seen
-                result.grade = await judge(pairing, result.seen, grader, steps=result.steps)
+                result.grade = await judge(
+                    pairing, result.seen, grader, steps=result.steps, timeout=request.timeout
+                )
             except RunError as error:
                 # What was said until then was paid for, and belongs in the row.
                 result.seen, result.error = conversation.observe(), str(error)
@@ -181,7 +230,7 @@ class Attempts:
             await conversation.say(step.prompt, max_turns=max_turns)
             seen = conversation.observe(since=so_far)
             with excused():  # a judge is slow on its own account
-                held = await judge_step(task, step, seen, grader)
+                held = await judge_step(pairing, step, seen, grader)
             result.steps.append((step.name, held))
             if not held.passed:
                 return

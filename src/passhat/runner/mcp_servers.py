@@ -7,10 +7,11 @@ import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from passhat.errors import MissingExtra, PasshatError, ServerError
+from passhat.errors import MissingExtra, PasshatError, ServerError, ServerNeverStarted
 from passhat.records import HttpServer, Server, StdioServer
 from passhat.runner.mcp_stdio import LONGEST_MESSAGE, StdioPipe
 from passhat.runner.models.exchange import ToolSpec
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 STOP_PATIENCE = 5.0
 MOST_PAGES = 100
+MARGIN = 5.0
+MOST_FAILED_STARTS = 3
+"""So often a server that has never started may fail before the run is given up."""
 NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 LONGEST_NAME = 64
 """What model APIs accept as the name of a tool."""
@@ -157,7 +161,10 @@ class RunningServer:
                 headers = {name: secret.reveal() for name, secret in self.server.headers.items()}
                 http = await stack.enter_async_context(create_mcp_http_client(headers=headers))
                 transport = streamable_http_client(self.server.url, http_client=http)
-            client = Client(transport, read_timeout_seconds=self.server.call_timeout, cache=None)
+            # The handshake has `start_timeout`, a call has `call_timeout`: each is bounded where
+            # it is made, and this one must not cut the longer of them short.
+            longest = max(self.server.start_timeout, self.server.call_timeout) + MARGIN
+            client = Client(transport, read_timeout_seconds=longest, cache=None)
             yield await stack.enter_async_context(client)
 
 
@@ -196,6 +203,15 @@ class McpTools:
         return None if route is None else route[0].server
 
 
+@dataclass(slots=True)
+class _Starts:
+    """How the starts of one server have gone so far."""
+
+    pending: int = 0
+    failed: int = 0
+    succeeded: int = 0
+
+
 class ServerPool:
     """The servers of a run: a process each per trial, or one for all where `shared` says so."""
 
@@ -203,6 +219,7 @@ class ServerPool:
         self._directory = directory
         self._shared: dict[str, RunningServer] = {}
         self._locks: dict[str, asyncio.Lock] = {}
+        self._starts: dict[str, _Starts] = {}
 
     @asynccontextmanager
     async def tools(
@@ -228,8 +245,29 @@ class ServerPool:
             return await self._share(server)
         running = RunningServer(server, directory=self._directory, workdir=workdir)
         own.append(running)
-        await running.start()
+        await self._start(running)
         return running
+
+    async def _start(self, running: RunningServer) -> None:
+        """Start a server; give the run up where it never starts.
+
+        One failure among many that start at the same time may be bad luck. One that is alone, or
+        the third, is not: all trials that need the server would fail the same way.
+        """
+        name = running.server.name
+        starts = self._starts.setdefault(name, _Starts())
+        starts.pending += 1
+        try:
+            await running.start()
+        except ServerError as error:
+            starts.failed += 1
+            hopeless = starts.pending == 1 or starts.failed >= MOST_FAILED_STARTS
+            if not starts.succeeded and hopeless:
+                raise ServerNeverStarted(str(error)) from error
+            raise
+        finally:
+            starts.pending -= 1
+        starts.succeeded += 1
 
     async def _share(self, server: Server) -> RunningServer:
         async with self._locks.setdefault(server.name, asyncio.Lock()):
@@ -237,7 +275,7 @@ class ServerPool:
             # One that died is started anew: its death was an error of one trial, not of all.
             if running is None or running.gone:
                 running = RunningServer(server, directory=self._directory)
-                await running.start()
+                await self._start(running)
                 self._shared[server.name] = running
             return running
 

@@ -47,6 +47,7 @@ class StdioPipe:
         self._last_garbage = ""
         self._failure = ""
         self._exit_grace = EXIT_GRACE
+        self._ended_by_us = False
         self._process: asyncio.subprocess.Process | None = None
 
     @contextlib.asynccontextmanager
@@ -72,12 +73,16 @@ class StdioPipe:
         """What is known of the reason why the server does not answer."""
         parts = [self._failure] if self._failure else []
         code = None if self._process is None else self._process.returncode
-        if not parts and code is not None:
+        if not parts and code is not None and not self._ended_by_us:
             parts.append(f"it exited with code {code}")
         if self._garbage:
             parts.append(f"it wrote to stdout what is not JSON-RPC: {self._last_garbage!r}")
-        if self._stderr.text:
-            parts.append(f"its last words on stderr: {self._stderr.text[-1000:]}")
+        # The last line first: an exception stands at the end, and long messages are cut there.
+        before, _, last = self._stderr.text.rpartition("\n")
+        if last:
+            parts.append(f"its last line on stderr: {last[-500:].strip()}")
+        if before.strip():
+            parts.append(f"before that: {before[-1000:].strip()}")
         return "; ".join(parts)
 
     def hurry(self) -> None:
@@ -128,6 +133,7 @@ class StdioPipe:
             stream.close()
 
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
+        self._ended_by_us = process.returncode is None
         if process.stdin is not None:
             process.stdin.close()
         with contextlib.suppress(TimeoutError):

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
 
+from passhat.errors import RunError
 from passhat.records import (
     CheckResult,
     CommandSystem,
     Grade,
+    ModelSystem,
     Observation,
     Outcome,
     Pairing,
     Step,
     Task,
     Ticket,
+    ToolCall,
     Trial,
 )
 from passhat.runner.agents.command import exit_sentence
@@ -37,6 +40,7 @@ LONGEST_TEXT = 20_000
 class Result:
     """What one attempt brought: an observation and its grade, or an error."""
 
+    prompt: str = ""
     seen: Observation = field(default_factory=Observation)
     grade: Grade | None = None
     error: str | None = None
@@ -75,11 +79,11 @@ class Result:
 
     def transcript(self) -> str:
         """What was said and why it was graded as it was, as JSON text."""
-        seen = self.seen
+        seen, messages = self.seen, self._messages()
         parts: dict[str, Any] = {
             "stop_reason": seen.stop_reason,
-            "messages": transcript(self.conversation.messages) if self.conversation else None,
-            "answer": seen.answer[-LONGEST_TEXT:] if self.conversation is None else None,
+            "messages": messages,
+            "answer": None if messages else seen.answer[-LONGEST_TEXT:],
             "stderr": seen.stderr[-LONGEST_TEXT:],
             "exit_code": seen.exit_code,
             "checks": self.grade.details if self.grade else None,
@@ -88,6 +92,19 @@ class Result:
         }
         kept = {key: value for key, value in parts.items() if value not in (None, "", [], ())}
         return msgspec.json.encode(kept, enc_hook=str).decode()
+
+    def _messages(self) -> list[dict[str, Any]]:
+        """The conversation: ours, or the agent's own account of it, or what its calls tell."""
+        if self.conversation is not None:
+            return transcript(self.conversation.messages)
+        if self.seen.messages:
+            return [{k: v for k, v in m.items() if k != "call_id"} for m in self.seen.messages]
+        if not self.seen.tool_calls:
+            return []
+        calls = [turn for call in self.seen.tool_calls for turn in _call_turns(call)]
+        asked = {"role": "user", "text": self.prompt}
+        answer = {"role": "assistant", "text": self.seen.answer[-LONGEST_TEXT:]}
+        return [asked, *calls, answer]
 
     def _marks(self) -> tuple[str, ...]:
         """Tags that say which steps held, which faults struck, and what the agent did next."""
@@ -107,18 +124,41 @@ async def judge(
     grader: Grader,
     *,
     steps: Sequence[tuple[str, Grade]] = (),
+    timeout: float | None = None,
 ) -> Grade:
     """How an attempt did: by its steps, its expectations, its own score, or its choice of tool."""
     grade = _after_crash(await _grade(pairing, seen, grader, steps), pairing, seen)
-    return replace(grade, passed=False) if seen.stop_reason in CUT_SHORT else grade
+    if seen.stop_reason not in CUT_SHORT:
+        return grade
+    limit = f" of {timeout:g} s" if seen.stop_reason == "timeout" and timeout else ""
+    reason = _failed_check("stop_reason", f"stopped by its {seen.stop_reason}{limit}")
+    return replace(grade, passed=False, details=(reason, *grade.details))
 
 
-async def judge_step(task: Task, step: Step, seen: Observation, grader: Grader) -> Grade:
+async def judge_step(pairing: Pairing, step: Step, seen: Observation, grader: Grader) -> Grade:
     """How one step of a chain did."""
-    if not step.expect:
+    task = pairing.task
+    if step.expect:
+        grade = await grader(replace(task, expect=step.expect, steps=()), seen)
+    else:
         done = seen.stop_reason not in CUT_SHORT
-        return Grade(score=float(done), passed=done)
-    return await grader(replace(task, expect=step.expect, steps=()), seen)
+        score = float(done) if seen.score is None else seen.score
+        grade = Grade(score=score, passed=done and score >= task.pass_score)
+    return _after_crash(grade, pairing, seen)
+
+
+def joined(before: Observation, latest: Observation) -> Observation:
+    """Two steps of an attempt as one observation: the latest answer, and all that was spent."""
+    usages = [usage for usage in (before.usage, latest.usage) if usage is not None]
+    costs = [cost for cost in (before.cost, latest.cost) if cost is not None]
+    return replace(
+        latest,
+        tool_calls=(*before.tool_calls, *latest.tool_calls),
+        usage=sum(usages[1:], usages[0]) if usages else None,
+        cost=sum(costs) if costs else None,
+        turns=before.turns + latest.turns,
+        messages=(*before.messages, *latest.messages),
+    )
 
 
 async def _grade(
@@ -139,7 +179,13 @@ async def _grade(
     if task.tool_selection is not None:
         chosen = any(call.name == task.tool_selection.expected_tool for call in seen.tool_calls)
         return Grade(score=float(chosen), passed=chosen)
-    return Grade(score=1.0, passed=True)
+    if isinstance(system, ModelSystem) or seen.stop_reason in CUT_SHORT:
+        return Grade(score=1.0, passed=True)
+    keys = ", ".join(map(str, seen.reported)) or "nothing"
+    raise RunError(
+        f"{system.name} does not say whether it succeeded (it returned: {keys}): return passed "
+        "or score, or add expect: to the task"
+    )
 
 
 def _after_crash(grade: Grade, pairing: Pairing, seen: Observation) -> Grade:
@@ -149,18 +195,25 @@ def _after_crash(grade: Grade, pairing: Pairing, seen: Observation) -> Grade:
         return grade
     if system.outcome == "expect" or any(_speaks_of_exit(one.target) for one in task.expect):
         return grade
-    check = CheckResult(
-        target="exit_code",
-        matcher="one_of",
-        score=0.0,
-        weight=0.0,
-        message=exit_sentence(code, seen.stderr),
-    )
+    check = _failed_check("exit_code", exit_sentence(code, seen.stderr))
     return Grade(score=0.0, passed=False, details=(check, *grade.details))
+
+
+def _failed_check(target: str, message: str) -> CheckResult:
+    """A reason for a failure that is no expectation, and has no weight in the score."""
+    return CheckResult(target=target, matcher="one_of", score=0.0, weight=0.0, message=message)
 
 
 def _speaks_of_exit(target: str) -> bool:
     return target.removeprefix("conversation.") == "exit_code"
+
+
+def _call_turns(call: ToolCall) -> Iterator[dict[str, Any]]:
+    yield {"role": "assistant", "calls": [{"name": call.name, "arguments": call.arguments}]}
+    if call.result is not None or call.error is not None:
+        text = str(call.result if call.error is None else call.error)[-LONGEST_TEXT:]
+        turn = {"role": "tool", "name": call.name, "text": text}
+        yield turn | ({"is_error": True} if call.error is not None else {})
 
 
 def _word(grade: Grade) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -15,19 +15,22 @@ from passhat.errors import ModelBusy
 from passhat.records import (
     Answer,
     CommandSystem,
+    Expectation,
     Fault,
     HttpSystem,
     Model,
     ModelParameters,
     ModelSystem,
-    Observation,
+    PythonSystem,
     RateLimit,
     Server,
     Suite,
     System,
+    Task,
 )
 from passhat.records.providers import LOCAL
 from passhat.records.redaction import suite_redactor
+from passhat.runner.agent_output import prints_to_stderr
 from passhat.runner.agents.attempt_request import Agent, AttemptRequest
 from passhat.runner.events import OnEvent, Retry
 from passhat.runner.faults import FaultyModel, FaultyTools
@@ -48,7 +51,7 @@ from passhat.runner.models.rate_limits import Throttle
 from passhat.runner.models.retrying import RetryBudget, Retrying, RetryPolicy
 from passhat.runner.models.supply import ModelSupply
 from passhat.runner.scratch import Scratch
-from passhat.runner.spending import Metered, Spending, spent_in
+from passhat.runner.spending import Metered, MeteredAgent, Spending
 from passhat.runner.tools import NoTools, Tools
 
 if TYPE_CHECKING:
@@ -98,10 +101,13 @@ class RunResources:
         self._pool = ServerPool(directory=suite.directory)
         self._throttles: dict[str, tuple[Throttle, RetryBudget]] = {}
         self._agents: dict[str, Agent] = {}
+        self._redirected = ExitStack()
         self._jitter = random.Random(suite.seed)  # noqa: S311 - spreads retries, no secret
 
     async def __aenter__(self) -> Self:
         self._scratch = Scratch()
+        if _calls_python(self._suite):
+            self._redirected.enter_context(prints_to_stderr())
         return self
 
     async def __aexit__(
@@ -117,6 +123,7 @@ class RunResources:
                 if (close := getattr(agent, "close", None)) is not None:
                     await close()
         finally:
+            self._redirected.close()
             self._scratch.close()
 
     @property
@@ -128,11 +135,6 @@ class RunResources:
     def cassettes(self) -> Cassettes:
         """The recordings in use."""
         return self._cassettes
-
-    def charge(self, request: AttemptRequest, seen: Observation) -> None:
-        """Take what an agent that keeps its own accounts reports to have spent."""
-        if not self._cassettes.holds(request):
-            self._spending.take(*spent_in(seen))
 
     def memories(self, request: AttemptRequest, answers: dict[int, Answer]) -> Memories:
         """The memories of one trial; what is recorded is paid for and needs no journal."""
@@ -156,7 +158,7 @@ class RunResources:
             return RememberingAgent(_Nobody(), cassette)
         if system.name not in self._agents:
             self._agents[system.name] = self._make_agent(system)
-        agent = self._agents[system.name]
+        agent = MeteredAgent(self._agents[system.name], self._spending)
         return agent if cassette is None else RememberingAgent(agent, cassette)
 
     @asynccontextmanager
@@ -194,7 +196,12 @@ class RunResources:
 
         async def ask(model: Model, prompt: str, repeat: int) -> str:
             alone = self._cassettes.replaying
-            live = _Nobody() if alone else await self._live(model, (), request.seed)
+            journalled = memories.journal is not None
+            live = (
+                _Nobody()
+                if alone
+                else await self._live(model, (), request.seed, journalled=journalled)
+            )
             place = Place(
                 system=request.place.system,
                 task=request.place.task,
@@ -210,13 +217,23 @@ class RunResources:
 
         return ask
 
-    async def _live(self, model: Model, faults: tuple[Fault, ...], seed: int) -> ChatModel:
+    async def _live(
+        self, model: Model, faults: tuple[Fault, ...], seed: int, *, journalled: bool = True
+    ) -> ChatModel:
         live = await self._supply.model(model)
         if faults:
             live = FaultyModel(live, faults, seed=seed)
-        if faults or self._supply.may_be_busy(model):
+        remote = self._supply.may_be_busy(model)
+        if faults or remote:
             live = self._patient(live, model)
-        return Metered(live, self._spending)
+        return Metered(
+            live,
+            self._spending,
+            name=model.name,
+            price=self._supply.price(model),
+            # A script is on no wire: nobody is paid for an answer that is lost.
+            scribe=self._scribe if journalled and remote else None,
+        )
 
     def _patient(self, live: ChatModel, model: Model) -> ChatModel:
         provider = provider_of(model, self._environment)
@@ -273,6 +290,21 @@ class _Nobody:
 
     async def attempt(self, request: AttemptRequest, /) -> NoReturn:
         raise AssertionError("a replay asks nobody")
+
+
+def _calls_python(suite: Suite) -> bool:
+    """Whether functions of users run in this process: agents or graders."""
+    return any(
+        (isinstance(p.system, PythonSystem) and not p.system.workers)
+        or any(e.matcher == "python" for e in _expectations(p.task))
+        for p in suite.pairings
+    )
+
+
+def _expectations(task: Task) -> Iterator[Expectation]:
+    yield from task.expect
+    for step in task.steps:
+        yield from step.expect
 
 
 def _faults(servers: list[Server]) -> dict[str, tuple[Fault, ...]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats.arguments import Counts, Floats, confidence_level, score_array, whole_number
@@ -43,7 +44,7 @@ class BarsCleared:
 
 
 def bars_cleared(
-    n: ArrayLike, c: ArrayLike, *, k: int, bars: ArrayLike, confidence: float = 0.95
+    n: ArrayLike, c: ArrayLike, *, k: int, bars: ArrayLike, confidence: float = CONFIDENCE
 ) -> BarsCleared:
     """Which tasks have a p^k at or above their bar (one bar, or one per task).
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats import special
@@ -34,7 +35,7 @@ class Cascade:
         return len(self.steps)
 
 
-def cascade(steps: Sequence[tuple[int, int]], *, confidence: float = 0.95) -> Cascade:
+def cascade(steps: Sequence[tuple[int, int]], *, confidence: float = CONFIDENCE) -> Cascade:
     """The reliability of a chain of independent steps, each given as (passes, runs).
 
     The interval is that of Lindstrom and Madden (Lloyd and Lipow 1962): a binomial with the
@@ -64,7 +65,7 @@ def cascade(steps: Sequence[tuple[int, int]], *, confidence: float = 0.95) -> Ca
 
 
 def containment_rate(
-    contained: int, escaped: int, *, confidence: float = 0.95
+    contained: int, escaped: int, *, confidence: float = CONFIDENCE
 ) -> Estimate | Unavailable:
     """The share of failures that were caught before they did harm (Wilson).
 

@@ -9,6 +9,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from passhat.defaults import CONFIDENCE
 from passhat.messages import repr_fields
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, whole_number
@@ -75,7 +76,7 @@ def decay_summary(
     *,
     k: int | None = None,
     scope: Scope = TASKS_LIKE_THESE,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> DecaySummary:
     """Describe the runs of one task, or of several, in the order they were made.
 
@@ -99,7 +100,7 @@ def decay_curve(
     metric: str = "pass^k",
     k: int | None = None,
     scope: Scope = TASKS_LIKE_THESE,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> DecayCurve | Unavailable:
     """pass^1 .. pass^k (or pass@1 .. pass@k) of a suite, with a simultaneous band.
 

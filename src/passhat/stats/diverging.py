@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats.arguments import confidence_level
@@ -38,7 +39,7 @@ class Divergence:
 
 
 def divergence(
-    pass_at: Series, pass_hat: Series, *, confidence: float = 0.95
+    pass_at: Series, pass_hat: Series, *, confidence: float = CONFIDENCE
 ) -> Divergence | Unavailable:
     """Whether a history shows pass@k going up while pass^k goes down.
 

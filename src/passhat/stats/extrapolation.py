@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.defaults import CONFIDENCE
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level, whole_number
 from passhat.stats.betabinomial import fit_cells
@@ -19,7 +20,7 @@ MODEL_WARNING = (
 
 
 def extrapolate_pass_hat_k(
-    n: ArrayLike, c: ArrayLike, k: int, *, confidence: float = 0.95
+    n: ArrayLike, c: ArrayLike, k: int, *, confidence: float = CONFIDENCE
 ) -> Estimate | Unavailable:
     """The suite's pass^k for any k, also beyond the runs there are: E[p^k] under the fitted beta.
 

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.defaults import CONFIDENCE
 from passhat.messages import plural, repr_fields
 from passhat.stats.arguments import (
     RandomSource,
@@ -71,7 +72,7 @@ def paired_difference(
     b: TaskSums | ArrayLike,
     *,
     scope: Scope,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     margin: float | None = None,
     rng: RandomSource = None,
 ) -> PairedDifference | Unavailable:

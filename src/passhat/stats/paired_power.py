@@ -8,6 +8,7 @@ from math import sqrt
 
 import numpy as np
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats import special
@@ -39,7 +40,7 @@ def detectable_difference(
     icc: float,
     task_correlation: float = 0.0,
     power: float = 0.8,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> DetectableDifference:
     """The smallest true difference that `tasks` x `runs` of each of two systems would show.
 
@@ -77,7 +78,7 @@ def difference_power(
     variance: float = 0.25,
     icc: float,
     task_correlation: float = 0.0,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> float:
     """The chance that a paired t test on `tasks` x `runs` sees a true `difference`.
 
@@ -102,7 +103,7 @@ def tasks_for_difference(
     icc: float,
     task_correlation: float = 0.0,
     power: float = 0.8,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> int:
     """The tasks that show a `difference` with the given power, at `runs` of each per system.
 
@@ -133,7 +134,7 @@ def runs_for_difference(
     icc: float,
     task_correlation: float = 0.0,
     power: float = 0.8,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> int | Unavailable:
     """The runs of each task and system that show a `difference` with the given power.
 

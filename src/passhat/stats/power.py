@@ -8,6 +8,7 @@ from math import ceil, floor, isfinite, log, sqrt
 
 import numpy as np
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats import special
@@ -46,7 +47,7 @@ class SuitePlan:
 
 
 def recommend_runs(
-    half_width: float, *, p: float = 0.5, confidence: float = 0.95, method: str = "wald"
+    half_width: float, *, p: float = 0.5, confidence: float = CONFIDENCE, method: str = "wald"
 ) -> int:
     """The runs of one task that pin its pass rate to plus or minus `half_width`.
 
@@ -71,7 +72,7 @@ def recommend_runs(
 
 
 def confidence_band(
-    runs: int, *, p: float = 0.5, confidence: float = 0.95, method: str = "wald"
+    runs: int, *, p: float = 0.5, confidence: float = CONFIDENCE, method: str = "wald"
 ) -> float:
     """The half-width that this many runs of one task buy.
 
@@ -87,7 +88,7 @@ def confidence_band(
     return _expected_wilson(n, rate, z)
 
 
-def zero_failure_runs(p: float, *, confidence: float = 0.95) -> int:
+def zero_failure_runs(p: float, *, confidence: float = CONFIDENCE) -> int:
     """The runs that, all passing, show a pass rate of at least `p`.
 
     >>> [zero_failure_runs(p) for p in (0.9, 0.95, 0.99)]
@@ -105,7 +106,7 @@ def plan_suite(
     icc: float,
     half_width: float | None = None,
     cost_ratio: float | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> SuitePlan:
     """What `tasks` x `runs` can show of a mean, and what a target half-width would take.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats import special
@@ -65,7 +66,7 @@ def calibration(
     outcome: ArrayLike,
     *,
     bins: int = 10,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     rng: RandomSource = None,
 ) -> Calibration | Unavailable:
     """Score stated probabilities of passing against what happened, one entry per run.

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.defaults import CONFIDENCE
 from passhat.stats import special
 from passhat.stats.arguments import (
     Counts,
@@ -24,7 +25,7 @@ Bounds = tuple[Floats, Floats]
 
 
 def proportion_interval(
-    c: int, n: int, *, method: str = "wilson", confidence: float = 0.95
+    c: int, n: int, *, method: str = "wilson", confidence: float = CONFIDENCE
 ) -> Interval:
     """The interval for p after c passes in n runs; no runs say [0, 1].
 
@@ -39,7 +40,7 @@ def proportion_interval(
 
 
 def proportion_bounds(
-    c: ArrayLike, n: ArrayLike, *, method: str = "wilson", confidence: float = 0.95
+    c: ArrayLike, n: ArrayLike, *, method: str = "wilson", confidence: float = CONFIDENCE
 ) -> Bounds:
     """`proportion_interval` for a table of tasks: arrays of low and high ends.
 
@@ -55,7 +56,7 @@ def proportion_bounds(
     return np.where(unseen, 0.0, np.clip(low, 0, 1)), np.where(unseen, 1.0, np.clip(high, 0, 1))
 
 
-def lower_bound(c: ArrayLike, n: ArrayLike, *, confidence: float = 0.95) -> Floats:
+def lower_bound(c: ArrayLike, n: ArrayLike, *, confidence: float = CONFIDENCE) -> Floats:
     """The one-sided Clopper-Pearson lower bound for p: exact, so it can certify.
 
     >>> round(float(lower_bound(59, 59)), 4)
@@ -65,7 +66,7 @@ def lower_bound(c: ArrayLike, n: ArrayLike, *, confidence: float = 0.95) -> Floa
     return _exact_lower(passes, runs, 1 - confidence_level(confidence))
 
 
-def upper_bound(c: ArrayLike, n: ArrayLike, *, confidence: float = 0.95) -> Floats:
+def upper_bound(c: ArrayLike, n: ArrayLike, *, confidence: float = CONFIDENCE) -> Floats:
     """The one-sided Clopper-Pearson upper bound for p.
 
     >>> round(float(upper_bound(0, 59)), 4)

@@ -7,13 +7,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.defaults import CONFIDENCE
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level, probability
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
 
 
 def quantile_estimate(
-    values: ArrayLike, share: float, *, confidence: float = 0.95
+    values: ArrayLike, share: float, *, confidence: float = CONFIDENCE
 ) -> Estimate | Unavailable:
     """The value below which `share` of the trials fall, with its order-statistics interval.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import plural, repr_fields
 from passhat.stats.arguments import (
@@ -82,7 +83,7 @@ class Ranking:
 def rank_systems(
     values: ArrayLike,
     *,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     replicates: int = DEFAULT_REPLICATES,
     rng: RandomSource = None,
 ) -> Ranking | Unavailable:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level
@@ -24,7 +25,7 @@ def ratio_of_totals(
     denominator: ArrayLike,
     *,
     what: str = "the ratio",
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> Estimate | Unavailable:
     """Sum over sum, such as cost per success, with tasks as the sampled units.
 
@@ -61,7 +62,7 @@ def difference_of_ratios(
     other_numerator: ArrayLike,
     other_denominator: ArrayLike,
     *,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> Estimate | Unavailable:
     """The first ratio of totals minus the other, over the same tasks, so that pairing counts.
 
@@ -103,7 +104,7 @@ class OutcomeSums:
 
 
 def association_with_passing(
-    sums: OutcomeSums, *, confidence: float = 0.95
+    sums: OutcomeSums, *, confidence: float = CONFIDENCE
 ) -> Estimate | Unavailable:
     """The correlation of a feature with passing inside tasks: does the same task take more?
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.stats import special
 from passhat.stats.arguments import (
@@ -74,7 +75,7 @@ def score_estimate(
     *,
     scope: Scope = THIS_SUITE,
     method: str = "default",
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     rng: RandomSource = None,
     resamples: int = 10_000,
 ) -> Estimate | Unavailable:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats import special
@@ -48,7 +49,7 @@ def seed_variance(
     score: ArrayLike,
     *,
     scope: Scope = TASKS_LIKE_THESE,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> SeedVariance | Unavailable:
     """The variance between seeds (or batches, or days), and a suite mean that allows for it.
 

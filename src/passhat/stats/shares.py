@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from passhat.defaults import CONFIDENCE
 from passhat.stats.estimate import Estimate
 from passhat.stats.proportions import proportion_interval
 
 
-def share_estimate(count: int, total: int, *, confidence: float = 0.95) -> Estimate:
+def share_estimate(count: int, total: int, *, confidence: float = CONFIDENCE) -> Estimate:
     """`count` of `total` runs, with Wilson's interval.
 
     >>> found = share_estimate(3, 10)

@@ -10,6 +10,7 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import (
     Floats,
@@ -90,7 +91,7 @@ def suite_estimate(
     k: int = 1,
     scope: Scope = THIS_SUITE,
     method: str = "default",
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     rng: RandomSource = None,
     resamples: int = 10_000,
 ) -> Estimate | Unavailable:
@@ -129,7 +130,7 @@ def suite_estimates(
     ks: Sequence[int],
     metric: str = "pass^k",
     scopes: Sequence[Scope] = (THIS_SUITE, TASKS_LIKE_THESE),
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> list[tuple[Estimate | Unavailable, ...]]:
     """`suite_estimate` by its default method for each k and scope, sharing most of the work.
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats.arguments import Counts, confidence_level, probability, whole_number
@@ -80,7 +81,7 @@ def change_points(
     *,
     false_alarm: float = 0.05,
     horizon: int = DEFAULT_HORIZON,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> Changes:
     """Where the rate changed, point by point: the newest 1, 2, 4, ... against all before them.
 

@@ -8,6 +8,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats import special
@@ -55,7 +56,11 @@ class VarianceComponents:
 
 
 def variance_components(
-    n: ArrayLike, total: ArrayLike, squares: ArrayLike | None = None, *, confidence: float = 0.95
+    n: ArrayLike,
+    total: ArrayLike,
+    squares: ArrayLike | None = None,
+    *,
+    confidence: float = CONFIDENCE,
 ) -> VarianceComponents | Unavailable:
     """Split the variance of the scores into tasks and luck, from per-task sums.
 
@@ -90,7 +95,7 @@ def icc(
     squares: ArrayLike | None = None,
     *,
     method: str = WIDENED_F,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> Estimate | Unavailable:
     """ICC(1): the share of a single run's variance that the task explains.
 

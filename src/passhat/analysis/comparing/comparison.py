@@ -10,6 +10,7 @@ import numpy as np
 from passhat.analysis.comparing.task_differences import Aligned, TaskDifference, task_differences
 from passhat.analysis.reports.evidence import Floats, error_policy, gather, typical_runs
 from passhat.analysis.reports.provenance import Options, Provenance, stamp
+from passhat.defaults import COMPARED_KS, CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import listed, plural, quoted, repr_fields, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
@@ -31,7 +32,6 @@ from passhat.stats.seeds import seed_variance
 from passhat.stats.suite_mean import suite_estimate
 from passhat.stats.task_sums import Mask, TaskSums
 
-_USUAL_KS = (1, 2, 3, 4, 5)
 _COUNTS_ONLY = Unavailable("seeds need the trials themselves; only their counts were read")
 
 
@@ -115,7 +115,7 @@ def compare(
     *,
     ks: Sequence[int] | None = None,
     margin: float | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",
     seed: int = 0,
 ) -> Comparison:
@@ -176,7 +176,7 @@ def _differences(
     left: Aligned, right: Aligned, options: Options, margin: float | None
 ) -> dict[str, Difference]:
     typical = min(typical_runs(left.runs), typical_runs(right.runs))
-    ks = options.ks or tuple(k for k in _USUAL_KS if k <= max(1, typical))
+    ks = options.ks or tuple(k for k in COMPARED_KS if k <= max(1, typical))
     found = [_mean_score(left, right, options, margin)]
     found += [_pass_hat(left, right, k, options, margin) for k in ks]
     return {difference.name: _nested(_agreeing(difference), margin) for difference in found}

@@ -9,6 +9,7 @@ import numpy as np
 
 from passhat.analysis.reports.evidence import Evidence, error_policy, gather
 from passhat.analysis.reports.provenance import Options, Provenance, stamp
+from passhat.defaults import CONFIDENCE, PROFILE_KS
 from passhat.errors import ArgumentError
 from passhat.messages import plural, quoted, repr_fields, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
@@ -29,8 +30,6 @@ from passhat.stats.proportions import proportion_interval
 from passhat.stats.ratios import ratio_of_totals
 from passhat.stats.suite_mean import suite_estimate
 from passhat.stats.variance import icc
-
-PROFILE_KS = (1, 2, 3, 4)
 
 Measure = Callable[[Evidence, float], Number]
 
@@ -82,7 +81,7 @@ def profile(
     reference: Trials | Sequence[Tally],
     *,
     ks: Sequence[int] = PROFILE_KS,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",
     seed: int = 0,
 ) -> Profile:

@@ -18,6 +18,7 @@ from passhat.analysis.reports.evidence import (
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.parts import Metric
 from passhat.analysis.reports.provenance import Options, Provenance, stamp
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import few, plural, quoted, repr_fields, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
@@ -102,7 +103,7 @@ def rank(
     *,
     by: str = "mean_score",
     metric: str | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",
     seed: int = 0,
 ) -> RankReport | Unavailable:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from passhat.defaults import CONFIDENCE
 from passhat.messages import repr_fields
 from passhat.records import Outcome, Tally, Trials
 from passhat.stats.estimate import Estimate, Number, Unavailable
@@ -77,7 +78,7 @@ def measure_recovery(
     variants: Mapping[str, str],
     *,
     ks: Sequence[int] | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> tuple[Recovery, ...]:
     """The recovery of every system in `variants`: its name, and its name under faults.
 

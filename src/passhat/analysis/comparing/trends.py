@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.reports.evidence import gather
+from passhat.defaults import CONFIDENCE, HEADLINE_K
 from passhat.drawing import Figure, Marker, Series, line_chart
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
@@ -21,8 +22,6 @@ from passhat.stats.labels import TOO_FEW_RUNS, label_tasks
 from passhat.stats.suite_mean import suite_estimate
 from passhat.stats.task_series import TaskSeries
 from passhat.stats.trend import DEFAULT_HORIZON, Changes, change_points
-
-LARGEST_K = 5
 
 Turn = Literal["became flaky", "got fixed", "broke"]
 Counts = NDArray[np.int64]
@@ -143,7 +142,7 @@ def trends(
     moments: Sequence[Moment],
     *,
     k: int | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",
     false_alarm: float = 0.05,
     horizon: int = DEFAULT_HORIZON,
@@ -189,7 +188,7 @@ def _system_trend(
 ) -> SystemTrend:
     standings = _standings(name, moments, errors)
     fewest = min(int(standing.arrays()[0].min()) for standing in standings)
-    chosen = min(fewest, LARGEST_K) if k is None else k
+    chosen = min(fewest, HEADLINE_K) if k is None else k
     names = ("pass^1",) if chosen == 1 else (f"pass^{chosen}", f"pass@{chosen}")
     points = [_point(standing, names, chosen, confidence) for standing in standings]
     series = {metric: _task_series(standings, metric, chosen) for metric in names}

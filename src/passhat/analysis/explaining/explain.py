@@ -23,6 +23,7 @@ from passhat.analysis.explaining.runs import (
 from passhat.analysis.explaining.suite_review import SuiteReview, review_suite
 from passhat.analysis.explaining.trajectories import Trajectories, trajectories
 from passhat.analysis.reports.provenance import Options, Provenance, stamp
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.records import Outcome, Trials
@@ -88,7 +89,7 @@ def explain(
     transcripts: Transcripts,
     *,
     alpha: float = 0.05,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     shuffles: int = SHUFFLES,
     seed: int = 0,
     expected: Mapping[str, str] | None = None,
@@ -100,7 +101,7 @@ def explain(
 
     >>> table = Trials.from_columns(task=["a", "a"], passed=[True, False])
     >>> explain(table, {}).categories[0].what
-    'the log keeps no words of it'
+    'nothing to read'
     """
     if not isinstance(trials, Trials):
         raise ArgumentError("trials", "must be Trials, as read_with_transcripts gives", trials)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, cast, get_args
 
 from passhat.analysis.reports.targets import Target, parse_target
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import closest, repr_fields
 
@@ -18,7 +19,6 @@ Severity = Literal["error", "warning"]
 GateScope = Literal["this suite", "tasks like these"]
 Design = Literal["sprt", "truncated"]
 
-DEFAULT_CONFIDENCE = 0.95
 DEFAULT_ERROR = 0.05
 
 _NUMBER = r"\$?\s*(-?(?:\d+\.?\d*|\.\d+)(?:[eE]-?\d+)?)\s*(%?)"
@@ -87,7 +87,7 @@ class Gate:
     name: str | None = None
     system: str | None = None
     tags: tuple[str, ...] = ()
-    confidence: float = DEFAULT_CONFIDENCE
+    confidence: float = CONFIDENCE
     scope: GateScope = "this suite"
     evidence: EvidenceKind | None = None
     indifference: float | None = None
@@ -266,7 +266,7 @@ def _long_form(terms: dict[str, Any]) -> Gate:
     system, sentence = _named_system(require)
     if system is not None:
         given.setdefault("system", system)
-    confidence = given.setdefault("confidence", DEFAULT_CONFIDENCE)
+    confidence = given.setdefault("confidence", CONFIDENCE)
     # rounded: 1 - 0.95 should read 0.05
     given.setdefault("alpha", round(1 - confidence, 12))
     given.setdefault("beta", round(1 - confidence, 12))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from passhat.defaults import CONFIDENCE
 from passhat.messages import repr_fields
 from passhat.records import Pairing, ToolSelection, Trials
 from passhat.stats.estimate import Interval
@@ -74,7 +75,7 @@ class SelectionFloor:
 
 
 def selection_floor(
-    trials: Trials, demand: ToolSelection, *, label: str, confidence: float = 0.95
+    trials: Trials, demand: ToolSelection, *, label: str, confidence: float = CONFIDENCE
 ) -> SelectionFloor:
     """The floor of one task of one system: a run selects the tool when any of its calls names it.
 
@@ -106,7 +107,7 @@ def selection_floor(
 
 
 def suite_floors(
-    pairings: Sequence[Pairing], trials: Trials, *, confidence: float = 0.95
+    pairings: Sequence[Pairing], trials: Trials, *, confidence: float = CONFIDENCE
 ) -> tuple[SelectionFloor, ...]:
     """The floors of every pairing whose task has one and that was run."""
     found = []

@@ -8,6 +8,7 @@ from passhat.analysis.comparing.comparison import Comparison, compare
 from passhat.analysis.planning.simulate import World, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.report import Report
+from passhat.defaults import CONFIDENCE
 
 TASKS, RUNS, K = 24, 20, 5
 SEED = 10
@@ -26,7 +27,7 @@ class Demonstration:
     k: int
 
 
-def demonstrate(*, seed: int = SEED, confidence: float = 0.95) -> Demonstration:
+def demonstrate(*, seed: int = SEED, confidence: float = CONFIDENCE) -> Demonstration:
     """Simulate two agents and measure them as any others.
 
     >>> found = demonstrate()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from passhat.defaults import CONFIDENCE
 from passhat.records import Trials
 from passhat.stats.arguments import confidence_level
 from passhat.stats.estimate import Estimate, Interval, Unavailable
@@ -14,7 +15,7 @@ FEWEST_TRIALS = 2
 
 
 def expected_cost(
-    trials: Trials, planned: Mapping[tuple[str, str], int], *, confidence: float = 0.95
+    trials: Trials, planned: Mapping[tuple[str, str], int], *, confidence: float = CONFIDENCE
 ) -> Estimate | Unavailable:
     """The cost of so many runs of each (system, task), with the range the next bill falls in.
 

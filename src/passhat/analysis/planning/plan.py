@@ -8,6 +8,7 @@ from passhat.analysis.planning.budgets import Budget, Spending, budgets, priced
 from passhat.analysis.reports.evidence import Evidence, error_policy, gather
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.unsettled import seen_design
+from passhat.defaults import CONFIDENCE
 from passhat.messages import plural, repr_fields, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import one_tally
@@ -116,7 +117,7 @@ def plan(
     task_correlation: float = 0.5,
     cost_ratio: float | None = None,
     spending: Spending | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",
 ) -> Plan:
     """How many runs and tasks are needed; `trials` replace the guesses by what was observed.

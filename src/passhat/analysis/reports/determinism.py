@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from passhat.analysis.reports.lazy_value import Later
+from passhat.defaults import CONFIDENCE
 from passhat.records import Outcome, Trials
 from passhat.stats.arguments import confidence_level, whole_number
 from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
@@ -45,7 +46,7 @@ def determinism_check(make: Callable[[], Any], *, calls: int = 2) -> Determinism
     return Determinism(same=True, calls=times)
 
 
-def seed_agreement(trials: Trials, *, confidence: float = 0.95) -> Estimate | Unavailable:
+def seed_agreement(trials: Trials, *, confidence: float = CONFIDENCE) -> Estimate | Unavailable:
     """How often two runs of a task by a system with the same seed end alike.
 
     1 is what a seed promises. Errors are left out: they are not the agent's doing.

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from passhat.defaults import CONFIDENCE, HEADLINE_K
 from passhat.stats.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -64,9 +65,6 @@ def is_partial(metric: Metric) -> bool:
     return isinstance(number, Estimate) and number.excluded_tasks > 0
 
 
-LARGEST_K = 5
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Glance:
     """pass^k of this suite, at the largest k up to five that every task has runs for."""
@@ -83,7 +81,7 @@ def glance(
     tally: Tally,
     *,
     k: int | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",
 ) -> Glance:
     """The number of one system, fast enough for a page with hundreds of them.
@@ -93,7 +91,7 @@ def glance(
     'pass^5'
     """
     evidence = gather(tally, errors)
-    fewest = int(evidence.runs.min(initial=LARGEST_K))
+    fewest = int(evidence.runs.min(initial=HEADLINE_K))
     chosen = k or (fewest if evidence.tasks else 1)
     if not evidence.tasks:
         return Glance(k=chosen, number=Unavailable("no task has a run"))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,7 +19,7 @@ class AttemptRequest:
     """What is to be done: the task, the place of the trial in the run, its seed and its time.
 
     `workdir` is a directory of this trial's own, which `make_workdir` makes; `directory` is that
-    of the suite.
+    of the suite. For one step of a task, `said` is its prompt and `history` what was said before.
     """
 
     task: Task
@@ -28,12 +28,25 @@ class AttemptRequest:
     timeout: float | None
     workdir: Path
     directory: Path
+    said: str | None = None
+    history: tuple[Mapping[str, str], ...] = ()
 
     @property
     def prompt(self) -> str:
-        """The text of the task; the steps of a chain follow one another."""
-        steps = (step.prompt for step in self.task.steps)
-        return self.task.prompt or "\n\n".join(steps)
+        """What the agent is asked: the text of the task, or of one of its steps."""
+        return self.task.prompt if self.said is None else self.said
+
+    def for_step(
+        self, number: int, *, history: Sequence[Mapping[str, str]], timeout: float | None
+    ) -> AttemptRequest:
+        """The same for one step of the task, with what was said before it."""
+        return replace(
+            self,
+            place=replace(self.place, step=number),
+            said=self.task.steps[number].prompt,
+            history=tuple(history),
+            timeout=timeout,
+        )
 
     def make_workdir(self) -> Path:
         """The directory of this trial, made when somebody needs it."""
@@ -50,6 +63,8 @@ class AttemptRequest:
             "tags": list(self.task.tags),
             "values": dict(self.task.values),
             "workdir": str(self.workdir),
+            "step": self.place.step + 1,
+            "history": [dict(message) for message in self.history],
         }
 
     def fingerprint(self, clean: Callable[[str], str] = str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import msgspec
 from passhat.errors import RunError
 from passhat.records import CommandSystem, Observation
 from passhat.runner.agents.attempt_request import AttemptRequest
+from passhat.runner.agents.coding_tools import json_values, read_coding_tool
 from passhat.runner.agents.reported import TELLING, observe_report
 from passhat.runner.processes import Tail, end_group, inherited_environment, start_group
 
@@ -58,20 +59,30 @@ class CommandAgent:
 
     def _observe(self, code: int, stdout: str, stderr: str, cwd: Path) -> Observation:
         well = code in self._system.exit_codes
-        report = None if self._system.outcome in ("exit", "expect") else last_report(stdout)
+        report = self._report(stdout)
         if report is not None:
             seen = observe_report(report, about=self._system.name)
-            seen = replace(seen, answer=seen.answer or stdout)
+            # A report that says nothing about success leaves that to the exit code.
+            score = float(well) if seen.score is None else seen.score
+            seen = replace(seen, answer=seen.answer or stdout, score=score)
         elif self._system.outcome == "json" and well:
             raise RunError(
-                f"{self._system.name} printed no JSON line with a score; it ended with: "
+                f"{self._system.name} printed no JSON with a score; it ended with: "
                 f"{stdout[-200:]!r}"
             )
         else:
             seen = Observation(answer=stdout, score=float(well))
         if not well and self._system.outcome != "expect":
             seen = replace(seen, score=0.0)
-        return replace(seen, exit_code=code, stderr=stderr, files=cwd, stop_reason="exit")
+        reason = "exit" if seen.stop_reason == "done" else seen.stop_reason
+        return replace(seen, exit_code=code, stderr=stderr, files=cwd, stop_reason=reason)
+
+    def _report(self, stdout: str) -> Mapping[str, object] | None:
+        if self._system.outcome == "exit":
+            return None
+        if (report := read_coding_tool(stdout)) is not None:
+            return report
+        return None if self._system.outcome == "expect" else last_report(stdout)
 
 
 def exit_sentence(code: int, stderr: str) -> str:
@@ -87,21 +98,18 @@ def exit_sentence(code: int, stderr: str) -> str:
 
 
 def last_report(stdout: str) -> dict[str, object] | None:
-    r"""The last line of an output that is a JSON object with a result in it.
+    r"""The last JSON object in an output that has a result in it, on one line or on several.
 
     >>> last_report('thinking\n{"score": 0.5}\nbye')
     {'score': 0.5}
+    >>> last_report('{\n  "passed": false\n}')
+    {'passed': False}
     """
-    for line in reversed(stdout.splitlines()):
-        if not line.lstrip().startswith("{"):
-            continue
-        try:
-            found = msgspec.json.decode(line)
-        except msgspec.DecodeError:
-            continue
-        if isinstance(found, dict) and TELLING & found.keys():
-            return found
-    return None
+    found = None
+    for value in json_values(stdout):
+        if isinstance(value, dict) and TELLING & value.keys():
+            found = value
+    return found
 
 
 async def _talk(
@@ -156,6 +164,7 @@ def _environment(system: CommandSystem, request: AttemptRequest) -> dict[str, st
         "PASSHAT_TRIAL": str(request.place.trial),
         "PASSHAT_SEED": str(request.seed),
         "PASSHAT_WORKDIR": str(request.workdir),
+        "PASSHAT_STEP": str(request.place.step + 1),
         **{name: secret.reveal() for name, secret in system.env.items()},
     }
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from passhat.errors import SuiteError
 
-OFFERED = ("prompt", "task", "trial", "seed", "workdir", "values")
+OFFERED = ("prompt", "task", "trial", "seed", "workdir", "values", "history")
 """What a function may ask for, by the names of its parameters."""
 
 
@@ -35,9 +35,8 @@ class Wanted:
 def wanted_by(function: Callable[..., Any], *, about: str) -> Wanted:
     """The parameters of a function, and what is handed in for each.
 
-    Parameters called prompt, task, trial, seed, workdir or values get that; a lone one of any
-    other name, and `*args` alone, gets the prompt; `**kwargs` alone gets all by name. What a
-    partial has bound stays as it is.
+    Parameters named in OFFERED get that; a lone one of any other name, and `*args` alone, gets the
+    prompt; `**kwargs` alone gets all by name. What a partial has bound stays as it is.
 
     >>> wanted_by(lambda question, /: True, about="mine").by_place
     ('prompt',)

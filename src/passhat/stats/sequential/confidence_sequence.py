@@ -9,6 +9,7 @@ from typing import Self
 
 import numpy as np
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.estimate import Interval
@@ -77,7 +78,7 @@ class BettingSequence:
         return Interval(float(min(low, high)), float(max(low, high)))
 
 
-def confidence_sequence(runs: int, total: float, *, confidence: float = 0.95) -> Interval:
+def confidence_sequence(runs: int, total: float, *, confidence: float = CONFIDENCE) -> Interval:
     """The rates that a uniform mixture of likelihood ratios has not yet refuted (Robbins 1970).
 
     `total` is the sum of `runs` observations in [0, 1] with a common mean: passes, or scores

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats.arguments import score_array, whole_number
@@ -128,7 +129,7 @@ class EveryTaskGate:
         return EveryTaskState(tasks=tasks, runs=spent, verdict=_joined(tasks))
 
     def task_results(
-        self, state: EveryTaskState, *, confidence: float = 0.95
+        self, state: EveryTaskState, *, confidence: float = CONFIDENCE
     ) -> tuple[GateResult, ...]:
         """Where each task stands."""
         return tuple(
@@ -136,7 +137,7 @@ class EveryTaskGate:
             for gate, task in zip(self.gates, state.tasks, strict=True)
         )
 
-    def result(self, state: EveryTaskState, *, confidence: float = 0.95) -> GateResult:
+    def result(self, state: EveryTaskState, *, confidence: float = CONFIDENCE) -> GateResult:
         """The joint verdict: `value` is the lowest pass rate seen, of the evidence the weakest."""
         each = self.task_results(state, confidence=confidence)
         fixed = [one.fixed_runs for one in each if one.fixed_runs is not None]

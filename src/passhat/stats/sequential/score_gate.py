@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats.estimate import Interval
@@ -81,7 +82,7 @@ class ScoreGate(RandomTaskGate):
         rates = self._scaled(self.mu0), self._scaled(self.mu1)
         return SuiteState(wealth=ScoreWealth.start(*rates, (self.tasks,)))
 
-    def result(self, state: SuiteState, *, confidence: float = 0.95) -> GateResult:
+    def result(self, state: SuiteState, *, confidence: float = CONFIDENCE) -> GateResult:
         """The verdict with its evidence, and an interval that holds under watching."""
         seen, span = state.seen, self.high - self.low
         inside = seen.interval(confidence=confidence)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from passhat.defaults import CONFIDENCE
 from passhat.messages import repr_fields
 from passhat.stats.arguments import one_of, whole_number
 from passhat.stats.sequential.blocks import BLOCK_METRICS, BlockMetric
@@ -62,7 +63,7 @@ class SuiteGate(RandomTaskGate):
     def start(self) -> SuiteState:
         return SuiteState(wealth=Wealth.start(self.mu0, self.mu1, (self.tasks,)))
 
-    def result(self, state: SuiteState, *, confidence: float = 0.95) -> GateResult:
+    def result(self, state: SuiteState, *, confidence: float = CONFIDENCE) -> GateResult:
         """The verdict with its evidence, and an interval that holds under watching."""
         seen = state.seen
         return GateResult(

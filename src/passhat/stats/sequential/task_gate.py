@@ -9,6 +9,7 @@ from typing import Literal, Self
 
 from numpy.typing import ArrayLike
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats.arguments import one_of, probability, whole_number
@@ -203,7 +204,7 @@ class TaskGate:
             lines.append(self._step(state, observed_score(x)))
         return tuple(lines)
 
-    def result(self, state: TaskState, *, confidence: float = 0.95) -> GateResult:
+    def result(self, state: TaskState, *, confidence: float = CONFIDENCE) -> GateResult:
         """The verdict with its evidence, and an interval that holds under watching."""
         log_pass, log_fail = self._log_evidence(state.runs, state.passes)
         return GateResult(

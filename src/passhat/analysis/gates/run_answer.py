@@ -1,0 +1,123 @@
+"""The answer of a run: its trials and report, why trials did not pass, and whether it passed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from passhat.messages import plural, short_repr
+
+# Types alone: most runs are answered with a few lines on a terminal and load none of these.
+if TYPE_CHECKING:
+    from passhat.analysis.comparing.recovery import Recovery
+    from passhat.analysis.gates.tool_selection import SelectionFloor
+    from passhat.analysis.gates.verdict import Verdicts
+    from passhat.analysis.reports.report import Report
+    from passhat.analysis.reports.tasks import TaskRow
+    from passhat.records import Transcripts, Trials
+
+RunOutcome = Literal["passed", "failed", "undecided", "incomplete"]
+
+_BY_EXIT_CODE: dict[int, RunOutcome] = {0: "passed", 1: "failed", 4: "undecided"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A reason why a system's trials of a task did not pass: an expectation, or an error."""
+
+    system: str
+    task: str
+    reason: str
+    trials: int
+    errored: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunAnswer:
+    """Everything that a run says when it is over.
+
+    `run` is its key in the store, `results` where the trials are kept, for the commands it
+    advises. `undone` says what an early end left out, `signal` which signal ended it. `unread`
+    counts failed trials whose reasons are not among `failures`: of a long run, the last.
+
+    Without a gate every trial must pass, except that tasks in `quarantined` (with the reason) are
+    not judged, tasks in `floored` only by their floor, and systems in `exempt` (under faults) not
+    at all. `nothing_ran` says that every trial errored; `incomplete` why a run with no failed
+    demand has still not passed.
+    """
+
+    report: Report
+    trials: Trials | None = field(default=None, repr=False)
+    verdicts: Verdicts | None = None
+    floors: tuple[SelectionFloor, ...] = ()
+    recoveries: tuple[Recovery, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    unread: int = 0
+    undone: str | None = None
+    transcripts: Transcripts | None = field(default=None, repr=False)
+    quarantined: Mapping[str, str] = field(default_factory=dict)
+    floored: frozenset[str] = frozenset()
+    exempt: frozenset[str] = frozenset()
+    nothing_ran: bool = False
+    incomplete: str | None = None
+    results: str | None = None
+    run: str | None = None
+    signal: int | None = None
+
+    def __repr__(self) -> str:
+        trials = [] if self.trials is None else [plural(len(self.trials), "trial")]
+        return short_repr("RunAnswer", self.outcome, *trials, see=".report, .verdicts, .trials")
+
+    @property
+    def passed(self) -> bool:
+        """Whether the run meets everything that was demanded of it."""
+        return self.outcome == "passed"
+
+    @property
+    def outcome(self) -> RunOutcome:
+        """How the run ended.
+
+        Gates and floors decide where there are any: they say how many failures are allowed.
+        Without a gate every expectation is a demand, so one failed trial fails the run.
+        """
+        if self.nothing_ran:
+            return "incomplete"
+        if not all(floor.passed for floor in self.floors):
+            return "failed"
+        outcome = self._by_trials() if self.verdicts is None else self._by_verdicts(self.verdicts)
+        return "incomplete" if self.incomplete and outcome == "passed" else outcome
+
+    @property
+    def why_not_passed(self) -> str | None:
+        """Why the run has not passed, where neither a verdict nor a floor says it."""
+        if self.nothing_ran:
+            return "not completed: every trial errored, there is nothing to judge"
+        if self.verdicts is not None or not all(floor.passed for floor in self.floors):
+            return None
+        rows, outcome = list(self._demanded()), self.outcome
+        if outcome == "failed":
+            rows = [row for row in rows if row.name not in self.floored]
+            count, how = sum(row.runs - row.passed - row.errored for row in rows), "failed"
+        else:
+            count, how = sum(row.errored for row in rows), "errored"
+        if not count or outcome == "passed":
+            return None  # trials left undone are named together with the command that resumes
+        word = "FAIL" if outcome == "failed" else "not completed"
+        of_all = f"{count:,} of {plural(sum(row.runs for row in rows), 'trial')}"
+        return f"{word}: {of_all} {how}. With no gate, every trial must pass."
+
+    def _by_trials(self) -> RunOutcome:
+        rows = list(self._demanded())
+        if any(r.runs > r.passed + r.errored for r in rows if r.name not in self.floored):
+            return "failed"
+        return "incomplete" if any(row.errored for row in rows) else "passed"
+
+    def _by_verdicts(self, verdicts: Verdicts) -> RunOutcome:
+        return _BY_EXIT_CODE[verdicts.exit_code]
+
+    def _demanded(self) -> Iterator[TaskRow]:
+        """The tasks whose single trials count, where there is no gate."""
+        for system in self.report.systems:
+            if system.name not in self.exempt:
+                yield from (row for row in system.tasks if row.name not in self.quarantined)

@@ -1,0 +1,139 @@
+"""Where the answers of a run come from: the models, or cassettes; and why."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from passhat.errors import PasshatError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from passhat.journeys.run_request import RunRequest
+    from passhat.records import Model, Suite
+    from passhat.runner.cassettes import CassetteSet, Mode
+
+WORDS = {
+    "record": "live, recorded",
+    "append": "live, recorded behind what is there",
+    "missing": "live where nothing is recorded, and recorded",
+    "all": "live, recorded anew",
+    "drifted": "live where the suite has changed, and recorded",
+    "replay": "replay",
+    "replay-or-live": "replay, live where nothing is recorded",
+}
+TAKEN_UP = {"record": "append", "all": "append", "drifted": "append"}
+"""What a recording that broke off goes on as: what it has recorded stays."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerSource:
+    """Where answers come from; `mode` None is live, `why` says who decided."""
+
+    mode: Mode | None
+    why: str = ""
+
+    @property
+    def asks(self) -> bool:
+        """Whether anybody may be asked, and paid."""
+        return self.mode != "replay"
+
+    @property
+    def asks_always(self) -> bool:
+        """Whether every trial is run, whatever is recorded."""
+        return self.mode in (None, "record", "append", "all")
+
+    def __str__(self) -> str:
+        words = "live" if self.mode is None else WORDS[self.mode]
+        return f"{words} ({self.why})" if self.why else words
+
+
+def choose_source(suite: Suite, request: RunRequest, *, resumed: bool = False) -> AnswerSource:
+    """What the request says, else the suite; else a replay where nothing else is possible."""
+    told = request.cassette or suite.cassette.mode
+    if told is None:
+        return _by_circumstances(suite, os.environ)
+    if told == "none":
+        return AnswerSource(mode=None)
+    return AnswerSource(mode=cast("Mode", TAKEN_UP.get(told, told) if resumed else told))
+
+
+def surely_asked(suite: Suite, source: AnswerSource) -> tuple[str, ...]:
+    """The systems that cannot run without being asked: those that have no cassette to answer."""
+    if source.asks_always or not source.asks:
+        return suite.systems if source.asks else ()
+    return tuple(name for name in suite.systems if not _path(suite, name))
+
+
+@contextmanager
+def open_source(
+    suite: Suite, source: AnswerSource, request: RunRequest, *, sequential: bool = False
+) -> Iterator[CassetteSet | None]:
+    """The cassettes of a run, open while it lasts.
+
+    How many runs a `sequential` one needs is not known before: they are not counted in advance.
+    """
+    if source.mode is None:
+        yield None
+        return
+    from passhat.runner.cassettes import open_cassettes
+
+    told: dict[str, Any] = {"servers": request.servers, "allow_drift": request.allow_drift}
+    compressed = request.compress or any(_path(suite, s, ".zst") for s in suite.systems)
+    if sequential:
+        suite = replace(suite, pairings=tuple(replace(p, runs=1) for p in suite.pairings))
+    with open_cassettes(suite, source.mode, compressed=compressed, **told) as cassettes:
+        yield cassettes
+
+
+def _by_circumstances(suite: Suite, environment: Mapping[str, str]) -> AnswerSource:
+    if not all(_path(suite, name) for name in suite.systems):
+        return AnswerSource(mode=None)
+    models = _models(suite)
+    reasons = (_why_not_live(model, suite.directory) for model in models)
+    if reason := next(filter(None, reasons), None):
+        return AnswerSource(mode="replay", why=reason)
+    if environment.get("CI") and models and not any(map(_has_key, models)):
+        return AnswerSource(mode="replay", why="cassettes are there and no key is set; --live asks")
+    return AnswerSource(mode=None)
+
+
+def _path(suite: Suite, system: str, ending: str = "") -> Path | None:
+    """The cassette of a system, if there is one."""
+    where = suite.directory / suite.cassette.directory
+    if not where.is_dir():
+        return None
+    from passhat.runner.cassettes import cassette_path
+
+    paths = [cassette_path(where, system, compressed=c) for c in (False, True)]
+    return next((p for p in paths if p.name.endswith(ending) and p.is_file()), None)
+
+
+def _models(suite: Suite) -> list[Model]:
+    from passhat.records import ModelSystem
+
+    return [p.system.model for p in suite.pairings if isinstance(p.system, ModelSystem)]
+
+
+def _why_not_live(model: Model, directory: Path) -> str | None:
+    """Why a model cannot be asked here, in few words; None where it can."""
+    from passhat.records.providers import LOCAL
+    from passhat.runner.models.unreachable import why_unreachable
+
+    reason = why_unreachable(model, directory)
+    if reason is None or model.name.startswith(f"{LOCAL}/"):
+        return reason
+    return f"no key is set for {model.name}"
+
+
+def _has_key(model: Model) -> bool:
+    from passhat.runner.models.catalog import locate
+
+    try:
+        return bool(locate(model).key)
+    except PasshatError:
+        return False

@@ -1,0 +1,124 @@
+"""The answer of a run that is over: its report, why trials failed, and what was left undone."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from passhat.defaults import CONFIDENCE
+from passhat.journeys.run_gates import floored, quarantined
+from passhat.suite.fault_variants import plain_pairings, variants
+
+if TYPE_CHECKING:
+    from passhat.analysis.gates.run_answer import RunAnswer
+    from passhat.analysis.gates.verdict import Verdicts
+    from passhat.analysis.reports.report import Report
+    from passhat.journeys.run_store import RunStore
+    from passhat.records import Suite, Trials
+    from passhat.runner import RunResult
+
+
+def conclude(
+    suite: Suite,
+    result: RunResult,
+    opened: RunStore,
+    *,
+    trials: Trials,
+    verdicts: Verdicts | None,
+    transcripts: bool,
+) -> RunAnswer:
+    """The answer, with everything that decides whether the run passed."""
+    from passhat.analysis.comparing.recovery import measure_recovery
+    from passhat.analysis.gates.run_answer import RunAnswer
+    from passhat.analysis.gates.tool_selection import suite_floors
+    from passhat.journeys.run_failures import count_unread, gather_failures
+    from passhat.records import Outcome
+
+    confidence = suite.confidence or CONFIDENCE
+    report = _report(suite, trials)
+    answer = RunAnswer(
+        report=replace(report, notes=(*report.notes, *_perhaps_paid(result))),
+        trials=trials,
+        verdicts=verdicts,
+        recoveries=measure_recovery(
+            trials, variants(suite), ks=suite.ks or None, confidence=confidence
+        ),
+        floors=suite_floors(plain_pairings(suite), trials, confidence=confidence),
+        failures=gather_failures(suite, result, opened),
+        unread=count_unread(result),
+        undone=undone_sentence(result, opened),
+        transcripts=opened.transcripts(result.trials) if transcripts else None,
+        quarantined=quarantined(suite),
+        floored=floored(suite),
+        exempt=frozenset(variants(suite).values()),
+        nothing_ran=all(trial.outcome is Outcome.ERRORED for trial in result.trials),
+        results=shlex.quote(opened.name) if opened.name else None,
+        run=None if opened.run is None else opened.run.key,
+        signal=result.signal,
+    )
+    return replace(answer, incomplete=_incomplete(answer, suite, result))
+
+
+def undone_sentence(result: RunResult, opened: RunStore) -> str | None:
+    """What an early end left out, and the command that resumes it."""
+    if not result.undone:
+        return None
+    why = f"{result.limit} was reached" if result.limit else "interrupted"
+    text = f"{why}: {result.undone:,} of {result.planned:,} trials were left undone"
+    command = opened.resume_command
+    return f"{text}; resume with: {command}" if command else text
+
+
+def _incomplete(answer: RunAnswer, suite: Suite, result: RunResult) -> str | None:
+    """Why a run with no failed demand has not passed: a part of it was never run."""
+    if answer.verdicts is None:
+        return "trials were left undone" if result.undone else None
+    if answer.verdicts.exit_code or not all(floor.passed for floor in answer.floors):
+        return None
+    ran = {(trial.system, trial.task) for trial in result.trials}
+    missing = any((p.system.name, p.task.name) not in ran for p in suite.pairings)
+    if result.ending == "budget" and missing:
+        return f"{result.limit} was reached before every task was run"
+    return None
+
+
+def _report(suite: Suite, trials: Trials) -> Report:
+    from passhat.analysis.reports.measure import measure
+
+    report = measure(
+        trials,
+        ks=suite.ks or None,
+        confidence=suite.confidence or CONFIDENCE,
+        bars=_bars(suite, trials),
+        seed=suite.seed,
+    )
+    return replace(report, notes=(*report.notes, *_not_run(suite, trials)))
+
+
+def _not_run(suite: Suite, trials: Trials) -> list[str]:
+    """Tasks that a run which ended early never came to: its numbers are not about them."""
+    ran = set(trials.tasks)
+    missing = [task.name for task in suite.tasks if task.name not in ran]
+    return [f"not run, and not in these numbers: {', '.join(missing)}"] if missing else []
+
+
+def _perhaps_paid(result: RunResult) -> Iterator[str]:
+    """Calls of which nobody can say whether they were paid for."""
+    if result.asked_again:
+        yield (
+            f"perhaps paid twice: {result.asked_again}; an earlier start of this run died while "
+            "they were on the wire, and they were asked again"
+        )
+    if result.given_up:
+        yield (
+            f"perhaps paid, and not in the cost: {result.given_up}; they were given up on the "
+            "wire, at a deadline or an early end"
+        )
+
+
+def _bars(suite: Suite, trials: Trials) -> Mapping[str, float] | None:
+    ran = set(trials.tasks)
+    bars = {t.name: t.bar for t in suite.tasks if t.bar is not None and t.name in ran}
+    return bars or None

@@ -1,0 +1,220 @@
+"""One start of a run: check the request, run what is missing, and answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from passhat.errors import RunError, RunInterrupted, SuiteError
+from passhat.journeys.answer_source import choose_source, open_source, surely_asked
+from passhat.journeys.chosen_suite import apply_request
+from passhat.journeys.run_conclusion import conclude, undone_sentence
+from passhat.journeys.run_events import RunOpened
+from passhat.journeys.run_gates import (
+    at_most,
+    baselines_of,
+    gates_of,
+    is_sequential,
+    refuse_pointless,
+    stopping_rule,
+    verdicts_on,
+)
+from passhat.journeys.run_store import RunStore, open_run_store, same_run
+from passhat.suite import refuse_unknown_models
+from passhat.suite.fault_variants import has_faults
+
+if TYPE_CHECKING:
+    from passhat.analysis.gates.demands import Gate
+    from passhat.analysis.gates.run_answer import RunAnswer
+    from passhat.analysis.gates.stopping import Stopping
+    from passhat.journeys.answer_source import AnswerSource
+    from passhat.journeys.run_events import OnRunEvent
+    from passhat.journeys.run_request import RunRequest
+    from passhat.records import Suite, Trial, Trials
+    from passhat.runner import RunResult
+    from passhat.runner.cassettes import CassetteSet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunJob:
+    """One start of a run: what is run, where it is kept, and which stored run it continues."""
+
+    suite: Suite
+    request: RunRequest
+    store: str | Path | None = None
+    resumed: str | None = None
+    retry_errors: bool = False
+    faults_off: bool = False
+
+    @property
+    def gates(self) -> tuple[Gate, ...]:
+        """What is demanded."""
+        return gates_of(self.suite, self.request.require)
+
+    @property
+    def sequential(self) -> bool:
+        """Whether evidence decides how many trials are run."""
+        return is_sequential(self.gates, until_settled=self.request.until_settled)
+
+    def rule(self, baselines: Mapping[str, Trials] | None = None) -> Stopping | None:
+        """What ends the run when every gate is settled; None where the number of runs is fixed."""
+        return stopping_rule(
+            self.suite,
+            self.gates,
+            until_settled=self.request.until_settled,
+            baselines=baselines,
+        )
+
+
+def prepare(
+    loaded: Suite, request: RunRequest, *, store: str | Path | None = None, resume: bool = False
+) -> RunJob:
+    """Check what was asked for and cut the suite to it; nothing is started."""
+    refuse_pointless(loaded, request.require)
+    suite = apply_request(loaded, request)
+    found = same_run(store, suite, request) if resume and store is not None else None
+    return RunJob(
+        suite=suite,
+        request=request,
+        store=store,
+        resumed=None if found is None else found.key,
+        faults_off=request.faults is None and has_faults(loaded),
+    )
+
+
+def conduct(
+    job: RunJob,
+    *,
+    transcripts: bool = False,
+    on_event: OnRunEvent | None = None,
+    handle_signals: bool = True,
+) -> RunAnswer:
+    """Run what is missing, and answer."""
+    from passhat.runner.models.unreachable import refuse_unreachable
+
+    source = choose_source(job.suite, job.request, resumed=job.resumed is not None)
+    if source.asks_always:
+        refuse_unknown_models(job.suite)
+        _refuse_absent(job.suite)
+    asked = surely_asked(job.suite, source)
+    if job.resumed is None:
+        refuse_unreachable(job.suite, asked)
+    with (
+        open_source(job.suite, source, job.request, sequential=job.sequential) as cassettes,
+        open_run_store(job.suite, job.request, store=job.store, resumed=job.resumed) as opened,
+    ):
+        # Before anything is paid for: a baseline that is not there is an error of the request.
+        baselines = baselines_of(job.gates, job.suite, opened)
+        rule = job.rule(baselines)
+        if rule is None and _lacks_trials(job, opened):
+            refuse_unreachable(job.suite, asked)
+        if on_event is not None:
+            on_event(_opening(job, opened, source, rule))
+        result = _run(job, opened, cassettes, rule, on_event, handle_signals)
+        opened.close(result)
+        _raise_if_over(result, opened)
+        table = _table(job.suite, result)
+        verdicts = (
+            verdicts_on(table, job.gates, job.suite, baselines=baselines)
+            if rule is None
+            else rule.verdicts()
+        )
+        return conclude(
+            job.suite, result, opened, trials=table, verdicts=verdicts, transcripts=transcripts
+        )
+
+
+def _refuse_absent(suite: Suite) -> None:
+    """What can only fail is not begun: no trial could run without its program or function."""
+    from passhat.runner.programs import absent_functions, absent_programs
+
+    absent = [*absent_programs(suite), *absent_functions(suite)]
+    if not absent:
+        return
+    if suite.path is None:
+        raise SuiteError("\n".join(map(str, absent)))
+    from passhat.suite.places import told_in_place
+
+    faults = [(one.section, one.name, one.key, one.reason) for one in absent]
+    raise SuiteError("\n".join(told_in_place(suite.path, faults)))
+
+
+def _lacks_trials(job: RunJob, opened: RunStore) -> bool:
+    """Whether a resumed run has something left to ask for: what is complete needs no key."""
+    run = opened.run
+    return job.resumed is not None and run is not None and run.trials < job.suite.trials
+
+
+def _opening(
+    job: RunJob, opened: RunStore, source: AnswerSource, rule: Stopping | None
+) -> RunOpened:
+    run = opened.run
+    return RunOpened(
+        suite=job.suite.name,
+        size=job.suite.size if rule is None else at_most(job.suite, rule),
+        source=str(source),
+        run=None if run is None else run.key,
+        at_most=rule is not None,
+        passed=0 if run is None else run.passed,
+        errored=0 if run is None else run.errored,
+        faults_off=job.faults_off,
+    )
+
+
+def _run(
+    job: RunJob,
+    opened: RunStore,
+    cassettes: CassetteSet | None,
+    rule: Stopping | None,
+    on_event: OnRunEvent | None,
+    handle_signals: bool,
+) -> RunResult:
+    from passhat.runner import run_trials
+
+    # One at a time, nothing is under way when a replay settles: it is the same every time.
+    one_by_one = cassettes is not None and cassettes.replaying and rule is not None
+    return run_trials(
+        job.suite,
+        stopping_rule=rule,
+        journal=opened.journal,
+        concurrency=1 if one_by_one else None,
+        on_event=on_event,
+        cassettes=cassettes,
+        retry_errored=job.retry_errors,
+        handle_signals=handle_signals,
+    )
+
+
+def _raise_if_over(result: RunResult, opened: RunStore) -> None:
+    """An interrupted run that is kept can be resumed: its answer is not worth waiting for."""
+    kept = opened.run is not None
+    if result.ending == "interrupted" and (kept or not result.trials):
+        raise RunInterrupted(
+            made=len(result.trials),
+            planned=result.planned,
+            counts=_counts(result.trials),
+            signal=result.signal or 2,
+            resume=opened.resume_command if result.undone else None,
+        )
+    if not result.trials:
+        raise RunError(undone_sentence(result, opened) or "nothing was run")
+
+
+def _counts(trials: Sequence[Trial]) -> dict[str, int]:
+    """How the trials ended: passed, failed, errored, where any did so."""
+    from passhat.records import Outcome
+
+    found = Counter(trial.outcome for trial in trials)
+    outcomes = (Outcome.PASSED, Outcome.FAILED, Outcome.ERRORED)
+    return {outcome.name.lower(): found[outcome] for outcome in outcomes if found[outcome]}
+
+
+def _table(suite: Suite, result: RunResult) -> Trials:
+    from passhat.records import Source
+
+    name = suite.path.name if suite.path is not None else suite.name
+    source = Source(name=name, format="passhat run", sha256=suite.digest)
+    return replace(result.table(), sources=(source,))

@@ -1,0 +1,147 @@
+"""Where the trials of a run are kept: the history store, or memory when nothing may be kept."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from passhat.errors import HistoryError, InputError, LostRun, StoreError
+
+if TYPE_CHECKING:
+    from passhat.history import History, Run
+    from passhat.history.references import Found
+    from passhat.journeys.run_request import RunRequest
+    from passhat.records import Suite, Trial
+    from passhat.runner import Journal, RunResult
+
+UNFINISHED = ("running", "interrupted", "budget", "failed")
+"""Ways to end that leave something to resume."""
+
+
+@dataclass(slots=True, kw_only=True)
+class RunStore:
+    """The journal of one run, and the store it lies in (None: memory)."""
+
+    journal: Journal
+    history: History | None = None
+    run: Run | None = None
+    name: str = ""
+
+    @property
+    def resume_command(self) -> str | None:
+        """What goes on with this run."""
+        if self.run is None:
+            return None
+        from passhat.history import DEFAULT_PATH
+
+        where = "" if self.name == str(DEFAULT_PATH) else f" --store {shlex.quote(self.name)}"
+        return f"passhat resume {self.run.key}{where}"
+
+    def close(self, result: RunResult) -> None:
+        """Say how the run ended."""
+        if self.history is not None and self.run is not None:
+            status = "finished" if result.ending == "settled" else result.ending
+            self.run = self.history.finish_run(self.run, status)
+
+    def transcripts(self, trials: tuple[Trial, ...]) -> Mapping[tuple[str, str, int], str]:
+        """What was said in each trial, where it was kept."""
+        if self.history is None or self.run is None:
+            wanted = set(map(_key, trials))
+            ended = {_key(entry.trial): entry.transcript for entry in self.journal.finished()}
+            kept = {key: text for key, text in ended.items() if key in wanted}
+        else:
+            kept = {
+                _key(trial): self.history.transcript(self.run, *_key(trial)) for trial in trials
+            }
+        return {key: text for key, text in kept.items() if text}
+
+
+@contextmanager
+def open_run_store(
+    suite: Suite, request: RunRequest, *, store: str | Path | None, resumed: str | None = None
+) -> Iterator[RunStore]:
+    """The store of a new run, or of the stored run with the key `resumed`."""
+    from passhat.runner import MemoryJournal
+
+    if store is None:
+        yield RunStore(journal=MemoryJournal())
+        return
+    from passhat.history import History, RunJournal, read_checkout
+    from passhat.history.leases import hold
+
+    with History.open(store) as history:
+        if resumed is not None:
+            run = history.find_run(resumed)
+        else:
+            run = history.start_run(
+                suite.name,
+                suite_hash=suite.digest,
+                seed=suite.seed,
+                checkout=read_checkout(suite.directory),
+                options=request.to_json(),
+            )
+        with hold(history, run) as lease:
+            journal = RunJournal(history, run, lease)
+            opened = RunStore(journal=journal, history=history, run=run, name=history.name)
+            try:
+                yield opened
+            except LostRun:
+                raise  # another process has the run now, and records how it ends
+            except BaseException as error:
+                with suppress(StoreError):  # the first error is the one to report
+                    if _is_worth_keeping(opened, error):
+                        history.finish_run(run, "failed")
+                    else:
+                        history.delete(run)
+                raise
+
+
+def unfinished_run(store: str | Path, reference: str | None) -> Found:
+    """The run to resume: the one that is named, else the newest unfinished one."""
+    from passhat.history import History
+    from passhat.history.references import Found, look_up
+
+    with History.open(store, read_only=True) as history:
+        if reference is not None:
+            return look_up(history, reference)
+        for run in history.runs():
+            if run.status in UNFINISHED and run.options.get("suite"):
+                return Found(run=run)
+    raise HistoryError(f"{store}: every run is finished; `passhat run` starts a new one")
+
+
+def same_run(store: str | Path, suite: Suite, request: RunRequest) -> Run | None:
+    """The newest run of the same suite with the same request, finished or not."""
+    from passhat.history import History
+    from passhat.journeys.run_request import RunRequest
+
+    if is_absent(store):
+        return None
+    with History.open(store, read_only=True) as history:
+        for run in history.runs(suite=suite.name):
+            same_suite = run.suite_hash == suite.digest and run.options.get("suite")
+            if same_suite and RunRequest.from_json(run.options).identity == request.identity:
+                return run
+    return None
+
+
+def is_absent(store: str | Path) -> bool:
+    """Whether a store is a file that is not there yet."""
+    from passhat.history.database import is_postgres
+
+    return not is_postgres(store) and not Path(store).exists()
+
+
+def _is_worth_keeping(opened: RunStore, error: BaseException) -> bool:
+    """Whether anything can be gone on with: a request that was refused has brought nothing."""
+    if isinstance(error, InputError):
+        return bool(opened.journal.finished() or opened.journal.answered())
+    return bool(opened.journal.launched())
+
+
+def _key(trial: Trial) -> tuple[str, str, int]:
+    return trial.system, trial.task, trial.trial

@@ -1,0 +1,149 @@
+"""Run a suite, or resume a run, and answer with trials, a report and verdicts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from passhat.errors import HistoryError
+from passhat.journeys.chosen_suite import apply_request
+from passhat.journeys.run_job import RunJob, conduct, prepare
+from passhat.journeys.run_request import RunRequest
+from passhat.journeys.run_store import unfinished_run
+from passhat.suite import find_suite, load_suite
+
+if TYPE_CHECKING:
+    from passhat.analysis.gates.run_answer import RunAnswer
+    from passhat.journeys.run_events import OnRunEvent
+    from passhat.records import Suite
+
+
+def run_suite(
+    suite: Suite | str | Path | None = None,
+    *,
+    only: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    runs: int | None = None,
+    seed: int | None = None,
+    require: Sequence[str] = (),
+    until_settled: bool = False,
+    max_cost: float | None = None,
+    max_tokens: int | None = None,
+    max_minutes: float | None = None,
+    max_calls: int | None = None,
+    concurrency: int | None = None,
+    cassette: str | None = None,
+    servers: str | None = None,
+    allow_drift: bool = False,
+    compress: bool = False,
+    faults: str | None = None,
+    store: str | Path | None = None,
+    resume: bool = False,
+    transcripts: bool = False,
+    on_event: OnRunEvent | None = None,
+    handle_signals: bool = True,
+    interface: Mapping[str, Any] | None = None,
+) -> RunAnswer:
+    """Run a suite and answer when it is over: its trials, report and verdicts.
+
+    `suite` is a Suite, the path of a suite file, or None for the suite file in this folder.
+    `only`, `tasks` and `tags` choose what is run; `require` adds gates to the suite's own, and
+    with `until_settled` the run ends as soon as every gate has its verdict. `cassette` is
+    "record", "append", "missing", "all", "drifted", "replay", "replay-or-live" or "none" (live);
+    None leaves it to the suite. With a `store` every trial is kept as soon as it ends, `resume`
+    continues the newest run of the same request, and an interrupted run raises RunInterrupted.
+
+    >>> from passhat.records import Behaviour, Model, ModelSystem, Pairing, Suite, Task
+    >>> model = Model(name="scripted", script=(Behaviour(answer="4"),))
+    >>> pairing = Pairing(system=ModelSystem(name="agent", model=model),
+    ...                   task=Task(name="sum", prompt="2 + 2?"), runs=3, label="sum")
+    >>> run_suite(Suite(name="demo", pairings=(pairing,)))
+    <RunAnswer: passed, 3 trials; see .report, .verdicts, .trials>
+    """
+    path, loaded = load(suite)
+    request = RunRequest(
+        suite=path,
+        only=tuple(only),
+        tasks=tuple(tasks),
+        tags=tuple(tags),
+        runs=runs,
+        seed=seed,
+        require=(require,) if isinstance(require, str) else tuple(require),
+        until_settled=until_settled,
+        max_cost=max_cost,
+        max_tokens=max_tokens,
+        max_minutes=max_minutes,
+        max_calls=max_calls,
+        concurrency=concurrency,
+        cassette=cassette,
+        servers=servers,
+        allow_drift=allow_drift,
+        compress=compress,
+        faults=faults,
+        interface=interface or {},
+    )
+    return conduct(
+        prepare(loaded, request, store=store, resume=resume),
+        transcripts=transcripts,
+        on_event=on_event,
+        handle_signals=handle_signals,
+    )
+
+
+def resume_run(
+    run: str | None = None,
+    *,
+    store: str | Path,
+    retry_errors: bool = False,
+    changed: bool = False,
+    max_cost: float | None = None,
+    max_tokens: int | None = None,
+    max_minutes: float | None = None,
+    max_calls: int | None = None,
+    concurrency: int | None = None,
+    transcripts: bool = False,
+    on_event: OnRunEvent | None = None,
+    handle_signals: bool = True,
+    interface: Mapping[str, Any] | None = None,
+) -> RunAnswer:
+    """Continue a stored run: the one that is named, else the newest unfinished one.
+
+    Finished trials are not run again, and no answered model call is paid for again. With
+    `retry_errors` errored trials are run again; with `changed` the run continues even though its
+    suite file is not the one it was started with.
+    """
+    found = unfinished_run(store, run).run
+    if not found.options.get("suite"):
+        raise HistoryError(f"{store}: run {found.key} was not made by `passhat run`")
+    kept = RunRequest.from_json(found.options)
+    request = kept.changed(
+        max_cost=max_cost,
+        max_tokens=max_tokens,
+        max_minutes=max_minutes,
+        max_calls=max_calls,
+        concurrency=concurrency,
+        interface={**kept.interface, **(interface or {})},
+    )
+    suite = apply_request(load_suite(request.suite, models_asked=False), request)
+    if not changed and found.suite_hash != suite.digest:
+        raise HistoryError(
+            f"{request.suite} has changed since run {found.key} was started: old and new trials "
+            "would be mixed. `passhat run` starts anew; --changed resumes all the same"
+        )
+    job = RunJob(
+        suite=suite, request=request, store=store, resumed=found.key, retry_errors=retry_errors
+    )
+    return conduct(job, transcripts=transcripts, on_event=on_event, handle_signals=handle_signals)
+
+
+def load(suite: Suite | str | Path | None) -> tuple[str, Suite]:
+    """The suite, and its path where it came from a file."""
+    from passhat.records import Suite
+
+    if isinstance(suite, Suite):
+        return "", suite
+    path = os.path.relpath(suite or find_suite(Path()))
+    return path, load_suite(path, models_asked=False)

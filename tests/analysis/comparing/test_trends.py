@@ -1,0 +1,170 @@
+import re
+
+import numpy as np
+import pytest
+
+from passhat import render_json, render_markdown, render_terminal
+from passhat.analysis.comparing.trends import Moment, trends
+from passhat.errors import ArgumentError
+from passhat.records import Tally
+from passhat.reporters import render
+from passhat.reporters.answers.trend import sentences
+from passhat.reporters.terminal_style import Ink
+from passhat.stats.suite_mean import suite_estimate
+from passhat.stats.trend import Changes
+
+
+def moment(index, runs, passes, *, system="agent", tasks=None):
+    runs, passes = np.broadcast_arrays(np.atleast_1d(runs), np.atleast_1d(passes))
+    names = tasks or tuple(f"t{i}" for i in range(len(runs)))
+    tally = Tally(
+        system=system,
+        tasks=tuple(names),
+        passed=passes.astype(np.int64),
+        failed=(runs - passes).astype(np.int64),
+        errored=np.zeros(len(runs), dtype=np.int64),
+        score_total=passes.astype(float),
+        score_squares=passes.astype(float),
+    )
+    return Moment(
+        key=f"k{index}", label=f"c{index}", started=f"2026-01-{index:02}", tallies=[tally]
+    )
+
+
+def calm(rng, count, rate):
+    return [moment(i, np.full(20, 10), rng.binomial(10, rate, 20)) for i in range(count)]
+
+
+def test_a_point_is_the_estimate_of_that_run_alone():
+    passes = np.array([10, 7, 3, 9, 10])
+    (trend,) = trends([moment(0, np.full(5, 10), passes)], k=3)
+    expected = suite_estimate(np.full(5, 10), passes, metric="pass^k", k=3, scope="this suite")
+    assert trend.points[0].metrics["pass^3"] == expected
+
+
+def test_a_fall_is_found_where_it_happened():
+    rng = np.random.default_rng(5)
+    story = calm(rng, 8, 0.9) + [
+        moment(8 + i, np.full(20, 10), rng.binomial(10, 0.55, 20)) for i in range(4)
+    ]
+    (trend,) = trends(story)
+    changes = trend.changes["pass^5"]
+    assert [(c.position, c.direction) for c in changes.points] == [(8, "down")]
+    assert any("went down at c8" in sentence for sentence in sentences(trend))
+
+
+def test_between_two_falls_there_is_one_level_in_words_and_numbers():
+    rng = np.random.default_rng(3)
+    rates = [0.95] * 5 + [0.8] * 4 + [0.5] * 4
+    history = [moment(i, [8] * 30, rng.binomial(8, rate, size=30)) for i, rate in enumerate(rates)]
+    (trend,) = trends(history, k=5)
+    first, second = trend.changes["pass^5"].points
+    assert (first.position, second.position) == (5, 9)
+    assert first.after == second.before
+    levels = [point.metrics["pass^5"].value for point in trend.points[5:9]]
+    assert min(levels) < first.after < max(levels)
+    told = [s for s in sentences(trend) if s.startswith("pass^5")]
+    assert f"to {100 * first.after:.0f} %" in told[0]
+    assert f"from {100 * first.after:.0f} %" in told[1]
+
+
+def test_a_fall_of_both_numbers_at_once_is_marked_with_both():
+    rng = np.random.default_rng(5)
+    story = calm(rng, 8, 0.9) + [
+        moment(8 + i, np.full(20, 10), rng.binomial(10, 0.3, 20)) for i in range(4)
+    ]
+    (trend,) = trends(story, k=2)
+    places = {name: [c.position for c in found.points] for name, found in trend.changes.items()}
+    assert places == {"pass@2": [8], "pass^2": [8]}
+    marks = re.findall(r">([^<>]* down)<", trend.plot().svg())
+    assert len(marks) == 1
+    assert sorted(marks[0].removesuffix(" down").split(" and ")) == ["pass@2", "pass^2"]
+
+
+def test_calm_histories_seldom_raise_an_alarm():
+    rng = np.random.default_rng(11)
+    alarmed = 0
+    for _ in range(25):
+        (trend,) = trends(calm(rng, 12, rng.beta(6, 2, 20)), k=2)
+        changes = trend.changes["pass^2"]
+        assert isinstance(changes, Changes)
+        alarmed += bool(changes.points)
+    # A chance of at most 5 % each: four or more of 25 would be a three in a hundred event.
+    assert alarmed <= 3
+
+
+def test_rising_capability_with_falling_reliability_is_named():
+    before = [moment(i, np.full(40, 10), np.r_[np.full(24, 10), np.full(16, 0)]) for i in range(4)]
+    after = [moment(4 + i, np.full(40, 10), np.full(40, 7)) for i in range(4)]
+    (trend,) = trends(before + after, k=3)
+    assert trend.divergence.diverging
+    assert sentences(trend)[0].startswith("Warning, pass@k up while pass^k down")
+
+
+def test_a_task_that_was_not_run_is_carried_forward_and_said_so():
+    first = moment(0, [10, 10, 10], [9, 8, 2])
+    second = moment(1, [10], [10], tasks=("t0",))
+    (trend,) = trends([first, second], k=2)
+    assert trend.points[1].carried == ("t1", "t2")
+    assert (trend.points[1].tasks, trend.points[1].runs) == (1, 10)
+    assert trend.points[1].metrics["pass^2"].tasks == 3
+    told = render_terminal([trend], Ink(width=80))
+    assert " 1*" in told
+    assert "carried forward" in " ".join(told.split())
+    assert max(map(len, told.splitlines())) <= 80
+
+
+def test_tasks_that_turned_are_named_with_the_run_that_showed_it():
+    steady = np.full(6, 60)
+    story = [
+        moment(0, np.full(7, 60), np.r_[60, steady]),
+        moment(1, np.full(7, 60), np.r_[30, steady]),
+        moment(2, np.full(7, 60), np.r_[0, steady]),
+        moment(3, np.full(7, 60), np.r_[60, steady]),
+    ]
+    (trend,) = trends(story, k=2)
+    assert [(t.task, t.turn, t.label) for t in trend.turns] == [
+        ("t0", "became flaky", "c1"),
+        ("t0", "broke", "c2"),
+        ("t0", "got fixed", "c3"),
+    ]
+
+
+def test_one_run_alone_is_said_to_be_one():
+    (trend,) = trends([moment(1, [8] * 3, [4] * 3)])
+    assert sentences(trend) == ["agent: one run so far; a change takes two to be seen."]
+
+
+def test_systems_stay_apart_and_a_run_without_one_is_no_point_of_it():
+    story = [
+        moment(0, [10] * 5, [9] * 5, system="a"),
+        moment(1, [10] * 5, [3] * 5, system="b"),
+        moment(2, [10] * 5, [9] * 5, system="a"),
+    ]
+    found = {trend.name: [p.key for p in trend.points] for trend in trends(story)}
+    assert found == {"a": ["k0", "k2"], "b": ["k1"]}
+
+
+def test_a_k_beyond_the_runs_of_some_moment_is_refused_by_name():
+    story = [moment(0, [10] * 5, [9] * 5), moment(1, [2] * 5, [2] * 5)]
+    with pytest.raises(ArgumentError, match=re.escape("at c1: pass^4")):
+        trends(story, k=4)
+
+
+def test_no_runs_at_all_are_refused():
+    with pytest.raises(ArgumentError, match="at least one run with trials"):
+        trends([])
+
+
+def test_every_form_tells_the_same_numbers_and_shows_no_control_character():
+    evil = "c\x1b[31m|<b>"
+    story = [moment(i, [10] * 5, [9, 8, 7, 10, 3 + i]) for i in range(3)]
+    story[2] = Moment(key="k2", label=evil, started="", tallies=story[2].tallies)
+    found = trends(story, k=2)
+    value = f"{100 * found[0].points[2].metrics['pass^2'].value:.1f}"
+    for text in (render_terminal(found), render_markdown(found)):
+        assert value in text
+        assert "\x1b" not in text
+    assert "\x1b" not in render_json(found)
+    assert "<b>" not in render(found, "svg")
+    assert "<b>" not in render_markdown(found)

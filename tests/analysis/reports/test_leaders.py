@@ -1,0 +1,140 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from passhat.analysis.comparing.rank import rank
+from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.reports.measure import measure
+from passhat.analysis.reports.parts import Leaders
+from passhat.ingest import read_tallies, read_trials
+from passhat.records import Trials
+from passhat.stats.estimate import Unavailable
+
+SHARED = Path(__file__).parents[4] / "shared" / "samples"
+
+
+def _first_ranked(trials, found, **options):
+    """Those that `rank` puts first among the same systems at the same pass^k, and its ranking."""
+    kept = np.isin(trials.system.texts(), found.compared)
+    ranking = rank(trials.take(kept), metric=f"pass^{found.k}", **options)
+    return [one for one in ranking.systems if one.ranks[0] == 1], ranking
+
+
+def _agrees(trials, **options):
+    report = measure(trials, **options)
+    found = report.leaders
+    first, ranking = _first_ranked(trials, found, **options)
+    assert list(found.names) == [one.name for one in first]
+    assert list(found.values) == pytest.approx([one.value for one in first], abs=1e-12)
+    if not found.left_out:
+        own = [report.system(name).pass_hat(found.k).value for name in found.names]
+        assert list(found.values) == own
+    assert (found.tasks, found.method) == (ranking.tasks, ranking.method)
+    return found
+
+
+@settings(max_examples=20)
+@given(
+    rates=st.lists(st.floats(0.05, 0.95), min_size=2, max_size=5),
+    tasks=st.integers(2, 40),
+    runs=st.integers(1, 9),
+    luck=st.floats(0.1, 0.9),
+    error_rate=st.sampled_from([0.0, 0.1]),
+    errors=st.sampled_from(["fail", "exclude"]),
+    confidence=st.sampled_from([0.8, 0.95]),
+    seed=st.integers(0, 1_000),
+)
+def test_the_leaders_of_a_report_are_the_first_of_a_ranking(
+    rates, tasks, runs, luck, error_rate, errors, confidence, seed
+):
+    world = World(luck=luck, error_rate=error_rate)
+    trials = simulate(tasks=tasks, runs=runs, rate=rates, world=world, seed=seed)
+    options = {"errors": errors, "confidence": confidence, "seed": seed}
+    found = measure(trials, **options).leaders
+    if isinstance(found, Leaders) and found.tasks > 1:
+        _agrees(trials, **options)
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 1_000), kept=st.floats(0.3, 0.95))
+def test_they_are_so_over_the_tasks_that_all_share(seed, kept):
+    trials = simulate(tasks=25, runs=5, rate={"a": 0.9, "b": 0.6, "c": 0.85}, seed=seed)
+    cells = trials.task.codes + 25 * trials.system.codes
+    there = np.random.default_rng(seed).random(75) < kept
+    some = trials.take(there[cells])
+    found = measure(some).leaders
+    if isinstance(found, Leaders) and found.tasks > 1:
+        found = _agrees(some)
+        by_system = [set(some.where(system=name).tasks) for name in found.compared]
+        assert found.tasks == len(set.intersection(*by_system))
+        assert found.left_out == len(set.union(*by_system)) - found.tasks
+
+
+def _published(name):
+    path = SHARED / name
+    if not path.is_file():
+        pytest.skip("published result files are not beside this checkout (../shared/samples)")
+    return path
+
+
+@pytest.mark.parametrize("errors", ["fail", "exclude"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mcpmark/outcomes_12agents_127tasks_4runs.csv",
+        "terminal_bench/outcomes_4agents_80tasks_5runs.csv",
+    ],
+)
+def test_they_are_so_in_published_results_read_as_trials_or_as_counts(name, errors):
+    path = _published(name)
+    found = _agrees(read_trials(path), errors=errors)
+    assert measure(read_tallies(path), errors=errors).leaders == found
+
+
+def test_a_system_without_the_pass_k_of_the_others_is_no_rival():
+    trials = read_trials(_published("mcpmark/outcomes_12agents_127tasks_4runs.csv"))
+    found = measure(trials).leaders
+    assert set(trials.systems) - set(found.compared) == {"claude-opus-4-1"}  # it ran once
+    assert measure(trials, ks=[1]).leaders.compared == trials.systems
+
+
+def test_an_agent_that_is_told_apart_from_all_others_leads_alone():
+    trials = simulate(tasks=40, runs=8, rate={"a": 0.3, "b": 0.95, "c": 0.3}, seed=1)
+    assert _agrees(trials).names == ("b",)
+
+
+def test_systems_without_a_common_task_have_no_leader():
+    columns = {"system": [*"aabb"], "task": [*"xxyy"], "passed": [1, 1, 0, 0]}
+    found = measure(Trials.from_columns(columns)).leaders
+    assert found == Unavailable("the systems share no task with 2 runs")
+
+
+def test_on_a_single_shared_task_their_runs_are_compared():
+    def leaders(ours, theirs):
+        system = ["a"] * len(ours) + ["b"] * len(theirs)
+        task = ["t"] * len(system)
+        return measure(Trials.from_columns(system=system, task=task, passed=ours + theirs)).leaders
+
+    clear = leaders([1] * 40, [0] * 40)
+    assert (clear.names, clear.scope, clear.tasks) == (("a",), "this suite", 1)
+    assert leaders([1, 1, 1, 0, 1], [1, 0, 1, 0, 1]).names == ("a", "b")
+
+
+def test_one_system_is_ahead_of_nobody():
+    found = measure(simulate(tasks=5, runs=4, seed=1)).leaders
+    assert found == Unavailable("being ahead takes two systems with a pass^4")
+
+
+def test_the_more_rivals_on_one_task_the_surer_a_lead_must_be():
+    def leaders(*passes):
+        rows = [(f"s{i}", run < count) for i, count in enumerate(passes) for run in range(10)]
+        system, passed = zip(*rows, strict=True)
+        trials = Trials.from_columns(system=system, task=["t"] * len(rows), passed=passed)
+        return measure(trials, ks=[1]).leaders.names
+
+    assert leaders(10, 6) == ("s0",)
+    assert leaders(10, 6, 6) == ("s0", "s1", "s2")
+    assert leaders(10, 4, 4) == ("s0",)
