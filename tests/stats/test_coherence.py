@@ -56,7 +56,9 @@ designs = st.lists(
 
 
 @settings(max_examples=60, deadline=None)
-@given(designs, st.data(), st.sampled_from([0.8, 0.95, 0.99]), st.sampled_from(["pass^k", "pass@k"]))
+@given(
+    designs, st.data(), st.sampled_from([0.8, 0.95, 0.99]), st.sampled_from(["pass^k", "pass@k"])
+)
 def test_a_pass_in_place_of_a_failure_moves_both_bounds_up(pairs, data, confidence, metric):
     n, c = (np.array(column) for column in zip(*pairs, strict=True))
     place = data.draw(st.integers(0, len(pairs) - 1))

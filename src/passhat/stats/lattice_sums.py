@@ -101,7 +101,7 @@ def _moment_table(
 def _log_table(
     n: int, passes: tuple[float, ...] | None, k: int, steps: int, period: int, points: int
 ) -> tuple[Floats, Floats]:
-    """ln of the characteristic functions, its real part and its turns."""
+    """Ln of the characteristic functions, its real part and its turns."""
     found = np.fft.rfft(_laws(n, passes, k, steps), period, axis=-1)[:, : points // 2 + 1]
     logs = np.log(np.where(np.abs(found) > _NOTHING, found, _NOTHING))
     return np.ascontiguousarray(logs.real), np.ascontiguousarray(logs.imag)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.errors import ArgumentError
+from passhat.messages import plural
 from passhat.stats.arguments import Floats
 from passhat.stats.dirichlet_mean import lower_quantile, lower_ratio_quantile
 from passhat.stats.proportions import Bounds
@@ -41,6 +42,11 @@ class Grouping:
         sizes = np.bincount(self.family, self.weight)
         return float(sizes.sum() ** 2 / (sizes**2).sum())
 
+    @property
+    def repeats(self) -> bool:
+        """Whether any family has more than one task."""
+        return self.families < self.family.size
+
     def taken(self, kept: NDArray[np.bool_]) -> Grouping:
         """That of some of the tasks."""
         _, family = np.unique(self.family[kept], return_inverse=True)
@@ -59,6 +65,14 @@ def grouping(family: ArrayLike | None, weight: ArrayLike | None, tasks: int) -> 
     if codes.size == np.unique(codes).size and np.ptp(sizes) == 0:
         return None
     return Grouping(family=codes, weight=sizes)
+
+
+def few_families_note(families: int) -> str:
+    """What an interval over tasks means where they come from too few families."""
+    return (
+        f"for tasks like these, from these {plural(families, 'family', 'families')}: too few to "
+        "speak for other families"
+    )
 
 
 def population_bounds(values: Floats, tasks: Floats, confidence: float) -> Bounds:

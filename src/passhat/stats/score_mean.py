@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,8 +31,9 @@ from passhat.stats.estimate import (
     Scope,
     Unavailable,
 )
+from passhat.stats.grouped_suite import population_of, weight_notes
 from passhat.stats.mean_intervals import SuiteSize, student_quantile, suite_bounds
-from passhat.stats.population_mean import task_value_bounds
+from passhat.stats.population_mean import Grouping, grouping, task_value_bounds
 from passhat.stats.proportions import Bounds
 from passhat.stats.suite_law import suite_bounds as coherent_suite_bounds
 from passhat.stats.suite_mean import DEFAULT_METHODS, SCOPES, few_tasks_note
@@ -76,13 +77,16 @@ def score_estimate(
     scope: Scope = THIS_SUITE,
     method: str = "default",
     confidence: float = CONFIDENCE,
+    family: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
     rng: RandomSource = None,
     resamples: int = 10_000,
 ) -> Estimate | Unavailable:
     """The mean over tasks of the mean score, scores in [0, 1].
 
     A task is told by its number of runs, the sum of their scores and the sum of their squares.
-    Scores of 0 and 1 give the interval of `suite_estimate` at k = 1.
+    Scores of 0 and 1 give the interval of `suite_estimate` at k = 1. `family` and `weight` are
+    those of `suite_estimate`.
 
     >>> score_estimate([4, 4, 4], [3.0, 2.5, 1.0], [2.5, 1.75, 0.5]).value
     0.5416...
@@ -108,6 +112,11 @@ def score_estimate(
         resamples=whole_number("resamples", resamples),
         rng=rng,
     )
+    group = grouping(family, weight, runs.size)
+    if group is not None:
+        if method != "default":
+            raise ArgumentError("method", "must be 'default' with families or weights", method)
+        return _grouped(scores, group.taken(present), excluded=int(runs.size - tasks))
     interval, name, seed = bounds_by(scores)
     return Estimate(
         value=scores.mean,
@@ -121,6 +130,50 @@ def score_estimate(
         seed=seed,
         notes=few_tasks_note(tasks, where),
     )
+
+
+def _grouped(scores: _Scores, group: Grouping, *, excluded: int) -> Estimate:
+    """The mean over families or weighted tasks."""
+    means, level = scores.means, scores.confidence
+    value = np.array([means @ group.weight / group.weight.sum()])
+    tasks = means.size
+    answer = population_of(means[None, :], value, group, level)
+    interval, method, notes = _first(answer.bounds), answer.method, answer.notes
+    if scores.scope == THIS_SUITE:
+        interval, method = _stratified(scores, group, float(value[0]))
+        notes = weight_notes(group)
+    over_families = answer.family_bounds if scores.scope == TASKS_LIKE_THESE else None
+    return Estimate(
+        value=float(value[0]),
+        interval=interval,
+        method=method,
+        confidence=level,
+        scope=scores.scope,
+        tasks=tasks,
+        runs=int(scores.runs.sum()),
+        excluded_tasks=excluded,
+        notes=notes + few_tasks_note(tasks, scores.scope),
+        families=group.families if group.repeats else None,
+        family_interval=None if over_families is None else _first(over_families),
+    )
+
+
+def _stratified(scores: _Scores, group: Grouping, mean: float) -> tuple[Interval, str]:
+    """Intervals of strata of equal weight, their distances joined as squares (Zou, Donner 2008)."""
+    below = above = 0.0
+    method = ""
+    for weight in np.unique(group.weight):
+        kept = group.weight == weight
+        some = replace(scores, runs=scores.runs[kept], totals=scores.totals[kept])
+        share = float(weight * kept.sum() / group.weight.sum())
+        interval, method, _ = _default(some)
+        below += (share * (some.mean - interval.low)) ** 2
+        above += (share * (interval.high - some.mean)) ** 2
+    return Interval(max(mean - below**0.5, 0.0), min(mean + above**0.5, 1.0)), method
+
+
+def _first(bounds: Bounds) -> Interval:
+    return Interval(float(bounds[0][0]), float(bounds[1][0]))
 
 
 def _checked_sums(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells
@@ -181,5 +182,5 @@ def _shrunk_quantile(places: Floats, chances: Floats, groups: Floats, tail: floa
     return np.where(nothing, 0.0, np.minimum(centre * np.exp(scaled * reach), 1.0))
 
 
-def _taken(cells: Cells, kept: Floats) -> Cells:
+def _taken(cells: Cells, kept: NDArray[np.bool_]) -> Cells:
     return Cells(n=cells.n[kept], c=cells.c[kept], tasks=cells.tasks[..., kept])
