@@ -49,6 +49,8 @@ class Trial:
     tags: tuple[str, ...] = ()
     error: str | None = None
     started: str | None = None
+    family: str | None = None
+    weight: float | None = None
 
     __repr__ = repr_fields
 

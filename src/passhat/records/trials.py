@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError
 from passhat.messages import plural
-from passhat.records import frames, given_columns
+from passhat.records import frames, given_columns, joined_columns
 from passhat.records.duplicates import TrialKeys, check_duplicates, duplicate_trials
 from passhat.records.given_columns import NO_SEED
 from passhat.records.labels import NO_CODE, Labels
@@ -21,7 +21,7 @@ from passhat.records.trial import FEATURES, Duplicates, Outcome, Trial
 
 Floats = NDArray[np.float64]
 
-_TEXTS = ("level", "tags", "tools", "error", "started")
+_TEXTS = ("level", "tags", "tools", "error", "started", "family")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -45,6 +45,8 @@ class Trials:
     tools: Labels | None = None
     error: Labels | None = None
     started: Labels | None = None
+    family: Labels | None = None
+    weight: Floats | None = None
     sources: tuple[Source, ...] = ()
 
     def __post_init__(self) -> None:
@@ -142,6 +144,8 @@ class Trials:
             tools=given_columns.word_labels("tools", given.get("tools")),
             error=given_columns.labels(given.get("error")),
             started=given_columns.labels(given.get("started")),
+            family=given_columns.labels(given.get("family")),
+            weight=given_columns.weights(given.get("weight")),
             sources=sources,
         )
         return table._settled(None if trial is None else duplicates)
@@ -177,9 +181,10 @@ class Trials:
             trial=np.concatenate([table.trial for table in tables]),
             outcome=np.concatenate([table.outcome for table in tables]),
             score=np.concatenate([table.score for table in tables]),
-            seed=_joined_seeds(tables),
-            features={name: _joined_feature(name, tables) for name in features},
-            **{name: _joined_labels(name, tables) for name in _TEXTS},
+            seed=joined_columns.seeds(tables),
+            weight=joined_columns.weights(tables),
+            features={name: joined_columns.feature(name, tables) for name in features},
+            **{name: joined_columns.labels(name, tables) for name in _TEXTS},
             sources=tuple(source for table in tables for source in table.sources),
         )
         return joined._settled(duplicates)
@@ -220,6 +225,7 @@ class Trials:
             outcome=self.outcome[rows],
             score=self.score[rows],
             seed=None if self.seed is None else self.seed[rows],
+            weight=None if self.weight is None else self.weight[rows],
             features={name: column[rows] for name, column in self.features.items()},
             **{
                 name: column.take(rows)
@@ -311,6 +317,8 @@ class Trials:
             score=self.score[rows],
             features={name: column[rows] for name, column in self.features.items()},
             sources=self.sources,
+            family=None if self.family is None else self.family.take(rows),
+            weight=None if self.weight is None else self.weight[rows],
         )
 
     def to_columns(self) -> dict[str, list[Any]]:
@@ -329,7 +337,9 @@ class Trials:
         if self.seed is not None:
             columns["seed"] = [None if seed == NO_SEED else seed for seed in self.seed.tolist()]
         columns |= {name: _optional(column) for name, column in self.features.items()}
-        for name in ("level", "error", "started"):
+        if self.weight is not None:
+            columns["weight"] = _optional(self.weight)
+        for name in ("level", "error", "started", "family"):
             if (labels := getattr(self, name)) is not None:
                 columns[name] = labels.texts()
         for name in ("tags", "tools"):
@@ -353,7 +363,7 @@ class Trials:
         for name in ("task", "system", *_TEXTS):
             if (labels := getattr(self, name)) is not None:
                 yield name, labels.codes
-        for name in ("trial", "score", "seed"):
+        for name in ("trial", "score", "seed", "weight"):
             if (column := getattr(self, name)) is not None:
                 yield name, column
         yield from self.features.items()
@@ -361,32 +371,6 @@ class Trials:
 
 def _get(row: Trial | Mapping[str, Any], name: str) -> Any:
     return row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
-
-
-def _joined_seeds(tables: Sequence[Trials]) -> NDArray[np.int64] | None:
-    if all(table.seed is None for table in tables):
-        return None
-    return np.concatenate(
-        [np.full(len(t), NO_SEED, dtype=np.int64) if t.seed is None else t.seed for t in tables]
-    )
-
-
-def _joined_feature(name: str, tables: Sequence[Trials]) -> Floats:
-    return np.concatenate(
-        [table.features.get(name, np.full(len(table), np.nan)) for table in tables]
-    )
-
-
-def _joined_labels(name: str, tables: Sequence[Trials]) -> Labels | None:
-    columns: list[Labels | None] = [getattr(table, name) for table in tables]
-    if all(column is None for column in columns):
-        return None
-    return Labels.concat(
-        [
-            Labels.missing(len(table)) if column is None else column
-            for table, column in zip(tables, columns, strict=True)
-        ]
-    )
 
 
 def _optional(column: Floats) -> list[float | None]:

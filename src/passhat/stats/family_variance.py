@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from passhat.messages import repr_fields
 from passhat.stats.arguments import Floats
 from passhat.stats.estimate import Unavailable
-from passhat.stats.population_mean import grouping
+from passhat.stats.population_mean import Families, grouping
 from passhat.stats.variance import variance_components
 
 
@@ -38,7 +38,7 @@ class FamilyComponents:
 
 
 def family_components(
-    n: ArrayLike, total: ArrayLike, squares: ArrayLike | None = None, *, family: ArrayLike
+    n: ArrayLike, total: ArrayLike, squares: ArrayLike | None = None, *, family: Families
 ) -> FamilyComponents | Unavailable:
     """Split the variance of the scores into families, tasks and runs (nested analysis of variance).
 

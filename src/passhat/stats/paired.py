@@ -38,6 +38,7 @@ from passhat.stats.paired_fit import (
 )
 from passhat.stats.population_mean import (
     FEWEST_FAMILIES,
+    Families,
     Grouping,
     few_families_note,
     grouping,
@@ -90,7 +91,7 @@ def paired_difference(
     scope: Scope,
     confidence: float = CONFIDENCE,
     margin: float | None = None,
-    family: ArrayLike | None = None,
+    family: Families | None = None,
     weight: ArrayLike | None = None,
     rng: RandomSource = None,
 ) -> PairedDifference | Unavailable:
@@ -118,7 +119,7 @@ def paired_difference(
 
 
 def _grouping(
-    a: TaskSums | ArrayLike, family: ArrayLike | None, weight: ArrayLike | None, scope: Scope
+    a: TaskSums | ArrayLike, family: Families | None, weight: ArrayLike | None, scope: Scope
 ) -> Grouping | None:
     if weight is not None and scope == THIS_SUITE:
         rule = f'is taken for "{TASKS_LIKE_THESE}" only'

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +14,9 @@ from passhat.messages import plural
 from passhat.stats.arguments import Floats
 from passhat.stats.dirichlet_mean import lower_quantile, lower_ratio_quantile
 from passhat.stats.proportions import Bounds
+
+Families = Sequence[object] | NDArray[Any]
+"""A label for each task."""
 
 FEWEST_FAMILIES = 8
 """Below this many families an interval over families is nearly empty (0.53 of it for five)."""
@@ -53,7 +58,7 @@ class Grouping:
         return Grouping(family=family, weight=self.weight[kept])
 
 
-def grouping(family: ArrayLike | None, weight: ArrayLike | None, tasks: int) -> Grouping | None:
+def grouping(family: Families | None, weight: ArrayLike | None, tasks: int) -> Grouping | None:
     """Checked labels and weights, one per task; None where neither says anything.
 
     A family of None, nan or an empty name is one of its own.
@@ -113,7 +118,7 @@ def _family_sums(values: Floats, group: Grouping) -> Floats:
     return np.asarray(np.add.reduceat(weighted, starts, axis=-1))
 
 
-def _family_codes(family: ArrayLike, tasks: int) -> NDArray[np.intp]:
+def _family_codes(family: Families, tasks: int) -> NDArray[np.intp]:
     labels = np.asarray(family, dtype=object)
     if labels.shape != (tasks,):
         raise ArgumentError("family", f"must have one label per task, {tasks}", labels.shape)

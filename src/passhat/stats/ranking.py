@@ -22,6 +22,7 @@ from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.nesting import to_zero
 from passhat.stats.population_mean import (
     FEWEST_FAMILIES,
+    Families,
     Grouping,
     few_families_note,
     grouping,
@@ -90,7 +91,7 @@ def rank_systems(
     values: ArrayLike,
     *,
     confidence: float = CONFIDENCE,
-    family: ArrayLike | None = None,
+    family: Families | None = None,
     weight: ArrayLike | None = None,
     replicates: int = DEFAULT_REPLICATES,
     rng: RandomSource = None,

@@ -33,7 +33,7 @@ from passhat.stats.estimate import (
 )
 from passhat.stats.grouped_suite import population_of, weight_notes
 from passhat.stats.mean_intervals import SuiteSize, student_quantile, suite_bounds
-from passhat.stats.population_mean import Grouping, grouping, task_value_bounds
+from passhat.stats.population_mean import Families, Grouping, grouping, task_value_bounds
 from passhat.stats.proportions import Bounds
 from passhat.stats.suite_law import suite_bounds as coherent_suite_bounds
 from passhat.stats.suite_mean import DEFAULT_METHODS, SCOPES, few_tasks_note
@@ -77,7 +77,7 @@ def score_estimate(
     scope: Scope = THIS_SUITE,
     method: str = "default",
     confidence: float = CONFIDENCE,
-    family: ArrayLike | None = None,
+    family: Families | None = None,
     weight: ArrayLike | None = None,
     rng: RandomSource = None,
     resamples: int = 10_000,

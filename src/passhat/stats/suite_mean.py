@@ -41,7 +41,7 @@ from passhat.stats.estimate import (
 )
 from passhat.stats.grouped_suite import grouped_bounds
 from passhat.stats.passk import share_of_passing_subsets
-from passhat.stats.population_mean import Grouping, grouping
+from passhat.stats.population_mean import Families, Grouping, grouping
 from passhat.stats.proportions import Bounds, proportion_interval
 from passhat.stats.suite_intervals import (
     SuiteCurve,
@@ -95,7 +95,7 @@ def suite_estimate(
     scope: Scope = THIS_SUITE,
     method: str = "default",
     confidence: float = CONFIDENCE,
-    family: ArrayLike | None = None,
+    family: Families | None = None,
     weight: ArrayLike | None = None,
     rng: RandomSource = None,
     resamples: int = 10_000,
@@ -144,7 +144,7 @@ def suite_estimates(
     metric: str = "pass^k",
     scopes: Sequence[Scope] = (THIS_SUITE, TASKS_LIKE_THESE),
     confidence: float = CONFIDENCE,
-    family: ArrayLike | None = None,
+    family: Families | None = None,
     weight: ArrayLike | None = None,
 ) -> list[tuple[Estimate | Unavailable, ...]]:
     """`suite_estimate` by its default method for each k and scope, sharing most of the work.
