@@ -93,7 +93,9 @@ def _remarks(answer: RunAnswer, output: Output) -> Iterator[str]:
     """Why the run ends as it does; in full where the report does not stand on the terminal."""
     hidden = output.as_json or output.as_markdown or bool(output.paths_out)
     if hidden:
-        yield from (verdict.sentence for verdict in answer.verdicts or ())
+        yield from (
+            verdict.sentence for verdict in ([] if answer.verdicts is None else answer.verdicts)
+        )
         yield from (floor.line for floor in answer.floors)
     if answer.why_not_passed:
         yield answer.why_not_passed
