@@ -39,7 +39,7 @@ def test_a_report_of_families_is_wider_for_tasks_like_these_and_the_same_for_thi
 
 def test_a_gate_on_tasks_like_these_uses_the_families_of_the_report():
     trials = Trials.from_columns(families())
-    verdict = judge(trials, [Gate("pass_rate >= 0.5", scope="tasks like these")])[0]
+    verdict = judge(trials, [Gate(require="pass_rate >= 0.5", scope="tasks like these")])[0]
     report = measure(trials).system().metrics["pass^1"].tasks_like_these
     assert verdict.estimate.families == report.families == 10
 
