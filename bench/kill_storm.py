@@ -68,10 +68,10 @@ def storm(
     rng = random.Random(seed)
     with (
         tempfile.TemporaryDirectory() as folder,
-        WireServer(_answer, latency=latency) as server,
+        WireServer(answer_done, latency=latency) as server,
     ):
         home = Path(folder)
-        home.joinpath("suite.yml").write_text(_suite(server.url, tasks))
+        home.joinpath("suite.yml").write_text(suite_text(server.url, tasks))
         done = lost = made = most = 0
         seen: set[tuple[str, int]] = set()
         first = ["run", "suite.yml", "--runs", str(runs), "-q"]
@@ -89,7 +89,7 @@ def storm(
                 made = 0  # it was killed before it had begun
         _passhat(["resume", "-q"] if made else first, home)
         done = len(_finished(home))
-        calls = Counter(_identity(asked) for asked in server.asked)
+        calls = Counter(call_identity(asked) for asked in server.asked)
         return Storm(
             kills=made,
             trials=tasks * runs,
@@ -119,16 +119,16 @@ def main() -> None:
     )
 
 
-def _suite(url: str, tasks: int) -> str:
+def suite_text(url: str, tasks: int) -> str:
     lines = "\n".join(f"  - {{name: t{i}, prompt: 'question {i}'}}" for i in range(tasks))
     return SUITE.format(url=url, tasks=lines)
 
 
-def _answer(asked: Asked) -> Reply:
+def answer_done(asked: Asked) -> Reply:
     return Reply(text="done", usage=TOKENS)
 
 
-def _identity(asked: Asked) -> tuple[str, object]:
+def call_identity(asked: Asked) -> tuple[str, object]:
     """Which call it is: the conversation so far, and the seed that every trial has of its own."""
     return str(asked.body["messages"]), asked.body.get("seed")
 
