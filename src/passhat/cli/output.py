@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from passhat.reporters import formats_for, render
-from passhat.reporters.grid import ENDINGS
+from passhat.reporters.grid import ENDINGS, format_of_file
 
 if TYPE_CHECKING:
     from passhat.reporters.terminal_style import Ink
@@ -122,7 +122,7 @@ def ink_for(stream: TextIO) -> Ink:
 
 
 def _format_of(path: Path, formats: Formats) -> str:
-    name = ENDINGS.get(path.suffix.lower())
+    name = format_of_file(path.name)
     if name is None or name not in formats:
         known = [ending for ending, form in ENDINGS.items() if form in formats]
         raise click.UsageError(
