@@ -7,7 +7,6 @@ import click
 from passhat.cli.option_types import Share
 from passhat.cli.options import (
     Reading,
-    choose_systems,
     confidence_option,
     output_options,
     reading_options,
@@ -15,8 +14,6 @@ from passhat.cli.options import (
 )
 from passhat.cli.output import Output, advising, every_format
 from passhat.cli.results_or_run import results_or_run
-from passhat.errors import ArgumentError
-from passhat.messages import closest, listed
 
 FORMATS = every_format("explanation")
 
@@ -55,16 +52,11 @@ def why(
       passhat why latest
       passhat why results.json --task refund-17 -o why.html
     """
-    from passhat.analysis.explaining.explain import explain
+    from passhat.journeys import explain_results
 
     source = results_or_run(reading)
     trials, said = source.with_transcripts()
-    chosen = choose_systems(trials, only)
-    if task is not None:
-        if task not in chosen.tasks:
-            near = closest(task, chosen.tasks)
-            guess = f" (did you mean {near}?)" if near else ""
-            raise ArgumentError("--task", f"must be one of {listed(chosen.tasks, 5)}{guess}", task)
-        chosen = chosen.where(task=task)
-    answer = explain(chosen, said, alpha=alpha, confidence=confidence, seed=seed)
+    answer = explain_results(
+        trials, said, task=task, systems=only, alpha=alpha, confidence=confidence, seed=seed
+    )
     output.write(answer, advising(FORMATS, source.again()))

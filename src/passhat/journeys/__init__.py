@@ -8,6 +8,7 @@ from passhat.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import RunAnswer as RunAnswer
+    from passhat.journeys.explaining import explain_results as explain_results
     from passhat.journeys.repeating import repeat_command as repeat_command
     from passhat.journeys.run_events import RunEvent as RunEvent
     from passhat.journeys.run_events import RunOpened as RunOpened
