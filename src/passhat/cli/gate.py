@@ -20,6 +20,7 @@ from passhat.cli.options import (
     seed_option,
 )
 from passhat.cli.output import Output, every_format
+from passhat.cli.store_option import StoreType
 from passhat.cli.stored_run import named_store, told
 from passhat.defaults import CONFIDENCE, STORE
 from passhat.errors import ArgumentError, InputError
@@ -78,7 +79,7 @@ DEFAULT_MARGIN = 0.05
 )
 @click.option(
     "--store",
-    type=click.Path(path_type=Path),
+    type=StoreType(),
     help=f"The store of a run that is named.  [default: {STORE}]",
 )
 @click.option("--explain", is_flag=True, help="Print the evidence, step by step, and a picture.")
@@ -96,7 +97,7 @@ def gate(
     only: tuple[str, ...],
     bars: tuple[str, ...],
     errors: ErrorPolicy,
-    store: Path | None,
+    store: Path | str | None,
     explain: bool,
     seed: int,
     output: Output,
@@ -146,7 +147,7 @@ class Held:
     """What results are held against: that of --against, or files and runs that demands name."""
 
     reading: Reading
-    store: Path | None
+    store: Path | str | None
     against: str | None
 
     def baselines(
@@ -167,7 +168,9 @@ class Held:
         """Whether it names a run; a folder may be called as a branch is."""
         if _may_be_a_run((name,), self.store):
             return True
-        if (is_there(name) and Path(name).is_file()) or not (self.store or Path(STORE)).exists():
+        store = self.store or Path(STORE)
+        absent = isinstance(store, Path) and not store.exists()
+        if absent or (is_there(name) and Path(name).is_file()):
             return False
         from passhat.history.references import knows
 
@@ -185,7 +188,7 @@ class Held:
             return history.trials(told(_find(history, name, judged=judged, baseline=True)))
 
 
-def _results(reading: Reading, store: Path | None) -> tuple[Trials, Run | None]:
+def _results(reading: Reading, store: Path | str | None) -> tuple[Trials, Run | None]:
     """Trials from files, or from the history where no such file exists, and which run they are."""
     if not _may_be_a_run(reading.paths, store):
         return reading.trials(), None
@@ -246,7 +249,7 @@ def _replayed(held: Held, suite: Path | None, gates: list[Gate]) -> Verdicts | N
         return replay_run(rule, tickets, journal.finished())
 
 
-def _may_be_a_run(paths: tuple[str, ...], store: Path | None) -> bool:
+def _may_be_a_run(paths: tuple[str, ...], store: Path | str | None) -> bool:
     """Whether one name, of which there is no file, may be a run of a history that exists."""
     if len(paths) != 1 or paths[0] == "-":
         return False
@@ -254,7 +257,7 @@ def _may_be_a_run(paths: tuple[str, ...], store: Path | None) -> bool:
     return not is_file and (store is not None or Path(STORE).exists())
 
 
-def _open(store: Path | None) -> History:
+def _open(store: Path | str | None) -> History:
     from passhat.history import History
 
     return History.open(store or STORE, read_only=True)

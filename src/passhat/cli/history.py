@@ -15,6 +15,7 @@ import click
 from passhat.cli.options import LATEST, Reading, output_options, reading_options
 from passhat.cli.output import Output, advising, ink_for
 from passhat.cli.report import FORMATS
+from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
 from passhat.messages import plural
 
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
     from passhat.reporters.run_list import Row
 
 
-_STORE = click.option(
-    "--store", type=click.Path(path_type=Path), help=f"The store.  [default: {STORE}]"
-)
+_STORE = click.option("--store", type=StoreType(), help=f"The store.  [default: {STORE}]")
 
 
 def _of_store(command: Callable[..., None]) -> Callable[..., None]:
@@ -34,7 +33,7 @@ def _of_store(command: Callable[..., None]) -> Callable[..., None]:
     @_STORE
     @click.pass_obj
     @functools.wraps(command)
-    def with_path(before: Path, /, *, store: Path | None, **values: Any) -> None:
+    def with_path(before: Path, /, *, store: Path | str | None, **values: Any) -> None:
         command(store or before, **values)
 
     return with_path
@@ -44,7 +43,7 @@ def _of_store(command: Callable[..., None]) -> Callable[..., None]:
 @_STORE
 @click.option("--sql", metavar="QUERY", help="Print the rows of a reading query, tab-separated.")
 @click.pass_context
-def history(ctx: click.Context, store: Path | None, sql: str | None) -> None:
+def history(ctx: click.Context, store: Path | str | None, sql: str | None) -> None:
     """Every run that was kept.
 
     RUN is a key, a tag, a commit, a branch (its newest run), or `latest`; of a key or a commit, the

@@ -12,6 +12,7 @@ from passhat.cli.options import output_options
 from passhat.cli.output import Output
 from passhat.cli.run_options import Command, limits
 from passhat.cli.run_output import FORMATS, show_run, wants_page
+from passhat.cli.store_option import StoreType
 from passhat.cli.stored_run import told
 from passhat.defaults import STORE
 
@@ -29,7 +30,7 @@ def _limit_options(command: Command) -> Command:
 @click.option("--changed", is_flag=True, help="Continue although the suite file has changed.")
 @click.option(
     "--store",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=StoreType(),
     default=Path(STORE),
     show_default=True,
     help="Where the run is kept.",
@@ -42,7 +43,7 @@ def resume(
     context: click.Context,
     /,
     run: str | None,
-    store: Path,
+    store: Path | str,
     html: str | None,
     transcripts: bool,
     output: Output,

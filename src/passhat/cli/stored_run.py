@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from passhat.cli.command_suggestions import is_there
+from passhat.cli.store_option import POSTGRES
 
 if TYPE_CHECKING:
     from passhat.analysis.reports.report import Report
@@ -20,15 +21,19 @@ if TYPE_CHECKING:
 _SQLITE = b"SQLite format 3\0"
 
 
-def named_store(paths: tuple[str, ...]) -> Path | None:
+def named_store(paths: tuple[str, ...]) -> Path | str | None:
     """The history store that was named instead of logs, if it was."""
+    if len(paths) == 1 and paths[0].startswith(POSTGRES):
+        return paths[0]
     if len(paths) != 1 or not is_there(paths[0]) or not (path := Path(paths[0])).is_file():
         return None
     with path.open("rb") as file:
         return path if file.read(len(_SQLITE)) == _SQLITE else None
 
 
-def read_run(store: Path, run: str, *, transcripts: bool) -> tuple[Trials, Transcripts | None]:
+def read_run(
+    store: Path | str, run: str, *, transcripts: bool
+) -> tuple[Trials, Transcripts | None]:
     """The trials of a run, and what was said in them if that is wanted."""
     from passhat.history import History
     from passhat.history.lookups import all_transcripts

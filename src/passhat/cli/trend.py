@@ -8,6 +8,7 @@ import click
 
 from passhat.cli.options import confidence_option, output_options
 from passhat.cli.output import Output, every_format
+from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
 
 FORMATS = every_format("trend")
@@ -17,7 +18,7 @@ FORMATS = every_format("trend")
 @click.argument("suite", required=False)
 @click.option(
     "--store",
-    type=click.Path(path_type=Path),
+    type=StoreType(),
     help=f"The history store to read.  [default: {STORE}]",
 )
 @click.option("--branch", help="Runs of this branch only.")
@@ -34,7 +35,7 @@ FORMATS = every_format("trend")
 @output_options(FORMATS)
 def trend(
     suite: str | None,
-    store: Path | None,
+    store: Path | str | None,
     branch: str | None,
     only: tuple[str, ...],
     k: int | None,

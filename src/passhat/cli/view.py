@@ -53,15 +53,15 @@ def view(
         _serve(store, title, host=host, port=port, expose=expose, token=token, quiet=no_browser)
 
 
-def _store(reading: Reading, stack: ExitStack, *, transcripts: bool) -> tuple[Path, str]:
+def _store(reading: Reading, stack: ExitStack, *, transcripts: bool) -> tuple[Path | str, str]:
     """The store to look at, and what to call it; logs are read into one that lives as long."""
     from passhat.dashboard.logs import keep_logs
     from passhat.history import DEFAULT_PATH, History
 
     store = named_store(reading.paths) if reading.paths else DEFAULT_PATH
     if store is not None:
-        History.open(store, read_only=True).close()
-        return store, str(store)
+        with History.open(store, read_only=True) as history:
+            return store, history.name
     logs = (_log(reading, path, transcripts=transcripts) for path in reading.paths)
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="passhat-view-"))
     store = Path(folder) / "logs.db"
@@ -84,7 +84,7 @@ def _log(reading: Reading, path: str, *, transcripts: bool) -> Log:
 
 
 def _serve(
-    store: Path,
+    store: Path | str,
     title: str,
     *,
     host: str,
