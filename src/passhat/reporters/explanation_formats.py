@@ -8,10 +8,17 @@ from passhat.reporters.advice import RESULTS
 from passhat.reporters.answer_page import blocks_page
 from passhat.reporters.answers.explanation import explanation_blocks
 from passhat.reporters.answers.explanation_data import explanation_object
-from passhat.reporters.answers.side_by_side import side_by_side_blocks, side_by_side_object
+from passhat.reporters.answers.side_by_side import (
+    side_by_side_blocks,
+    side_by_side_object,
+    verdict,
+)
+from passhat.reporters.answers.side_by_side_page import neighbours, run_views, stretches
 from passhat.reporters.blocks import blocks_markdown, blocks_text
+from passhat.reporters.html_page import asset, content_policy, page_style, templates
 from passhat.reporters.ink import Ink
 from passhat.reporters.json_report import to_json
+from passhat.reporters.safe_text import safe_text
 
 
 def render_explanation(
@@ -50,3 +57,26 @@ def render_diff_markdown(found: SideBySide) -> str:
 def render_diff_json(found: SideBySide) -> str:
     """Schema "passhat.diff/1"."""
     return to_json(dict(side_by_side_object(found)))
+
+
+def render_diff_html(found: SideBySide) -> str:
+    """Two runs as a page, with every run of the task in cards."""
+    views = run_views(found)
+    by_trial = {view.trial: view for view in views}
+    script, style = asset("cards.js"), page_style() + asset("cards.css")
+    return (
+        templates()
+        .get_template("side_by_side.html")
+        .render(
+            title=f"passhat: task {safe_text(found.left.task)}",
+            verdict=verdict(found),
+            policy=content_policy(script, style),
+            script=script,
+            style=style,
+            left=by_trial[found.left.trial],
+            right=by_trial[found.right.trial],
+            stretches=stretches(found),
+            views=views,
+            neighbours=list(neighbours(views)),
+        )
+    )

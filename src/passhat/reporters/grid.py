@@ -91,6 +91,7 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         "text": "explanation_formats:render_diff",
         "json": "explanation_formats:render_diff_json",
         "markdown": "explanation_formats:render_diff_markdown",
+        "html": "explanation_formats:render_diff_html",
     },
     "trend": {
         "text": "trend:render_terminal",

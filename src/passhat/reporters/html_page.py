@@ -165,13 +165,13 @@ def page_style() -> str:
     # Paper is white, whatever the reader prefers on a screen.
     paper = "color-scheme:light;--ground:#fff;--raised:#f6f8fa"
     printed = f":root,:root[data-theme]{{{paper}}}.ph,:root[data-theme] .ph{{{LIGHT}}}"
-    return STYLE + themes + _asset("style.css") + f"@media print{{{printed}}}"
+    return STYLE + themes + asset("style.css") + f"@media print{{{printed}}}"
 
 
 @cache
 def page_script() -> str:
     """What makes tables sort and filter."""
-    return _asset("page.js")
+    return asset("page.js")
 
 
 def content_policy(script: str, style: str) -> str:
@@ -182,7 +182,8 @@ def content_policy(script: str, style: str) -> str:
     )
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a style or script that pages are made with."""
     return files("passhat.reporters").joinpath("html", name).read_text(encoding="utf-8")
 
 

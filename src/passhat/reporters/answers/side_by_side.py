@@ -106,7 +106,7 @@ def verdict(found: SideBySide) -> str:
     if found.parting is None:
         made = plural(len(found.pairs), "call")
         return f"{names} made the same {made}: read what they said."
-    return f"{names} part at row {found.parting + 1}: {_parting(found.pairs[found.parting])}."
+    return f"{names} part at row {found.parting + 1}: {parting_words(found.pairs[found.parting])}."
 
 
 def call_words(call: NormalCall | None) -> str:
@@ -124,7 +124,8 @@ def call_words(call: NormalCall | None) -> str:
     return shorten(f"{call.tool}({given})", _LONGEST_CALL) + failed
 
 
-def _parting(pair: AlignedCalls) -> str:
+def parting_words(pair: AlignedCalls) -> str:
+    """What differs in a pair of calls."""
     if pair.left is not None and pair.right is not None:
         if pair.relation == "other result":
             return f"{pair.left.tool} worked in one and failed in the other"
