@@ -9,12 +9,11 @@ from passhat.records.transcript import Call, Check, Transcript, Turn
 from passhat.reporters import render
 
 
-def transcript(*tools, text="Help me", failed=False):
+def transcript(*tools, text="Help me", order="W1", failed=False):
     turns = [Turn(role="system", text="Rules. " * 200), Turn(role="user", text=text)]
     for i, tool in enumerate(tools):
-        call = Call(
-            name=tool, arguments=json.dumps({"order": text, "deep": {"a": [1, 2]}}), id=str(i)
-        )
+        arguments = json.dumps({"order": order, "deep": {"a": [1, 2]}})
+        call = Call(name=tool, arguments=arguments, id=str(i))
         answer = json.dumps({"status": text, "items": [{"n": i}]})
         turns += [
             Turn(role="assistant", text=text, calls=(call,)),
@@ -111,9 +110,8 @@ def test_results_are_folded_and_open_together(address, open_page):
 
 def test_no_payload_runs_wherever_it_stands(page_of, open_page, corpus):
     text = "\n".join(corpus)
-    runs = [(i % 2 == 0, transcript("look", text=text, failed=True)) for i in range(2)]
-    for one in corpus[:12]:
-        runs.append((True, transcript(one, text=one, failed=True)))
+    runs = [(i == 0, transcript("look", text=text, order=text, failed=True)) for i in range(2)]
+    runs += [(True, transcript(one, text=one, order=one, failed=True)) for one in corpus[:12]]
     page = open_page(page_of(runs, task=corpus[0]))
     for details in page.locator("details").all():
         details.evaluate("one => { one.open = true }")
