@@ -17,7 +17,7 @@ from passhat.reporters import formats_for, render
 from passhat.reporters.grid import ENDINGS
 
 if TYPE_CHECKING:
-    from passhat.reporters.ink import Ink
+    from passhat.reporters.terminal_style import Ink
 
 NARROWEST, WIDEST = 72, 140
 """Below, tables would break; above, lines are no longer read."""
@@ -37,17 +37,20 @@ class Output:
     as_markdown: bool
     paths_out: tuple[str, ...]
     quiet: bool
+    verbose: bool = False
 
-    def write(self, answer: Any, formats: Formats, **text_options: bool) -> None:
+    def write(self, answer: Any, formats: Formats, **options: bool) -> None:
         """Render `answer` and put it where it was asked for."""
+        if self.verbose:
+            options["verbose"] = True
         targets = [(Path(name), _format_of(Path(name), formats)) for name in self.paths_out]
         for path, format_name in targets:
-            _save(path, _render(answer, format_name, formats, None, text_options))
+            _save(path, _render(answer, format_name, formats, None, options))
             self.say(f"wrote {path}")
         if not targets or self.as_json or self.as_markdown:
             format_name = "json" if self.as_json else "markdown" if self.as_markdown else "text"
             ink = ink_for(sys.stdout)
-            text = _render(answer, format_name, formats, ink, text_options)
+            text = _render(answer, format_name, formats, ink, options)
             click.echo(text, nl=False, color=True)
 
     def check(self, formats: Formats) -> None:
@@ -103,7 +106,7 @@ def ink_for(stream: TextIO) -> Ink:
 
     NO_COLOR (no-color.org) wins over FORCE_COLOR, which wins over what the stream is.
     """
-    from passhat.reporters.ink import Ink
+    from passhat.reporters.terminal_style import Ink
 
     terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
     color = bool(os.environ.get("FORCE_COLOR")) or terminal
@@ -134,14 +137,14 @@ def _render(
     format_name: str,
     formats: Formats,
     ink: Ink | None,
-    text_options: Mapping[str, bool],
+    options: Mapping[str, bool],
 ) -> str | bytes:
     if format_name not in formats:
         raise click.UsageError(f"this command has no --{format_name}")
     rendered = _loaded(formats[format_name])
     if format_name == "text":
-        return rendered(answer, ink, **text_options)
-    return rendered(answer)
+        return rendered(answer, ink, **options)
+    return rendered(answer, **options)
 
 
 def _loaded(renderer: str | Callable[..., str | bytes]) -> Callable[..., str | bytes]:

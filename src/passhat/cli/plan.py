@@ -49,7 +49,7 @@ _AMOUNT = click.FloatRange(min=0, min_open=True)
 @click.option("--indifference", type=Share(), help="Of the gate: how far beyond is clear.")
 @click.option("--at-once", type=_COUNT, default=1, help="Runs side by side.", show_default=True)
 @analysis_options
-@output_options(FORMATS, besides="; with --gate .svg")
+@output_options(FORMATS)
 def plan(
     reading: Reading,
     only: str | None,

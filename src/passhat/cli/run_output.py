@@ -80,13 +80,13 @@ def _with_transcripts(answer: RunAnswer, output: Output) -> Formats:
     """The formats, whose page shows what was said; says what did not fit."""
     if answer.transcripts is None:
         return FORMATS
+    from passhat.reporters.grid import render_html
     from passhat.reporters.page_transcripts import fit_transcripts
-    from passhat.reporters.run_answer import render_run_html
 
     fitted = fit_transcripts(answer.report, answer.transcripts, trials=answer.trials)
     if fitted.left_out_note:
         output.say(fitted.left_out_note)
-    return {**FORMATS, "html": functools.partial(render_run_html, transcripts=fitted)}
+    return {**FORMATS, "html": functools.partial(render_html, transcripts=fitted)}
 
 
 def _remarks(answer: RunAnswer, output: Output) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _remarks(answer: RunAnswer, output: Output) -> Iterator[str]:
 
 
 def _reasons(answer: RunAnswer) -> Iterator[str]:
-    from passhat.reporters.run_answer import failure_lines
+    from passhat.reporters.answers.run import failure_lines
 
     for line in failure_lines(answer, most=MOST_REASONS):
         yield f"  {line}"

@@ -68,7 +68,7 @@ def page_format(
         return {}
 
     def render(report: Report, **advice: Any) -> str:
-        from passhat.reporters.html_page import render_html
+        from passhat.reporters.grid import render_html
         from passhat.reporters.page_transcripts import fit_transcripts
 
         fitted = fit_transcripts(report, transcripts, trials=trials)
