@@ -10,7 +10,7 @@ from passhat.analysis.explaining.runs import ExplainedRun
 from passhat.analysis.explaining.side_by_side import SideBySide
 from passhat.messages import listed, plural
 from passhat.records import Outcome
-from passhat.reporters.answers.diff import parting_words
+from passhat.reporters.answers.diff_words import parting_words
 from passhat.reporters.transcript_cards import (
     Card,
     CheckCard,
