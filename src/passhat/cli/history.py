@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.options import LATEST, Reading, output_options, reading_options
-from passhat.cli.output import Output, advising, ink_for
-from passhat.cli.report import FORMATS
+from passhat.cli.options import SectionedCommand, output_options
+from passhat.cli.output import Output, ink_for
+from passhat.cli.page_transcripts import fitted_transcripts, wants_page
+from passhat.cli.reading import Reading, reading_options, say_note
 from passhat.defaults import STORE
-from passhat.messages import plural
+from passhat.messages import listed, plural
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
@@ -88,7 +89,7 @@ def list_runs(path: Path, suite: str | None, branch: str | None, limit: int, as_
 @history.command()
 @click.argument("run")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
-@output_options(FORMATS)
+@output_options("report")
 @_of_store
 def show(path: Path, run: str, transcripts: bool, output: Output) -> None:
     """Report on one run.
@@ -97,12 +98,15 @@ def show(path: Path, run: str, transcripts: bool, output: Output) -> None:
       passhat history show latest
       passhat history show baseline -o report.html --transcripts
     """
-    from passhat.analysis.reports.measure import measure
-    from passhat.cli.stored_run import page_format, read_run, wants_page
+    from passhat.journeys import Results, report_results
+    from passhat.journeys.results import LATEST
 
-    trials, said = read_run(path, run, transcripts=wants_page(transcripts, output))
+    results = Results(paths=(str(path),), run=run, on_note=say_note)
+    trials, said = results.with_transcripts() if wants_page(transcripts, output) else (None, {})
+    answer = report_results(results if trials is None else trials)
+    page = fitted_transcripts(answer, trials, said, output) if said else {}
     again = shlex.join([str(path), *(["--run", run] if run != LATEST else [])])
-    output.write(measure(trials), advising({**FORMATS, **page_format(trials, said, output)}, again))
+    output.write(answer, results=again, **page)
 
 
 @history.command()
@@ -111,10 +115,8 @@ def show(path: Path, run: str, transcripts: bool, output: Output) -> None:
 @_of_store
 def tag(path: Path, run: str, name: str) -> None:
     """Name a run, for example as a baseline; a name moves when it is given again."""
-    from passhat.cli.stored_run import run_named
-
     with _open(path) as store:
-        found = run_named(store, run)
+        found = _run_named(store, run)
         store.tag(found, name)
     click.echo(f"{found.key} is now {name}", err=True)
 
@@ -128,10 +130,8 @@ def delete(path: Path, run: str, yes: bool) -> None:
 
     Exit codes: 0 it is forgotten; 1 it was not confirmed; 2 there is no such run.
     """
-    from passhat.cli.stored_run import run_named
-
     with _open(path) as store:
-        found = run_named(store, run)
+        found = _run_named(store, run)
         if not yes:
             size = plural(found.trials, "trial")
             click.confirm(f"Forget run {found.key} with {size}?", abort=True)
@@ -145,11 +145,10 @@ def delete(path: Path, run: str, yes: bool) -> None:
 @_of_store
 def export(path: Path, run: str, file: Path) -> None:
     """Write the trials of a run to a .jsonl, .csv or .parquet file."""
-    from passhat.cli.stored_run import run_named
     from passhat.ingest import write_trials
 
     with _open(path, read_only=True) as store:
-        trials = store.trials(run_named(store, run))
+        trials = store.trials(_run_named(store, run))
     write_trials(trials, file)
     click.echo(f"wrote {file}", err=True)
 
@@ -162,7 +161,7 @@ def vacuum(path: Path) -> None:
         store.vacuum()
 
 
-@history.command()
+@history.command(cls=SectionedCommand)
 @reading_options(transcripts=True, stores=False)
 @click.option("--suite", default=None, help="The suite it belongs to; else the file's name.")
 @click.option("--commit", help="The commit it ran at.")
@@ -188,25 +187,36 @@ def add(
       passhat history add tuesday.eval --suite support
       passhat trend support
     """
-    from passhat.history import Checkout, History
+    from passhat.journeys.keeping import keep_results
     from passhat.reporters.safe_text import safe_lines
 
-    trials, said = (reading.trials(), {}) if no_transcripts else reading.with_transcripts()
-    with History.open(path) as store:
-        run = store.start_run(
-            suite or Path(reading.paths[0]).stem,
-            checkout=Checkout(commit=commit, branch=branch),
-            sources=trials.sources,
-            started=started,
-        )
-        store.add_trials(run, trials)
-        store.add_transcripts(run, said)
-        store.finish_run(run)
-    kept = f"kept {plural(len(trials), 'trial')} as run {run.key} of suite {run.suite}"
-    heard = "" if no_transcripts else f", with {plural(len(said), 'transcript')}"
-    # Logs have names of their own, and a trend is of one suite.
-    hint = "" if suite else "\nthe suite is named after the file; --suite NAME puts logs under one"
-    click.echo(safe_lines(kept + heard + hint), err=True)
+    kept = keep_results(
+        reading.results(),
+        suite=suite,
+        store=path,
+        commit=commit,
+        branch=branch,
+        started=started,
+        transcripts=not no_transcripts,
+    )
+    run = kept.run
+    lines = [f"kept {plural(kept.trials, 'trial')} as run {run.key} of suite {run.suite}"]
+    if not no_transcripts:
+        lines[0] += f", with {plural(kept.transcripts, 'transcript')}"
+    lines.append(f"agent: {listed(kept.systems)}{kept.why_named}")
+    if not suite:  # logs have names of their own, and a trend is of one suite
+        lines.append("the suite is named after the file; --suite NAME puts logs under one")
+    click.echo(safe_lines("\n".join(lines)), err=True)
+
+
+def _run_named(history: History, reference: str) -> Run:
+    """The run of that name; where several fit, says which was taken."""
+    from passhat.history.references import look_up
+
+    found = look_up(history, reference)
+    if found.note:
+        say_note(found.note)
+    return found.run
 
 
 def _open(path: Path, *, read_only: bool = False) -> History:

@@ -7,12 +7,12 @@ from typing import Literal
 
 import click
 
-from passhat.cli.options import Share, output_options
+from passhat.cli.options import SectionedCommand, Share, output_options
 from passhat.cli.output import Output
-from passhat.cli.run_output import FORMATS, show_run
+from passhat.cli.run_output import show_run
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(cls=SectionedCommand, context_settings={"allow_interspersed_args": False})
 @click.argument("command", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED, required=True)
 @click.option(
     "--runs",
@@ -47,7 +47,7 @@ from passhat.cli.run_output import FORMATS, show_run
 @click.option(
     "--store", type=click.Path(dir_okay=False, path_type=Path), help="Keep the runs in this store."
 )
-@output_options(FORMATS)
+@output_options("run")
 @click.pass_context
 def repeat(
     context: click.Context,
