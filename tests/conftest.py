@@ -81,3 +81,22 @@ def serve_site():
     for site, listener in running:
         site.stop()
         listener.close()
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A real PostgreSQL server on loopback, shared by the whole session."""
+    pytest.importorskip("psycopg", reason="the extra postgres is not installed")
+    from passhat.testing.postgres import NoPostgres, postgres_server
+
+    try:
+        with postgres_server() as server:
+            yield server
+    except NoPostgres as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def new_database(postgres):
+    """A function that gives the address of an empty PostgreSQL database."""
+    return postgres.new_database

@@ -32,6 +32,8 @@ from passhat.cli.validate import Validated
 from passhat.ingest.rows import SCHEMA as TRIALS
 from passhat.journeys.run_plan import RunPlan
 from passhat.records import Trial
+from passhat.reporters.answers.explanation_data import ExplanationObject
+from passhat.reporters.answers.side_by_side import SideBySideObject
 from passhat.reporters.gate_plan_blocks import GatePlansObject
 from passhat.reporters.json_answers import (
     ComparisonObject,
@@ -48,7 +50,9 @@ from passhat.stats.estimate import Estimate, Interval, Unavailable
 FOLDER = Path(passhat.reporters.__file__).with_name("schemas")
 ANSWERS: dict[str, tuple[type, ...]] = {
     "comparison": (ComparisonObject,),
+    "diff": (SideBySideObject,),
     "dry-run": (RunPlan,),
+    "explanation": (ExplanationObject,),
     "gate-plan": (GatePlansObject,),
     "plan": (PlanHead, Plan),
     "profile": (ProfileObject,),

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from passhat.analysis.comparing.profile import profile as profile
     from passhat.analysis.comparing.rank import RankReport as RankReport
     from passhat.analysis.comparing.rank import rank as rank
+    from passhat.analysis.explaining.explain import Explanation as Explanation
+    from passhat.analysis.explaining.explain import explain as explain
+    from passhat.analysis.explaining.side_by_side import side_by_side as side_by_side
     from passhat.analysis.gates.demands import Gate as Gate
     from passhat.analysis.gates.demands import parse_gate as parse_gate
     from passhat.analysis.gates.judge import judge as judge

@@ -9,6 +9,8 @@ PasshatError                 anything a caller may want to catch at once
 │   ├── CassetteError        a cassette is torn, foreign, drifted or too short
 │   ├── HistoryError         the history store cannot serve the request
 │   └── MissingExtra         an optional dependency is not installed
+├── StoreError               the store cannot be read or written now: disk full, gone (code 3)
+│   └── LostRun              another process has taken this run over
 └── RunError                 the run could not be completed (exit code 3)
     ├── RunInterrupted       a signal ended it; what is kept can be resumed
     ├── ServerError          an MCP server failed to start, hung, crashed or spoke garbage
@@ -84,6 +86,17 @@ class MissingExtra(InputError, ImportError):
     def __init__(self, purpose: str, extra: str) -> None:
         super().__init__(f"{purpose} needs an extra: pip install 'passhat[{extra}]'")
         self.extra = extra
+
+
+class StoreError(PasshatError):
+    """The store cannot be read or written now: the disk is full, the server is gone.
+
+    Not a RunError: no trial may be counted as errored because its row could not be kept.
+    """
+
+
+class LostRun(StoreError):
+    """Another process has taken this run over; what this one still does is not kept."""
 
 
 class RunError(PasshatError):

@@ -77,6 +77,8 @@ COMMANDS = {
         ["gate", "new.jsonl", "--against", "old.jsonl"],
         ["gate", "new.jsonl", "-r", "cost per success <= 5"],
     ],
+    "explanation": [["why", "said.jsonl"], ["why", "new.jsonl"]],
+    "diff": [["diff", "said.jsonl", "refund"]],
     "run": [
         ["run"],
         ["run", "--faults"],
@@ -103,12 +105,26 @@ def results(here, call, suite):
     every = World(partial=True, error_rate=0.1)
     write_trials(simulate(tasks=4, runs=4, rate={"p": 0.5}, world=every), here / "partial.jsonl")
     (here / "one.jsonl").write_text('{"system": "few", "task": "task-1", "passed": true}\n')
+    (here / "said.jsonl").write_text("".join(map(_spoken, range(8))))
     for name in ("new", "old", "new"):
         done = call("history", "add", f"{name}.jsonl", "--suite", "s", "--name", "agent")
         assert done.exit_code == 0, done.stderr
     suite(SUITE)
     (here / "wrong.yml").write_text("agents: [{name: x, model: scripted, pompt: hi}]\n")
     shutil.copytree(CASSETTES, here / "cassettes")
+
+
+def _spoken(trial):
+    """A line of a log in which every other run leaves a call out, and fails."""
+    tools = ["refund"] if trial % 2 else ["find_order", "refund"]
+    calls = [{"function": {"name": tool, "arguments": "{}"}, "id": tool} for tool in tools]
+    messages = [
+        {"role": "user", "content": "Refund my order"},
+        {"role": "assistant", "tool_calls": calls},
+        *({"role": "tool", "tool_call_id": tool, "content": "ok"} for tool in tools),
+    ]
+    row = {"system": "bot", "task": "refund", "passed": trial % 2 == 0, "messages": messages}
+    return json.dumps(row) + "\n"
 
 
 def valid(name, value):

@@ -2,7 +2,15 @@ import pytest
 
 from passhat.history import History, RunJournal
 from passhat.records import Outcome, Trial
-from passhat.records.ledger import Answer, Finished, Ticket
+from passhat.records.ledger import (
+    Amount,
+    Answer,
+    Asked,
+    Finished,
+    Refused,
+    Ticket,
+    UnansweredCalls,
+)
 from passhat.runner.journal import MemoryJournal
 
 
@@ -14,6 +22,16 @@ def answer(trial: int, step: int) -> Answer:
     return Answer(
         system="agent", task="refund", trial=trial, step=step, request="ab", reply=b'{"n": 1}'
     )
+
+
+def asked(trial: int, step: int, *, cost: float | None) -> Asked:
+    return Asked(
+        system="agent", task="refund", trial=trial, step=step, request="x", most=Amount(cost=cost)
+    )
+
+
+def refused(trial: int, step: int) -> Refused:
+    return Refused(system="agent", task="refund", trial=trial, step=step)
 
 
 def finished(order: Ticket, outcome: Outcome = Outcome.PASSED, **more: str) -> Finished:
@@ -30,12 +48,16 @@ ENTRIES = [
     answer(0, 1),
     finished(ticket(2, trial=2), Outcome.FAILED),
     finished(ticket(0, trial=0, stamp='{"bet": 0.5}')),
+    asked(1, 1, cost=0.25),
+    asked(1, 2, cost=None),
+    refused(1, 2),
+    asked(1, 2, cost=None),
 ]
 
 
 @pytest.fixture
-def journal(tmp_path):
-    with History.open(tmp_path / "history.db") as history:
+def journal(address):
+    with History.open(address) as history:
         yield RunJournal(history, history.start_run("suite"))
 
 
@@ -47,6 +69,25 @@ def test_the_store_tells_the_same_story_as_a_journal_in_memory(journal):
         assert journal.launched() == memory.launched()
         assert journal.finished() == memory.finished()
         assert set(journal.answered()) == set(memory.answered())
+        assert journal.calls() == memory.calls()
+
+
+def test_calls_without_an_answer_are_counted_once_however_often_they_are_asked(journal):
+    memory = MemoryJournal()
+    for ledger in (memory, journal):
+        ledger.write(ENTRIES)
+        left = UnansweredCalls(calls=2, cost=0.25, unpriced=1)
+        assert ledger.asked_again() == left
+        assert ledger.asked_again() == left
+        ledger.write([asked(1, 1, cost=0.25)])
+        assert ledger.asked_again() == UnansweredCalls(calls=3, cost=0.5, unpriced=1)
+        ledger.write([asked(1, 1, cost=0.25), answer(1, 1)])
+        assert ledger.asked_again().calls == 3
+
+
+def test_a_call_given_up_in_a_trial_that_finished_is_not_asked_again(journal):
+    journal.write([ticket(0, trial=0), asked(0, 0, cost=1.0), finished(ticket(0, trial=0))])
+    assert not journal.asked_again()
 
 
 def test_a_trial_finished_again_takes_the_place_of_the_first(journal):
@@ -55,9 +96,9 @@ def test_a_trial_finished_again_takes_the_place_of_the_first(journal):
     assert [entry.trial.outcome for entry in journal.finished()] == [Outcome.PASSED]
 
 
-def test_another_process_sees_what_was_written_and_who_said_it(journal):
+def test_another_process_sees_what_was_written_and_who_said_it(journal, address):
     journal.write([ticket(0, trial=0), finished(ticket(0, trial=0), transcript="said")])
-    with History.open(journal.history.name, read_only=True) as other:
+    with History.open(address, read_only=True) as other:
         run = other.find_run(journal.run.key)
         assert len(RunJournal(other, run).finished()) == 1
         assert other.transcript(run, "agent", "refund", 0) == "said"

@@ -28,6 +28,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "rank": ("passhat.cli.rank:rank", "Which of several agents are ahead, and which are tied?"),
     "plan": ("passhat.cli.plan:plan", "How many runs and tasks does an answer need?"),
     "gate": ("passhat.cli.gate:gate", "Do these results meet the demand? PASS, FAIL, UNDECIDED."),
+    "why": ("passhat.cli.why:why", "Why do runs fail sometimes?"),
+    "diff": ("passhat.cli.diff:diff", "Where do two runs of a task part?"),
     "profile": ("passhat.cli.profile:profile", "Where does the agent stand among others?"),
     "simulate": ("passhat.cli.simulate:simulate", "Write seeded trials of made-up agents."),
     "convert": ("passhat.cli.convert:convert", "Rewrite any result file as JSONL, CSV or Parquet."),

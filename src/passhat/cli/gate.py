@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.option_types import Share
 from passhat.cli.options import (
     SectionedCommand,
-    Share,
     errors_option,
     output_options,
     parse_bars,

@@ -16,6 +16,7 @@ from passhat.cli.options import SectionedCommand, output_options
 from passhat.cli.output import Output, ink_for
 from passhat.cli.page_transcripts import fitted_transcripts, wants_page
 from passhat.cli.reading import Reading, reading_options, say_note
+from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
 from passhat.messages import listed, plural
 
@@ -24,9 +25,7 @@ if TYPE_CHECKING:
     from passhat.reporters.run_list import Row
 
 
-_STORE = click.option(
-    "--store", type=click.Path(path_type=Path), help=f"The store.  [default: {STORE}]"
-)
+_STORE = click.option("--store", type=StoreType(), help=f"The store.  [default: {STORE}]")
 
 
 def _of_store(command: Callable[..., None]) -> Callable[..., None]:
@@ -35,7 +34,7 @@ def _of_store(command: Callable[..., None]) -> Callable[..., None]:
     @_STORE
     @click.pass_obj
     @functools.wraps(command)
-    def with_path(before: Path, /, *, store: Path | None, **values: Any) -> None:
+    def with_path(before: Path | str, /, *, store: Path | str | None, **values: Any) -> None:
         command(store or before, **values)
 
     return with_path
@@ -45,7 +44,7 @@ def _of_store(command: Callable[..., None]) -> Callable[..., None]:
 @_STORE
 @click.option("--sql", metavar="QUERY", help="Print the rows of a reading query, tab-separated.")
 @click.pass_context
-def history(ctx: click.Context, store: Path | None, sql: str | None) -> None:
+def history(ctx: click.Context, store: Path | str | None, sql: str | None) -> None:
     """Every run that was kept.
 
     RUN is a key, a tag, a commit, a branch (its newest run), or `latest`; of a key or a commit, the
@@ -74,7 +73,9 @@ def history(ctx: click.Context, store: Path | None, sql: str | None) -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_of_store
-def list_runs(path: Path, suite: str | None, branch: str | None, limit: int, as_json: bool) -> None:
+def list_runs(
+    path: Path | str, suite: str | None, branch: str | None, limit: int, as_json: bool
+) -> None:
     """List the newest runs."""
     from passhat.reporters.run_list import render_json, render_terminal
 
@@ -91,7 +92,7 @@ def list_runs(path: Path, suite: str | None, branch: str | None, limit: int, as_
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
 @output_options("report")
 @_of_store
-def show(path: Path, run: str, transcripts: bool, output: Output) -> None:
+def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:
     """Report on one run.
 
     \b
@@ -113,7 +114,7 @@ def show(path: Path, run: str, transcripts: bool, output: Output) -> None:
 @click.argument("run")
 @click.argument("name")
 @_of_store
-def tag(path: Path, run: str, name: str) -> None:
+def tag(path: Path | str, run: str, name: str) -> None:
     """Name a run, for example as a baseline; a name moves when it is given again."""
     with _open(path) as store:
         found = _run_named(store, run)
@@ -125,7 +126,7 @@ def tag(path: Path, run: str, name: str) -> None:
 @click.argument("run")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_of_store
-def delete(path: Path, run: str, yes: bool) -> None:
+def delete(path: Path | str, run: str, yes: bool) -> None:
     """Forget a run and everything that was its own.
 
     Exit codes: 0 it is forgotten; 1 it was not confirmed; 2 there is no such run.
@@ -143,7 +144,7 @@ def delete(path: Path, run: str, yes: bool) -> None:
 @click.argument("run")
 @click.argument("file", type=click.Path(path_type=Path))
 @_of_store
-def export(path: Path, run: str, file: Path) -> None:
+def export(path: Path | str, run: str, file: Path) -> None:
     """Write the trials of a run to a .jsonl, .csv or .parquet file."""
     from passhat.ingest import write_trials
 
@@ -170,7 +171,7 @@ def vacuum(path: Path) -> None:
 @click.option("--no-transcripts", is_flag=True, help="Do not keep what was said.")
 @_of_store
 def add(
-    path: Path,
+    path: Path | str,
     reading: Reading,
     suite: str | None,
     commit: str | None,
@@ -219,7 +220,7 @@ def _run_named(history: History, reference: str) -> Run:
     return found.run
 
 
-def _open(path: Path, *, read_only: bool = False) -> History:
+def _open(path: Path | str, *, read_only: bool = False) -> History:
     """A store that is there; only `add` begins one."""
     from passhat.history import History
 
@@ -250,7 +251,7 @@ def _rows(runs: list[Run]) -> list[Row]:
     ]
 
 
-def _print_query(path: Path, sql: str) -> None:
+def _print_query(path: Path | str, sql: str) -> None:
     from passhat.reporters.safe_text import safe_text
 
     with _open(path, read_only=True) as store:

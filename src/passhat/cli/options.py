@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passhat.cli.option_types import KList, Share
 from passhat.cli.output import Output, usual_endings
 from passhat.defaults import CONFIDENCE, SEED
 from passhat.errors import ArgumentError
@@ -50,41 +51,6 @@ class SectionedCommand(click.Command):
 def shared(section: str, *names: str, **attributes: Any) -> Callable[[Command], Command]:
     """An option in a section of the help."""
     return click.option(*names, cls=SharedOption, section=section, **attributes)
-
-
-class KList(click.ParamType[tuple[int, ...]]):
-    """`1,2,4`: whole numbers of attempts."""
-
-    name = "K,K,..."
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        try:
-            ks = tuple(sorted({int(part) for part in value.split(",")}))
-        except ValueError:
-            self.fail(f"{value!r} is not a list of whole numbers such as 1,2,4", param, ctx)
-        if ks[0] < 1:
-            self.fail(f"k must be at least 1, got {ks[0]}", param, ctx)
-        return ks
-
-
-class Share(click.ParamType[float]):
-    """A number strictly between 0 and 1, such as 0.95, or a percentage such as 95%."""
-
-    name = "SHARE"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, float):
-            return value
-        text = str(value).strip()
-        try:
-            number = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-        except ValueError:
-            self.fail(f"{value!r} is not a number such as 0.95", param, ctx)
-        if not 0 < number < 1:
-            self.fail(f"must lie strictly between 0 and 1, got {value}", param, ctx)
-        return number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

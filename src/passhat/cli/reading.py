@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from passhat.cli.options import READING, Command, apply_options, shared
+from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
 from passhat.journeys.results import LATEST, Results
 
@@ -29,8 +30,9 @@ class Reading:
     columns: dict[str, str | None]
     names: tuple[str, ...] = ()
     run: str = LATEST
-    store: Path | None = None
+    store: Path | str | None = None
     limits: tuple[str, ...] = ()
+    task_option: str = "--task"
 
     def results(self, *paths: str) -> Results:
         """What to read: all the paths, or others in the same way."""
@@ -62,7 +64,7 @@ class Reading:
         """
         if "-" in self.paths:
             return None
-        told = {flag: self.columns.get(name) for name, (flag, _) in _COLUMNS.items()}
+        told = {flag: self.columns.get(name) for name, flag in _flags(self.task_option).items()}
         told |= {f"--{name.replace('_', '-')}": self.columns.get(name) for name in _NAMES}
         told |= {
             "--format": self.format,
@@ -125,18 +127,24 @@ _RUN = [
     shared(
         READING,
         "--store",
-        type=click.Path(path_type=Path),
+        type=StoreType(),
         help=f"The store of runs that RESULTS name.  [default: {STORE}]",
     ),
 ]
 
 
 def reading_options(
-    *, required: bool = True, transcripts: bool = False, stores: bool = True
+    *,
+    required: bool = True,
+    transcripts: bool = False,
+    stores: bool = True,
+    task_option: str = "--task",
+    metavar: str = "RESULTS...",
 ) -> Callable[[Command], Command]:
     """RESULTS..., --format, --duplicates, --limit and the column mapper, as `reading`.
 
     With `transcripts`, also the column that holds what was said; with `stores`, which run of one.
+    `task_option` names the column of tasks, where --task means a task; `metavar` what is read.
     """
 
     def decorate(command: Command) -> Command:
@@ -154,18 +162,26 @@ def reading_options(
                 run=values.pop("run", LATEST),
                 store=values.pop("store", None) if stores else None,
                 limits=values.pop("limits"),
+                task_option=task_option,
             )
             return command(reading=reading, **values)
 
         said = [_TRANSCRIPT_COLUMN] * transcripts
-        return apply_options([*_reading_parameters(required), *said, *_RUN * stores], with_reading)
+        shown = metavar if required else f"[{metavar}]"
+        parameters = _reading_parameters(shown, task_option, required=required)
+        return apply_options([*parameters, *said, *_RUN * stores], with_reading)
 
     return decorate
 
 
-def _reading_parameters(required: bool) -> list[Callable[[Command], Command]]:
+def _flags(task_option: str) -> dict[str, str]:
+    return {name: flag for name, (flag, _) in _COLUMNS.items()} | {"task": task_option}
+
+
+def _reading_parameters(
+    metavar: str, task_option: str, *, required: bool
+) -> list[Callable[[Command], Command]]:
     duplicates = click.Choice(["error", "last", "keep"])
-    metavar = "RESULTS..." if required else "[RESULTS...]"
     found: list[Callable[[Command], Command]] = [
         click.argument("paths", metavar=metavar, nargs=-1, required=required),
         shared(
@@ -200,8 +216,8 @@ def _reading_parameters(required: bool) -> list[Callable[[Command], Command]]:
         ),
     ]
     found += [
-        shared(READING, flag, f"column_{name}", metavar="COLUMN", help=text)
-        for name, (flag, text) in _COLUMNS.items()
+        shared(READING, flag, f"column_{name}", metavar="COLUMN", help=_COLUMNS[name][1])
+        for name, flag in _flags(task_option).items()
     ]
     return found
 

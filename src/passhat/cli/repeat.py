@@ -7,9 +7,11 @@ from typing import Literal
 
 import click
 
-from passhat.cli.options import SectionedCommand, Share, output_options
+from passhat.cli.option_types import Share
+from passhat.cli.options import SectionedCommand, output_options
 from passhat.cli.output import Output
 from passhat.cli.run_output import show_run
+from passhat.cli.store_option import StoreType
 
 
 @click.command(cls=SectionedCommand, context_settings={"allow_interspersed_args": False})
@@ -44,9 +46,7 @@ from passhat.cli.run_output import show_run
     show_default=True,
     help="Runs at a time.",
 )
-@click.option(
-    "--store", type=click.Path(dir_okay=False, path_type=Path), help="Keep the runs in this store."
-)
+@click.option("--store", type=StoreType(), help="Keep the runs in this store.")
 @output_options("run")
 @click.pass_context
 def repeat(
@@ -58,7 +58,7 @@ def repeat(
     outcome: Literal["auto", "exit", "json"],
     timeout: float,
     concurrency: int,
-    store: Path | None,
+    store: Path | str | None,
     output: Output,
 ) -> None:
     """Run COMMAND many times: how often does it succeed, and how sure is that?

@@ -14,6 +14,7 @@ from passhat.cli.page_transcripts import wants_page
 from passhat.cli.reading import say_note
 from passhat.cli.run_options import Command, limits
 from passhat.cli.run_output import show_run
+from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
 
 
@@ -30,7 +31,7 @@ def _limit_options(command: Command) -> Command:
 @click.option("--changed", is_flag=True, help="Continue although the suite file has changed.")
 @click.option(
     "--store",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=StoreType(),
     default=Path(STORE),
     show_default=True,
     help="Where the run is kept.",
@@ -43,7 +44,7 @@ def resume(
     context: click.Context,
     /,
     run: str | None,
-    store: Path,
+    store: Path | str,
     html: str | None,
     transcripts: bool,
     output: Output,

@@ -12,6 +12,7 @@ from passhat.cli.output import Output
 from passhat.cli.page_transcripts import wants_page
 from passhat.cli.run_options import OptionalValues, run_options
 from passhat.cli.run_output import show_run
+from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
 
 
@@ -22,7 +23,7 @@ from passhat.defaults import STORE
 @click.option("--resume", is_flag=True, help="Continue the newest run of the same request.")
 @click.option(
     "--store",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=StoreType(),
     default=Path(STORE),
     show_default=True,
     help="Where trials are kept.",
@@ -38,7 +39,7 @@ def run(
     options: dict[str, Any],
     dry_run: bool,
     resume: bool,
-    store: Path,
+    store: Path | str,
     no_store: bool,
     html: str | None,
     transcripts: bool,
@@ -84,7 +85,7 @@ def run(
 
 
 def _show_plan(
-    suite: Path | None, options: dict[str, Any], store: Path | None, *, as_json: bool
+    suite: Path | None, options: dict[str, Any], store: Path | str | None, *, as_json: bool
 ) -> None:
     from passhat.journeys.run_plan import plan_lines, plan_run
 

@@ -17,7 +17,7 @@ BARE_VALUES = {"--record": "new", "--faults": "both"}
 
 _NAMES = (
     *("only", "tasks", "tags", "runs", "seed", "require", "until_settled"),
-    *("max_cost", "max_tokens", "max_minutes", "concurrency"),
+    *("max_cost", "max_tokens", "max_minutes", "max_calls", "concurrency"),
     *("servers", "allow_drift", "compress", "faults"),
 )
 """Arguments of `run_suite` that are options of the same name."""
@@ -50,11 +50,12 @@ def run_options(command: Command) -> Command:
 
 
 def limits() -> list[Callable[[Command], Command]]:
-    """--max-cost, --max-tokens, --max-minutes and --concurrency."""
+    """--max-cost, --max-tokens, --max-calls, --max-minutes and --concurrency."""
     money = click.FloatRange(min=0, min_open=True)
     return [
         click.option("--max-cost", type=money, metavar="DOLLARS", help="Stop at this much money."),
         click.option("--max-tokens", type=click.IntRange(min=1), help="Stop at this many tokens."),
+        click.option("--max-calls", type=click.IntRange(min=1), help="Stop at this many calls."),
         click.option("--max-minutes", type=money, help="Stop after this long."),
         click.option("--concurrency", type=click.IntRange(min=1), help="Trials at a time."),
     ]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.options import SectionedCommand, Share, seed_option
+from passhat.cli.option_types import Share
+from passhat.cli.options import SectionedCommand, seed_option
 from passhat.cli.trials_output import trials_output_options
 from passhat.errors import ArgumentError
 

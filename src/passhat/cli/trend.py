@@ -8,6 +8,7 @@ import click
 
 from passhat.cli.options import SectionedCommand, confidence_option, output_options
 from passhat.cli.output import Output
+from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
 from passhat.journeys.trend_runs import LAST
 
@@ -16,7 +17,7 @@ from passhat.journeys.trend_runs import LAST
 @click.argument("suite", required=False)
 @click.option(
     "--store",
-    type=click.Path(path_type=Path),
+    type=StoreType(),
     default=Path(STORE),
     help="The history store to read.",
 )
@@ -30,7 +31,7 @@ from passhat.journeys.trend_runs import LAST
 @output_options("trend")
 def trend(
     suite: str | None,
-    store: Path,
+    store: Path | str,
     branch: str | None,
     only: tuple[str, ...],
     k: int | None,

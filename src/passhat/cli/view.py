@@ -53,7 +53,7 @@ def view(
         _serve(store, title, host=host, port=port, expose=expose, token=token, quiet=no_browser)
 
 
-def _store(reading: Reading, stack: ExitStack, *, transcripts: bool) -> tuple[Path, str]:
+def _store(reading: Reading, stack: ExitStack, *, transcripts: bool) -> tuple[Path | str, str]:
     """The store to look at, and what to call it; logs are read into one that lives as long."""
     from passhat.dashboard.logs import keep_logs
     from passhat.history import DEFAULT_PATH, History
@@ -61,9 +61,9 @@ def _store(reading: Reading, stack: ExitStack, *, transcripts: bool) -> tuple[Pa
 
     named = len(reading.paths) == 1 and is_store(reading.paths[0])
     if named or not reading.paths:
-        store = Path(reading.paths[0]) if named else DEFAULT_PATH
-        History.open(store, read_only=True).close()
-        return store, str(store)
+        found = reading.paths[0] if named else DEFAULT_PATH
+        with History.open(found, read_only=True) as history:
+            return found, history.name
     logs = (_log(reading, path, transcripts=transcripts) for path in reading.paths)
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="passhat-view-"))
     store = Path(folder) / "logs.db"
@@ -87,7 +87,7 @@ def _log(reading: Reading, path: str, *, transcripts: bool) -> Log:
 
 
 def _serve(
-    store: Path,
+    store: Path | str,
     title: str,
     *,
     host: str,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -15,7 +13,7 @@ from passhat.dashboard.guard import Access, Address, Guard
 from passhat.dashboard.pages import Pages
 from passhat.dashboard.rendering import door, page
 from passhat.dashboard.shelf import Shelf
-from passhat.errors import HistoryError, InputError
+from passhat.errors import HistoryError, InputError, StoreError
 
 
 def build_app(shelf: Shelf, *, access: Access, address: Address) -> ASGIApp:
@@ -38,7 +36,7 @@ def build_app(shelf: Shelf, *, access: Access, address: Address) -> ASGIApp:
         HistoryError: _sorry(404),
         InputError: _sorry(400),
         HTTPException: _http_sorry,
-        sqlite3.Error: _sorry(503),
+        StoreError: _sorry(503),
         Exception: lambda request, error: _say(500, "Something broke; the terminal says what."),
     }
     site = Starlette(routes=routes, exception_handlers=handlers)

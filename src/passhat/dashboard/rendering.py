@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
@@ -59,7 +58,7 @@ def _to_the_end(parts: Iterator[str]) -> Iterator[str]:
     """A page that was begun is also ended, if only with the reason why there is no more of it."""
     try:
         yield from parts
-    except (PasshatError, sqlite3.Error) as error:
+    except PasshatError as error:
         yield render("broken_off.html", message=str(error), store="")
 
 

@@ -23,7 +23,7 @@ Answer = TypeVar("Answer")
 class Shelf:
     """Opens the store for each request, and keeps the reports and counts of runs that ended."""
 
-    def __init__(self, path: Path, *, title: str) -> None:
+    def __init__(self, path: Path | str, *, title: str) -> None:
         self.path = path
         self.title = title
         self._reports: _Kept[Report] = _Kept(MOST_REPORTS)
@@ -37,7 +37,7 @@ class Shelf:
         """
         history = History.open(self.path, read_only=True)
         if not moving:
-            history.connection.execute("BEGIN")
+            history.database.hold_still()
         return history
 
     def report(self, history: History, run: Run) -> Report:

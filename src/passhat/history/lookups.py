@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from passhat.history.packed_text import unpack
+from passhat.history.packed_text import split_texts, unpack
 from passhat.records.transcript import Transcripts
 from passhat.records.trial import FEATURES, Outcome, Trial
 
@@ -84,7 +84,7 @@ def run_label(run: Run) -> str:
 
 def list_suites(history: History) -> list[SuiteLine]:
     """Every suite, the one that ran last first."""
-    rows = history.connection.execute(
+    rows = history.database.execute(
         "SELECT suite, count(*), max(started) FROM runs GROUP BY suite ORDER BY 3 DESC"
     )
     return [SuiteLine(name=name, runs=runs, latest=latest) for name, runs, latest in rows]
@@ -98,18 +98,18 @@ def newest_suite(history: History) -> str:
 
 def count_runs(history: History, *, suite: str | None = None) -> int:
     """How many runs there are (of one suite)."""
-    row = history.connection.execute(
-        "SELECT count(*) FROM runs WHERE ?1 IS NULL OR suite = ?1", (suite,)
+    row = history.database.execute(
+        "SELECT count(*) FROM runs WHERE CAST(?1 AS TEXT) IS NULL OR suite = ?1", (suite,)
     ).fetchone()
-    return int(row[0])
+    return int(row[0]) if row else 0
 
 
 def page_of_runs(
     history: History, *, suite: str | None = None, offset: int = 0, limit: int = 50
 ) -> list[Run]:
     """Some runs, newest first."""
-    rows = history.connection.execute(
-        "SELECT id FROM runs WHERE ?1 IS NULL OR suite = ?1 "
+    rows = history.database.execute(
+        "SELECT id FROM runs WHERE CAST(?1 AS TEXT) IS NULL OR suite = ?1 "
         "ORDER BY started DESC, id DESC LIMIT ?2 OFFSET ?3",
         (suite, limit, offset),
     ).fetchall()
@@ -121,7 +121,7 @@ def page_of_trials(
 ) -> list[KeptTrial]:
     """Some trials of one task, by number."""
     values = (run.id, system, task, limit, offset)
-    return _select_trials(history, "1", values)
+    return _select_trials(history, "1 = 1", values)
 
 
 def find_trial(history: History, run: Run, system: str, task: str, trial: int) -> KeptTrial | None:
@@ -132,15 +132,15 @@ def find_trial(history: History, run: Run, system: str, task: str, trial: int) -
 
 def first_trial(history: History, run: Run) -> int:
     """The number of a first trial: 0, or 1 where a log counts from there."""
-    row = history.connection.execute(
+    row = history.database.execute(
         "SELECT NOT EXISTS (SELECT 1 FROM trials WHERE run = ? AND trial = 0)", (run.id,)
     ).fetchone()
-    return int(row[0])
+    return int(row[0]) if row else 0
 
 
 def all_transcripts(history: History, run: Run) -> Transcripts:
     """Everything that was said in a run, by system, task and trial."""
-    rows = history.connection.execute(
+    rows = history.database.execute(
         "SELECT s.text, t.text, k.trial, k.body FROM transcripts k "
         "JOIN names s ON s.id = k.system JOIN names t ON t.id = k.task WHERE k.run = ? "
         "ORDER BY k.system, k.task, k.trial",
@@ -153,9 +153,9 @@ def task_moments(
     history: History, suite: str, system: str, task: str, *, limit: int = 30
 ) -> list[TaskMoment]:
     """How one task fared in the newest runs of its suite, oldest first."""
-    rows = history.connection.execute(
+    rows = history.database.execute(
         """
-        SELECT r.key, r.commit_id, r.started, sum(x.outcome = 1), count(*)
+        SELECT r.key, r.commit_id, r.started, count(*) FILTER (WHERE x.outcome = 1), count(*)
         FROM runs r JOIN trials x ON x.run = r.id
         WHERE r.suite = ? AND x.system = (SELECT id FROM names WHERE text = ?)
           AND x.task = (SELECT id FROM names WHERE text = ?)
@@ -171,21 +171,23 @@ def task_moments(
 
 def read_progress(history: History, run: Run) -> Progress:
     """Where a run stands at this moment."""
-    status, launched = history.connection.execute(
+    status, launched = history.database.execute(
         "SELECT status, (SELECT count(*) FROM tickets WHERE run = runs.id) FROM runs WHERE id = ?",
         (run.id,),
     ).fetchone() or ("deleted", 0)
-    rows = history.connection.execute(
-        """
+    rows = history.database.execute(
+        f"""
         SELECT s.text AS system, t.text AS task, passed, failed, errored, runs FROM (
-          SELECT system, task, sum(outcome = 1) AS passed, sum(outcome = 0) AS failed,
-            sum(outcome = 2) AS errored, group_concat(trial || ':' || outcome, ' ') AS runs
+          SELECT system, task, count(*) FILTER (WHERE outcome = 1) AS passed,
+            count(*) FILTER (WHERE outcome = 0) AS failed,
+            count(*) FILTER (WHERE outcome = 2) AS errored,
+            {history.database.joined}(trial || ':' || outcome, ' ') AS runs
           FROM trials WHERE run = ? GROUP BY system, task) x
         JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task
-        """,
+        """,  # noqa: S608  our own names
         (run.id,),
     )
-    names = [column[0] for column in rows.description]
+    names = [column[0] for column in rows.description or ()]
     tasks = [TaskProgress(**dict(zip(names, row, strict=True))) for row in rows]
     done = sum(task.passed + task.failed + task.errored for task in tasks)
     return Progress(status=status, launched=max(launched, done), tasks=tasks)
@@ -193,13 +195,14 @@ def read_progress(history: History, run: Run) -> Progress:
 
 def change_mark(history: History) -> int:
     """A number that changes when another connection writes to the store: cheap to ask for."""
-    return int(history.connection.execute("PRAGMA data_version").fetchone()[0])
+    return history.database.change_mark()
 
 
 def search_suites(history: History, text: str, *, limit: int = 50) -> list[SuiteLine]:
     """Suites whose name holds a text, in any case."""
-    rows = history.connection.execute(
-        "SELECT suite, count(*), max(started) FROM runs WHERE suite LIKE ? ESCAPE '\\' "
+    rows = history.database.execute(
+        "SELECT suite, count(*), max(started) FROM runs "
+        "WHERE lower(suite) LIKE lower(?) ESCAPE '\\' "
         "GROUP BY suite ORDER BY 3 DESC LIMIT ?",
         (_pattern(text), limit),
     )
@@ -208,11 +211,12 @@ def search_suites(history: History, text: str, *, limit: int = 50) -> list[Suite
 
 def search_runs(history: History, text: str, *, limit: int = 50) -> list[Run]:
     """Runs whose key, commit, branch or tag holds a text, newest first."""
-    rows = history.connection.execute(
+    rows = history.database.execute(
         """
-        SELECT id FROM runs WHERE key LIKE ?1 ESCAPE '\\' OR commit_id LIKE ?1 ESCAPE '\\'
-          OR branch LIKE ?1 ESCAPE '\\'
-          OR id IN (SELECT run FROM tags WHERE name LIKE ?1 ESCAPE '\\')
+        SELECT id FROM runs WHERE lower(key) LIKE lower(?1) ESCAPE '\\'
+          OR lower(commit_id) LIKE lower(?1) ESCAPE '\\'
+          OR lower(branch) LIKE lower(?1) ESCAPE '\\'
+          OR id IN (SELECT run FROM tags WHERE lower(name) LIKE lower(?1) ESCAPE '\\')
         ORDER BY started DESC, id DESC LIMIT ?2
         """,
         (_pattern(text), limit),
@@ -231,7 +235,7 @@ def search_systems(history: History, text: str, *, limit: int = 50) -> list[Find
 
 
 def _select_trials(history: History, where: str, values: tuple[Any, ...]) -> list[KeptTrial]:
-    rows = history.connection.execute(
+    rows = history.database.execute(
         f"""
         SELECT {", ".join(f"x.{name}" for name in _TRIAL_COLUMNS)}, x.tools, x.tags,
           EXISTS (SELECT 1 FROM transcripts k WHERE k.run = x.run AND k.system = x.system
@@ -246,13 +250,12 @@ def _select_trials(history: History, where: str, values: tuple[Any, ...]) -> lis
 
 
 def _search_names(history: History, text: str, limit: int, *, by_task: bool) -> list[Finding]:
-    # With max(), the other columns of a row are those of the row that holds the maximum (SQLite).
     wanted, groups = ("task", "x.task, x.system") if by_task else ("system", "x.system")
-    rows = history.connection.execute(
+    rows = history.database.execute(
         f"""
         SELECT t.text, s.text, r.key, r.suite FROM (
-          SELECT x.task, x.system, max(x.run) AS run FROM trials x
-          WHERE x.{wanted} IN (SELECT id FROM names WHERE text LIKE ? ESCAPE '\\')
+          SELECT max(x.task) AS task, x.system, max(x.run) AS run FROM trials x
+          WHERE x.{wanted} IN (SELECT id FROM names WHERE lower(text) LIKE lower(?) ESCAPE '\\')
           GROUP BY {groups} LIMIT ?) f
         JOIN names t ON t.id = f.task JOIN names s ON s.id = f.system JOIN runs r ON r.id = f.run
         ORDER BY 1, 2
@@ -278,8 +281,8 @@ def _kept_trial(system: str, task: str, row: tuple[Any, ...]) -> KeptTrial:
         trial=Trial(
             system=system,
             task=task,
-            tools=tuple(tools.split("\0")) if tools else (),
-            tags=tuple(tags.split("\0")) if tags else (),
+            tools=split_texts(tools),
+            tags=split_texts(tags),
             **{**given, "outcome": Outcome(given["outcome"])},
         ),
         transcript=bool(transcript),

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 from passhat.errors import HistoryError
+from passhat.history.database import Database
+from passhat.history.runs import Run
 from passhat.messages import listed, plural
-
-if TYPE_CHECKING:
-    from passhat.history.runs import Run
-    from passhat.history.store import History
 
 Kind = Literal["latest", "tag", "key", "commit", "branch"]
 
@@ -33,6 +31,17 @@ _BEGINNINGS: dict[Kind, str] = {
 }
 
 
+class Index(Protocol):
+    """Where runs are looked up: the history store."""
+
+    name: str
+    database: Database
+
+    def runs(self, *, limit: int | None = None) -> list[Run]: ...
+
+    def run_by_id(self, run_id: int) -> Run: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """A run that was named, and what to tell of the choice where there was one."""
@@ -41,7 +50,7 @@ class Found:
     note: str | None = None
 
 
-def look_up(history: History, reference: str) -> Found:
+def look_up(history: Index, reference: str) -> Found:
     """The run of that name; of several runs of one commit, or of a branch, the newest.
 
     A key or a commit in full wins over one that only begins so; a beginning that fits several is
@@ -55,7 +64,7 @@ def look_up(history: History, reference: str) -> Found:
     return Found(run=run, note=f"{several}; taken: the newest, {run.key}")
 
 
-def look_up_baseline(history: History, reference: str, *, judged: Run | None) -> Found:
+def look_up_baseline(history: Index, reference: str, *, judged: Run | None) -> Found:
     """What a run is held against: the newest run of that name other than the one that is judged.
 
     Of a branch, one of the same suite, and a finished one if there is any.
@@ -73,31 +82,31 @@ def look_up_baseline(history: History, reference: str, *, judged: Run | None) ->
     return Found(run=run, note=f"held against run {run.key} of {started} ({reference})")
 
 
-def knows(history: History, reference: str) -> bool:
+def knows(history: Index, reference: str) -> bool:
     """Whether anything has that name, or begins so."""
     return _matching(history, reference) is not None
 
 
-def _fitting(history: History, reference: str) -> tuple[Kind, list[int]]:
+def _fitting(history: Index, reference: str) -> tuple[Kind, list[int]]:
     if (found := _matching(history, reference)) is None:
         raise HistoryError(_unknown(history, reference))
     return found
 
 
-def _matching(history: History, reference: str) -> tuple[Kind, list[int]] | None:
+def _matching(history: Index, reference: str) -> tuple[Kind, list[int]] | None:
     """The runs of that name, newest first, and what kind of name it is."""
     if reference == LATEST and (newest := history.runs(limit=1)):
         return "latest", [newest[0].id]
     for kind, query in _WHOLE.items():
-        if rows := history.connection.execute(query, (reference,)).fetchall():
+        if rows := history.database.execute(query, (reference,)).fetchall():
             return kind, [run for (run,) in rows]
     return _beginning_so(history, reference) if len(reference) >= SHORTEST else None
 
 
-def _beginning_so(history: History, reference: str) -> tuple[Kind, list[int]] | None:
+def _beginning_so(history: Index, reference: str) -> tuple[Kind, list[int]] | None:
     found: dict[str, tuple[Kind, list[int]]] = {}
     for kind, query in _BEGINNINGS.items():
-        for run, name in history.connection.execute(query, (reference,)):
+        for run, name in history.database.execute(query, (reference,)):
             found.setdefault(name, (kind, []))[1].append(run)
     if len(found) > 1:
         raise HistoryError(
@@ -107,9 +116,9 @@ def _beginning_so(history: History, reference: str) -> tuple[Kind, list[int]] | 
     return next(iter(found.values()), None)
 
 
-def _on_branch(history: History, branch: str, suite: str) -> list[int]:
+def _on_branch(history: Index, branch: str, suite: str) -> list[int]:
     """Runs of one suite, the finished ones first, each kind newest first."""
-    rows = history.connection.execute(
+    rows = history.database.execute(
         "SELECT id FROM runs WHERE branch = ? AND suite = ? "
         "ORDER BY status != 'finished', started DESC, id DESC",
         (branch, suite),
@@ -117,7 +126,7 @@ def _on_branch(history: History, branch: str, suite: str) -> list[int]:
     return [run for (run,) in rows]
 
 
-def _only_itself(history: History, reference: str, kind: Kind, judged: Run) -> str:
+def _only_itself(history: Index, reference: str, kind: Kind, judged: Run) -> str:
     what = f"{reference} is the run that is judged ({judged.key})"
     if kind in ("branch", "commit"):
         what = f"{kind} {reference} has no other run of {judged.suite} to hold {judged.key} against"
@@ -127,7 +136,7 @@ def _only_itself(history: History, reference: str, kind: Kind, judged: Run) -> s
     )
 
 
-def _unknown(history: History, reference: str) -> str:
+def _unknown(history: Index, reference: str) -> str:
     known = ", ".join(run.key for run in history.runs(limit=5)) or "none"
     rule = f"a key or a commit may be cut to its first {SHORTEST} characters or more"
     return (

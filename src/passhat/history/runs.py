@@ -12,6 +12,9 @@ from typing import Any
 from passhat.history.checkout import Checkout
 from passhat.records import Source
 
+SEPARATOR = "\x1f"
+"""Between the tags of a run in one answer of the database: ASCII's unit separator."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
@@ -61,7 +64,7 @@ def new_run_row(
         "seed": seed,
         "commit_id": checkout.commit,
         "branch": checkout.branch,
-        "dirty": checkout.dirty,
+        "dirty": None if checkout.dirty is None else int(checkout.dirty),
         "host": checkout.host,
         "versions": json.dumps(checkout.versions, sort_keys=True),
         "options": json.dumps(dict(options), sort_keys=True),
@@ -84,7 +87,7 @@ def run_of_row(row: dict[str, Any]) -> Run:
         **{**row, "options": json.loads(row["options"])},
         checkout=checkout,
         sources=sources,
-        tags=tuple(sorted(tags.split("\0"))) if tags else (),
+        tags=tuple(sorted(tags.split(SEPARATOR))) if tags else (),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from passhat.history.packed_text import join_texts, split_texts
 from passhat.records import FEATURES, Source, Trial
 
 # Writing needs no numbers in columns: a run launches its first trial before numpy is loaded.
@@ -22,8 +23,8 @@ def trial_row(trial: Trial, sequence: int) -> tuple[Any, ...]:
     packed = {
         "sequence": sequence,
         "outcome": int(trial.outcome),
-        "tools": "\0".join(trial.tools) or None,
-        "tags": "\0".join(trial.tags) or None,
+        "tools": join_texts(trial.tools),
+        "tags": join_texts(trial.tags),
     }
     return tuple(packed[name] if name in packed else getattr(trial, name) for name in TRIAL_COLUMNS)
 
@@ -42,7 +43,7 @@ def trials_of_rows(rows: list[tuple[Any, ...]], sources: tuple[Source, ...]) -> 
             del columns[name]
     for name in ("tools", "tags"):
         if name in columns:
-            columns[name] = tuple(tuple(t.split("\0")) if t else () for t in columns[name])
+            columns[name] = tuple(map(split_texts, columns[name]))
     return Trials.from_columns(columns, duplicates=None, sources=sources)
 
 

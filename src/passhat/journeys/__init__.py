@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from passhat.journeys.analyses import profile_results as profile_results
     from passhat.journeys.analyses import rank_results as rank_results
     from passhat.journeys.analyses import report_results as report_results
+    from passhat.journeys.explaining import diff_trials as diff_trials
+    from passhat.journeys.explaining import explain_results as explain_results
     from passhat.journeys.gating import gate_results as gate_results
+    from passhat.journeys.keeping import KeptResults as KeptResults
+    from passhat.journeys.keeping import keep_results as keep_results
     from passhat.journeys.repeating import repeat_command as repeat_command
     from passhat.journeys.results import Results as Results
     from passhat.journeys.run_events import RunEvent as RunEvent

@@ -65,5 +65,6 @@ def _refuse_unknown(argument: str, pattern: str, names: Sequence[str]) -> None:
 
 
 def _budget(budget: Budget, request: RunRequest) -> Budget:
-    given = {name: getattr(request, name) for name in ("max_cost", "max_tokens", "max_minutes")}
+    limits = ("max_cost", "max_tokens", "max_minutes", "max_calls")
+    given = {name: getattr(request, name) for name in limits}
     return replace(budget, **{name: value for name, value in given.items() if value is not None})

@@ -228,7 +228,12 @@ def renamed(trials: Trials, name: str) -> Trials:
 
 
 def is_store(path: str) -> bool:
-    """Whether it is a file of a history store."""
+    """Whether it is a history store: a SQLite file, or the address of a PostgreSQL database."""
+    if path.startswith("postgres"):
+        from passhat.history.database import is_postgres
+
+        if is_postgres(path):
+            return True
     if not is_there(path) or not (file := Path(path)).is_file():
         return False
     with file.open("rb") as opened:
@@ -239,12 +244,14 @@ def open_store(store: str | Path) -> History:
     """A history store, to be read."""
     from passhat.history import History
 
-    return History.open(Path(store), read_only=True)
+    return History.open(store, read_only=True)
 
 
 def store_is_there(store: str | Path) -> bool:
     """Whether there is such a store; of one on a server, it is known when it is opened."""
-    return "://" in str(store) or is_there(str(store))
+    from passhat.history.database import is_postgres
+
+    return is_postgres(store) or is_there(str(store))
 
 
 def is_there(word: str) -> bool:

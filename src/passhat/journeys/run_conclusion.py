@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -37,8 +37,9 @@ def conclude(
     from passhat.records import Outcome
 
     confidence = suite.confidence or CONFIDENCE
+    report = _report(suite, trials)
     answer = RunAnswer(
-        report=_report(suite, trials),
+        report=replace(report, notes=(*report.notes, *_perhaps_paid(result))),
         trials=trials,
         verdicts=verdicts,
         recoveries=measure_recovery(
@@ -101,6 +102,20 @@ def _not_run(suite: Suite, trials: Trials) -> list[str]:
     ran = set(trials.tasks)
     missing = [task.name for task in suite.tasks if task.name not in ran]
     return [f"not run, and not in these numbers: {', '.join(missing)}"] if missing else []
+
+
+def _perhaps_paid(result: RunResult) -> Iterator[str]:
+    """Calls of which nobody can say whether they were paid for."""
+    if result.asked_again:
+        yield (
+            f"perhaps paid twice: {result.asked_again}; an earlier start of this run died while "
+            "they were on the wire, and they were asked again"
+        )
+    if result.given_up:
+        yield (
+            f"perhaps paid, and not in the cost: {result.given_up}; they were given up on the "
+            "wire, at a deadline or an early end"
+        )
 
 
 def _bars(suite: Suite, trials: Trials) -> Mapping[str, float] | None:

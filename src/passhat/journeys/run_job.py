@@ -75,7 +75,7 @@ def prepare(
     """Check what was asked for and cut the suite to it; nothing is started."""
     refuse_pointless(loaded, request.require)
     suite = apply_request(loaded, request)
-    found = same_run(Path(store), suite, request) if resume and store is not None else None
+    found = same_run(store, suite, request) if resume and store is not None else None
     return RunJob(
         suite=suite,
         request=request,

@@ -100,7 +100,7 @@ def plan_of(job: RunJob) -> RunPlan:
         "gates": [gate.require for gate in job.gates],
         "budget": {
             name: value
-            for name in ("max_cost", "max_tokens", "max_minutes")
+            for name in ("max_cost", "max_tokens", "max_minutes", "max_calls")
             if (value := getattr(suite.budget, name)) is not None
         },
         "cost": {"low": low, "high": high, "how": why},
@@ -156,9 +156,10 @@ def _cost(job: RunJob) -> tuple[float, float | None, str]:
 def _by_experience(job: RunJob) -> tuple[float, float, str] | None:
     from passhat.analysis.planning.expected_cost import expected_cost
     from passhat.history import History
+    from passhat.journeys.run_store import is_absent
     from passhat.stats.estimate import Estimate
 
-    if job.store is None or not Path(job.store).exists():
+    if job.store is None or is_absent(job.store):
         return None
     with History.open(job.store, read_only=True) as history:
         runs = history.runs(suite=job.suite.name, limit=1)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-FREE = frozenset({"concurrency", "max_cost", "max_tokens", "max_minutes"})
+FREE = frozenset({"concurrency", "max_cost", "max_tokens", "max_minutes", "max_calls"})
 """Options that a resumed run may be given anew: how fast and how far it goes, not what is run."""
 
 
@@ -28,6 +28,7 @@ class RunRequest:
     max_cost: float | None = None
     max_tokens: int | None = None
     max_minutes: float | None = None
+    max_calls: int | None = None
     concurrency: int | None = None
     cassette: str | None = None
     servers: str | None = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from passhat.errors import HistoryError, InputError
+from passhat.errors import HistoryError, InputError, LostRun, StoreError
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
@@ -37,7 +38,7 @@ class RunStore:
             return None
         from passhat.history import DEFAULT_PATH
 
-        where = "" if Path(self.name) == DEFAULT_PATH else f" --store {self.name}"
+        where = "" if self.name == str(DEFAULT_PATH) else f" --store {shlex.quote(self.name)}"
         return f"passhat resume {self.run.key}{where}"
 
     def close(self, result: RunResult) -> None:
@@ -70,8 +71,9 @@ def open_run_store(
         yield RunStore(journal=MemoryJournal())
         return
     from passhat.history import History, RunJournal, read_checkout
+    from passhat.history.leases import hold
 
-    with History.open(Path(store)) as history:
+    with History.open(store) as history:
         if resumed is not None:
             run = history.find_run(resumed)
         else:
@@ -82,20 +84,23 @@ def open_run_store(
                 checkout=read_checkout(suite.directory),
                 options=request.to_json(),
             )
-        opened = RunStore(
-            journal=RunJournal(history, run), history=history, run=run, name=str(store)
-        )
-        try:
-            yield opened
-        except BaseException as error:
-            if _is_worth_keeping(opened, error):
-                history.finish_run(run, "failed")
-            else:
-                history.delete(run)
-            raise
+        with hold(history, run) as lease:
+            journal = RunJournal(history, run, lease)
+            opened = RunStore(journal=journal, history=history, run=run, name=history.name)
+            try:
+                yield opened
+            except LostRun:
+                raise  # another process has the run now, and records how it ends
+            except BaseException as error:
+                with suppress(StoreError):  # the first error is the one to report
+                    if _is_worth_keeping(opened, error):
+                        history.finish_run(run, "failed")
+                    else:
+                        history.delete(run)
+                raise
 
 
-def unfinished_run(store: Path, reference: str | None) -> Found:
+def unfinished_run(store: str | Path, reference: str | None) -> Found:
     """The run to resume: the one that is named, else the newest unfinished one."""
     from passhat.history import History
     from passhat.history.references import Found, look_up
@@ -109,12 +114,12 @@ def unfinished_run(store: Path, reference: str | None) -> Found:
     raise HistoryError(f"{store}: every run is finished; `passhat run` starts a new one")
 
 
-def same_run(store: Path, suite: Suite, request: RunRequest) -> Run | None:
+def same_run(store: str | Path, suite: Suite, request: RunRequest) -> Run | None:
     """The newest run of the same suite with the same request, finished or not."""
     from passhat.history import History
     from passhat.journeys.run_request import RunRequest
 
-    if not store.exists():
+    if is_absent(store):
         return None
     with History.open(store, read_only=True) as history:
         for run in history.runs(suite=suite.name):
@@ -122,6 +127,13 @@ def same_run(store: Path, suite: Suite, request: RunRequest) -> Run | None:
             if same_suite and RunRequest.from_json(run.options).identity == request.identity:
                 return run
     return None
+
+
+def is_absent(store: str | Path) -> bool:
+    """Whether a store is a file that is not there yet."""
+    from passhat.history.database import is_postgres
+
+    return not is_postgres(store) and not Path(store).exists()
 
 
 def _is_worth_keeping(opened: RunStore, error: BaseException) -> bool:

@@ -33,6 +33,7 @@ def run_suite(
     max_cost: float | None = None,
     max_tokens: int | None = None,
     max_minutes: float | None = None,
+    max_calls: int | None = None,
     concurrency: int | None = None,
     cassette: str | None = None,
     servers: str | None = None,
@@ -75,6 +76,7 @@ def run_suite(
         max_cost=max_cost,
         max_tokens=max_tokens,
         max_minutes=max_minutes,
+        max_calls=max_calls,
         concurrency=concurrency,
         cassette=cassette,
         servers=servers,
@@ -100,6 +102,7 @@ def resume_run(
     max_cost: float | None = None,
     max_tokens: int | None = None,
     max_minutes: float | None = None,
+    max_calls: int | None = None,
     concurrency: int | None = None,
     transcripts: bool = False,
     on_event: OnRunEvent | None = None,
@@ -112,7 +115,7 @@ def resume_run(
     `retry_errors` errored trials are run again; with `changed` the run continues even though its
     suite file is not the one it was started with.
     """
-    found = unfinished_run(Path(store), run).run
+    found = unfinished_run(store, run).run
     if not found.options.get("suite"):
         raise HistoryError(f"{store}: run {found.key} was not made by `passhat run`")
     kept = RunRequest.from_json(found.options)
@@ -120,6 +123,7 @@ def resume_run(
         max_cost=max_cost,
         max_tokens=max_tokens,
         max_minutes=max_minutes,
+        max_calls=max_calls,
         concurrency=concurrency,
         interface={**kept.interface, **(interface or {})},
     )

@@ -14,10 +14,14 @@ if TYPE_CHECKING:
     from passhat.records.budget import Prices as Prices
     from passhat.records.budget import RateLimit as RateLimit
     from passhat.records.labels import Labels as Labels
+    from passhat.records.ledger import Amount as Amount
     from passhat.records.ledger import Answer as Answer
+    from passhat.records.ledger import Asked as Asked
     from passhat.records.ledger import Entry as Entry
     from passhat.records.ledger import Finished as Finished
+    from passhat.records.ledger import Refused as Refused
     from passhat.records.ledger import Ticket as Ticket
+    from passhat.records.ledger import UnansweredCalls as UnansweredCalls
     from passhat.records.observation import CheckResult as CheckResult
     from passhat.records.observation import Grade as Grade
     from passhat.records.observation import Observation as Observation

@@ -1,4 +1,4 @@
-"""What may be spent: money, tokens, time, and how fast."""
+"""What may be spent: money, tokens, calls, time, and how fast."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ class Budget:
     max_cost: float | None = None
     max_tokens: int | None = None
     max_minutes: float | None = None
+    max_calls: int | None = None
 
     @property
     def limited(self) -> bool:
-        return any(v is not None for v in (self.max_cost, self.max_tokens, self.max_minutes))
+        limits = (self.max_cost, self.max_tokens, self.max_minutes, self.max_calls)
+        return any(limit is not None for limit in limits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

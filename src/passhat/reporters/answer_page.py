@@ -19,7 +19,7 @@ from passhat.reporters.rank_blocks import rank_blocks
 def render_comparison_html(comparison: Comparison) -> str:
     """Two systems: the verdict, the dumbbells, the numbers."""
     blocks = comparison_blocks(comparison)
-    return _page("comparison", blocks, plot_differences(comparison), comparison.provenance)
+    return blocks_page("comparison", blocks, plot_differences(comparison), comparison.provenance)
 
 
 def render_comparison_svg(comparison: Comparison) -> str:
@@ -30,7 +30,7 @@ def render_comparison_svg(comparison: Comparison) -> str:
 def render_ranking_html(report: RankReport, *, results: str | None = RESULTS) -> str:
     """Several systems: who leads, the rank intervals, the numbers."""
     blocks = rank_blocks(report, results=results)
-    return _page("ranking", blocks, plot_ranks(report), report.provenance)
+    return blocks_page("ranking", blocks, plot_ranks(report), report.provenance)
 
 
 def render_ranking_svg(report: RankReport) -> str:
@@ -38,7 +38,10 @@ def render_ranking_svg(report: RankReport) -> str:
     return plot_ranks(report).svg(standalone=True)
 
 
-def _page(kind: str, blocks: Sequence[Block], figure: Figure, provenance: Provenance) -> str:
+def blocks_page(
+    kind: str, blocks: Sequence[Block], figure: Figure | None, provenance: Provenance
+) -> str:
+    """Any answer in blocks as a page, under its picture where it has one."""
     script, style = page_script(), page_style()
     return (
         templates()

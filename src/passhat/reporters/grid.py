@@ -30,6 +30,8 @@ _KINDS: Mapping[str, str] = {
     "GatePlan": "gate plan",
     "Verdicts": "verdicts",
     "Profile": "profile",
+    "Explanation": "explanation",
+    "SideBySide": "diff",
     "SystemTrend": "trend",
     "RunAnswer": "run",
     "Demonstration": "demo",
@@ -78,6 +80,17 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         "text": "profile_blocks:render_profile",
         "json": "json_answers:render_profile_json",
         "markdown": "profile_blocks:render_profile_markdown",
+    },
+    "explanation": {
+        "text": "explanation_formats:render_explanation",
+        "json": "explanation_formats:render_explanation_json",
+        "markdown": "explanation_formats:render_explanation_markdown",
+        "html": "explanation_formats:render_explanation_html",
+    },
+    "diff": {
+        "text": "explanation_formats:render_diff",
+        "json": "explanation_formats:render_diff_json",
+        "markdown": "explanation_formats:render_diff_markdown",
     },
     "trend": {
         "text": "trend:render_terminal",

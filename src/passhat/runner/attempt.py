@@ -128,8 +128,6 @@ class Attempts:
         if seen.files is None and request.workdir.exists():
             seen = replace(seen, files=request.workdir)
         result.seen = seen
-        # What an agent did before it failed was paid for, and belongs in the row.
-        self._resources.charge(request, seen)
         result.error = result.error or seen.error
         if result.error is None:
             try:

@@ -44,6 +44,8 @@ class Restored:
             for entry in journal.finished()
             if not (retry_errored and entry.trial.outcome is Outcome.ERRORED)
         ]
+        self.calls = journal.calls()
+        self.asked_again = journal.asked_again()
         self.answers: dict[Key, dict[int, Answer]] = {}
         for answer in journal.answered():
             key = (answer.system, answer.task, answer.trial)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Protocol, Self
 
-from passhat.records.ledger import Answer, Entry, Finished, Ticket
+from passhat.records.ledger import Answer, Asked, Entry, Finished, Refused, Ticket, UnansweredCalls
 
 MOST_AT_ONCE = 4096
 
@@ -17,11 +17,12 @@ class Journal(Protocol):
     """The ledger of one run. The history store has one; `MemoryJournal` forgets at exit.
 
     `write` is called from one thread at a time and not always the same; everything in it is
-    durable when it returns. A `Finished` takes the place of an earlier one for the same trial.
-    The other three are read before the run begins, on the thread that starts it.
+    durable when it returns, but for the intents (`Asked`) whose places it returns: a budget that
+    the store keeps refuses those. A `Finished` takes the place of an earlier one for the same
+    trial. The others are read before the run begins, on the thread that starts it.
     """
 
-    def write(self, entries: Sequence[Entry], /) -> None: ...
+    def write(self, entries: Sequence[Entry], /) -> Collection[int] | None: ...
 
     def launched(self) -> Sequence[Ticket]:
         """All tickets, by number."""
@@ -33,6 +34,14 @@ class Journal(Protocol):
 
     def finished(self) -> Sequence[Finished]:
         """All finished trials, by the number of their ticket."""
+        ...
+
+    def calls(self) -> int:
+        """How many model calls were answered so far."""
+        ...
+
+    def asked_again(self) -> UnansweredCalls:
+        """All calls that earlier starts left unanswered, and that this start asks again."""
         ...
 
 
@@ -49,15 +58,21 @@ class MemoryJournal:
         self._tickets: dict[int, Ticket] = {}
         self._answers: dict[tuple[str, str, int, int], Answer] = {}
         self._finished: dict[int, Finished] = {}
+        self._open: dict[tuple[str, str, int, int], Asked] = {}
+        self._again = UnansweredCalls()
 
     def write(self, entries: Sequence[Entry], /) -> None:
         for entry in entries:
             match entry:
                 case Ticket():
                     self._tickets[entry.number] = entry
+                case Asked():
+                    self._open[_place(entry)] = entry
+                case Refused():
+                    self._open.pop(_place(entry), None)
                 case Answer():
-                    key = (entry.system, entry.task, entry.trial, entry.step)
-                    self._answers[key] = entry
+                    self._open.pop(_place(entry), None)
+                    self._answers[_place(entry)] = entry
                 case Finished():
                     self._finished[entry.ticket.number] = entry
 
@@ -65,18 +80,35 @@ class MemoryJournal:
         return [self._tickets[number] for number in sorted(self._tickets)]
 
     def answered(self) -> Sequence[Answer]:
-        done = {(f.trial.system, f.trial.task, f.trial.trial) for f in self._finished.values()}
+        done = self._done()
         return [answer for key, answer in self._answers.items() if key[:3] not in done]
 
     def finished(self) -> Sequence[Finished]:
         return [self._finished[number] for number in sorted(self._finished)]
 
+    def calls(self) -> int:
+        return sum(answer.request.startswith("model:") for answer in self._answers.values())
+
+    def asked_again(self) -> UnansweredCalls:
+        done = self._done()
+        for key in [key for key in self._open if key[:3] not in done]:
+            cost = self._open.pop(key).most.cost
+            self._again += UnansweredCalls(calls=1, cost=cost or 0.0, unpriced=int(cost is None))
+        return self._again
+
+    def _done(self) -> set[tuple[str, str, int]]:
+        return {(f.trial.system, f.trial.task, f.trial.trial) for f in self._finished.values()}
+
+
+class BudgetRefused(Exception):
+    """The store's budget has nothing left for a call that was to be made."""
+
 
 class Scribe:
     """Writes to a journal from many tasks at once, in batches.
 
-    Whoever calls `keep` goes on when the entry is durable. While one batch is being written the
-    next one gathers, so that a hundred trials share one flush of the disk.
+    `keep` returns when the entry is durable. While one batch is being written the next one
+    gathers, so that a hundred trials share one flush of the disk.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -99,7 +131,7 @@ class Scribe:
         self._thread.shutdown()
 
     async def keep(self, entry: Entry) -> None:
-        """Write an entry; it is durable on return."""
+        """Write an entry; it is durable on return. BudgetRefused where the store's budget is."""
         written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._add(entry, written)
         # A cancelled trial must not cancel the write that others wait for too.
@@ -123,13 +155,15 @@ class Scribe:
                 batch, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
                 entries = [entry for entry, _ in batch]
                 try:
-                    await loop.run_in_executor(self._thread, self._journal.write, entries)
+                    write = self._journal.write
+                    refused = await loop.run_in_executor(self._thread, write, entries)
                 except Exception as error:
                     _settle(batch, error)
                 except BaseException:
                     _settle(batch, asyncio.CancelledError())
                     raise
                 else:
+                    _settle([batch[i] for i in refused or ()], BudgetRefused())
                     _settle(batch, None)
         finally:
             self._writing = None
@@ -145,3 +179,7 @@ def _settle(
             written.set_result(None)
         else:
             written.set_exception(error)
+
+
+def _place(entry: Asked | Refused | Answer) -> tuple[str, str, int, int]:
+    return entry.system, entry.task, entry.trial, entry.step

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from passhat.records import Answer, Observation, Trial
+from passhat.records import Amount, Answer, Observation, Trial
 from passhat.records.redaction import Redactor
 from passhat.runner.agents.attempt_request import Agent, AttemptRequest
 from passhat.runner.journal import Scribe
@@ -137,10 +137,9 @@ class RememberingAgent:
 
 def reply_spent(answer: Answer) -> tuple[float | None, int]:
     """What a kept answer cost, in money and tokens; a tool's costs nothing."""
-    if not answer.request.startswith("model:"):
-        return None, 0
-    reply = _reply(answer.reply)
-    return reply.cost, reply.usage.total
+    kind = answer.request.partition(":")[0]
+    spent = _spent(kind, answer.reply)
+    return spent.cost, spent.tokens
 
 
 class JournalMemory:
@@ -169,13 +168,20 @@ class JournalMemory:
         return self._restore(answer.reply.decode()).encode()
 
     async def keep(self, kind: Kind, place: Place, fingerprint: str, reply: bytes, /) -> None:
-        await self._scribe.keep(
-            Answer(
-                system=place.system,
-                task=place.task,
-                trial=place.trial,
-                step=place.step,
-                request=f"{kind}:{fingerprint}",
-                reply=self.clean(reply.decode()).encode(),
-            )
+        answer = Answer(
+            system=place.system,
+            task=place.task,
+            trial=place.trial,
+            step=place.step,
+            request=f"{kind}:{fingerprint}",
+            reply=self.clean(reply.decode()).encode(),
+            spent=_spent(kind, reply),
         )
+        await self._scribe.keep(answer)
+
+
+def _spent(kind: str, reply: bytes) -> Amount:
+    if kind != "model":
+        return Amount(cost=0.0)
+    answered = _reply(reply)
+    return Amount(cost=answered.cost, tokens=answered.usage.total)

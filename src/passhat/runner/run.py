@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from passhat.errors import ArgumentError
 from passhat.messages import plural, short_repr
-from passhat.records import Budget, Suite, Ticket, Trial
+from passhat.records import Budget, ModelSystem, Suite, Ticket, Trial, UnansweredCalls
+from passhat.records.ledger import NO_CALLS
 from passhat.runner.allocation import Allocation, FixedRuns
 from passhat.runner.attempt import Attempts
 from passhat.runner.events import (
@@ -47,7 +48,9 @@ class RunResult:
     """What a run brought: its trials in the order of evidence, how it ended, what it spent.
 
     `undone` counts planned trials that an early end left out; `signal` is the one that ended it;
-    `limit` is the budget that did.
+    `limit` is the budget that did. `asked_again` are calls that were on the wire when an earlier
+    start of this run died: perhaps paid twice. `given_up` are calls that were cancelled on their
+    way, by a deadline or an early end: perhaps paid, and not in `cost`.
     """
 
     trials: tuple[Trial, ...]
@@ -56,6 +59,9 @@ class RunResult:
     seconds: float
     cost: float
     tokens: int
+    calls: int = 0
+    asked_again: UnansweredCalls = NO_CALLS
+    given_up: UnansweredCalls = NO_CALLS
     limit: str | None = None
     signal: int | None = None
 
@@ -203,11 +209,19 @@ class _Run:
         for answers in restored.answers.values():
             for answer in answers.values():
                 self._spending.take(*reply_spent(answer))
+        self._spending.calls = restored.calls + self._attempts_of_agents()
+        self._spending.unsettled = restored.asked_again.cost
         self._tell(
             RunStarted(
                 planned=self._planned, kept=len(self._evidence), concurrency=self._concurrency
             )
         )
+
+    def _attempts_of_agents(self) -> int:
+        """Finished trials of agents that make their own calls; each attempt counts as one call."""
+        systems = {pairing.system.name: pairing.system for pairing in self._suite.pairings}
+        models = {name for name, system in systems.items() if isinstance(system, ModelSystem)}
+        return sum(entry.ticket.system not in models for entry in self._restored.finished)
 
     async def _work(self, ticket: Ticket) -> None:
         if self._on_event is not None:
@@ -260,6 +274,9 @@ class _Run:
             seconds=seconds,
             cost=self._spending.cost,
             tokens=self._spending.tokens,
+            calls=self._spending.calls,
+            asked_again=self._restored.asked_again,
+            given_up=self._spending.given_up,
             limit=self._limit,
             signal=self._signal,
         )

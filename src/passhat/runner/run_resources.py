@@ -21,7 +21,6 @@ from passhat.records import (
     Model,
     ModelParameters,
     ModelSystem,
-    Observation,
     PythonSystem,
     RateLimit,
     Server,
@@ -52,7 +51,7 @@ from passhat.runner.models.rate_limits import Throttle
 from passhat.runner.models.retrying import RetryBudget, Retrying, RetryPolicy
 from passhat.runner.models.supply import ModelSupply
 from passhat.runner.scratch import Scratch
-from passhat.runner.spending import Metered, Spending, spent_in
+from passhat.runner.spending import Metered, MeteredAgent, Spending
 from passhat.runner.tools import NoTools, Tools
 
 if TYPE_CHECKING:
@@ -137,11 +136,6 @@ class RunResources:
         """The recordings in use."""
         return self._cassettes
 
-    def charge(self, request: AttemptRequest, seen: Observation) -> None:
-        """Take what an agent that keeps its own accounts reports to have spent."""
-        if not self._cassettes.holds(request):
-            self._spending.take(*spent_in(seen))
-
     def memories(self, request: AttemptRequest, answers: dict[int, Answer]) -> Memories:
         """The memories of one trial; what is recorded is paid for and needs no journal."""
         held = self._cassettes.holds(request)
@@ -164,7 +158,7 @@ class RunResources:
             return RememberingAgent(_Nobody(), cassette)
         if system.name not in self._agents:
             self._agents[system.name] = self._make_agent(system)
-        agent = self._agents[system.name]
+        agent = MeteredAgent(self._agents[system.name], self._spending)
         return agent if cassette is None else RememberingAgent(agent, cassette)
 
     @asynccontextmanager
@@ -202,7 +196,12 @@ class RunResources:
 
         async def ask(model: Model, prompt: str, repeat: int) -> str:
             alone = self._cassettes.replaying
-            live = _Nobody() if alone else await self._live(model, (), request.seed)
+            journalled = memories.journal is not None
+            live = (
+                _Nobody()
+                if alone
+                else await self._live(model, (), request.seed, journalled=journalled)
+            )
             place = Place(
                 system=request.place.system,
                 task=request.place.task,
@@ -218,13 +217,23 @@ class RunResources:
 
         return ask
 
-    async def _live(self, model: Model, faults: tuple[Fault, ...], seed: int) -> ChatModel:
+    async def _live(
+        self, model: Model, faults: tuple[Fault, ...], seed: int, *, journalled: bool = True
+    ) -> ChatModel:
         live = await self._supply.model(model)
         if faults:
             live = FaultyModel(live, faults, seed=seed)
-        if faults or self._supply.may_be_busy(model):
+        remote = self._supply.may_be_busy(model)
+        if faults or remote:
             live = self._patient(live, model)
-        return Metered(live, self._spending)
+        return Metered(
+            live,
+            self._spending,
+            name=model.name,
+            price=self._supply.price(model),
+            # A script is on no wire: nobody is paid for an answer that is lost.
+            scribe=self._scribe if journalled and remote else None,
+        )
 
     def _patient(self, live: ChatModel, model: Model) -> ChatModel:
         provider = provider_of(model, self._environment)

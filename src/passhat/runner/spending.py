@@ -1,11 +1,36 @@
-"""What a run has spent, held against what it may."""
+"""What a run has spent and has reserved for calls under way, held against what it may spend."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 
-from passhat.records import Budget, Observation, TokenUsage, Trial
+import msgspec
+
+from passhat.errors import RunError
+from passhat.records import (
+    Amount,
+    Asked,
+    Budget,
+    Observation,
+    Refused,
+    TokenUsage,
+    Trial,
+    UnansweredCalls,
+)
+from passhat.records.ledger import NO_CALLS
+from passhat.runner.agents.attempt_request import Agent, AttemptRequest
+from passhat.runner.deadline import excused
+from passhat.runner.journal import BudgetRefused, Scribe
 from passhat.runner.models.exchange import ChatModel, Reply, Request
+
+Price = Callable[[TokenUsage], float | None]
+
+LONGER = 2
+"""How much longer than every answer before it the next answer is taken to be at most, where the
+request sets no limit. A judgement: it only decides how many calls share the end of a budget."""
 
 
 class Exhausted(Exception):
@@ -14,7 +39,11 @@ class Exhausted(Exception):
 
 @dataclass(slots=True)
 class Spending:
-    """Money and tokens so far.
+    """Money, tokens and calls so far, and what calls under way may still take.
+
+    A call starts while everything under way and itself fit into the budget; where they do not,
+    it waits for others to end, and goes alone in the end. So a budget is exceeded by at most what
+    one call costs beyond what was left.
 
     >>> spending = Spending(Budget(max_tokens=100))
     >>> spending.take(None, 120)
@@ -25,6 +54,16 @@ class Spending:
     budget: Budget
     cost: float = 0.0
     tokens: int = 0
+    calls: int = 0
+    unsettled: float = 0.0
+    """Dollars that calls of earlier starts, or calls given up, have perhaps cost."""
+    given_up: UnansweredCalls = NO_CALLS
+    _under_way: int = 0
+    _unbounded: int = 0
+    _reserved_cost: float = 0.0
+    _reserved_tokens: int = 0
+    _seen: dict[str, Amount] = field(default_factory=dict)
+    _changed: asyncio.Event | None = None
 
     def take(self, cost: float | None, tokens: int) -> None:
         self.cost += cost or 0.0
@@ -32,31 +71,187 @@ class Spending:
 
     def over(self) -> str | None:
         """The limit that has been reached, if one has."""
-        limit = self.budget.max_cost
+        budget = self.budget
         # Ten times half a cent adds up to a little less than five cents.
-        if limit is not None and self.cost >= limit * (1 - 1e-9):
+        if budget.max_cost is not None and self._dollars >= budget.max_cost * (1 - 1e-9):
             return "max_cost"
-        if self.budget.max_tokens is not None and self.tokens >= self.budget.max_tokens:
+        if budget.max_tokens is not None and self.tokens >= budget.max_tokens:
             return "max_tokens"
+        if budget.max_calls is not None and self.calls >= budget.max_calls:
+            return "max_calls"
         return None
 
+    @asynccontextmanager
+    async def reserving(self, most: Amount | None, *, paid: bool = True) -> AsyncIterator[None]:
+        """Hold `most` back for one call, as soon as the budget has room; Exhausted if it never has.
+
+        None is a call of which nothing is known: it goes alone where money or tokens are limited.
+        A `paid` call that is cancelled on its way may have cost what was held back for it; that
+        stays counted against the budget.
+        """
+        while self.over() or not self._fits(most):
+            if self.over():
+                raise Exhausted
+            self._changed = self._changed or asyncio.Event()
+            with excused():
+                await self._changed.wait()
+        self.calls += 1
+        self._hold(most, 1)
+        try:
+            yield
+        except asyncio.CancelledError:
+            if paid:
+                self._give_up(most)
+            raise
+        finally:
+            self._hold(most, -1)
+            self._wake()
+
+    def learn(self, who: str, amount: Amount) -> None:
+        """Remember what a call of this model or agent took, if it was the most so far."""
+        known = self._seen.get(who, Amount(cost=0.0))
+        self._seen[who] = Amount(
+            cost=max(known.cost or 0.0, amount.cost or 0.0),
+            tokens=max(known.tokens, amount.tokens),
+        )
+
+    def most_seen(self, who: str) -> Amount | None:
+        """The most that a call of this model or agent took so far."""
+        return self._seen.get(who)
+
     def describe(self) -> str:
-        return f"${self.cost:.4f}, {self.tokens} tokens"
+        return f"${self.cost:.4f}, {self.tokens} tokens, {self.calls} calls"
+
+    @property
+    def _dollars(self) -> float:
+        return self.cost + self.unsettled
+
+    def _fits(self, most: Amount | None) -> bool:
+        budget = self.budget
+        if not self._under_way or (budget.max_cost is None and budget.max_tokens is None):
+            return True
+        if most is None or self._unbounded:
+            return False
+        if budget.max_cost is not None:
+            dollars = self._dollars + self._reserved_cost + (most.cost or 0.0)
+            if dollars > budget.max_cost:
+                return False
+        tokens = self.tokens + self._reserved_tokens + most.tokens
+        return budget.max_tokens is None or tokens <= budget.max_tokens
+
+    def _hold(self, most: Amount | None, sign: int) -> None:
+        self._under_way += sign
+        if most is None:
+            self._unbounded += sign
+        else:
+            self._reserved_cost += sign * (most.cost or 0.0)
+            self._reserved_tokens += sign * most.tokens
+
+    def _give_up(self, most: Amount | None) -> None:
+        cost = None if most is None else most.cost
+        self.unsettled += cost or 0.0
+        lost = UnansweredCalls(calls=1, cost=cost or 0.0, unpriced=int(cost is None))
+        self.given_up += lost
+
+    def _wake(self) -> None:
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
 
 
 class Metered:
-    """A model that is asked only while the suite has something left to spend."""
+    """A model that is asked only while the suite has something left to spend.
 
-    def __init__(self, model: ChatModel, spending: Spending) -> None:
+    With a `scribe`, every call's intent is durable before the call goes out: `price` bounds what
+    it may cost.
+    """
+
+    def __init__(
+        self,
+        model: ChatModel,
+        spending: Spending,
+        *,
+        name: str = "",
+        price: Price | None = None,
+        scribe: Scribe | None = None,
+    ) -> None:
         self._model = model
         self._spending = spending
+        self._name = name
+        self._price = price
+        self._scribe = scribe
 
     async def complete(self, request: Request, /) -> Reply:
-        if self._spending.over():
-            raise Exhausted
-        reply = await self._model.complete(request)
-        self._spending.take(reply.cost, reply.usage.total)
+        most = self._most(request)
+        async with self._spending.reserving(most, paid=self._scribe is not None):
+            await self._intend(request, most)
+            try:
+                reply = await self._model.complete(request)
+            except RunError:
+                self._refused(request)
+                raise
+            self._spending.take(reply.cost, reply.usage.total)
+        self._spending.learn(self._name, Amount(tokens=reply.usage.tokens_out))
         return reply
+
+    async def _intend(self, request: Request, most: Amount | None) -> None:
+        if self._scribe is None:
+            return
+        at = request.place
+        intent = Asked(
+            system=at.system,
+            task=at.task,
+            trial=at.trial,
+            step=at.step,
+            request=f"model:{request.fingerprint()}",
+            most=most or Amount(),
+        )
+        try:
+            await self._scribe.keep(intent)
+        except BudgetRefused:
+            raise Exhausted from None
+
+    def _refused(self, request: Request) -> None:
+        if self._scribe is not None:
+            at = request.place
+            self._scribe.note(Refused(system=at.system, task=at.task, trial=at.trial, step=at.step))
+
+    def _most(self, request: Request) -> Amount | None:
+        """What a call may take at most, where that is known: a token is at least one byte."""
+        budget = self._spending.budget
+        if self._scribe is None and budget.max_cost is None and budget.max_tokens is None:
+            return Amount(cost=0.0)
+        seen = self._spending.most_seen(self._name)
+        tokens_out = request.parameters.max_tokens or LONGER * (seen.tokens if seen else 0)
+        if not tokens_out:
+            return None
+        asked = (request.messages, request.system, request.tools)
+        tokens_in = len(msgspec.json.encode(asked, enc_hook=str))
+        usage = TokenUsage(tokens_in=tokens_in, tokens_out=tokens_out)
+        return Amount(cost=self._price(usage) if self._price else 0.0, tokens=usage.total)
+
+
+class MeteredAgent:
+    """An agent that keeps its own accounts, started only while there is something left to spend.
+
+    How much an attempt takes, only the attempts before it can tell: the first one goes alone
+    where money or tokens are limited.
+    """
+
+    def __init__(self, agent: Agent, spending: Spending) -> None:
+        self._agent = agent
+        self._spending = spending
+
+    async def attempt(self, request: AttemptRequest, /) -> Observation:
+        name = request.place.system
+        most = self._spending.most_seen(name)
+        paid = most is not None and bool(most.cost)
+        async with self._spending.reserving(most, paid=paid):
+            seen = await self._agent.attempt(request)
+            cost, tokens = spent_in(seen)
+            self._spending.take(cost, tokens)
+        self._spending.learn(name, Amount(cost=cost, tokens=tokens))
+        return seen
 
 
 def spent_by(trial: Trial) -> tuple[float | None, int]:

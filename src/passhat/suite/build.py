@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +139,7 @@ def _without_defaults(around: Surroundings) -> Surroundings:
 
 
 def _suite_budget(model: SuiteBudgetModel) -> Budget:
-    budget = build_budget(model)
+    budget = replace(build_budget(model), max_calls=model.max_calls)
     return _with_cents(budget, model.per_suite_usd_cents)
 
 
@@ -149,9 +150,7 @@ def _trial_budget(model: SuiteBudgetModel) -> Budget:
 def _with_cents(budget: Budget, cents: float | None) -> Budget:
     if cents is None or budget.max_cost is not None:
         return budget
-    return Budget(
-        max_cost=cents / 100, max_tokens=budget.max_tokens, max_minutes=budget.max_minutes
-    )
+    return replace(budget, max_cost=cents / 100)
 
 
 def _refuse_unknown_quarantine(model: SuiteModel, pairings: tuple[Pairing, ...]) -> None:

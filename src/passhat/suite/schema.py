@@ -19,6 +19,8 @@ class SuiteBudgetModel(BudgetModel):
 
     per_trial: BudgetModel = Field(default_factory=BudgetModel.model_construct)
     """The most for one trial."""
+    max_calls: Count | None = None
+    """Model calls, and attempts of agents that make their own."""
     per_suite_usd_cents: Positive | None = None
     """`max_cost`, in cents."""
     per_test_usd_cents: Positive | None = None

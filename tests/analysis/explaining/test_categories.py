@@ -49,8 +49,8 @@ def test_a_task_that_never_passed_is_told_by_the_error_it_ended_on_or_not_at_all
         replace(make_run("F", trial=2), transcript=None, calls=()),
     ]
     assert categories(*runs) == [
-        ("no transcript", "the log keeps no words of it", 1),
-        ("nothing to compare with", "no run of the task passed", 1),
+        ("never passes", "nothing to compare with", 1),
+        ("no transcript", "nothing to read", 1),
         ("tool error", "pay: Error: card <n> refused", 1),
     ]
 
@@ -62,7 +62,7 @@ def test_a_category_has_its_tasks_one_example_its_share_and_the_arguments_that_d
         make_run("F", ("book", {"to": "Rome", "bags": 2}), task="a", trial=1),
     ]
     (found,) = divergence_categories(divergences(compared_runs(runs)), confidence=0.95)
-    assert (found.kind, found.what, found.note) == ("other argument", "book", "2: to, 1: bags")
+    assert (found.kind, found.what, found.arguments) == ("other argument", "book", ("to", "bags"))
     assert found.tasks == ("a", "b")
     assert found.example == ("bot", "b", 1)
     assert found.share.value == 1

@@ -23,7 +23,7 @@ USUAL_STOPS = frozenset(
 """Reasons to stop that say nothing of what went wrong."""
 
 ERROR, STOP, CHECK, OTHER = "error", "stop reason", "failed check", "other argument"
-TOOL_ERROR, UNCOMPARED, SILENT = "tool error", "nothing to compare with", "no transcript"
+TOOL_ERROR, UNCOMPARED, SILENT = "tool error", "never passes", "no transcript"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,13 +31,13 @@ class Category:
     """Failed runs that went wrong in the same way.
 
     `kind` is the sort of thing that went wrong and `what` the thing: the check, the reason, the
-    tool. `share` is among all failed runs, on these tasks. `note` names the arguments that
-    differ, where that is what went wrong.
+    tool. `share` is among all failed runs, on these tasks. `arguments` are those that differ,
+    where that is what went wrong, the most frequent first.
     """
 
     kind: str
     what: str
-    note: str
+    arguments: tuple[str, ...]
     share: Estimate
     tasks: tuple[str, ...]
     example: TranscriptKey
@@ -86,15 +86,15 @@ def _kind_and_what(run: ExplainedRun, divergence: Divergence | None) -> tuple[st
     if divergence is not None:
         return _first_difference(divergence)
     if run.transcript is None:
-        return SILENT, "the log keeps no words of it"
+        return SILENT, "nothing to read"
     if run.calls and run.calls[-1].error is not None:
         return TOOL_ERROR, f"{run.calls[-1].tool}: {run.calls[-1].error}"
-    return UNCOMPARED, "no run of the task passed"
+    return UNCOMPARED, "nothing to compare with"
 
 
 def _first_difference(one: Divergence) -> tuple[str, str]:
     if one.kind == "no difference":
-        return one.kind, "the calls were right: read the answer"
+        return one.kind, "read the answer"
     return one.kind, one.tool
 
 
@@ -117,7 +117,7 @@ def _grouped(
         Category(
             kind=kind,
             what=what,
-            note=_arguments([by_run[run.key] for run in runs]) if kind == OTHER else "",
+            arguments=_arguments([by_run[run.key] for run in runs]) if kind == OTHER else (),
             share=share_estimate(len(runs), len(told), confidence=confidence),
             tasks=tuple(sorted({run.task for run in runs}, key=natural_key)),
             example=runs[0].key,
@@ -128,7 +128,6 @@ def _grouped(
     return tuple(sorted(found, key=lambda one: (-one.count, one.kind, one.what)))
 
 
-def _arguments(found: Sequence[Divergence]) -> str:
-    """The arguments that differ, with the number of runs for each, the most frequent first."""
+def _arguments(found: Sequence[Divergence]) -> tuple[str, ...]:
     names = Counter(name for one in found for name in one.arguments)
-    return ", ".join(f"{count:,}: {name or 'its argument'}" for name, count in names.most_common(3))
+    return tuple(name or "its argument" for name, _ in names.most_common())

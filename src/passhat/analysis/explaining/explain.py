@@ -101,7 +101,7 @@ def explain(
 
     >>> table = Trials.from_columns(task=["a", "a"], passed=[True, False])
     >>> explain(table, {}).categories[0].what
-    'the log keeps no words of it'
+    'nothing to read'
     """
     if not isinstance(trials, Trials):
         raise ArgumentError("trials", "must be Trials, as read_with_transcripts gives", trials)

@@ -16,7 +16,7 @@ from passhat.runner.models.constrained import CONSTRAINED, Constrained
 from passhat.runner.models.endpoint import Endpoint, http_client
 from passhat.runner.models.exchange import ChatModel
 from passhat.runner.models.openai_chat import OPENAI_CHAT
-from passhat.runner.models.prices import pricing
+from passhat.runner.models.prices import Pricing, pricing
 from passhat.runner.models.scripted import Scripted
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class ModelSupply:
         self._starting = asyncio.Lock()
         self._client: httpx2.AsyncClient | None = None
         self._made: dict[int, tuple[Model, ChatModel]] = {}
+        self._prices: dict[int, Pricing | None] = {}
 
     @property
     def client(self) -> httpx2.AsyncClient:
@@ -62,11 +63,25 @@ class ModelSupply:
         """Whether a model can ask to be asked again: a script never does."""
         return model.name != SCRIPTED
 
+    def price(self, model: Model) -> Pricing | None:
+        """What a model's tokens cost; None where that is nothing. Ask for the model first."""
+        if id(model) not in self._prices:
+            self._prices[id(model)] = self._find_price(model)
+        return self._prices[id(model)]
+
     async def close(self) -> None:
         if self._client is not None:
             await self._client.aclose()
         for server in self._local.values():
             await server.stop()
+
+    def _find_price(self, model: Model) -> Pricing | None:
+        if model.prices is None and (model.name == SCRIPTED or _is_local(model)):
+            return None
+        if model.name == SCRIPTED:
+            return pricing(SCRIPTED, provider=None, prices=model.prices)
+        at = locate(model, self._environment)
+        return pricing(at.model, provider=at.prices, prices=model.prices)
 
     async def _make_local(self, model: Model) -> ChatModel:
         weights = find_weights(model.name, directory=self._directory)

@@ -1,0 +1,28 @@
+"""The option --store: a SQLite file, or a PostgreSQL address."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+POSTGRES = ("postgresql://", "postgres://")
+
+
+class StoreType(click.ParamType):  # type: ignore[type-arg]  # generic in some versions only
+    """A path, or a postgresql:// address kept as it was written."""
+
+    name = "store"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return "FILE|URL"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Path | str:
+        if isinstance(value, str) and value.startswith(POSTGRES):
+            return value
+        if Path(value).is_dir():
+            self.fail(f"File {str(value)!r} is a directory.", param, ctx)
+        return Path(value)

@@ -1,0 +1,106 @@
+"""What the store asks of a database, so that one SQL text serves SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+POSTGRES_SCHEMES = ("postgresql://", "postgres://")
+
+Row = tuple[Any, ...]
+Values = Sequence[Any] | Mapping[str, Any]
+
+
+class Duplicate(Exception):
+    """A row with this key is there already."""
+
+
+class Rows(Protocol):
+    """The answer to a query: iterate over it, or fetch."""
+
+    @property
+    def description(self) -> Sequence[Any] | None: ...
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Row]: ...
+
+    def fetchone(self) -> Row | None: ...
+
+    def fetchall(self) -> list[Row]: ...
+
+
+class Database(Protocol):
+    """One connection.
+
+    SQL is written once, with the marks `?`, `?1` and `:name` and `ON CONFLICT`; `words` gives
+    the few words that differ. Outside of `writing` every statement is its own transaction.
+    Everything raises StoreError where the database cannot serve, Duplicate where a key is taken.
+    """
+
+    name: str
+    clock: str
+    """SQL for the time now, in seconds since 1970: always the database's clock, for leases."""
+    joined: str
+    """The SQL function that joins the texts of a group."""
+
+    def execute(self, sql: str, values: Values = (), /) -> Rows: ...
+
+    def executemany(self, sql: str, rows: Iterable[Values], /) -> None: ...
+
+    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Row], /) -> None:
+        """Insert many new rows in the fastest way that the database has."""
+        ...
+
+    def writing(self) -> AbstractContextManager[None]:
+        """One transaction that is durable when it ends; it waits for others rather than fails."""
+        ...
+
+    def hold_still(self) -> None:
+        """From now on, read everything as of one moment."""
+        ...
+
+    def query(self, sql: str, *, limit: int) -> tuple[list[str], list[Row]]:
+        """Header and rows of a query by the user; anything that would write is refused."""
+        ...
+
+    def change_mark(self) -> int:
+        """A number that changes when another connection writes: cheap to ask for."""
+        ...
+
+    def compact(self) -> None:
+        """Return the space of deleted rows."""
+        ...
+
+    def another(self) -> Database:
+        """A second connection to the same store, for another thread."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def is_postgres(address: Path | str) -> bool:
+    """Whether a store is a PostgreSQL address rather than a file.
+
+    >>> is_postgres("postgresql://localhost/evals"), is_postgres(".passhat/history.db")
+    (True, False)
+    """
+    return str(address).startswith(POSTGRES_SCHEMES)
+
+
+def shown_address(address: Path | str) -> str:
+    """A store's address as it may be shown: without the password.
+
+    >>> shown_address("postgresql://ann:secret@db.example:5433/evals?password=x")
+    'postgresql://ann@db.example:5433/evals'
+    """
+    if not is_postgres(address):
+        return str(address)
+    parts = urlsplit(str(address))
+    at = f"{parts.username}@" if parts.username else ""
+    port = f":{parts.port}" if parts.port else ""
+    return f"postgresql://{at}{parts.hostname or ''}{port}{parts.path}"

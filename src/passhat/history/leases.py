@@ -1,0 +1,152 @@
+"""Who works on a run: one owner at a time, known by a lease that it renews while it lives."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from passhat.errors import HistoryError, LostRun, StoreError
+from passhat.history.database import Database
+from passhat.history.process_identity import ProcessIdentity, this_process
+from passhat.history.runs import Run, now
+
+if TYPE_CHECKING:
+    from passhat.history.store import History
+
+LEASE_SECONDS = 30.0
+"""How long a silent process keeps its run. It renews three times as often, so that two lost
+heartbeats (a slow disk, a paused machine) do not cost it the run."""
+
+OWNER = "owner"
+_COLUMNS = "id, host, place, pid, born, started, lease"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One life of one process that works on a run; `left` is how long its lease still lasts."""
+
+    id: int
+    process: ProcessIdentity
+    started: str
+    left: float
+
+    @property
+    def gone(self) -> bool:
+        """Whether nobody needs to wait for it: its lease has run out, or its process is dead."""
+        return self.left <= 0 or self.process.is_dead()
+
+    def __str__(self) -> str:
+        seen = max(0.0, LEASE_SECONDS - self.left)
+        return (
+            f"process {self.process.pid} on {self.process.host} "
+            f"(since {self.started[:19].replace('T', ' ')} UTC, last seen {seen:.0f} s ago)"
+        )
+
+
+class Lease:
+    """The right to write to a run. Every write checks and renews it; so does a heartbeat."""
+
+    def __init__(self, database: Database, run: Run, session: int) -> None:
+        self.session = session
+        self.run = run
+        self._database = database
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="passhat-lease", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        with suppress(StoreError):
+            self._database.execute("UPDATE sessions SET alive = 0 WHERE id = ?", (self.session,))
+
+    def renew(self, database: Database) -> None:
+        """Prolong the lease, inside the caller's transaction; LostRun if it was taken away."""
+        done = database.execute(
+            f"UPDATE sessions SET lease = {database.clock} + ? WHERE id = ? AND alive = 1",  # noqa: S608  our words
+            (LEASE_SECONDS, self.session),
+        )
+        if not done.rowcount:
+            raise LostRun(
+                f"run {self.run.key} was taken over by another process, or deleted: nothing more "
+                "is kept of what this one does"
+            )
+
+    def _beat(self) -> None:
+        """Renew while nothing is written; on a connection of its own, for it is its own thread."""
+        database: Database | None = None
+        while not self._over.wait(LEASE_SECONDS / 3):
+            try:
+                database = database or self._database.another()
+                self.renew(database)
+            except LostRun:
+                break  # the next write says so
+            except StoreError:
+                continue  # the lease outlasts a short outage; a long one fails the next write
+        if database is not None:
+            database.close()
+
+
+@contextmanager
+def hold(history: History, run: Run, *, role: str = OWNER, hands: int = 0) -> Iterator[Lease]:
+    """Own a run. A living owner's run is refused, a dead one's is taken over."""
+    database = history.database
+    with database.writing():
+        if (owner := find_owner(history, run, role=role)) is not None:
+            if not owner.gone:
+                raise HistoryError(_held(history, run, owner))
+            end_sessions(database, [owner.id])
+        session = open_session(database, run, role=role, hands=hands)
+    with Lease(database, run, session) as lease:
+        yield lease
+
+
+def find_owner(history: History, run: Run, *, role: str = OWNER) -> Session | None:
+    """Who has the run, alive or not yet known to be dead."""
+    clock = history.database.clock
+    row = history.database.execute(
+        f"SELECT {_COLUMNS} - {clock} FROM sessions "  # noqa: S608  our words
+        "WHERE run = ? AND role = ? AND alive = 1 ORDER BY id DESC",
+        (run.id, role),
+    ).fetchone()
+    return None if row is None else _session(row)
+
+
+def open_session(database: Database, run: Run, *, role: str, hands: int) -> int:
+    """A new life: its number, by which everything it writes is known."""
+    me = this_process()
+    row = database.execute(
+        "INSERT INTO sessions "  # noqa: S608  our words
+        "(run, role, host, place, pid, born, hands, lease, started) "
+        f"VALUES (?, ?, ?, ?, ?, ?, ?, {database.clock} + ?, ?) RETURNING id",
+        (run.id, role, me.host, me.place, me.pid, me.born, hands, LEASE_SECONDS, now()),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def end_sessions(database: Database, sessions: list[int]) -> None:
+    """From now on nothing that these sessions write is kept."""
+    database.executemany(
+        "UPDATE sessions SET alive = 0 WHERE id = ?", [(session,) for session in sessions]
+    )
+
+
+def _session(row: tuple[Any, ...]) -> Session:
+    number, host, place, pid, born, started, left = row
+    process = ProcessIdentity(host=host, place=place, pid=pid, born=born)
+    return Session(id=number, process=process, started=started, left=left)
+
+
+def _held(history: History, run: Run, owner: Session) -> str:
+    return (
+        f"{history.name}: run {run.key} is still running: {owner} has it. Wait for it, or stop "
+        f"that process; a process that dies is replaced at once on its own host, and after "
+        f"{LEASE_SECONDS:.0f} s elsewhere"
+    )

@@ -1,0 +1,222 @@
+"""The store in PostgreSQL: many machines may write at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Self
+
+from passhat.errors import HistoryError, MissingExtra, StoreError
+from passhat.history.database import Duplicate, Row, Rows, Values, shown_address
+from passhat.history.schema import MIGRATIONS, refuse_newer, stale, statements
+
+if TYPE_CHECKING:
+    import psycopg
+
+CONNECT_SECONDS = 15
+LOCK = 7_226_847
+"""The advisory lock under which the tables are changed: any number, the same for everybody."""
+
+_MARK = re.compile(r"\?(\d+)|\?|(?<!:):([a-z_]+)\b")
+
+
+class PostgresDatabase:
+    """A connection to a PostgreSQL database."""
+
+    clock = "extract(epoch FROM clock_timestamp())::float8"
+    joined = "string_agg"
+
+    def __init__(
+        self, connection: psycopg.Connection[Row], *, address: str, read_only: bool
+    ) -> None:
+        self.name = shown_address(address)
+        self._address = address
+        self._read_only = read_only
+        self._connection = connection
+
+    @classmethod
+    def open(cls, address: str, *, read_only: bool) -> Self:
+        """The database at an address; its tables are made or updated unless `read_only`."""
+        database = cls(_connect(address, read_only), address=address, read_only=read_only)
+        try:
+            if read_only:
+                database._check_readable()
+            else:
+                database._migrate()
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def execute(self, sql: str, values: Values = (), /) -> Rows:
+        text, numbered = _translated(sql)
+        with self._errors():
+            return self._connection.execute(text, _safe(_keyed(values) if numbered else values))
+
+    def executemany(self, sql: str, rows: Iterable[Values], /) -> None:
+        text, _ = _translated(sql)
+        with self._errors(), self._connection.cursor() as cursor:
+            cursor.executemany(text, [_safe(row) for row in rows])
+
+    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Row], /) -> None:
+        with self._errors(), self._connection.cursor() as cursor:
+            copying = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
+            with cursor.copy(copying) as copy:
+                for row in rows:
+                    copy.write_row(_safe(row))
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        self.execute("BEGIN")
+        try:
+            yield
+        except BaseException:
+            self._roll_back()
+            raise
+        self.execute("COMMIT")
+
+    def hold_still(self) -> None:
+        self.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+    def query(self, sql: str, *, limit: int) -> tuple[list[str], list[Row]]:
+        import psycopg
+
+        connection = _connect(self._address, read_only=True)
+        connection.autocommit = False
+        # A cursor can only be declared for a query that returns rows: no COPY, no SET, and no
+        # second statement behind a semicolon.
+        with connection, connection.cursor("passhat") as cursor:
+            try:
+                cursor.execute(sql.strip().rstrip(";").encode())
+                rows = cursor.fetchmany(limit)
+            except psycopg.Error as error:
+                raise HistoryError(f"--sql: {_said(error)}") from None
+            return [column[0] for column in cursor.description or ()], rows
+
+    def change_mark(self) -> int:
+        row = self.execute(
+            "SELECT pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() "
+            "ELSE pg_current_wal_insert_lsn() END, '0/0')"
+        ).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def compact(self) -> None:
+        for table in ("trials", "transcripts", "answers", "tickets", "runs", "names"):
+            self.execute(f"VACUUM {table}")
+
+    def another(self) -> PostgresDatabase:
+        return PostgresDatabase.open(self._address, read_only=self._read_only)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _roll_back(self) -> None:
+        import psycopg
+
+        try:
+            self._connection.execute("ROLLBACK")
+        except psycopg.Error:
+            self._connection.close()  # the connection is lost, and its transaction with it
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        import psycopg
+
+        try:
+            yield
+        except psycopg.errors.UniqueViolation as error:
+            raise Duplicate(_said(error)) from None
+        except psycopg.Error as error:
+            raise StoreError(
+                f"{self.name}: the store cannot be used now ({_said(error)})"
+            ) from None
+
+    def _migrate(self) -> None:
+        """Bring the tables to the current version, in one transaction that others wait for."""
+        if self._version() == len(MIGRATIONS):
+            return
+        with self.writing():
+            self.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
+            version = self._version()
+            refuse_newer(self.name, version)
+            for migration in MIGRATIONS[version:]:
+                for statement in statements(migration.postgres):
+                    self.execute(statement)
+            self.execute("DELETE FROM passhat_version")
+            self.execute("INSERT INTO passhat_version VALUES (?)", (len(MIGRATIONS),))
+
+    def _check_readable(self) -> None:
+        version = self._version()
+        refuse_newer(self.name, version)
+        if version < len(MIGRATIONS):
+            raise stale(self.name, has_runs=version > 0)
+
+    def _version(self) -> int:
+        row = self.execute("SELECT to_regclass('passhat_version')").fetchone()
+        if row is None or row[0] is None:
+            return 0
+        row = self.execute("SELECT version FROM passhat_version").fetchone()
+        return 0 if row is None else int(row[0])
+
+
+def _connect(address: str, read_only: bool) -> psycopg.Connection[Row]:
+    try:
+        import psycopg
+    except ImportError:
+        raise MissingExtra("a store in PostgreSQL", "postgres") from None
+    try:
+        connection = psycopg.connect(
+            address,
+            autocommit=True,
+            connect_timeout=CONNECT_SECONDS,
+            application_name="passhat",
+            client_encoding="utf8",
+        )
+        if read_only:
+            connection.execute("SET default_transaction_read_only = on")
+    except psycopg.Error as error:
+        raise StoreError(f"{shown_address(address)}: cannot be reached ({_said(error)})") from None
+    return connection
+
+
+@lru_cache(maxsize=512)
+def _translated(sql: str) -> tuple[str, bool]:
+    """Our marks as psycopg's, and whether they are numbered.
+
+    >>> _translated("SELECT ?1 WHERE a = ?1"), _translated("a = ? AND b = :name")
+    (('SELECT %(v1)s WHERE a = %(v1)s', True), ('a = %s AND b = %(name)s', False))
+    """
+    numbered = False
+
+    def mark(found: re.Match[str]) -> str:
+        nonlocal numbered
+        number, name = found.groups()
+        numbered = numbered or number is not None
+        return f"%({name or f'v{number}'})s" if name or number else "%s"
+
+    return _MARK.sub(mark, sql.replace("%", "%%")), numbered
+
+
+def _keyed(values: Values) -> Values:
+    if isinstance(values, Mapping):
+        return values
+    return {f"v{i}": value for i, value in enumerate(values, 1)}
+
+
+def _safe(values: Any) -> Any:
+    """The values without the one character that PostgreSQL cannot keep in a text."""
+    if isinstance(values, Mapping):
+        return {name: _without_nul(value) for name, value in values.items()}
+    return tuple(map(_without_nul, values))
+
+
+def _without_nul(value: Any) -> Any:
+    return value.replace("\0", "\ufffd") if type(value) is str and "\0" in value else value
+
+
+def _said(error: Exception) -> str:
+    """The first line of what the server said."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,168 @@
+"""The store as one SQLite file: many processes may write at once, and a reader can only read."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Self
+
+from passhat.errors import HistoryError, StoreError
+from passhat.history.database import Duplicate, Row, Values
+from passhat.history.schema import MIGRATIONS, refuse_newer, stale, statements
+
+BUSY_SECONDS = 30.0
+
+
+class SqliteDatabase:
+    """A connection to a SQLite file."""
+
+    clock = "((julianday('now') - 2440587.5) * 86400.0)"
+    joined = "group_concat"
+
+    def __init__(self, connection: sqlite3.Connection, *, path: Path, read_only: bool) -> None:
+        self.name = str(path)
+        self._path = path
+        self._read_only = read_only
+        self._connection = connection
+
+    @classmethod
+    def open(cls, path: Path, *, read_only: bool) -> Self:
+        """The file at `path`; made, or brought to the current version, unless `read_only`."""
+        if read_only and not path.exists():
+            raise HistoryError(
+                f"{path}: no history here yet; `passhat run` or `passhat history add` starts one"
+            )
+        try:
+            if not read_only:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            database = cls(_connect(path, read_only=read_only), path=path, read_only=read_only)
+            database._prepare()
+        except sqlite3.OperationalError as error:
+            raise _unusable(path, error) from None
+        except sqlite3.DatabaseError as error:
+            raise HistoryError(f"{path}: not a passhat history store ({error})") from None
+        except OSError as error:
+            raise StoreError(f"{path}: the store cannot be made ({error.strerror})") from None
+        return database
+
+    def execute(self, sql: str, values: Values = (), /) -> sqlite3.Cursor:
+        try:
+            return self._connection.execute(sql, values)
+        except sqlite3.IntegrityError as error:
+            raise Duplicate(str(error)) from None
+        except sqlite3.Error as error:
+            raise _unusable(self._path, error) from None
+
+    def executemany(self, sql: str, rows: Iterable[Values], /) -> None:
+        try:
+            self._connection.executemany(sql, rows)
+        except sqlite3.IntegrityError as error:
+            raise Duplicate(str(error)) from None
+        except sqlite3.Error as error:
+            raise _unusable(self._path, error) from None
+
+    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Row], /) -> None:
+        marks = ", ".join("?" * len(columns))
+        self.executemany(
+            f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})",  # noqa: S608  our names
+            rows,
+        )
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        # The write lock is taken at once: a transaction that upgrades later could fail.
+        self.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            # SQLite has already rolled back where the disk is full.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+        self.execute("COMMIT")
+
+    def hold_still(self) -> None:
+        self.execute("BEGIN")
+
+    def query(self, sql: str, *, limit: int) -> tuple[list[str], list[Row]]:
+        with closing(_connect(self._path, read_only=True)) as connection:
+            connection.execute("PRAGMA query_only = 1")
+            connection.set_authorizer(_only_reading)
+            try:
+                cursor = connection.execute(sql)
+                rows = cursor.fetchmany(limit)
+            except sqlite3.Error as error:
+                raise HistoryError(f"--sql: {error}") from None
+            return [column[0] for column in cursor.description or ()], rows
+
+    def change_mark(self) -> int:
+        return int(self.execute("PRAGMA data_version").fetchone()[0])
+
+    def compact(self) -> None:
+        self.execute("VACUUM")
+        self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def another(self) -> SqliteDatabase:
+        return SqliteDatabase.open(self._path, read_only=self._read_only)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _prepare(self) -> None:
+        try:
+            if self._read_only:
+                self._connection.execute("PRAGMA query_only = 1")
+                self._check_readable()
+                return
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection.execute("PRAGMA foreign_keys = 1")
+            self._migrate()
+        except BaseException:
+            self.close()
+            raise
+
+    def _migrate(self) -> None:
+        """Bring the store to the current version, in one transaction that others wait for."""
+        if self._version() == len(MIGRATIONS):
+            return
+        with self.writing():
+            version = self._version()
+            refuse_newer(self.name, version)
+            for migration in MIGRATIONS[version:]:
+                for statement in statements(migration.sqlite):
+                    self._connection.execute(statement)
+            self._connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+    def _check_readable(self) -> None:
+        """A store that is only read cannot be brought to the current version on the way."""
+        version = self._version()
+        refuse_newer(self.name, version)
+        if version < len(MIGRATIONS):
+            found = self._connection.execute(
+                "SELECT 1 FROM sqlite_master WHERE name = 'runs'"
+            ).fetchone()
+            raise stale(self.name, has_runs=found is not None)
+
+    def _version(self) -> int:
+        return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
+    uri = path.absolute().as_uri() + ("?mode=ro" if read_only else "")
+    return sqlite3.connect(
+        uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+
+
+def _only_reading(action: int, _: object, function: object, *__: object) -> int:
+    """An authorizer that lets a query look and do nothing else."""
+    reading = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE)
+    harmless = action == sqlite3.SQLITE_FUNCTION and function != "load_extension"
+    return sqlite3.SQLITE_OK if action in reading or harmless else sqlite3.SQLITE_DENY
+
+
+def _unusable(path: Path, error: sqlite3.Error) -> StoreError:
+    return StoreError(f"{path}: the store cannot be used now ({error})")

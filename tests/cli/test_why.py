@@ -1,0 +1,117 @@
+"""`passhat why` and `passhat diff` through the installed command."""
+
+import json
+import shlex
+
+import pytest
+
+
+def line(trial, task="refund", system="bot"):
+    tools = ["refund"] if trial % 2 else ["find_order", "refund"]
+    calls = [
+        {"id": tool, "function": {"name": tool, "arguments": '{"order": "W1"}'}} for tool in tools
+    ]
+    messages = [
+        {"role": "user", "content": "Refund order W1"},
+        {"role": "assistant", "tool_calls": calls},
+        *({"role": "tool", "tool_call_id": tool, "content": "ok"} for tool in tools),
+        {"role": "assistant", "content": "Done."},
+    ]
+    return {
+        "system": system,
+        "case": task,
+        "trial": trial,
+        "passed": trial % 2 == 0,
+        "messages": messages,
+    }
+
+
+@pytest.fixture
+def log(here):
+    rows = [line(trial, task) for task in ("refund", "--odd") for trial in range(8)]
+    text = "".join(json.dumps({**row, "task": row.pop("case")}) + "\n" for row in rows)
+    (here / "said.jsonl").write_text(text)
+    return "said.jsonl"
+
+
+def test_why_names_what_goes_together_with_failing(call, log):
+    done = call("why", log)
+    assert done.exit_code == 0
+    assert done.stdout.startswith("Failing runs more often called refund without calling")
+    assert "8 of 8 failing runs" in done.stdout
+
+
+def test_one_task_is_explained_by_name_and_an_unknown_one_is_refused(call, log):
+    found = json.loads(call("why", log, "--task", "refund", "--json").stdout)
+    assert found["counts"]["runs"] == 8
+    done = call("why", log, "--task", "refnd")
+    assert done.exit_code == 2
+    assert "did you mean refund?" in done.stderr
+
+
+def test_the_column_of_tasks_has_an_option_of_its_own(call, here, log):
+    (here / "cases.jsonl").write_text("".join(json.dumps(line(i)) + "\n" for i in range(8)))
+    done = call("why", "cases.jsonl", "--task-column", "case")
+    assert done.exit_code == 0
+    assert "passhat diff cases.jsonl --task-column case refund" in done.stdout
+
+
+def test_every_command_that_is_suggested_runs(call, log):
+    shown = call("why", log).stdout + call("why", log, "--task=--odd").stdout
+    lines = map(str.strip, shown.splitlines())
+    commands = [line for line in lines if line.startswith("passhat diff")]
+    assert any("-- --odd" in command for command in commands)
+    for command in commands:
+        done = call(*shlex.split(command)[1:])
+        assert done.exit_code == 0, done.stderr
+
+
+def test_a_run_of_the_history_is_named_like_a_file(call, log):
+    assert call("history", "add", log, "--suite", "s").exit_code == 0
+    assert call("history", "tag", "latest", "monday").exit_code == 0
+    for name in ("latest", "monday", ".passhat/history.db"):
+        done = call("why", name)
+        assert done.exit_code == 0, done.stderr
+        assert "8 of 8 failing runs" in done.stdout
+    done = call("diff", "monday", "refund", "1", "2")
+    assert done.stdout.startswith("Trial 1 (failed) and trial 2 (passed) of task refund part")
+
+
+def test_without_a_history_a_name_that_is_no_file_is_told_as_such(call, here):
+    done = call("why", "monday")
+    assert done.exit_code == 2
+    assert "monday" in done.stderr
+
+
+def test_why_writes_a_page_markdown_and_json(call, here, log):
+    done = call("why", log, "-o", "why.html", "-o", "why.md", "-o", "why.json")
+    assert done.exit_code == 0
+    page = (here / "why.html").read_text()
+    assert "8 of 8 failing runs" in page
+    assert "Content-Security-Policy" in page
+    assert json.loads((here / "why.json").read_text())["schema"] == "passhat.explanation/1"
+    assert (here / "why.md").read_text().startswith("**Failing runs")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["said.jsonl"], "say RESULTS, TASK and up to two trials"),
+        (["said.jsonl", "refund", "x"], "a trial is a whole number, got 'x'"),
+        (["said.jsonl", "refund", "1", "2", "3"], "say RESULTS, TASK and up to two trials"),
+        (["said.jsonl", "refund", "77"], "must be the number of a trial"),
+        (["said.jsonl", "nobody"], "task must be one of"),
+    ],
+)
+def test_diff_refuses_what_it_cannot_show(call, log, words, message):
+    done = call("diff", *words)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_results_without_transcripts_say_so(call, here):
+    (here / "plain.csv").write_text("task,passed\na,1\na,0\n")
+    done = call("why", "plain.csv")
+    assert done.exit_code == 0
+    assert "hold no transcripts" in done.stdout

@@ -1,0 +1,190 @@
+"""Why runs fail, in words: the answer first, the same in every format, whatever the data holds."""
+
+import json
+
+import numpy as np
+import pytest
+from bench.calibrate.simulated_agents import omitted, simulate_runs
+
+from passhat import Trials, explain
+from passhat.analysis.explaining.side_by_side import side_by_side
+from passhat.errors import ArgumentError, InputError
+from passhat.records import Outcome
+from passhat.records.transcript import Call, Check, Transcript, Turn
+from passhat.reporters import formats_for, render
+from passhat.reporters.answers.explanation import verdict
+
+HOSTILE = "<script>alert(1)</script>\x1b]0;owned\x07\u202e[x](http://evil) | *b* {0} {tool} \x00"
+
+
+def table_of(runs):
+    """Runs as what a reader gives: trials, and texts by trial."""
+    trials = Trials.from_columns(
+        system=[run.system for run in runs],
+        task=[run.task for run in runs],
+        trial=[run.trial for run in runs],
+        outcome=[int(run.outcome) for run in runs],
+        score=[None if run.outcome is Outcome.ERRORED else int(run.passed) for run in runs],
+    )
+    said = {run.key: run.transcript.to_json() for run in runs if run.transcript is not None}
+    return trials, said
+
+
+@pytest.fixture(scope="module")
+def omission():
+    rng = np.random.default_rng(3)
+    world = simulate_runs(8, 8, rng, plant=omitted, share=0.3, fails=(0.95, 0.05))
+    return table_of(world.compared.runs)
+
+
+@pytest.fixture(scope="module")
+def explained(omission):
+    return explain(*omission, shuffles=499)
+
+
+def hostile_table():
+    runs = []
+    for trial in range(10):
+        failed = trial < 5
+        calls = (Call(name=HOSTILE, arguments=json.dumps({HOSTILE: HOSTILE}), id="1"),) * (
+            1 + failed
+        )
+        said = Transcript(
+            messages=(
+                Turn(role="user", text=HOSTILE),
+                Turn(role="assistant", calls=calls, text=HOSTILE),
+                Turn(role="tool", text=f"Error: {HOSTILE}", call_id="1", name=HOSTILE),
+            ),
+            stop_reason=HOSTILE if trial == 4 else "done",
+            checks=(Check(target=HOSTILE, score=0.0, message=HOSTILE),) * (trial == 3),
+        )
+        runs.append((trial, failed, said))
+    trials = Trials.from_columns(
+        system=[HOSTILE] * 10,
+        task=[HOSTILE] * 10,
+        trial=[trial for trial, _, _ in runs],
+        passed=[not failed for _, failed, _ in runs],
+    )
+    return trials, {(HOSTILE, HOSTILE, trial): said.to_json() for trial, _, said in runs}
+
+
+def test_the_answer_comes_first_and_every_format_says_the_same_sentence(explained):
+    headline = "Failing runs more often called refund without calling get_order first."
+    assert verdict(explained) == headline
+    data = json.loads(render(explained, "json"))
+    assert data["verdict"] == headline
+    text = " ".join(render(explained).split())
+    page, markdown = (render(explained, name) for name in ("html", "markdown"))
+    sentence = data["causes"][0]["sentence"]
+    assert sentence in text
+    assert sentence in page
+    assert sentence.replace("_", "\\_") in markdown
+
+
+def test_categories_say_the_same_in_every_format(explained):
+    data = json.loads(render(explained, "json"))
+    assert sum(one["count"] for one in data["categories"]) == data["counts"]["failed"]
+    for one in data["categories"]:
+        told = f"{one['kind']}: {one['what']}"
+        assert told.replace("_", "\\_") in render(explained, "markdown")
+        assert told in render(explained, "html").replace("<wbr>", "")
+
+
+def test_the_commands_it_suggests_put_a_failing_run_beside_a_passing_one(omission, explained):
+    lines = render(explained, results="log.json").splitlines()
+    commands = [line.strip() for line in lines if line.strip().startswith("passhat diff log.json")]
+    cause = explained.causes[0]
+    system, task, trial = cause.example.failing
+    assert commands[0] == f"passhat diff log.json '{task}' {trial} {cause.example.passing[2]}"
+    found = side_by_side(*omission, task, trial, cause.example.passing[2], system=system)
+    assert (found.left.passed, found.right.passed) == (False, True)
+    assert "passhat diff" not in render(explained, results=None)
+
+
+@pytest.mark.parametrize("name", ["text", "markdown", "html", "json"])
+def test_nothing_from_the_data_steers_or_becomes_markup(name):
+    trials, said = hostile_table()
+    for answer in (explain(trials, said, shuffles=199), side_by_side(trials, said, HOSTILE)):
+        if name not in formats_for(answer):
+            continue
+        shown = render(answer, name)
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+        assert "\x00" not in shown
+        if name == "html":
+            assert "<script>alert" not in shown
+        if name == "markdown":
+            assert "<script>" not in shown
+            assert "[x](http" not in shown
+
+
+def test_what_cannot_be_known_is_said():
+    def said_of(outcomes, calls=("look",)):
+        runs = [
+            (
+                trial,
+                Transcript(
+                    messages=(Turn(role="assistant", calls=tuple(Call(name=c) for c in calls)),)
+                ).to_json(),
+            )
+            for trial in range(len(outcomes))
+        ]
+        table = Trials.from_columns(
+            task=["a"] * len(outcomes), passed=[one == "P" for one in outcomes]
+        )
+        return verdict(explain(table, {("system", "a", t): text for t, text in runs}))
+
+    assert said_of("PPPP") == "No run failed: there is nothing to explain."
+    assert said_of("FFFF").startswith("No task both passed and failed")
+    assert said_of("PF").startswith("Too few runs to name a cause")
+    assert said_of("PFPFPFPFPFPF").startswith("Nothing in the calls goes together with failing")
+    table = Trials.from_columns(task=["a", "a"], passed=[True, False])
+    assert "no transcripts" in verdict(explain(table, {}))
+
+
+def test_an_answer_without_a_cause_says_how_many_runs_would_find_one(explained):
+    table = Trials.from_columns(task=["a"] * 2, passed=[True, False])
+    said = Transcript(messages=(Turn(role="user", text="Hi"),)).to_json()
+    found = explain(table, {("system", "a", trial): said for trial in (0, 1)})
+    assert "With 5 runs of one task no cause can be named" in " ".join(render(found).split())
+
+
+def test_two_runs_beside_each_other_tell_where_they_part(omission):
+    trials, said = omission
+    found = side_by_side(trials, said, "task 0")
+    text = render(found)
+    assert text.startswith(f"Trial {found.left.trial} (failed) and trial {found.right.trial}")
+    data = json.loads(render(found, "json"))
+    assert data["pairs"][data["parting"]]["relation"] != "same"
+    assert all(pair["relation"] == "same" for pair in data["pairs"][: data["parting"]])
+    assert "they part" in text
+
+
+def test_a_run_beside_itself_has_no_parting(omission):
+    trials, said = omission
+    found = side_by_side(trials, said, "task 0", 0, 0)
+    assert found.parting is None
+    assert "made the same" in render(found)
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "message"),
+    [
+        (("nobody",), ArgumentError, "task must be one of task 0, "),
+        (("task 0", 99), ArgumentError, "left must be the number of a trial: 0, 1"),
+        (("task 0", 0, 99), ArgumentError, "right must be the number of a trial"),
+    ],
+)
+def test_what_is_not_there_is_named_with_what_is(omission, words, kind, message):
+    with pytest.raises(kind, match=message):
+        side_by_side(*omission, *words)
+
+
+def test_several_systems_must_be_chosen_from():
+    table = Trials.from_columns(system=["a", "b"], task=["t", "t"], passed=[True, False])
+    with pytest.raises(InputError, match="was tried by a, b: say which"):
+        side_by_side(table, {}, "t")
+    with pytest.raises(InputError, match="trial 0 of task t has no transcript"):
+        side_by_side(table, {}, "t", 0, 0, system="a")
+    with pytest.raises(ArgumentError, match="system must be one of a, b"):
+        side_by_side(table, {}, "t", system="c")
