@@ -123,7 +123,7 @@ def test_the_schema_is_printed_without_any_result(call):
         (["results.csv", "--k", "two"], "'two' is not a list of whole numbers such as 1,2,4"),
         (["results.csv", "--confidence", "95"], "must lie strictly between 0 and 1, got 95"),
         (["results.csv", "--only", "three"], "--only must be one of one, two, got 'three'"),
-        (["results.csv", "--bar", "high"], "bars must be a share or TASK=SHARE, got 'high'"),
+        (["results.csv", "--bar", "high"], "--bar must be a share or TASK=SHARE, got 'high'"),
         (["results.csv", "--bar", "z=0.5"], "--bar must name tasks that were run, got 'z'"),
         (["results.csv", "-o", "x.pdf"], "the ending must be one of"),
         (["results.csv", "-o", "no/such/folder.md"], "No such file or directory"),

@@ -14,6 +14,9 @@ import click
 
 from passhat.errors import ArgumentError, PasshatError
 
+COLUMN = "column_"
+"""What the options of the column mapper begin with: `task` of a ColumnMap is `column_task`."""
+
 _ARGUMENT = re.compile(r"`(\w+)(?:=([^`]*))?`")
 
 
@@ -26,10 +29,13 @@ def shell_message(error: PasshatError, command: click.Command | None) -> str:
     "--task must be one of a, b, got 'c'"
     """
     options = {} if command is None else dict(_options(command))
+    columns = {
+        name.removeprefix(COLUMN): flag for name, flag in options.items() if name.startswith(COLUMN)
+    }
     text = str(error)
     if isinstance(error, ArgumentError) and error.argument in options:
         text = error.worded(options[error.argument])
-    return with_options(text, options)
+    return with_options(text, columns | options)
 
 
 def with_options(text: str, options: Mapping[str, str]) -> str:
@@ -66,7 +72,4 @@ def _options(command: click.Command) -> Iterator[tuple[str, str]]:
             yield from _options(below)
     for param in command.params:
         if isinstance(param, click.Option) and param.name is not None:
-            flag = max(param.opts, key=len)
-            yield param.name, flag
-            # The columns of the mapper: `task` of ColumnMap is --task.
-            yield param.name.removeprefix("column_"), flag
+            yield param.name, max(param.opts, key=len)

@@ -48,7 +48,7 @@ def report_results(
 
     >>> from passhat.ingest import read_trials
     >>> trials = read_trials(b"task,trial,passed\na,1,1\na,2,0\n")
-    >>> report_results(trials, ks=[1, 2]).systems[0].pass_hat[2].value
+    >>> report_results(trials, ks=[1, 2]).systems[0].pass_hat(2).this_suite.value
     0.0
     """
     from passhat.analysis.reports.measure import measure
