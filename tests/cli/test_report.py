@@ -125,7 +125,7 @@ def test_the_schema_is_printed_without_any_result(call):
         (["results.csv", "--only", "three"], "--only must be one of one, two, got 'three'"),
         (["results.csv", "--bar", "high"], "--bar must be a share or TASK=SHARE, got 'high'"),
         (["results.csv", "--bar", "z=0.5"], "--bar must name tasks that were run, got 'z'"),
-        (["results.csv", "-o", "x.pdf"], "the ending must be one of"),
+        (["results.csv", "-o", "x.docx"], "the ending must be one of"),
         (["results.csv", "-o", "no/such/folder.md"], "No such file or directory"),
         (["results.csv", "--json", "--markdown"], "exclude each other"),
         (["broken.json"], "broken.json"),

@@ -22,7 +22,7 @@ from passhat.messages import listed, plural
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
-    from passhat.reporters.run_list import Row
+    from passhat.reporters.answers.run_list import Row
 
 
 _STORE = click.option("--store", type=StoreType(), help=f"The store.  [default: {STORE}]")
@@ -77,20 +77,20 @@ def list_runs(
     path: Path | str, suite: str | None, branch: str | None, limit: int, as_json: bool
 ) -> None:
     """List the newest runs."""
-    from passhat.reporters.run_list import render_json, render_terminal
+    from passhat.reporters.answers.run_list import RunList
+    from passhat.reporters.grid import render_json, render_terminal
 
     with _open(path, read_only=True) as store:
         runs = store.runs(suite=suite, branch=branch, limit=limit)
-    text = (
-        render_json(_rows(runs)) if as_json else render_terminal(_rows(runs), ink_for(sys.stdout))
-    )
+    found = RunList(tuple(_rows(runs)))
+    text = render_json(found) if as_json else render_terminal(found, ink_for(sys.stdout))
     click.echo(text, nl=False, color=True)
 
 
 @history.command()
 @click.argument("run")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
-@output_options("report")
+@output_options("report", verbose=True)
 @_of_store
 def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:
     """Report on one run.

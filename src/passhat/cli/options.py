@@ -115,13 +115,12 @@ def seed_option() -> Callable[[Command], Command]:
     )
 
 
-def output_options(kind: str, *, besides: str = "") -> Callable[[Command], Command]:
-    """--json, --markdown, --as, -o FILE and --quiet, handed over as `output`.
+def output_options(kind: str, *, verbose: bool = False) -> Callable[[Command], Command]:
+    """--json, --markdown, --as, -o FILE, --quiet and maybe --verbose, handed over as `output`.
 
-    The help names the endings that can hold this kind of answer, and `besides`: what holds under
-    some option only.
+    The help names the endings that can hold this kind of answer.
     """
-    endings = f"{' '.join(usual_endings(kind))}{besides}"
+    endings = " ".join(usual_endings(kind))
     options: list[Callable[[Command], Command]] = [
         shared(OUTPUT, "--json", "as_json", is_flag=True, help="Print JSON."),
         shared(OUTPUT, "--markdown", "as_markdown", is_flag=True, help="Print Markdown."),
@@ -143,6 +142,9 @@ def output_options(kind: str, *, besides: str = "") -> Callable[[Command], Comma
         ),
         shared(OUTPUT, "-q", "--quiet", is_flag=True, help="Say nothing on standard error."),
     ]
+    if verbose:
+        more = "Show every number, and what the terms mean."
+        options.append(shared(OUTPUT, "-v", "--verbose", is_flag=True, help=more))
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
@@ -161,6 +163,7 @@ def output_options(kind: str, *, besides: str = "") -> Callable[[Command], Comma
                 format=chosen[0] if chosen else None,
                 paths_out=values.pop("paths_out"),
                 quiet=values.pop("quiet"),
+                verbose=values.pop("verbose", False),
             )
             return command(output=output, **values)
 

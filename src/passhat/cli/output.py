@@ -16,7 +16,7 @@ from passhat.reporters import endings_for, formats_for, render
 from passhat.reporters.grid import ENDINGS
 
 if TYPE_CHECKING:
-    from passhat.reporters.ink import Ink
+    from passhat.reporters.terminal_style import Ink
 
 NARROWEST, WIDEST = 72, 140
 """Below, tables would break; above, lines are no longer read."""
@@ -29,6 +29,7 @@ class Output:
     format: str | None
     paths_out: tuple[str, ...]
     quiet: bool
+    verbose: bool = False
 
     @property
     def as_json(self) -> bool:
@@ -45,6 +46,8 @@ class Output:
 
         `options` are those of `render`; a format takes the ones that mean something to it.
         """
+        if self.verbose:
+            options["verbose"] = True
         targets = [(Path(name), _format_of(Path(name), answer)) for name in self.paths_out]
         for path, format_name in targets:
             _save(path, render(answer, format_name, **options))
@@ -85,7 +88,7 @@ def ink_for(stream: TextIO) -> Ink:
 
     NO_COLOR (no-color.org) wins over FORCE_COLOR, which wins over what the stream is.
     """
-    from passhat.reporters.ink import Ink
+    from passhat.reporters.terminal_style import Ink
 
     terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
     color = bool(os.environ.get("FORCE_COLOR")) or terminal

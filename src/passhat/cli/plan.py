@@ -36,7 +36,7 @@ _AMOUNT = click.FloatRange(min=0, min_open=True)
 @click.option("--indifference", type=Share(), help="Of the gate: how far beyond is clear.")
 @click.option("--at-once", type=_COUNT, default=1, help="Runs side by side.")
 @analysis_options
-@output_options("plan", besides="; with --gate .svg")
+@output_options("plan")
 @reading_options(required=False)
 def plan(
     reading: Reading,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passhat.cli.option_types import Rounds
 from passhat.cli.options import READING, Command, apply_options, shared
 from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
@@ -32,6 +33,7 @@ class Reading:
     run: str = LATEST
     store: Path | str | None = None
     limits: tuple[str, ...] = ()
+    drop_rounds: tuple[int, ...] = ()
     task_option: str = "--task"
 
     def results(self, *paths: str) -> Results:
@@ -47,6 +49,7 @@ class Reading:
             names=() if paths else self.names,
             run=self.run,
             store=self.store or STORE,
+            drop_rounds=self.drop_rounds,
             on_note=say_note,
         )
 
@@ -70,6 +73,7 @@ class Reading:
             "--format": self.format,
             "--duplicates": self.duplicates if self.duplicates != "error" else None,
             "--run": self.run if self.run != LATEST else None,
+            "--drop-rounds": ",".join(map(str, self.drop_rounds)) or None,
             "--store": None if self.store is None else str(self.store),
         }
         options = [w for flag, value in told.items() if value is not None for w in (flag, value)]
@@ -162,6 +166,7 @@ def reading_options(
                 run=values.pop("run", LATEST),
                 store=values.pop("store", None) if stores else None,
                 limits=values.pop("limits"),
+                drop_rounds=values.pop("drop_rounds"),
                 task_option=task_option,
             )
             return command(reading=reading, **values)
@@ -203,6 +208,13 @@ def _reading_parameters(
             callback=_checked_limits,
             help="How much to read at most: max_bytes, max_ratio (of what was compressed), "
             "max_members, max_depth, max_transcript. May be repeated.",
+        ),
+        shared(
+            READING,
+            "--drop-rounds",
+            type=Rounds(),
+            default=(),
+            help="Leave out these rounds of every task, counted from 1: an outage, say.",
         ),
         shared(READING, "--scorer", metavar="NAME", help="Which score, in logs that have several."),
         shared(READING, "--pass-if", metavar="TEST", help="When an attempt passes: 'score>=0.8'."),

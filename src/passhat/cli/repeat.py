@@ -47,7 +47,7 @@ from passhat.cli.store_option import StoreType
     help="Runs at a time.",
 )
 @click.option("--store", type=StoreType(), help="Keep the runs in this store.")
-@output_options("run")
+@output_options("run", verbose=True)
 @click.pass_context
 def repeat(
     context: click.Context,

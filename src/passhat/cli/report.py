@@ -52,7 +52,7 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said in each run.")
 @click.option("--targets", is_flag=True, help="List every number by the name a gate uses.")
 @analysis_options
-@output_options("report")
+@output_options("report", verbose=True)
 @reading_options(transcripts=True)
 def report(
     reading: Reading,

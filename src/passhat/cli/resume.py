@@ -38,7 +38,7 @@ def _limit_options(command: Command) -> Command:
 )
 @click.option("--html", metavar="FILE", help="Also write the report as a page.")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
-@output_options("run")
+@output_options("run", verbose=True)
 @click.pass_context
 def resume(
     context: click.Context,

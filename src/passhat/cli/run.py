@@ -31,7 +31,7 @@ from passhat.defaults import STORE
 @click.option("--no-store", is_flag=True, help="Keep nothing; an interrupted run is lost.")
 @click.option("--html", metavar="FILE", help="Also write the report as a page.")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
-@output_options("run")
+@output_options("run", verbose=True)
 @click.pass_context
 def run(
     context: click.Context,

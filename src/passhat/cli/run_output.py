@@ -83,7 +83,7 @@ def _remarks(answer: RunAnswer, output: Output) -> Iterator[str]:
 
 
 def _reasons(answer: RunAnswer) -> Iterator[str]:
-    from passhat.reporters.run_answer import failure_lines
+    from passhat.reporters.answers.run import failure_lines
 
     for line in failure_lines(answer, most=MOST_REASONS):
         yield f"  {line}"

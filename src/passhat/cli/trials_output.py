@@ -86,9 +86,9 @@ def _save(trials: Trials, path: Path, *, quiet: bool) -> None:
 
 def _rendered(trials: Trials, form: str) -> str:
     if form == "markdown":
-        from passhat.reporters.trials_summary import render_trials_markdown
+        from passhat.reporters.grid import render_markdown
 
-        return render_trials_markdown(trials)
+        return render_markdown(trials)
     from passhat.ingest.write import render_csv, render_jsonl
 
     return render_csv(trials) if form == "csv" else render_jsonl(trials).decode()

@@ -30,7 +30,8 @@ class Results:
 
     `paths` are files, folders, globs or `-`; a history store, of which `run` is read; or runs of
     `store` by key, tag, branch, commit or `latest`. `names` are what to call the agent of each
-    path. `on_note` hears which run was taken where a name fits several.
+    path. `drop_rounds` leaves these rounds of every task out, counted from 1. `on_note`
+    hears what was left out, and which run was taken where a name fits several.
     """
 
     paths: tuple[str, ...]
@@ -41,13 +42,16 @@ class Results:
     names: tuple[str, ...] = ()
     run: str = LATEST
     store: str | Path = STORE
+    drop_rounds: tuple[int, ...] = ()
     on_note: Callable[[str], None] | None = field(default=None, repr=False, compare=False)
 
     def subjects(self, only: Sequence[str] = ()) -> Trials | list[Tally]:
         """The trials of the named systems (all, if none is named); of huge tables the counts."""
         from passhat.ingest import count_big
 
-        if len(self.names) > 1 or any(self.is_stored(path) for path in self.paths):
+        stored = any(self.is_stored(path) for path in self.paths)
+        # counts do not say which round a run was in
+        if stored or len(self.names) > 1 or self.drop_rounds:
             return choose_systems(self.trials(), only)
         tallies = count_big(list(self.paths), **self._how(self.names))
         if tallies is None:
@@ -59,21 +63,22 @@ class Results:
         """Every trial of all the paths."""
         from passhat.records import Trials
 
-        parts = list(self._parts())
-        if len(parts) == 1:
-            return parts[0].read(transcripts=False)[0]
-        tables = [part.read(transcripts=False)[0] for part in parts]
-        return Trials.concat(tables, duplicates=self.duplicates)
+        tables = [part.read(transcripts=False)[0] for part in self._parts()]
+        whole = tables[0]
+        if len(tables) > 1:
+            whole = Trials.concat(tables, duplicates=self.duplicates)
+        return self._without_rounds(whole)
 
     def with_transcripts(self) -> tuple[Trials, Transcripts]:
         """Every trial, with what was said in each."""
         from passhat.records import Trials
 
         found = [part.read(transcripts=True) for part in self._parts()]
-        if len(found) == 1:
-            return found[0]
-        said = {key: text for _, texts in found for key, text in texts.items()}
-        return Trials.concat([trials for trials, _ in found], duplicates=self.duplicates), said
+        whole, said = found[0]
+        if len(found) > 1:
+            said = {key: text for _, texts in found for key, text in texts.items()}
+            whole = Trials.concat([trials for trials, _ in found], duplicates=self.duplicates)
+        return self._without_rounds(whole), said
 
     def each(self) -> list[Results]:
         """The same for each path by itself, with its own name."""
@@ -129,6 +134,16 @@ class Results:
 
         with open_store(self.store) as history:
             return knows(history, name)
+
+    def _without_rounds(self, trials: Trials) -> Trials:
+        if not self.drop_rounds:
+            return trials
+        from passhat.analysis.reports.disturbances import drop_rounds, dropped_note
+
+        kept = drop_rounds(trials, self.drop_rounds)
+        if self.on_note is not None:
+            self.on_note(f"{dropped_note(kept)}.")
+        return kept
 
     def _parts(self) -> Iterator[Results]:
         """What can be read at one go: each stored run by itself, files of one name together."""
