@@ -9,9 +9,9 @@ from passhat.errors import ArgumentError
 from passhat.ingest.write import write_trials
 
 ROWS = "agent,task,passed\n" + "".join(
-    f"{agent},{task},{int((i * k) % 5 != 0)}\n"
+    f"{agent},{task},{int((i * k + t) % 5 != 0)}\n"
     for k, agent in enumerate(("one", "two"), 1)
-    for task in "abcdef"
+    for t, task in enumerate("abcdef")
     for i in range(6)
 )
 

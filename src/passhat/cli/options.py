@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passhat.cli.drop_rounds import DROP_ROUNDS, without_rounds
 from passhat.cli.option_types import KList, Share
 from passhat.cli.output import Formats, Output, endings_of
 from passhat.cli.stored_run import named_store, read_run
@@ -36,6 +37,7 @@ class Reading:
     columns: dict[str, str | None]
     run: str = LATEST
     limits: tuple[str, ...] = ()
+    drop_rounds: tuple[int, ...] = ()
     task_option: str = "--task"
 
     @property
@@ -49,7 +51,8 @@ class Reading:
         from passhat.ingest import count_big
 
         stored = named_store(self.paths) is not None
-        tallies = None if stored else count_big(list(self.paths), **self._how())
+        rows = stored or bool(self.drop_rounds)  # counts do not say which round a run was in
+        tallies = None if rows else count_big(list(self.paths), **self._how())
         if tallies is None:
             return choose_systems(self.trials(), only)
         _check_names(only, [tally.system for tally in tallies])
@@ -59,20 +62,23 @@ class Reading:
         """Every trial, one by one, of all the paths or of some."""
         chosen = self.paths if paths is None else tuple(paths)
         if (store := named_store(chosen)) is not None:
-            return read_run(store, self.run, transcripts=False)[0]
+            return without_rounds(read_run(store, self.run, transcripts=False)[0], self.drop_rounds)
         from passhat.ingest import read_trials
 
-        return read_trials(list(chosen), **self._how(), limits=self._limits())
+        return without_rounds(
+            read_trials(list(chosen), **self._how(), limits=self._limits()), self.drop_rounds
+        )
 
     def with_transcripts(self, paths: Sequence[str] | None = None) -> tuple[Trials, Transcripts]:
         """The same, with what was said in each trial."""
         chosen = self.paths if paths is None else tuple(paths)
         if (store := named_store(chosen)) is not None:
             trials, said = read_run(store, self.run, transcripts=True)
-            return trials, said or {}
+            return without_rounds(trials, self.drop_rounds), said or {}
         from passhat.ingest import read_with_transcripts
 
-        return read_with_transcripts(list(chosen), **self._how(), limits=self._limits())
+        trials, said = read_with_transcripts(list(chosen), **self._how(), limits=self._limits())
+        return without_rounds(trials, self.drop_rounds), said
 
     @property
     def names_transcripts(self) -> bool:
@@ -94,6 +100,7 @@ class Reading:
             "--format": self.format,
             "--duplicates": self.duplicates if self.duplicates != "error" else None,
             "--run": self.run if self.run != LATEST else None,
+            "--drop-rounds": ",".join(map(str, self.drop_rounds)) or None,
         }
         options = [w for flag, value in told.items() if value is not None for w in (flag, value)]
         options += [word for limit in self.limits for word in ("--limit", limit)]
@@ -182,6 +189,7 @@ def reading_options(
                 columns=columns,
                 run=values.pop("run", LATEST),
                 limits=values.pop("limits"),
+                drop_rounds=values.pop("drop_rounds"),
                 task_option=task_option,
             )
             return command(reading=reading, **values)
@@ -360,6 +368,7 @@ def _reading_parameters(
             help="How much to read at most: max_bytes, max_ratio (of what was compressed), "
             "max_members, max_depth, max_transcript. May be repeated.",
         ),
+        DROP_ROUNDS,
         click.option("--scorer", metavar="NAME", help="Which score, in logs that have several."),
         click.option("--pass-if", metavar="TEST", help="When an attempt passes: 'score>=0.8'."),
         click.option("--name", metavar="NAME", help="What to call the agent of a file with one."),
