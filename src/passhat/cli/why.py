@@ -5,33 +5,24 @@ from __future__ import annotations
 import click
 
 from passhat.cli.option_types import Share
-from passhat.cli.options import (
-    Reading,
-    confidence_option,
-    output_options,
-    reading_options,
-    seed_option,
-)
-from passhat.cli.output import Output, advising, every_format
-from passhat.cli.results_or_run import results_or_run
-
-FORMATS = every_format("explanation")
+from passhat.cli.options import SectionedCommand, confidence_option, output_options, seed_option
+from passhat.cli.output import Output
+from passhat.cli.reading import Reading, reading_options
 
 
-@click.command()
-@reading_options(transcripts=True, task_option="--task-column")
+@click.command(cls=SectionedCommand)
 @click.option("--task", metavar="TASK", help="Explain the runs of this task only.")
 @click.option("--only", metavar="AGENT", multiple=True, help="Explain the runs of this agent only.")
 @click.option(
     "--alpha",
     type=Share(),
     default=0.05,
-    show_default=True,
     help="How often something may be named where failing is pure luck.",
 )
 @confidence_option()
 @seed_option()
-@output_options(FORMATS)
+@output_options("explanation")
+@reading_options(transcripts=True, task_option="--task-column")
 def why(
     reading: Reading,
     task: str | None,
@@ -54,9 +45,7 @@ def why(
     """
     from passhat.journeys import explain_results
 
-    source = results_or_run(reading)
-    trials, said = source.with_transcripts()
     answer = explain_results(
-        trials, said, task=task, systems=only, alpha=alpha, confidence=confidence, seed=seed
+        reading.results(), task=task, only=only, alpha=alpha, confidence=confidence, seed=seed
     )
-    output.write(answer, advising(FORMATS, source.again()))
+    output.write(answer, results=reading.again())
