@@ -15,6 +15,9 @@ from passhat.stats.seeds import SeedVariance
 
 OUTCOMES = {"P": "passed", "F": "failed", "E": "errored"}
 
+# Half the tasks pass when the others fail: rounds do not differ.
+SHAKY = {f"t{i}": "PF" * 10 if i % 2 else "FP" * 10 for i in range(20)}
+
 
 def _system(by_task, **options):
     trials = Trials.from_columns(
@@ -32,7 +35,7 @@ def _system(by_task, **options):
     [
         ({f"t{i}": "P" * 60 for i in range(20)}, "You can depend on bot: it succeeds 100 %"),
         (
-            {f"t{i}": "PF" * 10 for i in range(20)},
+            SHAKY,
             "You cannot depend on bot every time: it",
         ),
         ({"a": "PPPPP", "b": "PPPPP"}, "Too early to say whether you can depend on bot"),
@@ -197,7 +200,6 @@ def _report(ks=None, errors="fail", **by_system):
 
 
 STEADY = {f"t{i}": "P" * 60 for i in range(20)}
-SHAKY = {f"t{i}": "PF" * 10 for i in range(20)}
 YOUNG = {"t0": "P" * 5, "t1": "P" * 5}
 DOWN = {"t0": "E", "t1": "E"}
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from passhat.analysis.reports.disturbance_sentences import disturbance_sentence
 from passhat.analysis.reports.headline import all_errored, is_judged
 from passhat.analysis.reports.headline import common_k as common_k
 from passhat.analysis.reports.headline import headline_k as headline_k
@@ -88,7 +89,13 @@ def partial_note(system: SystemReport) -> str | None:
 
 
 def verdict(system: SystemReport) -> str:
-    """The answer in one sentence."""
+    """The answer in one sentence; before it, what makes the runs less than independent."""
+    disturbed = disturbance_sentence(system.disturbances)
+    answer = _answer(system)
+    return answer if disturbed is None else f"{disturbed} {answer}"
+
+
+def _answer(system: SystemReport) -> str:
     if all_errored(system):
         return none_finished([system])
     name = short(system.name)

@@ -38,9 +38,9 @@ def measured(monkeypatch):
     names = []
     once = module._measure_system
 
-    def counted(subject, options, *, parts):
+    def counted(subject, options, *, parts, **more):
         names.append((subject.tally.system, parts))
-        return once(subject, options, parts=parts)
+        return once(subject, options, parts=parts, **more)
 
     monkeypatch.setattr(module, "_measure_system", counted)
     return names

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict
 
 from passhat.analysis.explaining.alignment import AlignedCalls, Relation
 from passhat.analysis.explaining.normal_calls import NormalCall
 from passhat.analysis.explaining.runs import ExplainedRun
 from passhat.analysis.explaining.side_by_side import SideBySide
-from passhat.messages import listed, plural
+from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.answers.diff_page import neighbours, run_views, stretches
+from passhat.reporters.answers.diff_words import LONGEST_CALL, call_words, parting_words
 from passhat.reporters.blocks import Block, Headline, Paragraph, Table
 from passhat.reporters.safe_text import shorten
 from passhat.reporters.wording import short
@@ -24,7 +27,6 @@ MARKS: dict[Relation, str] = {
 """What stands between two calls."""
 
 _OUTCOMES = ("failed", "passed", "errored")
-_LONGEST_CALL = 60
 _MOST_DETAILS = 5
 
 
@@ -107,32 +109,7 @@ def verdict(found: SideBySide) -> str:
     if found.parting is None:
         made = plural(len(found.pairs), "call")
         return f"{names} made the same {made}: read what they said."
-    return f"{names} part at row {found.parting + 1}: {_parting(found.pairs[found.parting])}."
-
-
-def call_words(call: NormalCall | None) -> str:
-    """A call on one short line.
-
-    >>> call_words(None)
-    ''
-    """
-    if call is None:
-        return ""
-    given = ", ".join(
-        f"{name}={value}" if name else value for name, value in call.arguments.items()
-    )
-    failed = " !error" if call.error is not None else ""
-    return shorten(f"{call.tool}({given})", _LONGEST_CALL) + failed
-
-
-def _parting(pair: AlignedCalls) -> str:
-    if pair.left is not None and pair.right is not None:
-        if pair.relation == "other result":
-            return f"{pair.left.tool} worked in one and failed in the other"
-        names = listed([name or "its argument" for name in pair.arguments], 4)
-        return f"{pair.left.tool} with another {names}"
-    only, side = (pair.left, "first") if pair.left is not None else (pair.right, "second")
-    return f"only the {side} calls {only.tool if only else ''}"
+    return f"{names} part at row {found.parting + 1}: {parting_words(found.pairs[found.parting])}."
 
 
 def _sides(found: SideBySide) -> list[tuple[str, ExplainedRun]]:
@@ -189,7 +166,7 @@ def _detail(pair: AlignedCalls) -> str:
 
 
 def _value(call: NormalCall, name: str) -> str:
-    return shorten(call.arguments.get(name, "(not given)"), 4 * _LONGEST_CALL)
+    return shorten(call.arguments.get(name, "(not given)"), 4 * LONGEST_CALL)
 
 
 def _ending(run: ExplainedRun) -> str:
@@ -202,7 +179,7 @@ def _ending(run: ExplainedRun) -> str:
         if one.score is not None and one.score < 1
     ]
     if said := _last_words(run):
-        told.append(f'last said "{shorten(said, 5 * _LONGEST_CALL)}"')
+        told.append(f'last said "{shorten(said, 5 * LONGEST_CALL)}"')
     return "; ".join(told) + "."
 
 
@@ -249,10 +226,25 @@ def _rows(found: SideBySide) -> Records:
     ]
 
 
+def _page(found: SideBySide, options: Options) -> Mapping[str, Any]:
+    views = run_views(found)
+    by_trial = {view.trial: view for view in views}
+    return {
+        "verdict": verdict(found),
+        "left": by_trial[found.left.trial],
+        "right": by_trial[found.right.trial],
+        "stretches": stretches(found),
+        "views": views,
+        "neighbours": list(neighbours(views)),
+    }
+
+
 KIND = AnswerKind(
     name="diff",
     blocks=side_by_side_blocks,
     data=side_by_side_object,
     rows=_rows,
+    page=_page,
+    template="diff.html",
     title=verdict,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from passhat.analysis.reports.disturbances import Disturbance
 from passhat.analysis.reports.parts import (
     BarCount,
     CurvePoint,
@@ -26,6 +27,7 @@ from passhat.reporters.answers.report_objects import (
     SCHEMA,
     BarObject,
     DecayObject,
+    DisturbanceObject,
     ErrorPolicyObject,
     FeatureObject,
     LabelCounts,
@@ -75,6 +77,7 @@ def system_object(system: SystemReport) -> SystemObject:
         "variance": _variance(system),
         "seeds": _seeds(system.seeds),
         "rounds": _rounds(system.rounds),
+        "disturbances": [_disturbance(one) for one in system.disturbances],
         "decay": _decay(system.decay),
         "task_table": [_task(row) for row in system.tasks],
         "labels": cast(LabelCounts, {label: system.tasks.count(label) for label in LABELS}),
@@ -159,6 +162,20 @@ def _seeds(spread: SeedSpread | Unavailable) -> SeedsObject | UnavailableObject:
         "within": variance.within,
         "mean_score": number_object(variance.mean),
         "seeds": variance.seeds,
+    }
+
+
+def _disturbance(found: Disturbance) -> DisturbanceObject:
+    return {
+        "kind": found.kind,
+        "rounds": list(found.rounds),
+        "failed": found.failed,
+        "runs": found.runs,
+        "tasks": found.tasks,
+        "p_value": found.p_value,
+        "began": found.began,
+        "ended": found.ended,
+        "change": found.change,
     }
 
 

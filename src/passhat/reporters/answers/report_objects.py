@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from passhat.analysis.reports.disturbances import Kind
 from passhat.analysis.reports.tasks import Label
 from passhat.records import ErrorPolicy
 from passhat.reporters.data import (
@@ -53,6 +54,20 @@ class RoundsObject(TypedDict):
     means: list[float]
     population_sd: float
     standard_error: float
+
+
+class DisturbanceObject(TypedDict):
+    """What moved runs together, so that they are not independent; rounds are counted from 1."""
+
+    kind: Kind
+    rounds: list[int]
+    failed: int
+    runs: int
+    tasks: int
+    p_value: float
+    began: str | None
+    ended: str | None
+    change: float | None
 
 
 class RunOrderObject(TypedDict):
@@ -165,6 +180,7 @@ class SystemObject(TypedDict):
     variance: VarianceObject | UnavailableObject
     seeds: SeedsObject | UnavailableObject
     rounds: RoundsObject | UnavailableObject
+    disturbances: list[DisturbanceObject]
     decay: DecayObject
     task_table: list[TaskObject]
     labels: LabelCounts
