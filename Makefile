@@ -6,7 +6,9 @@ INSTALLED := .venv/.installed
 NODE_SERVERS := tests/node_modules/.package-lock.json
 OLD_SERVERS := .venv-servers/.installed
 
-.PHONY: help demo test search check fix bench corpus calibrate docs lock clean
+FRAMEWORKS := langgraph pydantic_ai openai_agents smolagents llama_index google_adk crewai claude_agent_sdk
+
+.PHONY: help demo test frameworks search check fix bench corpus calibrate generate docs lock clean
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,6 +27,12 @@ demo: $(INSTALLED) ## the main job, with no key: a real model and a real MCP ser
 test: $(INSTALLED) $(NODE_SERVERS) $(OLD_SERVERS) .venv/.weights ## every test, doctests included
 	$(BIN)/python -m pytest --doctest-modules src -q
 	$(BIN)/python -m pytest tests -q -n 2 --dist loadfile --cov --cov-report=term:skip-covered
+
+frameworks: $(FRAMEWORKS:%=.venv-frameworks/%/.installed) ## agents of real frameworks, each in an environment of its own (slow)
+	@cd tests/frameworks && for name in $(FRAMEWORKS); do \
+	  if test -s ../../.venv-frameworks/$$name/.installed; then echo "$$name: skipped, it could not be installed"; \
+	  else ../../.venv-frameworks/$$name/bin/python -m pytest -q -c /dev/null --rootdir . --confcutdir . \
+	    -p no:cacheprovider test_$$name.py || exit 1; fi; done
 
 search: $(INSTALLED) $(NODE_SERVERS) ## properties on many new random examples (takes long)
 	$(BIN)/python -m pytest tests -q -n 2 -m hypothesis --hypothesis-profile search --timeout 1800
@@ -48,6 +56,9 @@ corpus: $(INSTALLED) ## keep the numbers of fifty analyses as they are now
 calibrate: $(INSTALLED) ## simulations behind docs/explanation/calibration.md (some minutes)
 	$(BIN)/python -m bench.calibrate
 
+generate: $(INSTALLED) ## everything that is made from the code: commands, suite, schemas, glossary
+	$(BIN)/python docs/reference/generate.py
+
 docs: .venv-docs/.installed ## the documentation as a site, in build/docs
 	.venv-docs/bin/sphinx-build -W --keep-going -q docs build/docs
 
@@ -61,13 +72,23 @@ lock: $(INSTALLED) ## pin and hash the development environment anew
 	  --python-version 3.11 requirements/servers.in --output-file requirements/servers.lock
 
 clean: ## remove the environment and everything made
-	rm -rf .venv .venv-bench .venv-docs .venv-servers build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-frameworks .venv-bench .venv-docs .venv-servers build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
 
 $(INSTALLED): requirements/dev.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	touch $@
+
+# Frameworks cannot live beside one another. Where one cannot be had, the file says so and its tests skip.
+.venv-frameworks/%/.installed: requirements/frameworks/%.in pyproject.toml
+	@test -x .venv-frameworks/uv/bin/uv || { $(PYTHON) -m venv .venv-frameworks/uv && \
+	  .venv-frameworks/uv/bin/pip install --quiet --disable-pip-version-check uv; }
+	@test -x .venv-frameworks/$*/bin/python || $(PYTHON) -m venv .venv-frameworks/$*
+	@if .venv-frameworks/uv/bin/uv pip install --quiet --python .venv-frameworks/$*/bin/python \
+	    -r requirements/frameworks/$*.in -r requirements/frameworks/common.in \
+	  && .venv-frameworks/uv/bin/uv pip install --quiet --python .venv-frameworks/$*/bin/python --editable .; \
+	then : > $@; else echo "cannot be installed" > $@; fi
 
 # The weights of the local model; where they cannot be had, tests that need them skip with a reason.
 .venv/.weights: $(INSTALLED)

@@ -111,5 +111,6 @@ def _escaped(text: str) -> str:
     return "`".join(parts)
 
 
-if __name__ == "__main__":
-    PAGE.write_text(page_text(), encoding="utf-8")
+def generated() -> Iterator[tuple[Path, str]]:
+    """The page of commands."""
+    yield PAGE, page_text()

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import (
-    Annotated,
     Any,
     Literal,
     NotRequired,
@@ -32,19 +31,19 @@ from passhat.cli.validate import Validated
 from passhat.ingest.rows import SCHEMA as TRIALS
 from passhat.journeys.run_plan import RunPlan
 from passhat.records import Trial
+from passhat.reporters.answers.comparison_data import ComparisonObject
+from passhat.reporters.answers.diff import SideBySideObject
 from passhat.reporters.answers.explanation_data import ExplanationObject
-from passhat.reporters.answers.side_by_side import SideBySideObject
-from passhat.reporters.gate_plan_blocks import GatePlansObject
-from passhat.reporters.json_answers import (
-    ComparisonObject,
-    PlanHead,
-    ProfileObject,
-    RankingObject,
-)
-from passhat.reporters.run_json import RunObject
-from passhat.reporters.run_list import RunsObject
-from passhat.reporters.trend import TrendObject
-from passhat.reporters.verdict_json import VerdictsObject
+from passhat.reporters.answers.gate_plan import GatePlansObject
+from passhat.reporters.answers.plan import PlanHead
+from passhat.reporters.answers.profile import ProfileObject
+from passhat.reporters.answers.ranking import RankingObject
+from passhat.reporters.answers.report_objects import ReportObject
+from passhat.reporters.answers.run import RunObject
+from passhat.reporters.answers.run_list import RunsObject
+from passhat.reporters.answers.trend import TrendObject
+from passhat.reporters.answers.verdicts_data import VerdictsObject
+from passhat.reporters.data import EstimateObject, IntervalObject, UnavailableObject
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
 FOLDER = Path(passhat.reporters.__file__).with_name("schemas")
@@ -57,6 +56,7 @@ ANSWERS: dict[str, tuple[type, ...]] = {
     "plan": (PlanHead, Plan),
     "profile": (ProfileObject,),
     "ranking": (RankingObject,),
+    "report": (ReportObject,),
     "run": (RunObject,),
     "runs": (RunsObject,),
     "trend": (TrendObject,),
@@ -68,13 +68,12 @@ LISTS = {"cassettes": CassetteObject, "list": Listed, "validation": Validated}
 
 Schema = dict[str, Any]
 
-_REPORT: Schema = json.loads((FOLDER / "report.schema.json").read_text(encoding="utf-8"))
-_SHARED: dict[str, Schema] = {
-    **_REPORT["$defs"],
-    "report": {key: _REPORT[key] for key in _REPORT if not key.startswith("$")},
+_WRITTEN_AS = {
+    Estimate: EstimateObject,
+    Unavailable: UnavailableObject,
+    Interval: IntervalObject,
 }
-_RENDERED = {Estimate: "estimate", Unavailable: "unavailable", Interval: "interval"}
-"""What `plain` writes in its own way, and the part of a report that says how."""
+"""What `plain` writes in its own way, and the type of that."""
 _SIMPLE = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 
 
@@ -109,10 +108,8 @@ class _Definitions:
         origin, inner = get_origin(kind), get_args(kind)
         if kind in _SIMPLE:
             return {"type": _SIMPLE[kind]}
-        if kind in _RENDERED:
-            return self._shared(_RENDERED[kind])
-        if origin is Annotated:
-            return self._shared(kind.__metadata__[0])
+        if kind in _WRITTEN_AS:
+            return self._named(_WRITTEN_AS[kind])
         if origin is Literal:
             return {"const": inner[0]} if len(inner) == 1 else {"enum": list(inner)}
         if origin in (Union, types.UnionType):
@@ -142,8 +139,8 @@ class _Definitions:
     def _closed(self, parts: Sequence[type]) -> Schema:
         hints = {name: hint for part in parts for name, hint in _fields(part).items()}
         required = [name for name, hint in hints.items() if get_origin(hint) is not NotRequired]
-        told = parts[0].__doc__
-        return ({"description": told.partition("\n")[0]} if told else {}) | {
+        told = _description(parts[0])
+        return ({"description": told} if told else {}) | {
             "type": "object",
             "properties": {
                 name: self.of(get_args(hint)[0] if get_origin(hint) is NotRequired else hint)
@@ -153,20 +150,16 @@ class _Definitions:
             "additionalProperties": False,
         }
 
-    def _shared(self, name: str) -> Schema:
-        """A part of a report, with the parts that it refers to in turn."""
-        if self.owner.setdefault(name, _SHARED) is not _SHARED:
-            raise TypeError(f"two types of one answer would both be called {name}")
-        if name not in self.found:
-            self.found[name] = _SHARED[name]
-            for other in re.findall(r'"#/\$defs/(\w+)"', json.dumps(_SHARED[name])):
-                self._shared(other)
-        return {"$ref": f"#/$defs/{name}"}
+
+def _description(part: type) -> str | None:
+    """The first line of a docstring; a TypedDict made by a call has none of its own."""
+    told = part.__doc__
+    return None if not told or told.startswith("dict(") else told.partition("\n")[0]
 
 
 def _fields(part: type) -> dict[str, Any]:
     if not (is_dataclass(part) or is_typeddict(part)):
-        raise TypeError(f"{part} has no fields: say in _SIMPLE or _RENDERED what it becomes")
+        raise TypeError(f"{part} has no fields: say in _SIMPLE or _WRITTEN_AS what it becomes")
     hints = get_type_hints(part, include_extras=True)
     if not is_dataclass(part):
         return hints
@@ -214,6 +207,7 @@ def _text(name: str, body: Schema) -> str:
     return json.dumps({**head, **body}, indent=2) + "\n"
 
 
-if __name__ == "__main__":
+def generated() -> Iterator[tuple[Path, str]]:
+    """The schema of every answer."""
     for answer, text in schema_texts():
-        (FOLDER / f"{answer}.schema.json").write_text(text, encoding="utf-8")
+        yield FOLDER / f"{answer}.schema.json", text

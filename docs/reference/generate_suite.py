@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import passhat.suite
@@ -18,6 +19,7 @@ def page_text() -> str:
     return f"{written}{BEGIN}\nTargets: {target_list()}\n\n{reference_tables()}"
 
 
-if __name__ == "__main__":
-    PAGE.write_text(page_text(), encoding="utf-8")
-    SCHEMA.write_text(json_schema_text(), encoding="utf-8")
+def generated() -> Iterator[tuple[Path, str]]:
+    """The page of the suite file, and its schema."""
+    yield PAGE, page_text()
+    yield SCHEMA, json_schema_text()

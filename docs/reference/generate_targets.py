@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from passhat.analysis.reports.target_families import FAMILIES, TargetFamily
@@ -26,5 +27,6 @@ def _row(family: TargetFamily) -> str:
     return f"| `{family.form}` | {also} | {family.meaning} |\n"
 
 
-if __name__ == "__main__":
-    PAGE.write_text(page_text(), encoding="utf-8")
+def generated() -> Iterator[tuple[Path, str]]:
+    """The table of targets."""
+    yield PAGE, page_text()

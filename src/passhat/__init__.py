@@ -54,11 +54,11 @@ if TYPE_CHECKING:
     from passhat.records import Tally as Tally
     from passhat.records import Trial as Trial
     from passhat.records import Trials as Trials
-    from passhat.reporters.html_page import render_html as render_html
-    from passhat.reporters.ink import Ink as Ink
-    from passhat.reporters.json_report import render_json as render_json
-    from passhat.reporters.markdown import render_markdown as render_markdown
-    from passhat.reporters.terminal import render_terminal as render_terminal
+    from passhat.reporters.grid import render_html as render_html
+    from passhat.reporters.grid import render_json as render_json
+    from passhat.reporters.grid import render_markdown as render_markdown
+    from passhat.reporters.grid import render_terminal as render_terminal
+    from passhat.reporters.terminal_style import Ink as Ink
     from passhat.runner import run_trials as run_trials
     from passhat.stats.estimate import Estimate as Estimate
     from passhat.stats.estimate import Interval as Interval

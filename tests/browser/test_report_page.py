@@ -4,13 +4,11 @@ import re
 
 import pytest
 
-from passhat import compare, rank
+from passhat import compare, rank, render_html
 from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.measure import measure
 from passhat.ingest import read_with_transcripts
 from passhat.records import Source, Trials
-from passhat.reporters.answer_page import render_comparison_html, render_ranking_html
-from passhat.reporters.html_page import render_html
 
 
 def page_of(trials, tmp_path, **options):
@@ -145,8 +143,8 @@ def test_no_word_of_a_picture_is_cut_off(tmp_path, open_page, words_outside):
     comparison = compare(*(trials.where(system=name) for name in rate))
     pages = {
         "report": render_html(measure(trials)),
-        "compare": render_comparison_html(comparison),
-        "rank": render_ranking_html(rank(trials)),
+        "compare": render_html(comparison),
+        "rank": render_html(rank(trials)),
     }
     for name, text in pages.items():
         path = tmp_path / f"{name}.html"
@@ -317,7 +315,7 @@ def test_two_agents_with_long_names_are_compared_without_scrolling_on_a_desk(tmp
     names = [f"provider/an-agent-with-quite-a-long-name-{n} (with its settings)" for n in (1, 2)]
     trials = simulate(tasks=12, runs=6, rate=dict(zip(names, (0.9, 0.5), strict=True)), seed=2)
     path = tmp_path / "comparison.html"
-    path.write_text(render_comparison_html(compare(trials)), encoding="utf-8")
+    path.write_text(render_html(compare(trials)), encoding="utf-8")
     page = open_page(path.as_uri(), viewport={"width": 1280, "height": 800})
     boxes = page.locator(".scroll")
     assert boxes.count() == 2

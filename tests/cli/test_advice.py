@@ -88,7 +88,7 @@ def test_of_some_agents_of_a_file_the_ranking_advised_is_over_the_same(here, cal
     chosen = ["a b", "-c"]
     said = call("report", "several agents.csv", *(w for one in chosen for w in ("--only", one)))
     one, all_ = advised(said.stdout)
-    assert one == ["report", "several agents.csv", "--only", "a b"]
+    assert one == ["report", "several agents.csv", "--only", "a b", "-v"]
     assert [all_[i + 1] for i, word in enumerate(all_) if word == "--only"] == chosen
     ranked = json.loads(call(*all_, "--json").stdout)
     assert {system["name"] for system in ranked["systems"]} == set(chosen)

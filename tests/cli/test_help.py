@@ -32,22 +32,22 @@ def test_the_table_of_commands_says_what_each_is_for():
         assert purpose.endswith((".", "?"))
 
 
-ENDINGS = [".txt", ".json", ".md", ".html", ".xml", ".svg"]
+ENDINGS = [".txt", ".json", ".md", ".html", ".xml", ".svg", ".docx"]
 
 
 @pytest.mark.parametrize(
     ("path", "endings"),
     [
-        (("report",), ".txt .json .md .html"),
-        (("history", "show"), ".txt .json .md .html"),
-        (("trend",), ".txt .json .md .svg"),
-        (("compare",), ".txt .json .md .html .svg"),
-        (("rank",), ".txt .json .md .html .svg"),
-        (("run",), ".txt .json .md .html .xml"),
-        (("resume",), ".txt .json .md .html .xml"),
-        (("repeat",), ".txt .json .md .html .xml"),
-        (("gate",), ".txt .json .md .xml"),
-        (("plan",), ".txt .json .md; with --gate .svg"),
+        (("report",), ".txt .json .md .html .csv .tex .xml .svg .png .pdf"),
+        (("history", "show"), ".txt .json .md .html .csv .tex .xml .svg .png .pdf"),
+        (("trend",), ".txt .json .md .html .csv .tex .svg .png .pdf"),
+        (("compare",), ".txt .json .md .html .csv .tex .svg .png .pdf"),
+        (("rank",), ".txt .json .md .html .csv .tex .svg .png .pdf"),
+        (("run",), ".txt .json .md .html .csv .tex .xml .svg .png .pdf"),
+        (("resume",), ".txt .json .md .html .csv .tex .xml .svg .png .pdf"),
+        (("repeat",), ".txt .json .md .html .csv .tex .xml .svg .png .pdf"),
+        (("gate",), ".txt .json .md .html .csv .tex .xml .svg .png .pdf"),
+        (("plan",), ".txt .json .md .html .csv .tex .svg .png .pdf"),
     ],
 )
 def test_help_names_the_endings_that_the_command_can_write(path, endings):

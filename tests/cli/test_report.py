@@ -124,8 +124,8 @@ def test_the_schema_is_printed_without_any_result(call):
         (["results.csv", "--confidence", "95"], "must lie strictly between 0 and 1, got 95"),
         (["results.csv", "--only", "three"], "--only must be one of one, two, got 'three'"),
         (["results.csv", "--bar", "high"], "--bar must be a share or TASK=SHARE, got 'high'"),
-        (["results.csv", "--bar", "z=0.5"], "bars must name tasks that were run, got 'z'"),
-        (["results.csv", "-o", "x.pdf"], "the ending must be one of"),
+        (["results.csv", "--bar", "z=0.5"], "--bar must name tasks that were run, got 'z'"),
+        (["results.csv", "-o", "x.docx"], "the ending must be one of"),
         (["results.csv", "-o", "no/such/folder.md"], "No such file or directory"),
         (["results.csv", "--json", "--markdown"], "exclude each other"),
         (["broken.json"], "broken.json"),
@@ -176,7 +176,7 @@ def test_bars_are_for_all_tasks_or_for_some():
     assert parse_bars(["0.8"], ["a"]) == 0.8
     assert parse_bars(["a=b=0.9"], ["a=b", "c"]) == {"a=b": 0.9}
     assert parse_bars(["0.8", "c=0.9"], ["a", "c"]) == {"a": 0.8, "c": 0.9}
-    with pytest.raises(ArgumentError, match="--bar must be a share or TASK=SHARE, got 'c='"):
+    with pytest.raises(ArgumentError, match="bars must be a share or TASK=SHARE, got 'c='"):
         parse_bars(["c="], ["c"])
 
 

@@ -12,7 +12,7 @@ from passhat.dashboard.logs import Log, keep_logs
 from passhat.history import Checkout, History
 from passhat.history.lookups import all_transcripts, page_of_trials, search_tasks
 from passhat.records import Trials
-from passhat.reporters.comparison_blocks import verdict
+from passhat.reporters.answers.comparison_data import verdict
 from passhat.reporters.numbers import points, span
 from passhat.reporters.wording import headline_k, overview
 

@@ -25,6 +25,11 @@ MOST_CHARACTERS = 4000
 MARK = "@here@"
 SPANS = ColumnMap(task="task.id", trial="trial.index", passed="status")
 
+KINDS_OF_SPANS = {
+    "otel_genai": SPANS,
+    "otel_conventions": ColumnMap(task="task.id", passed="verdict"),
+}
+
 ODD_VALUES = {
     **{word: word.encode() for word in ("null", "true", "0", "-1", "1.5", "1e308", "NaN", "{}")},
     **{word: word.encode() for word in ("[]", "[1]", '{"a": 1}', "[[1], [2]]", '[{"role": 3}]')},
@@ -65,7 +70,7 @@ class Log:
         return next(iter(self.files))
 
 
-def small(value, most=3):
+def small(value, most=5):
     """The same JSON with lists and objects of a few entries, that each mutation may hit."""
     if isinstance(value, dict):
         return {key: small(one, most) for key, one in value.items()}
@@ -89,6 +94,8 @@ def sampled_logs(folder):
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         if path.name.startswith("results_"):  # means, not trials: they lie beside the samples
             continue
+        if {"refused", "bfcl"} & set(path.parts):  # no trials, or only with a folder beside
+            continue
         if path.suffix == ".json":
             files = {path.name: of_json(json.loads(path.read_bytes()))}
         elif path.suffix == ".jsonl":
@@ -99,8 +106,8 @@ def sampled_logs(folder):
             files = {path.name: path.read_bytes()}
         else:
             continue
-        chosen = SPANS if path.parent.name == "otel_genai" else ColumnMap()
-        yield path.name, Log(files=files, mapping=chosen)
+        chosen = KINDS_OF_SPANS.get(path.parent.name, ColumnMap())
+        yield str(path.relative_to(folder)), Log(files=files, mapping=chosen)
 
 
 def inspect_archive(folder):
@@ -162,8 +169,16 @@ def written_logs():
     yield "runs inside", {"runs.json": {"agent": "m", "runs": [row, row | {"trial": 2}]}}
 
 
+def bfcl_log(folder):
+    """The score file of BFCL and the answers that it was made from."""
+    home = folder / "handmade" / "bfcl"
+    files = sorted(home.rglob("*.json"), key=lambda path: "score" not in path.parts)
+    return Log(files={str(path.relative_to(home)): path.read_bytes() for path in files})
+
+
 def all_logs(folder):
     logs = dict(sampled_logs(folder))
+    logs["bfcl"] = bfcl_log(folder)
     logs["archive"] = Log(files={"log.eval": zipped(inspect_archive(folder))})
     for name, files in written_logs():
         chosen = ColumnMap(task="case") if name == "otlp" else ColumnMap()

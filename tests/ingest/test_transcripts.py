@@ -102,6 +102,9 @@ def files_of(samples, shared):
         "mcpmark": (shared / "mcpmark" / "model_results_sample", None),
         "otel": (samples / "otel_genai" / "pydantic_ai_spans.jsonl", SPANS),
         "junit": (samples / "junit" / "junit_reruns.xml", None),
+        "inspect-dataframe": (samples / "inspect_dataframe" / "samples.csv", None),
+        "hal": (samples / "handmade" / "hal" / "swebench_agent_UPLOAD.json", None),
+        "ctrf": (samples / "ctrf" / "jest.json", None),
         "table": (b"task,passed,answer\na,1,yes\nb,0,\n", None),
     }
 

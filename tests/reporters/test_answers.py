@@ -3,6 +3,7 @@ import re
 
 import pytest
 
+from passhat import render_html, render_json, render_markdown, render_terminal
 from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.comparing.profile import profile
 from passhat.analysis.comparing.rank import rank
@@ -11,17 +12,10 @@ from passhat.analysis.planning.demonstration import demonstrate
 from passhat.analysis.planning.plan import plan
 from passhat.analysis.planning.simulate import World, simulate
 from passhat.records import Trials
-from passhat.reporters import (
-    answer_page,
-    comparison_blocks,
-    json_answers,
-    plan_blocks,
-    profile_blocks,
-    rank_blocks,
-)
-from passhat.reporters.demo_blocks import NEXT_COMMANDS, render_demo
-from passhat.reporters.ink import Ink
+from passhat.reporters.answers import comparison_data, ranking
+from passhat.reporters.answers.demo import NEXT_COMMANDS
 from passhat.reporters.safe_text import display_width
+from passhat.reporters.terminal_style import Ink
 
 RATES = {"gpt-5": 0.85, "gpt-4": 0.8}
 TWO = simulate(tasks=20, runs=8, rate=RATES, world=World(error_rate=0.02), seed=3)
@@ -40,24 +34,7 @@ def _answers():
     }
 
 
-TEXT = {
-    "comparison": comparison_blocks.render_comparison,
-    "ranking": rank_blocks.render_ranking,
-    "plan": plan_blocks.render_plan,
-    "profile": profile_blocks.render_profile,
-}
-MARKDOWN = {
-    "comparison": comparison_blocks.render_comparison_markdown,
-    "ranking": rank_blocks.render_ranking_markdown,
-    "plan": plan_blocks.render_plan_markdown,
-    "profile": profile_blocks.render_profile_markdown,
-}
-JSON = {
-    "comparison": json_answers.render_comparison_json,
-    "ranking": json_answers.render_ranking_json,
-    "plan": json_answers.render_plan_json,
-    "profile": json_answers.render_profile_json,
-}
+KINDS = ("comparison", "ranking", "plan", "profile")
 
 
 @pytest.fixture(scope="module")
@@ -65,30 +42,30 @@ def answers():
     return _answers()
 
 
-@pytest.mark.parametrize("kind", TEXT)
+@pytest.mark.parametrize("kind", KINDS)
 def test_an_answer_reads_as_it_did(answers, gold, kind):
-    gold(f"{kind}.txt", TEXT[kind](answers[kind], Ink(width=80)))
+    gold(f"{kind}.txt", render_terminal(answers[kind], Ink(width=80)))
 
 
-@pytest.mark.parametrize("kind", TEXT)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("width", [80, 120])
 def test_no_line_is_wider_than_the_terminal(answers, kind, width):
-    for line in TEXT[kind](answers[kind], Ink(width=width)).split("\n"):
+    for line in render_terminal(answers[kind], Ink(width=width)).split("\n"):
         assert display_width(line) <= width
 
 
-@pytest.mark.parametrize("kind", MARKDOWN)
+@pytest.mark.parametrize("kind", KINDS)
 def test_markdown_opens_with_the_same_verdict_as_the_terminal(answers, kind):
-    verdict = json.loads(JSON[kind](answers[kind]))["verdict"]
-    assert " ".join(TEXT[kind](answers[kind]).split()).startswith(verdict)
-    assert MARKDOWN[kind](answers[kind]).startswith("**")
+    verdict = json.loads(render_json(answers[kind]))["verdict"]
+    assert " ".join(render_terminal(answers[kind]).split()).startswith(verdict)
+    assert render_markdown(answers[kind]).startswith("**")
 
 
-@pytest.mark.parametrize("kind", JSON)
+@pytest.mark.parametrize("kind", KINDS)
 def test_json_names_its_schema_and_comes_out_the_same_twice(answers, kind):
-    text = JSON[kind](answers[kind])
+    text = render_json(answers[kind])
     assert json.loads(text)["schema"] == f"passhat.{kind}/1"
-    assert text == JSON[kind](_answers()[kind])
+    assert text == render_json(_answers()[kind])
 
 
 @pytest.mark.parametrize(
@@ -103,7 +80,7 @@ def test_json_names_its_schema_and_comes_out_the_same_twice(answers, kind):
 def test_the_verdict_of_a_comparison_says_who_is_better(rates, margin, phrase):
     world = World(shared=1.0)
     trials = simulate(tasks=40, runs=20, rate=rates, world=world, seed=1)
-    assert phrase in comparison_blocks.verdict(compare(trials, margin=margin))
+    assert phrase in comparison_data.verdict(compare(trials, margin=margin))
 
 
 @pytest.mark.parametrize("rates", [(0.9, 0.4), (0.7, 0.7), (0.75, 0.7), (0.4, 0.9)])
@@ -113,14 +90,10 @@ def test_a_headline_states_the_difference_of_its_table_and_turned_round_its_oppo
     turned = compare(trials.where(system="old"), trials.where(system="new"))
     stated = []
     for one in (compare(trials), turned):
-        text = comparison_blocks.verdict(one)
+        text = comparison_data.verdict(one)
         size, low, high = (float(number) for number in re.findall(r"[-+]?\d+\.\d", text))
         assert low <= size <= high
-        row = next(
-            line
-            for line in comparison_blocks.render_comparison(one).split("\n")
-            if "pass^1" in line
-        )
+        row = next(line for line in render_terminal(one).split("\n") if "pass^1" in line)
         assert f"{size:+.1f}  [{low:+.1f}, {high:+.1f}]" in row
         stated.append((size, low, high))
     (size, low, high), other = stated
@@ -136,20 +109,20 @@ def test_numbers_over_fewer_of_the_shared_tasks_are_starred_and_explained():
     ]
     system, task, trial, passed = zip(*rows, strict=True)
     trials = Trials.from_columns(system=system, task=task, trial=trial, passed=passed)
-    text = comparison_blocks.render_comparison_markdown(compare(trials))
+    text = render_markdown(compare(trials))
     assert "| pass^1 |" in text
     assert "| pass^2 \\* |" in text
     assert "pass^2 is over 3 of 4 shared tasks" in text
     even = compare(simulate(tasks=4, runs=4, rate={"new": 0.9, "old": 0.5}, seed=1))
-    assert "*" not in comparison_blocks.render_comparison(even)
+    assert "*" not in render_terminal(even)
 
 
 def test_a_lone_leader_is_named_and_a_shared_lead_too():
     alone = rank(simulate(tasks=60, runs=8, rate={"a": 0.95, "b": 0.4}, seed=1))
-    assert rank_blocks.verdict(alone).startswith("a leads alone")
+    assert ranking.verdict(alone).startswith("a leads alone")
     shared = rank(simulate(tasks=20, runs=5, rate={"a": 0.7, "b": 0.7, "c": 0.7}, seed=1))
     held = "may be as good (for tasks like these, all 3 compared at once)."
-    assert rank_blocks.verdict(shared).endswith(held)
+    assert ranking.verdict(shared).endswith(held)
 
 
 def test_a_ranking_names_who_has_too_few_runs_for_its_metric_in_every_format():
@@ -163,35 +136,35 @@ def test_a_ranking_names_who_has_too_few_runs_for_its_metric_in_every_format():
     trials = Trials.from_columns(system=system, task=task, trial=trial, passed=passed)
     found = rank(trials, metric="pass^4")
     said = "c has 1 run of every task, so no pass^4"
-    assert said in rank_blocks.render_ranking(found)
-    assert said in rank_blocks.render_ranking_markdown(found).replace("\\", "")
-    assert said in answer_page.render_ranking_html(found)
-    told = json.loads(json_answers.render_ranking_json(found))
+    assert said in render_terminal(found)
+    assert said in render_markdown(found).replace("\\", "")
+    assert said in render_html(found)
+    told = json.loads(render_json(found))
     assert told["unranked"] == [{"name": "c", "reason": "1 run of every task, so no pass^4"}]
     assert told["scope"] == "tasks like these"
 
 
 @pytest.mark.parametrize("tasks", [2, 20])
 def test_a_plan_says_for_what_and_how_it_tells_two_agents_apart(tasks):
-    text = plan_blocks.render_plan_markdown(plan(tasks=tasks, runs=5))
+    text = render_markdown(plan(tasks=tasks, runs=5))
     assert "on tasks like these, both run on the same tasks (paired, 80 % power)" in text
     assert ("cannot tell any two agents apart" in text) == (tasks == 2)
 
 
 def test_a_plan_marks_the_design_it_advises_and_no_other_unless_one_was_chosen():
-    free = plan_blocks.render_plan(plan(tasks=50, half_width=0.05)).split("\n")
+    free = render_terminal(plan(tasks=50, half_width=0.05)).split("\n")
     (enough,) = [line for line in free if "<-" in line]
     assert enough.split()[0] == "4"
     assert enough.endswith("<- enough")
     assert "run each 4 times" in free[0]
-    asked = plan_blocks.render_plan(plan(tasks=50, runs=7, half_width=0.05))
+    asked = render_terminal(plan(tasks=50, runs=7, half_width=0.05))
     assert [line.split()[0] for line in asked.split("\n") if "<-" in line] == ["4", "7"]
 
 
 def test_a_band_of_ties_hides_nobody():
     found = rank(simulate(tasks=8, runs=3, rate=dict.fromkeys("abcdefgh", 0.6), seed=1))
     (band,) = found.tie_bands
-    text = " ".join(rank_blocks.render_ranking(found).split())
+    text = " ".join(render_terminal(found).split())
     assert f"Tied {', '.join(band[:-1])} and {band[-1]} cannot be told apart." in text
 
 
@@ -208,7 +181,7 @@ def test_a_band_of_ties_hides_nobody():
 )
 def test_columns_of_a_comparison_go_by_the_names_of_the_two(names, heads, width):
     found = compare(simulate(tasks=20, runs=8, rate=dict.fromkeys(names, 0.7), seed=3))
-    lines = comparison_blocks.render_comparison(found, Ink(width=width)).split("\n")
+    lines = render_terminal(found, Ink(width=width)).split("\n")
     (header,) = [line for line in lines if line.startswith("  in %")]
     assert " ".join(header.split()).startswith(f"in % {heads} diff.")
     assert all(display_width(line) <= width for line in lines)
@@ -216,7 +189,7 @@ def test_columns_of_a_comparison_go_by_the_names_of_the_two(names, heads, width)
 
 def test_the_demonstration_shows_its_three_surprises_and_three_commands(gold):
     found = demonstrate()
-    text = render_demo(found)
+    text = render_terminal(found)
     gold("demo.txt", text)
     a = found.report.systems[0]
     assert a.pass_at(5).value > 0.9

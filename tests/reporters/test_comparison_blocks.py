@@ -5,11 +5,12 @@ import re
 
 import pytest
 
+from passhat import render_html, render_json, render_markdown, render_terminal
 from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.comparing.rank import rank
 from passhat.analysis.planning.simulate import simulate
 from passhat.records import Trials
-from passhat.reporters import answer_page, comparison_blocks, json_answers, rank_blocks
+from passhat.reporters.answers.comparison_data import verdict
 
 MANY = simulate(tasks=25, runs=6, rate={"a": 0.99, "b": 0.8, "c": 0.3}, seed=4)
 
@@ -33,37 +34,35 @@ STEADY_OR_NEVER = _pair([(4, 4)] * 20 + [(0, 4)] * 20, [(2, 4)] * 40)
 def test_the_verdict_is_about_the_k_that_was_asked_for_with_the_mean_beside_it():
     asked = compare(STEADY_OR_NEVER, ks=[4])
     assert asked.headline.name == "pass^4"
-    said = comparison_blocks.verdict(asked)
+    said = verdict(asked)
     assert said.startswith("new is better than old by pass^4 on this suite: +50.0 points [")
     assert " (mean score +0.0 [" in said
-    assert json.loads(json_answers.render_comparison_json(asked))["verdict"] == said
-    assert "cannot be told apart yet: they are level" in comparison_blocks.verdict(
-        compare(STEADY_OR_NEVER)
-    )
+    assert json.loads(render_json(asked))["verdict"] == said
+    assert "cannot be told apart yet: they are level" in verdict(compare(STEADY_OR_NEVER))
 
 
 def test_of_several_k_the_verdict_is_about_the_largest_as_a_ranking_is():
     assert compare(STEADY_OR_NEVER, ks=[2, 4, 1]).headline.name == "pass^4"
-    said = comparison_blocks.verdict(compare(STEADY_OR_NEVER, ks=[1]))
+    said = verdict(compare(STEADY_OR_NEVER, ks=[1]))
     assert said.startswith("new and old cannot be told apart yet by pass^1: they are level [")
     assert "mean score" not in said
 
 
 def test_a_k_that_nobody_ran_leaves_the_mean_to_speak_of():
-    said = comparison_blocks.verdict(compare(STEADY_OR_NEVER, ks=[5]))
-    assert said.startswith("Nothing can be said about new against old by pass^5: pass^5 needs 5")
+    said = verdict(compare(STEADY_OR_NEVER, ks=[5]))
+    assert said.startswith("new and old cannot be compared by pass^5: pass^5 needs 5")
     assert "(mean score +0.0 [" in said
 
 
 def test_a_margin_holds_for_the_k_that_was_asked_for():
     even = simulate(tasks=40, runs=20, rate={"new": 0.7, "old": 0.7}, seed=1)
-    said = comparison_blocks.verdict(compare(even, ks=[2], margin=0.2))
+    said = verdict(compare(even, ks=[2], margin=0.2))
     assert "new and old are equivalent to within 20 points by pass^2 [" in said
 
 
 def test_the_comparison_that_a_ranking_advises_is_by_the_same_metric():
     def advised(**options):
-        return rank_blocks.render_ranking(rank(MANY, **options)).strip().split("\n")[-1].strip()
+        return render_terminal(rank(MANY, **options)).strip().split("\n")[-1].strip()
 
     plain = "passhat compare RESULTS --only a --only b"
     assert advised() == plain
@@ -78,7 +77,7 @@ def test_tasks_that_lack_runs_are_not_said_to_lack_a_system():
     notes = found.differences["pass^3"].tasks_like_these.notes
     assert "2 tasks have fewer than 3 runs of one of the systems and are left out" in notes
     assert not any("no result" in note for note in notes)
-    ranked = rank_blocks.render_ranking(rank(short, by="pass^3"))
+    ranked = render_terminal(rank(short, by="pass^3"))
     assert "2 tasks without 3 runs of each: t05, t06." in ranked
 
 
@@ -88,9 +87,9 @@ UNTESTED = _pair([(0, 1), (9, 9), (2, 9), (0, 9), (5, 9)], [(3, 3), (1, 9), (7, 
 @pytest.mark.parametrize(
     "render",
     [
-        comparison_blocks.render_comparison,
-        comparison_blocks.render_comparison_markdown,
-        answer_page.render_comparison_html,
+        render_terminal,
+        render_markdown,
+        render_html,
     ],
 )
 def test_a_task_that_cannot_be_tested_has_a_dash_and_the_dash_is_explained(render):
@@ -108,7 +107,7 @@ def test_the_tests_of_tasks_are_listed_in_their_order_and_the_untested_last():
     found = compare(UNTESTED)
     rows = [
         line.split()[-2:]
-        for line in comparison_blocks.render_comparison(found).split("\n")
+        for line in render_terminal(found).split("\n")
         if re.match(r"  t\d\d ", line)
     ]
     tested = [row for row in rows if row != ["-", "-"]]
@@ -123,7 +122,7 @@ def test_an_interval_that_leaves_out_0_beside_a_test_that_shows_nothing_is_expla
     (row,) = (task for task in found.tasks if task.name == "t00")
     assert 0 not in row.interval
     assert row.p_holm > 0.05
-    said = " ".join(comparison_blocks.render_comparison(found).split())
+    said = " ".join(render_terminal(found).split())
     assert "Each interval is of one task by itself; the p values allow for all tasks" in said
     clear = compare(_pair([(9, 9), (9, 9)], [(0, 9), (0, 9)]))
-    assert "Each interval" not in comparison_blocks.render_comparison(clear)
+    assert "Each interval" not in render_terminal(clear)

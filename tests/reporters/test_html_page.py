@@ -2,10 +2,10 @@ import re
 
 import pytest
 
+from passhat import render_html
 from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
-from passhat.reporters.html_page import render_html
 
 
 @pytest.fixture(scope="module")

@@ -4,11 +4,11 @@ import jsonschema
 import numpy as np
 import pytest
 
+from passhat import render_json
 from passhat.analysis.planning.simulate import World, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.cli.schema import schema_text
 from passhat.records import Trials
-from passhat.reporters.json_report import render_json
 
 SCHEMA = json.loads(schema_text("report"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)

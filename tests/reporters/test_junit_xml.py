@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from passhat.analysis.gates.judge import judge
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
-from passhat.reporters.junit_xml import render_junit
+from passhat.reporters import render
+from passhat.reporters.formats.junit import suites_xml
+from passhat.reporters.test_cases import gate_suite, task_suites
 
 
 def table(name="refund", passed=30, runs=30):
@@ -21,7 +23,7 @@ def properties(case):
 
 
 def test_a_task_carries_its_rate_and_interval_and_never_fails():
-    root = ET.fromstring(render_junit(measure(table(passed=15))))
+    root = ET.fromstring(render(measure(table(passed=15)), "junit"))
     (suite,) = root
     assert (suite.get("tests"), suite.get("failures")) == ("1", "0")
     seen = properties(suite.find("testcase"))
@@ -39,7 +41,7 @@ def test_a_task_carries_its_rate_and_interval_and_never_fails():
 )
 def test_a_gate_passes_fails_or_is_skipped(passed, tag, counts):
     verdicts = judge(table(passed=passed), ["pass^1 >= 0.85"])
-    gates = ET.fromstring(render_junit(None, verdicts)).find("testsuite")
+    gates = ET.fromstring(render(verdicts, "junit")).find("testsuite")
     assert (gates.get("tests"), gates.get("failures"), gates.get("skipped")) == counts
     assert gates.find(f"testcase/{tag}") is not None
 
@@ -47,5 +49,6 @@ def test_a_gate_passes_fails_or_is_skipped(passed, tag, counts):
 @given(st.text(min_size=1, max_size=20))
 def test_any_name_makes_well_formed_xml(name):
     trials = table(name=name, passed=1, runs=2)
-    text = render_junit(measure(trials), judge(trials, ["every task: pass^1 >= 0.5"]))
+    gates = gate_suite(judge(trials, ["every task: pass^1 >= 0.5"]))
+    text = suites_xml([*task_suites(measure(trials)), gates])
     assert ET.fromstring(text).find("testsuite/testcase") is not None

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat import compare, measure, rank, simulate
+from passhat import compare, measure, rank, render_terminal, simulate
+from passhat import render_terminal as render_comparison
+from passhat import render_terminal as render_ranking
 from passhat.records import Labels
-from passhat.reporters.comparison_blocks import render_comparison
-from passhat.reporters.ink import Ink
-from passhat.reporters.rank_blocks import render_ranking
 from passhat.reporters.safe_text import display_width, shorten_apart
-from passhat.reporters.terminal import render_terminal
+from passhat.reporters.terminal_style import Ink
 
 DISTINCT = {
     "at the end": ["x" * 70 + "-1", "x" * 70 + "-2"],

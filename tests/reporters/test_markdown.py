@@ -1,6 +1,6 @@
+from passhat import render_markdown
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
-from passhat.reporters.markdown import render_markdown
 
 
 def test_a_report_reads_as_it_did(report, gold):
@@ -23,4 +23,4 @@ def test_markdown_and_html_from_data_mean_nothing():
     assert "\n# h" not in text
     for line in text.split("\n"):
         if line.startswith("| &lt;b"):
-            assert line.count("|") - line.count("\\|") == 5
+            assert line.count("|") - line.count("\\|") == 6

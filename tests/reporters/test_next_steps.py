@@ -4,14 +4,12 @@ import re
 
 import pytest
 
+from passhat import render_html, render_markdown, render_terminal
 from passhat.analysis.gates.demands import parse_gate
 from passhat.analysis.gates.judge import judge
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
-from passhat.reporters.html_page import render_html
-from passhat.reporters.markdown import render_markdown
 from passhat.reporters.next_steps import next_steps
-from passhat.reporters.terminal import render_terminal
 
 OUTCOMES = {"P": "passed", "F": "failed", "E": "errored"}
 FORMATS = [render_terminal, render_markdown, render_html]

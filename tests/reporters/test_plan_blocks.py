@@ -2,11 +2,12 @@
 
 import pytest
 
+from passhat import render_markdown as render_plan_markdown
+from passhat import render_terminal as render_plan
 from passhat.analysis.planning.budgets import Spending
 from passhat.analysis.planning.plan import plan
 from passhat.analysis.planning.simulate import simulate
 from passhat.records import Trials
-from passhat.reporters.plan_blocks import render_plan, render_plan_markdown
 
 MEASURED = "measured on these trials"
 ASSUMED = "the ICC assumed: these trials leave it open from 0 to 1"
@@ -49,9 +50,15 @@ def test_where_the_numbers_come_from_is_said(made, origin):
 @pytest.mark.parametrize(
     ("spending", "told"),
     [
-        (Spending(max_minutes=30, seconds_per_run=5), "30 minutes at 5 seconds a run buy 360 runs"),
-        (Spending(max_minutes=300, seconds_per_run=90), "300 minutes at 1.5 minutes a run buy 200"),
-        (Spending(max_cost=2, cost_per_run=0.05), "2 of money at 0.05 a run buy 40 runs"),
+        (
+            Spending(max_minutes=30, seconds_per_run=5),
+            "30 minutes buys 360 runs at 5 seconds each",
+        ),
+        (
+            Spending(max_minutes=300, seconds_per_run=90),
+            "300 minutes buys 200 runs at 1.5 minutes",
+        ),
+        (Spending(max_cost=2, cost_per_run=0.05), "A budget of $2 buys 40 runs at $0.05 each"),
     ],
 )
 def test_what_a_run_takes_is_told_in_a_unit_that_can_be_read(spending, told):

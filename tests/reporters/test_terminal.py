@@ -2,16 +2,14 @@ import re
 
 import pytest
 
+from passhat import render_html, render_markdown, render_terminal
 from passhat.analysis.comparing.rank import RankReport, rank
 from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
-from passhat.reporters.html_page import render_html
-from passhat.reporters.ink import Ink
-from passhat.reporters.markdown import render_markdown
 from passhat.reporters.safe_text import display_width
 from passhat.reporters.targets_list import render_targets
-from passhat.reporters.terminal import render_terminal
+from passhat.reporters.terminal_style import Ink
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 NASTY = "task\x1b[31m\u202e\x00\x9b" + "名" * 60
@@ -126,12 +124,12 @@ def test_the_bar_of_labels_says_what_its_pieces_mean():
         task=[name for name, found in runs.items() for _ in found],
         passed=[one for found in runs.values() for one in found],
     )
-    said = render_terminal(measure(trials), Ink(width=100))
+    said = render_terminal(measure(trials), Ink(width=100), verbose=True)
     assert "█ solid  ▒ flaky  ░ broken  · too few runs" in said
-    assert "  and 1 more (--all-tasks lists every task)" in said
+    assert "  1 more: --all-tasks lists every task." in said
     assert "lists every task" not in render_terminal(measure(trials), Ink(), all_tasks=True)
     stored = render_terminal(measure(trials), Ink(), results="runs.db")
-    assert "(passhat report runs.db --all-tasks lists every task)" in stored
+    assert "1 more: passhat report runs.db --all-tasks lists every task." in stored
 
 
 def test_targets_read_as_they_did(report, gold):
@@ -143,7 +141,7 @@ def test_every_reporter_stars_the_numbers_that_leave_tasks_out():
     found = measure(trials)
     note = "k = 4 is over 2 of 3 tasks; the others have fewer runs."
     for render in (render_terminal, render_markdown, render_html):
-        text = render(found).replace("\\*", "*")
+        text = render(found, verbose=True).replace("\\*", "*")
         assert "pass^4 *" in text
         assert "pass^3 *" not in text
         assert f"* {note}" in text
@@ -155,14 +153,14 @@ def test_columns_never_touch_however_long_their_numbers():
         passed=[1, 0] * 100_000,
         cost=[0.0000121, 0.00000739] * 100_000,
     )
-    shown = render_terminal(measure(trials))
-    assert re.search(r"many +flaky +100000/200000 \[50, 50\]", shown)
+    shown = render_terminal(measure(trials), verbose=True)
+    assert re.search(r"many +flaky +100000/200000 +\[50, 50\]", shown)
     assert re.search(r"cost +0\.00000974 +0\.0000121 +0\.00000739 ", shown)
 
 
 def test_tasks_that_are_not_listed_are_not_called_more_of_none():
     shown = render_terminal(measure(Trials.from_columns(task=[*"abc"], passed=[1, 0, 1])))
-    assert "  3 tasks not listed (--all-tasks lists every task)" in shown
+    assert "  3 tasks not listed: --all-tasks lists every task." in shown
 
 
 def test_effort_that_goes_with_passing_the_other_way_inside_tasks_is_explained():
@@ -177,10 +175,14 @@ def test_effort_that_goes_with_passing_the_other_way_inside_tasks_is_explained()
     feature = report.system().features["tokens_in"]
     assert feature.passed.value < feature.failed.value
     assert feature.association.value > 0
-    for text in (render_terminal(report), render_markdown(report), render_html(report)):
+    for render in (render_terminal, render_markdown, render_html):
+        text = render(report, verbose=True)
         said = " ".join(text.split())
-        assert "goes with passing in a task" in said
-        assert "Inside a task, tokens in goes with passing the other way than the means" in said
+        assert "correlation with passing (within task)" in said
+        assert (
+            "Within a task, tokens in is correlated with passing the other way than the means"
+            in said
+        )
     turned = Trials.from_columns(task=[*"aabb"] * 4, passed=[1, 0] * 8, tokens_in=[2, 1] * 8)
     assert "the other way" not in render_terminal(measure(turned))
 

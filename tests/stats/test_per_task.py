@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, boschloo_exact
+from scipy.stats import (
+    binom,
+    boschloo_exact,
+    fisher_exact,
+    mannwhitneyu,
+    permutation_test,
+    ttest_ind,
+)
 from statsmodels.stats.proportion import confint_proportions_2indep
 
 from passhat.errors import ArgumentError
 from passhat.stats.boschloo import boschloo_greater
-from passhat.stats.multiplicity import benjamini_hochberg, holm
-from passhat.stats.per_task import _smallest_p, minimum_runs, task_tests
+from passhat.stats.per_task import _smallest_p, minimum_runs, score_task_tests, task_tests
 
 
 @st.composite
@@ -26,12 +34,11 @@ def suites(draw):
 def test_p_values_are_those_of_scipy():
     n, c_a, c_b = 9, [9, 7, 5, 0], [2, 5, 5, 6]
     found = task_tests([n] * 4, c_a, [n] * 4, c_b)
-    expected = [
-        boschloo_exact([[a, b], [n - a, n - b]], n=256).pvalue
-        for a, b in zip(c_a, c_b, strict=True)
-    ]
+    tables = [[[a, b], [n - a, n - b]] for a, b in zip(c_a, c_b, strict=True)]
+    expected = [fisher_exact(table).pvalue for table in tables]
     np.testing.assert_allclose(found.p_values, np.minimum(expected, 1), atol=1e-7)
-    np.testing.assert_allclose(found.adjusted, holm(found.p_values))
+    alone = task_tests([n], [9], [n], [2])
+    assert alone.p_values[0] == pytest.approx(boschloo_exact(tables[0], n=256).pvalue, abs=1e-7)
     assert found.answers == ("better", "no difference shown", "no difference shown", "worse")
 
 
@@ -63,8 +70,8 @@ def test_asking_in_one_direction_answers_in_that_direction_only(suite):
     assert "better" not in less.answers
     assert "worse" not in greater.answers
     both = task_tests(*suite)
-    doubled = np.minimum(1, 2 * np.minimum(less.p_values, greater.p_values))
-    np.testing.assert_allclose(both.p_values, doubled, rtol=1e-9)
+    least = np.minimum(less.p_values, greater.p_values)
+    assert (both.p_values >= least * (1 - 1e-9)).all()
 
 
 @settings(max_examples=40)
@@ -84,19 +91,19 @@ def test_screening_finds_all_that_a_gate_finds_where_tasks_have_the_same_runs(n,
 def test_an_unevaluable_task_could_not_have_been_rejected_whatever_its_runs_had_said(suite):
     n_a, _, n_b, _ = (np.array(x) for x in suite)
     found = task_tests(*suite)
-    extreme = np.minimum(
-        boschloo_greater(n_a, n_a, n_b, 0 * n_b), boschloo_greater(n_b, n_b, n_a, 0 * n_a)
-    )
-    level, seen = 0.05 / max(1, found.evaluable.sum()), np.minimum(n_a, n_b) > 0
-    assert (2 * extreme[found.evaluable] <= level * (1 + 1e-9)).all()
-    assert seen[found.evaluable].all()
+    best = [
+        task_tests(n_a, n_a, n_b, 0 * n_b).p_values,
+        task_tests(n_a, 0 * n_a, n_b, n_b).p_values,
+    ]
+    assert ((np.minimum(*best) <= 0.05 + 1e-12) == found.evaluable).all()
     assert (found.adjusted[~found.evaluable] == 1).all()
 
 
 def test_the_smallest_p_that_runs_allow_is_boschloos_p_of_all_against_none():
     n_a, n_b = (x.ravel() for x in np.mgrid[1:13, 1:13])
     expected = boschloo_greater(n_a, n_a, n_b, np.zeros_like(n_b))
-    np.testing.assert_allclose(_smallest_p(n_a, n_b, "greater"), expected, rtol=1e-6)
+    found = _smallest_p(n_a, n_b, "greater", alone=True)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("correction", ["holm", "benjamini-hochberg"])
@@ -105,8 +112,8 @@ def test_leaving_out_what_cannot_be_told_spares_the_rest(correction):
     c_a, c_b = np.where(n == 8, 8, 1), np.where(n == 8, 2, 1)
     found = task_tests(n, c_a, n, c_b, correction=correction)
     assert found.answers == ("better",) * 3 + ("unevaluable",) * 97
-    correct = {"holm": holm, "benjamini-hochberg": benjamini_hochberg}[correction]
-    np.testing.assert_allclose(found.adjusted[:3], correct(found.p_values[:3]))
+    alone = task_tests(n[:3], c_a[:3], n[:3], c_b[:3], correction=correction)
+    np.testing.assert_allclose(found.adjusted[:3], alone.adjusted)
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
@@ -121,22 +128,73 @@ def test_the_minimum_runs_are_the_fewest_with_which_a_family_can_be_told(tasks, 
         assert found.minimum_runs == least
 
 
-@pytest.mark.parametrize("n", [2, 3, 5, 8])
-def test_the_family_error_of_constant_and_flaky_tasks_is_held_exactly(n):
-    """Four tasks with the same rate on both sides: every outcome enumerated."""
-    table = np.array([[x, y] for x in range(n + 1) for y in range(n + 1)])
-    runs = np.full(len(table), n)
-    single = task_tests(runs, table[:, 0], runs, table[:, 1])
-    for rate in (0.5, 0.9):
-        chance = binom.pmf(table[:, 0], n, rate) * binom.pmf(table[:, 1], n, rate)
-        # Holm errs in a family of nulls exactly when its smallest p is at most alpha / tasks.
-        hit = chance[single.p_values <= 0.05 / 4].sum()
-        assert 1 - (1 - hit) ** 4 <= 0.05
+@pytest.mark.parametrize("n", [3, 4, 5])
+@pytest.mark.parametrize("rates", [(0.5, 0.5), (0.9, 0.5), (0.9, 0.9)])
+def test_the_family_error_of_tasks_that_did_not_change_is_held_exactly(n, rates):
+    """Two tasks with the same rate on both sides: every outcome of both enumerated."""
+    outcomes = list(product(range(n + 1), repeat=4))
+    chances = []
+    for outcome in outcomes:
+        a, b = outcome[:2], outcome[2:]
+        found = task_tests([n, n], a, [n, n], b)
+        if found.answers != ("no difference shown",) * 2 and "unevaluable" not in found.answers:
+            chances.append(
+                np.prod([binom.pmf((x, y), n, p) for x, y, p in zip(a, b, rates, strict=True)])
+            )
+    assert sum(chances) <= 0.05
+
+
+def test_tasks_that_always_pass_cost_the_others_nothing():
+    small = task_tests([5, 5], [5, 5], [5, 5], [0, 5])
+    large = task_tests([5] * 100, [5] * 100, [5] * 100, [0] + [5] * 99)
+    assert large.adjusted[0] == pytest.approx(small.adjusted[0])
+    assert large.answers[0] == "better"
+
+
+def test_scores_are_tested_where_no_run_passes():
+    rng = np.random.default_rng(3)
+    a = [np.clip(rng.normal(0.9, 0.03, 10), 0, 0.99) for _ in range(6)]
+    b = [np.clip(rng.normal(0.53, 0.1, 10), 0, 0.99) for _ in range(6)]
+    for test in ("permutation", "wilcoxon"):
+        assert score_task_tests(a, b, test=test).answers == ("better",) * 6
+
+
+def test_the_permutation_p_of_scores_is_scipys():
+    rng = np.random.default_rng(5)
+    a, b = rng.random(6), rng.random(7) * 0.8
+    exact = permutation_test(
+        (a, b), lambda x, y: abs(x.mean() - y.mean()), n_resamples=np.inf, alternative="greater"
+    )
+    ranked = mannwhitneyu(a, b, method="exact")
+    assert score_task_tests([a], [b]).p_values[0] == pytest.approx(exact.pvalue)
+    found = score_task_tests([a], [b], test="wilcoxon").p_values[0]
+    assert found == pytest.approx(ranked.pvalue)
+
+
+def test_passes_as_scores_have_the_same_p_values():
+    scores_a, scores_b = [[1] * 6 + [0], [1] * 7], [[0] * 5 + [1] * 2, [1] * 6 + [0]]
+    by_score = score_task_tests(scores_a, scores_b)
+    by_pass = task_tests([7, 7], [6, 7], [7, 7], [2, 6])
+    np.testing.assert_allclose(by_score.p_values, by_pass.p_values)
+    np.testing.assert_allclose(by_score.adjusted, by_pass.adjusted)
+
+
+def test_with_many_runs_scores_are_permuted_at_random_and_the_p_is_close():
+    rng = np.random.default_rng(6)
+    a, b = rng.normal(0.56, 0.1, 20).clip(0, 1), rng.normal(0.5, 0.1, 20).clip(0, 1)
+    expected = ttest_ind(a, b).pvalue
+    assert score_task_tests([a], [b]).p_values[0] == pytest.approx(expected, rel=0.3, abs=0.001)
+
+
+def test_scores_of_unequal_numbers_of_tasks_are_refused():
+    with pytest.raises(ArgumentError, match="aligned, an entry per task"):
+        score_task_tests([[0.5]], [])
 
 
 def test_constant_sides_have_the_p_value_that_their_runs_allow():
     found = task_tests([2, 5], [2, 5], [2, 5], [0, 5])
-    assert found.p_values.tolist() == pytest.approx([2 * 4.0**-2, 1.0])
+    assert found.p_values.tolist() == pytest.approx([2 / 6, 1.0])
+    assert task_tests([2], [2], [2], [0]).p_values[0] == pytest.approx(2 * 4.0**-2)
 
 
 def test_a_task_that_one_side_did_not_run_is_unevaluable():

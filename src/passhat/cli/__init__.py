@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "convert": ("passhat.cli.convert:convert", "Rewrite any result file as JSONL, CSV or Parquet."),
     "history": ("passhat.cli.history:history", "Every run that was kept."),
     "trend": ("passhat.cli.trend:trend", "How did reliability move over history?"),
+    "mcp": ("passhat.cli.mcp:mcp", "Serve results to a coding agent (MCP)."),
     "view": ("passhat.cli.view:view", "Look at everything that ran, in a browser."),
     "schema": ("passhat.cli.schema:schema", "The JSON Schema of what --json prints."),
     "demo": ("passhat.cli.demo:demo", "See what passhat says, with no key and no file."),

@@ -1,4 +1,4 @@
-"""Values of options: lists of k, and shares."""
+"""Values of options: lists of k, shares, rounds."""
 
 from __future__ import annotations
 
@@ -40,3 +40,20 @@ class Share(click.ParamType[float]):
         if not 0 < number < 1:
             self.fail(f"must lie strictly between 0 and 1, got {value}", param, ctx)
         return number
+
+
+class Rounds(click.ParamType[tuple[int, ...]]):
+    """`4` or `2,4`: rounds of a suite, counted from 1."""
+
+    name = "N,N,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            rounds = tuple(sorted({int(part) for part in value.split(",")}))
+        except ValueError:
+            self.fail(f"{value!r} is not a list of rounds such as 4 or 2,4", param, ctx)
+        if rounds[0] < 1:
+            self.fail(f"rounds are counted from 1, got {rounds[0]}", param, ctx)
+        return rounds

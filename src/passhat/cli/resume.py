@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
-from passhat.cli.options import output_options
+from passhat.cli.options import SectionedCommand, output_options
 from passhat.cli.output import Output
+from passhat.cli.page_transcripts import wants_page
+from passhat.cli.reading import say_note
 from passhat.cli.run_options import Command, limits
-from passhat.cli.run_output import FORMATS, show_run, wants_page
+from passhat.cli.run_output import show_run
 from passhat.cli.store_option import StoreType
-from passhat.cli.stored_run import told
 from passhat.defaults import STORE
 
 
@@ -23,7 +24,7 @@ def _limit_options(command: Command) -> Command:
     return command
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
 @click.argument("run", required=False)
 @_limit_options
 @click.option("--retry-errors", is_flag=True, help="Run errored trials again.")
@@ -47,7 +48,7 @@ def _limit_options(command: Command) -> Command:
 )
 @click.option("--html", metavar="FILE", help="Also write the report as a page.")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
-@output_options(FORMATS)
+@output_options("run", verbose=True)
 @click.pass_context
 def resume(
     context: click.Context,
@@ -69,21 +70,24 @@ def resume(
     from passhat.journeys import resume_run
     from passhat.journeys.run_store import unfinished_run
 
-    found = told(unfinished_run(store, run))
-    kept = found.options
+    looked_up = unfinished_run(store, run)
+    if looked_up.note:
+        say_note(looked_up.note)
+    found, kept = looked_up.run, looked_up.run.options
     outputs = output.paths_out or tuple(kept.get("outputs") or ())
     page, said = html or kept.get("html"), transcripts or bool(kept.get("transcripts"))
+    output = replace(output, paths_out=outputs)
     context.exit(
         show_run(
             lambda on_event: resume_run(
                 found.key,
                 store=store,
-                transcripts=said and wants_page(outputs, page),
+                transcripts=wants_page(said, output, html=page),
                 on_event=on_event,
                 interface={"outputs": outputs, "html": page, "transcripts": said},
                 **given,
             ),
-            replace(output, paths_out=outputs),
+            output,
             html=page,
         )
     )

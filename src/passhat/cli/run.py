@@ -9,8 +9,9 @@ import click
 
 from passhat.cli.options import output_options
 from passhat.cli.output import Output
+from passhat.cli.page_transcripts import wants_page
 from passhat.cli.run_options import OptionalValues, run_options
-from passhat.cli.run_output import FORMATS, show_run, wants_page
+from passhat.cli.run_output import show_run
 from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
 
@@ -40,7 +41,7 @@ from passhat.defaults import STORE
 @click.option("--no-store", is_flag=True, help="Keep nothing; an interrupted run is lost.")
 @click.option("--html", metavar="FILE", help="Also write the report as a page.")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
-@output_options(FORMATS)
+@output_options("run", verbose=True)
 @click.pass_context
 def run(
     context: click.Context,
@@ -87,7 +88,7 @@ def run(
                 executor=executor,
                 workers=workers,
                 resume=resume,
-                transcripts=transcripts and wants_page(output.paths_out, html),
+                transcripts=wants_page(transcripts, output, html=html),
                 on_event=on_event,
                 interface=files,
             ),

@@ -25,8 +25,10 @@ from passhat.dashboard.task_window import SORTS, Choice, look, page_number
 from passhat.errors import HistoryError, InputError
 from passhat.history import History, Run, lookups
 from passhat.records.transcript import cut_text
-from passhat.reporters import comparison_blocks, rank_blocks, wording
-from passhat.reporters import trend as trend_words
+from passhat.reporters import wording
+from passhat.reporters.answer_kind import Options
+from passhat.reporters.answers import comparison, ranking, trend
+from passhat.reporters.answers.report_page import page_sentences
 from passhat.reporters.blocks import Block, Steps
 from passhat.reporters.transcript_text import readable
 from passhat.stats.per_task import TaskAnswer
@@ -114,6 +116,7 @@ class Pages:
             many=many,
             answer=wording.overview(report) if many else wording.verdict(report.systems[0]),
             windows=windows,
+            sentences={system.name: page_sentences(system) for system in report.systems},
             choice=choice,
             sorts=SORTS,
             labels=LABELS,
@@ -191,10 +194,10 @@ class Pages:
         blocks: list[Block] = []
         figure = None
         if isinstance(answer, Comparison):
-            blocks = comparison_blocks.comparison_blocks(answer, every_task_follows=True)
+            blocks = comparison.comparison_blocks(answer, Options(every_task_follows=True))
             figure = plot_differences(answer)
         elif isinstance(answer, RankReport):
-            told = rank_blocks.rank_blocks(answer)
+            told = ranking.ranking_blocks(answer, Options())
             blocks, figure = [b for b in told if not isinstance(b, Steps)], plot_ranks(answer)
         return page(
             "compare.html", store=self.shelf.title, sides=sides, runs=recent, answer=answer,
@@ -218,7 +221,7 @@ class Pages:
             newest = history.runs(suite=suite, branch=branch, limit=MOMENTS) if suite else []
             runs = [run for run in reversed(newest) if run.trials]
             found = self.shelf.trends(history, runs) if runs else ()
-        told = [(trend, trend_words.sentences(trend)) for trend in found]
+        told = [(one, trend.sentences(one)) for one in found]
         yield render("trend_end.html", suite=suite, branch=branch, trends=told, store="")
 
     def live(self, request: Request) -> Response:

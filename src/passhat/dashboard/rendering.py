@@ -13,8 +13,8 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from passhat.errors import PasshatError
 from passhat.history.lookups import run_label
 from passhat.messages import plural
-from passhat.reporters import html_page
-from passhat.reporters.html_page import page_script, page_style, source_hash
+from passhat.reporters.formats import html
+from passhat.reporters.formats.html import page_script, page_style, source_hash
 from passhat.reporters.numbers import percent
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _to_the_end(parts: Iterator[str]) -> Iterator[str]:
 def _templates() -> Environment:
     from jinja2 import ChoiceLoader, PackageLoader
 
-    shared = html_page.templates()
+    shared = html.templates()
     own = PackageLoader("passhat.dashboard", "html")
     assert shared.loader is not None
     environment = shared.overlay(loader=ChoiceLoader([own, shared.loader]))

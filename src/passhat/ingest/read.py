@@ -78,7 +78,7 @@ def recognise(document: Document, mapping: ColumnMap) -> Reader:
         return tables.READER
     if answer := own_answer(document):
         raise answer
-    for reader in readers_of(document.kind):
+    for reader in readers_of(document):
         if reader.recognises(document):
             return reader
     if mapping.pass_if and document.kind in _TABULAR:

@@ -6,30 +6,53 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import cast
 
-from passhat.ingest.document import Kind
+from passhat.ingest.document import Document, Kind
 from passhat.ingest.reader import Reader
 
-# By its name: the module of a reader, and the kinds of document that it may know. Loading all
-# takes longer than reading a small table.
-_FORMATS: Mapping[str, tuple[str, tuple[Kind, ...]]] = {
-    "inspect": ("inspect_log", ("zip", "json")),
-    "tau-bench": ("tau_bench", ("array",)),
-    "tau2-bench": ("tau2_bench", ("json",)),
-    "promptfoo": ("promptfoo", ("text", "lines", "json")),
-    "deepeval": ("deepeval", ("json",)),
-    "pydantic-evals": ("pydantic_evals", ("json",)),
-    "openai-evals": ("openai_evals", ("lines",)),
-    "lm-eval": ("lm_eval", ("lines",)),
-    "humaneval": ("humaneval", ("lines", "json")),
-    "terminal-bench": ("terminal_bench", ("json",)),
-    "harbor": ("harbor", ("json",)),
-    "swe-bench": ("swebench", ("json",)),
-    "mcpmark": ("mcpmark", ("json",)),
-    "aider": ("aider", ("json",)),
-    "otel": ("otel", ("lines", "array", "json")),
-    "junit": ("junit", ("xml",)),
+_TABLES: tuple[Kind, ...] = ("text", "lines", "array", "parquet")
+
+# By its name: the module of a reader, the kinds of document that it may know, and words of which
+# one must be among the columns or keys. Loading all takes longer than reading a small table, and
+# asking all longer than reading a small file.
+_FORMATS: Mapping[str, tuple[str, tuple[Kind, ...], tuple[str, ...]]] = {
+    "inspect": ("inspect_log", ("zip", "json"), ("eval",)),
+    "tau-bench": ("tau_bench", ("array",), ("traj",)),
+    "tau2-bench": ("tau2_bench", ("json",), ("simulation",)),
+    "promptfoo": ("promptfoo", ("text", "lines", "json"), ("Status", "gradingResult", "results")),
+    "deepeval": ("deepeval", ("json",), ("testRunData", "testCases")),
+    "pydantic-evals": ("pydantic_evals", ("json",), ("cases",)),
+    "openai-evals": ("openai_evals", ("lines",), ("spec",)),
+    "lm-eval": ("lm_eval", ("lines",), ("resps",)),
+    "humaneval": ("humaneval", ("lines", "json"), ("completion",)),
+    "terminal-bench": ("terminal_bench", ("json",), ("results", "is_resolved")),
+    "harbor": ("harbor", ("json",), ("agent_info", "n_total_trials")),
+    "swe-bench": ("swebench", ("json",), ()),
+    "mcpmark": ("mcpmark", ("json",), ("runs", "execution_result")),
+    "aider": ("aider", ("json",), ("tests_outcomes",)),
+    "ctrf": ("ctrf", ("json",), ("results",)),
+    "playwright": ("playwright", ("json",), ("suites",)),
+    "evalplus": ("evalplus", ("json",), ("eval",)),
+    "livecodebench": ("livecodebench", ("array",), ("graded_list",)),
+    "hal": ("hal", ("json",), ("raw_eval_results",)),
+    "bfcl": ("bfcl", ("lines", "json"), ("correct_count", "result")),
+    "appworld": ("appworld", ("json",), ("individual",)),
+    "helm": ("helm", ("array",), ("train_trial_index",)),
+    "metr": ("metr", ("lines", "json"), ("score_binarized",)),
+    "nemo-evaluator": ("nemo_evaluator", ("array", "lines"), ("scoring_details",)),
+    "tracelens": ("tracelens", ("array", "lines"), ("trace_id",)),
+    "mlflow": ("mlflow_table", ("json",), ("columns",)),
+    "langsmith": ("langsmith", _TABLES, ("feedback.",)),
+    "braintrust": ("braintrust", ("text", "lines", "array"), ("span_id",)),
+    "langfuse": ("langfuse", ("text", "lines", "array"), ("dataType", "data_type")),
+    "phoenix": ("phoenix", ("text", "lines", "array"), ("example_id",)),
+    "weave": ("weave", ("lines", "array"), ("op_name",)),
+    "ragas": ("ragas", _TABLES, ("contexts",)),
+    "inspect-dataframe": ("inspect_dataframe", _TABLES, ("eval_id",)),
+    "score-array": ("score_arrays", ("array", "binary"), ()),
+    "otel": ("otel", ("lines", "array", "json"), ("resourceSpans", "parent_id")),
+    "junit": ("junit", ("xml",), ()),
     # last: what no tool's format claims
-    "table": ("tables", ("text", "lines", "array", "json", "parquet")),
+    "table": ("tables", ("text", "lines", "array", "json", "parquet"), ()),
 }
 
 
@@ -41,12 +64,15 @@ HIDDEN_RESULTS = frozenset(
 )
 """Files and folders that begin with a dot and hold results all the same."""
 
+_HEADER = 2**16
+"""A header of a table that is longer than this is looked at no further."""
+
 
 class _Readers(Mapping[str, Reader]):
     """The readers by name, each loaded when it is taken out."""
 
     def __getitem__(self, name: str) -> Reader:
-        module, _ = _FORMATS[name]
+        module, _, _ = _FORMATS[name]
         return cast("Reader", import_module(f"passhat.ingest.formats.{module}").READER)
 
     def __iter__(self) -> Iterator[str]:
@@ -59,10 +85,20 @@ class _Readers(Mapping[str, Reader]):
 READERS: Mapping[str, Reader] = _Readers()
 
 
-def readers_of(kind: Kind) -> Iterator[Reader]:
-    """The readers that may know a document of this kind, in the order in which to ask.
+def readers_of(document: Document) -> Iterator[Reader]:
+    """The readers that may know a document, in the order in which to ask."""
+    heading = _heading(document)
+    for name, (_, kinds, words) in _FORMATS.items():
+        if document.kind in kinds and (
+            not words or heading is None or any(word in heading for word in words)
+        ):
+            yield READERS[name]
 
-    >>> [reader.name for reader in readers_of("text")]
-    ['promptfoo', 'table']
-    """
-    return (READERS[name] for name, (_, kinds) in _FORMATS.items() if kind in kinds)
+
+def _heading(document: Document) -> str | None:
+    """The names of columns or keys as one text; None where they are not known yet."""
+    if document.kind in ("json", "lines", "array"):
+        return "\n".join(document.first)
+    if document.kind == "text":
+        return document.data[:_HEADER].partition(b"\n")[0].decode("utf-8", errors="replace")
+    return None

@@ -17,6 +17,39 @@ SUMMARIES: Mapping[tuple[str, ...], str] = {
         "holds the means of an lm-evaluation-harness run, not its trials; run it with "
         "--log_samples and give the samples_*.jsonl"
     ),
+    ("method", "llm", "test_normal"): (
+        "is the leaderboard of AppWorld, with the means of each method; give the "
+        "evaluations/*.json of an experiment"
+    ),
+    ("instance_id", "model_patch"): (
+        "holds predictions for SWE-bench without verdicts; evaluate them and give the report of "
+        "the run, or its folder logs/run_evaluation"
+    ),
+    ("task_id", "completion"): (
+        "holds completions without verdicts; run evaluate_functional_correctness and give the "
+        "*_results.jsonl that it writes"
+    ),
+    ("task_id", "solution"): (
+        "holds solutions without verdicts; run evalplus.evaluate and give the "
+        "*_eval_results.json that it writes"
+    ),
+    ("question_id", "output_list"): (
+        "holds answers to LiveCodeBench without grades; evaluate them and give the *_eval_all.json"
+    ),
+    ("_resultsLoaded", "results"): (
+        "was written by promptfoo's Node package before its results were loaded, and holds none; "
+        "write the evaluation with `promptfoo eval -o out.json`"
+    ),
+    ("competition_reports",): (
+        "is a grading report of MLE-bench; say what passes, such as --task competition_id --pass "
+        "any_medal"
+    ),
+    ("task_id", "prompt", "entry_point"): (
+        "holds problems, not results; give what the evaluation of their solutions wrote"
+    ),
+    ("id", "scenario_spec"): (
+        "holds the settings of a HELM run; give per_instance_stats.json from the same folder"
+    ),
 }
 """Files of known tools that hold no trial, by their keys, and which file does."""
 
@@ -47,11 +80,21 @@ def unknown_file(document: Document) -> ReadError:
         fault = tables.lacking(document.name, names, ColumnMap())
         if fault is not None:
             return fault
-    has = f" It has the columns {few(names)}." if names else ""
-    return UnknownFile(
-        f"{document.name}: no reader knows this file (tried {', '.join(READERS)}).{has} Name the "
-        "columns of a table with --task, --pass or --score, --trial and --system, or the tool "
-        "with --format"
+    return UnknownFile(f"{document.name}: no reader knows this file. {_way_out(document, names)}")
+
+
+def _way_out(document: Document, names: list[str]) -> str:
+    """What to do with a file that no reader knows."""
+    nested = document.kind == "json" and names == list(document.first)
+    if nested:
+        return (
+            f"It is one JSON object with the keys {few(names)}; give the tool's own log (--format "
+            f"names the tool, passhat knows {len(READERS)}), or a table with a row for each run"
+        )
+    has = f"It has the columns {few(names)}. " if names else ""
+    return (
+        f"{has}Name the columns of a table with --task, --pass or --score, --trial and --system, "
+        f"or the tool with --format (passhat knows {len(READERS)})"
     )
 
 

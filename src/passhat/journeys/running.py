@@ -143,7 +143,7 @@ def resume_run(
     if not changed and found.suite_hash != suite.digest:
         raise HistoryError(
             f"{request.suite} has changed since run {found.key} was started: old and new trials "
-            "would be mixed. `passhat run` starts anew; --changed resumes all the same"
+            "would be mixed. Start a new run, or resume all the same with `changed=True`"
         )
     job = RunJob(
         suite=suite,

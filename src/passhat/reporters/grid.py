@@ -1,150 +1,126 @@
-"""Every answer in every format that can hold it: one table, one door."""
+"""Every answer in every format that can hold it: one table of each, and one door."""
 
 from __future__ import annotations
 
 import importlib
-import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 from passhat.errors import ArgumentError
 from passhat.messages import listed
 
+if TYPE_CHECKING:
+    from passhat.reporters.answer_kind import AnswerKind
+    from passhat.reporters.terminal_style import Ink
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """Where a format is written, which part of an answer it needs, and its file endings."""
+
+    function: str
+    needs: str
+    endings: tuple[str, ...]
+
+
+FORMATS: Mapping[str, Format] = {
+    "text": Format("text:render", "blocks", (".txt",)),
+    "json": Format("json:render", "data", (".json",)),
+    "markdown": Format("markdown:render", "blocks", (".md", ".markdown")),
+    "html": Format("html:render", "blocks", (".html", ".htm")),
+    "csv": Format("csv:render", "rows", (".csv",)),
+    "tex": Format("tex:render", "blocks", (".tex",)),
+    "junit": Format("junit:render", "cases", (".xml",)),
+    "ctrf": Format("ctrf:render", "cases", (".ctrf.json",)),
+    "sarif": Format("sarif:render", "cases", (".sarif", ".sarif.json")),
+    "tap": Format("tap:render", "cases", (".tap",)),
+    "code-quality": Format("code_quality:render", "cases", (".codequality.json",)),
+    "openmetrics": Format("openmetrics:render", "cases", (".prom", ".om")),
+    "badge": Format("badge:render_svg", "cases", (".badge.svg",)),
+    "badge-json": Format("badge:render_json", "cases", (".badge.json",)),
+    "svg": Format("pictures:render_svg", "figures", (".svg",)),
+    "png": Format("pictures:render_png", "figures", (".png",)),
+    "pdf": Format("pictures:render_pdf", "figures", (".pdf",)),
+}
+"""A new format is one module under formats/ and one line here."""
+
+ANSWERS: Mapping[str, tuple[str, str]] = {
+    "report": ("Report", "blocks data rows figures cases"),
+    "comparison": ("Comparison", "blocks data rows figures"),
+    "ranking": ("RankReport", "blocks data rows figures"),
+    "plan": ("Plan", "blocks data rows figures"),
+    "gate plan": ("GatePlan", "blocks data rows figures"),
+    "verdicts": ("Verdicts", "blocks data rows figures cases"),
+    "profile": ("Profile", "blocks data rows figures"),
+    "explanation": ("Explanation", "blocks data rows"),
+    "diff": ("SideBySide", "blocks data rows"),
+    "trend": ("SystemTrend", "blocks data rows figures"),
+    "run": ("RunAnswer", "blocks data rows figures cases"),
+    "demo": ("Demonstration", "blocks data rows figures"),
+    "run list": ("RunList", "blocks data rows"),
+    "trials": ("Trials", "blocks rows"),
+}
+"""The class of each answer (or what it is a sequence of) and the parts it has.
+
+A new answer is one module under answers/ and one line here: the parts stand here so that a command
+knows its formats without loading the answer.
+"""
+
 ENDINGS: Mapping[str, str] = {
-    ".txt": "text",
-    ".json": "json",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".html": "html",
-    ".htm": "html",
-    ".xml": "junit",
-    ".svg": "svg",
+    ending: name for name, one in FORMATS.items() for ending in one.endings
 }
-"""The format that a file's ending asks for; the first ending of a format is its usual one."""
-
-_KINDS: Mapping[str, str] = {
-    "Report": "report",
-    "Comparison": "comparison",
-    "RankReport": "ranking",
-    "Plan": "plan",
-    "GatePlan": "gate plan",
-    "Verdicts": "verdicts",
-    "Profile": "profile",
-    "Explanation": "explanation",
-    "SideBySide": "diff",
-    "SystemTrend": "trend",
-    "RunAnswer": "run",
-    "Demonstration": "demo",
-}
-"""The kind of an answer by the name of its class, or by that of what it is a sequence of."""
-
-_TABLE: Mapping[str, Mapping[str, str]] = {
-    "report": {
-        "text": "terminal:render_terminal",
-        "json": "json_report:render_json",
-        "markdown": "markdown:render_markdown",
-        "html": "html_page:render_html",
-    },
-    "comparison": {
-        "text": "comparison_blocks:render_comparison",
-        "json": "json_answers:render_comparison_json",
-        "markdown": "comparison_blocks:render_comparison_markdown",
-        "html": "answer_page:render_comparison_html",
-        "svg": "answer_page:render_comparison_svg",
-    },
-    "ranking": {
-        "text": "rank_blocks:render_ranking",
-        "json": "json_answers:render_ranking_json",
-        "markdown": "rank_blocks:render_ranking_markdown",
-        "html": "answer_page:render_ranking_html",
-        "svg": "answer_page:render_ranking_svg",
-    },
-    "plan": {
-        "text": "plan_blocks:render_plan",
-        "json": "json_answers:render_plan_json",
-        "markdown": "plan_blocks:render_plan_markdown",
-    },
-    "gate plan": {
-        "text": "gate_plan_blocks:render_gate_plans",
-        "json": "gate_plan_blocks:render_gate_plans_json",
-        "markdown": "gate_plan_blocks:render_gate_plans_markdown",
-        "svg": "gate_plan_blocks:render_gate_plans_svg",
-    },
-    "verdicts": {
-        "text": "verdict_blocks:render_verdicts",
-        "json": "verdict_json:render_verdicts_json",
-        "markdown": "verdict_blocks:render_verdicts_markdown",
-        "junit": "junit_xml:render_verdicts_junit",
-    },
-    "profile": {
-        "text": "profile_blocks:render_profile",
-        "json": "json_answers:render_profile_json",
-        "markdown": "profile_blocks:render_profile_markdown",
-    },
-    "explanation": {
-        "text": "explanation_formats:render_explanation",
-        "json": "explanation_formats:render_explanation_json",
-        "markdown": "explanation_formats:render_explanation_markdown",
-        "html": "explanation_formats:render_explanation_html",
-    },
-    "diff": {
-        "text": "explanation_formats:render_diff",
-        "json": "explanation_formats:render_diff_json",
-        "markdown": "explanation_formats:render_diff_markdown",
-    },
-    "trend": {
-        "text": "trend:render_terminal",
-        "json": "trend:render_json",
-        "markdown": "trend:render_markdown",
-        "svg": "trend:render_svg",
-    },
-    "run": {
-        "text": "run_answer:render_run",
-        "json": "run_json:render_run_json",
-        "markdown": "run_answer:render_run_markdown",
-        "html": "run_answer:render_run_html",
-        "junit": "run_junit:render_run_junit",
-    },
-    "demo": {
-        "text": "demo_blocks:render_demo",
-        "json": "demo_blocks:render_demo_json",
-        "markdown": "demo_blocks:render_demo_markdown",
-    },
-}
+"""The format that a file's ending asks for."""
 
 
-def render(answer: Any, format: str = "text", **options: Any) -> str | bytes:  # noqa: A002  # the word callers guess
-    """An answer in a format; options that mean nothing there are passed over.
+def format_of_file(name: str) -> str | None:
+    """The format that the name of a file asks for, by its longest known ending.
 
-    `ink` says how wide and colourful text may be; `results` is what the commands it suggests
-    should read; `all_tasks`, `explain`, `transcripts` and `first_trial` show more where they apply.
+    >>> format_of_file("out.json"), format_of_file("out.ctrf.json"), format_of_file("out")
+    ('json', 'ctrf', None)
     """
+    known = [ending for ending in ENDINGS if name.lower().endswith(ending)]
+    return ENDINGS[max(known, key=len)] if known else None
+
+
+def render(
+    answer: Any,
+    format: str = "text",  # noqa: A002  # the word that callers guess
+    **options: Any,
+) -> str | bytes:
+    """An answer in a format: text, Markdown, a page, data, or a picture.
+
+    `ink` says how wide and colourful text may be, `verbose` asks for everything, `results` is what
+    suggested commands read; `Options` in answer_kind has them all. Options that mean nothing to an
+    answer or a format are passed over.
+    """
+    from passhat.reporters.answer_kind import Options
+
     kind = kind_of(answer)
     if format not in formats_for(kind):
-        raise ArgumentError(
-            "format", f"of a {kind} must be one of {listed(list(formats_for(kind)))}", format
-        )
-    module, _, name = _TABLE[kind][format].partition(":")
-    function = getattr(importlib.import_module(f"passhat.reporters.{module}"), name)
-    known = inspect.signature(function).parameters
-    found: str | bytes = function(answer, **{k: v for k, v in options.items() if k in known})
+        known = listed(list(formats_for(kind)))
+        raise ArgumentError("format", f"of a {kind} must be one of {known}", format)
+    module, _, name = FORMATS[format].function.partition(":")
+    function = getattr(importlib.import_module(f"passhat.reporters.formats.{module}"), name)
+    found: str | bytes = function(answer_kind(kind), answer, Options(**options))
     return found
 
 
 def formats_for(answer: Any) -> tuple[str, ...]:
     """The formats that can hold an answer, or any answer of a kind that is named.
 
-    >>> formats_for("plan")
-    ('text', 'json', 'markdown')
+    >>> formats_for("run list")
+    ('text', 'json', 'markdown', 'html', 'csv', 'tex')
     """
-    return tuple(_TABLE[kind_of(answer)])
+    parts = ANSWERS[kind_of(answer)][1].split()
+    return tuple(name for name, one in FORMATS.items() if one.needs in parts)
 
 
 def endings_for(answer: Any) -> tuple[str, ...]:
     """The endings of the files that an answer can be written to.
 
-    >>> endings_for("plan")
-    ('.txt', '.json', '.md', '.markdown')
+    >>> endings_for("trials")
+    ('.txt', '.md', '.markdown', '.html', '.htm', '.csv', '.tex')
     """
     formats = formats_for(answer)
     return tuple(ending for ending, name in ENDINGS.items() if name in formats)
@@ -152,11 +128,37 @@ def endings_for(answer: Any) -> tuple[str, ...]:
 
 def kind_of(answer: Any) -> str:
     """What an answer is called: "report", "comparison", "verdicts" and so on."""
-    if isinstance(answer, str) and answer in _TABLE:
+    if isinstance(answer, str) and answer in ANSWERS:
         return answer
     one = answer[0] if isinstance(answer, Sequence) and answer else answer
-    for found in (type(answer), type(one)):
-        for base in found.__mro__:
-            if base.__name__ in _KINDS:
-                return _KINDS[base.__name__]
+    classes = {base.__name__ for found in (answer, one) for base in type(found).__mro__}
+    for kind, (owner, _) in ANSWERS.items():
+        if owner in classes:
+            return kind
     raise ArgumentError("answer", "must be something that passhat answered", answer)
+
+
+def answer_kind(kind: str) -> AnswerKind:
+    """What answers of a kind state of themselves."""
+    module = importlib.import_module(f"passhat.reporters.answers.{kind.replace(' ', '_')}")
+    return cast("AnswerKind", module.KIND)
+
+
+def render_terminal(answer: Any, ink: Ink | None = None, **options: Any) -> str:
+    """Any answer as text for a terminal, or for a file without colour."""
+    return cast(str, render(answer, "text", ink=ink, **options))
+
+
+def render_markdown(answer: Any, **options: Any) -> str:
+    """Any answer as Markdown, for pull requests and notes."""
+    return cast(str, render(answer, "markdown", **options))
+
+
+def render_html(answer: Any, **options: Any) -> str:
+    """Any answer as one self-contained page."""
+    return cast(str, render(answer, "html", **options))
+
+
+def render_json(answer: Any) -> str:
+    """Any answer as JSON, numbers unrounded."""
+    return cast(str, render(answer, "json"))

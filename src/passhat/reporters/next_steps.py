@@ -1,17 +1,20 @@
-"""What to do after reading a report on one system, the most useful first."""
+"""What to do after reading a report, the most useful first, in commands that run as they stand."""
 
 from __future__ import annotations
 
+import shlex
+
 from passhat.analysis.reports.headline import all_errored, headline_k
 from passhat.analysis.reports.parts import Metric
+from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import TaskRow
+from passhat.defaults import CONFIDENCE
 from passhat.messages import plural
-from passhat.reporters.advice import Step, advise, at_confidence
-from passhat.reporters.judgement import DEPENDABLE, is_dependable
+from passhat.reporters.blocks import Step
 from passhat.reporters.numbers import interval_of
-from passhat.reporters.safe_text import shorten_apart
-from passhat.reporters.standings import LONGEST_NAME
+from passhat.reporters.safe_text import safe_text, shorten_apart
+from passhat.reporters.standings import DEPENDABLE, LONGEST_NAME, is_dependable
 from passhat.stats.estimate import Estimate
 
 
@@ -26,6 +29,42 @@ def next_steps(system: SystemReport, results: str | None = "RESULTS") -> list[St
     steps = [Step(one.advice) for one in system.unsettled if one.what not in other_bars]
     steps += _failures(system)
     return steps or _to_keep(system, results)
+
+
+def advise(text: str, command: str) -> Step:
+    r"""A step by a command, or by its words alone where showing the command would change it.
+
+    >>> str(advise("Keep it so", "passhat gate r.csv"))
+    'Keep it so: passhat gate r.csv'
+    >>> str(advise("Keep it so", "passhat gate 'a\x1bb.csv'"))
+    'Keep it so.'
+    """
+    return Step(text, command) if safe_text(command) == command else Step(f"{text}.")
+
+
+def only(*names: str) -> str:
+    """Options that choose systems, as a shell has them.
+
+    >>> only("o3", "my agent")
+    "--only o3 --only 'my agent'"
+    """
+    return " ".join(f"--only {shlex.quote(name)}" for name in names)
+
+
+def at_confidence(level: float) -> str:
+    """The option that keeps the confidence of an answer, where it is not the usual one.
+
+    >>> at_confidence(0.95), at_confidence(0.9)
+    ('', ' --confidence 0.9')
+    """
+    return "" if level == CONFIDENCE else f" --confidence {level:g}"
+
+
+def results_of(report: Report, system: SystemReport, results: str | None) -> str | None:
+    """The results of one system: those of the report, of which it may be one of several."""
+    if results is None or len(report.systems) == 1:
+        return results
+    return f"{results} {only(system.name)}"
 
 
 def _failures(system: SystemReport) -> list[Step]:

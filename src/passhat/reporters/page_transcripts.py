@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
@@ -11,13 +11,16 @@ from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.tasks import TaskRow
 from passhat.messages import plural
 from passhat.records import Outcome
+from passhat.records.natural_order import natural_key
 from passhat.records.transcript import CUT, TranscriptKey, Transcripts, cut_text
-from passhat.reporters.page_rows import page_rows
 from passhat.reporters.transcript_text import readable
 from passhat.stats.arguments import whole_number
 
 if TYPE_CHECKING:
     from passhat.records import Trials
+
+MOST_ROWS = 5_000
+"""Tasks in the table of a page; the lowest ones, where there are more."""
 
 SHORTEST = 2_000
 """Bytes to which transcripts are cut, at the shortest, so that more of them fit."""
@@ -107,6 +110,11 @@ def fit_transcripts(
         left_out=len(asked) - len(kept),
         limits=limits,
     )
+
+
+def page_rows(tasks: Sequence[TaskRow]) -> list[TaskRow]:
+    """The lowest rates first, and of one rate by name as people sort names."""
+    return sorted(tasks, key=lambda row: (row.rate.value, natural_key(row.name)))[:MOST_ROWS]
 
 
 def embedded(text: str) -> str:

@@ -10,14 +10,28 @@ from passhat.analysis.reports.headline import all_errored, is_judged
 from passhat.analysis.reports.parts import Leaders, Metric
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.messages import plural
-from passhat.reporters.judgement import is_dependable, is_refuted
-from passhat.reporters.numbers import percent, percent_range
+from passhat.reporters.numbers import interval_of, percent, percent_range
 from passhat.reporters.safe_text import shorten, shorten_apart
 from passhat.stats.estimate import Interval, Scope, Unavailable
+
+DEPENDABLE = 0.9
+"""The line the opening sentence draws: k successes in a row at least nine times in ten."""
 
 LONGEST_NAME = 60
 LONGEST_REASON = 160
 _MOST_NAMES = 3
+
+
+def is_dependable(streak: Metric) -> bool:
+    """Whether the whole interval lies above the line."""
+    bounds = interval_of(streak.this_suite)
+    return bounds is not None and bounds.low >= DEPENDABLE
+
+
+def is_refuted(streak: Metric) -> bool:
+    """Whether the whole interval lies below the line."""
+    bounds = interval_of(streak.this_suite)
+    return bounds is not None and bounds.high < DEPENDABLE
 
 
 def judgement_of_all(streaks: Sequence[Metric], *, of: int, k: int) -> str:
@@ -43,7 +57,7 @@ def judgement_of_all(streaks: Sequence[Metric], *, of: int, k: int) -> str:
 def ahead(found: Leaders | Unavailable) -> str:
     """Who is ahead, where that can be told."""
     if isinstance(found, Unavailable):
-        return f"{found.reason}, so none is held to be ahead"
+        return f"{found.reason}, so none is called the leader"
     streak = "" if found.k == 1 else f" at {found.k} in a row"
     if found.left_out:
         which = "they share" if found.k == 1 else f"with {found.k} runs of each"
@@ -70,7 +84,7 @@ def held_for(scope: Scope, systems: int) -> str:
 def unjudged(systems: Sequence[SystemReport], k: int) -> list[str]:
     """Who is not judged, and why: by name, as nobody would see who is missing."""
     errored = [one for one in systems if all_errored(one)]
-    told = [none_ended(errored)] if errored else []
+    told = [none_finished(errored)] if errored else []
     few: dict[str, list[SystemReport]] = {}
     for one in systems:
         if not is_judged(one, k) and one not in errored:
@@ -82,8 +96,8 @@ def unjudged(systems: Sequence[SystemReport], k: int) -> list[str]:
     return told
 
 
-def none_ended(systems: Sequence[SystemReport]) -> str:
-    """That no run was seen to end, the commonest reason, and what is made of it."""
+def none_finished(systems: Sequence[SystemReport]) -> str:
+    """That no run finished, the commonest reason, and how it is counted."""
     total = sum(one.design.trials for one in systems)
     kinds = [kind for one in systems for kind in one.errors.kinds if kind != UNNAMED]
     trials = "the only trial" if total == 1 else f"all {total:,} trials"
@@ -91,7 +105,7 @@ def none_ended(systems: Sequence[SystemReport]) -> str:
     if systems[0].errors.policy == "exclude":
         return f"Nothing could be measured: {trials} of {names(systems)} errored{reason}."
     counted = "counts as a failure" if total == 1 else "count as failures"
-    return f"No run of {names(systems)} was seen to end: {trials} errored{reason} and {counted}."
+    return f"No run of {names(systems)} finished: {trials} errored{reason} and {counted}."
 
 
 def once(systems: Sequence[SystemReport]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.target_families import Value
 from passhat.analysis.reports.targets import targets
-from passhat.reporters.ink import Ink
 from passhat.reporters.numbers import amount
 from passhat.reporters.safe_text import safe_text
+from passhat.reporters.terminal_style import Ink
 from passhat.stats.estimate import Estimate, Unavailable
 
 

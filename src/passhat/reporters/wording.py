@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from passhat.analysis.reports.disturbance_sentences import disturbance_sentence
 from passhat.analysis.reports.headline import all_errored, is_judged
 from passhat.analysis.reports.headline import common_k as common_k
 from passhat.analysis.reports.headline import headline_k as headline_k
@@ -22,14 +23,29 @@ from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.messages import listed, plural
-from passhat.reporters.judgement import DEPENDABLE, is_dependable
-from passhat.reporters.numbers import amount, interval_of, percent, percent_range, value_of
+from passhat.reporters.numbers import (
+    amount,
+    interval_of,
+    percent,
+    percent_range,
+    span,
+    value_of,
+)
 from passhat.reporters.safe_text import shorten_apart
+from passhat.reporters.standings import (
+    DEPENDABLE,
+    ahead,
+    is_dependable,
+    is_refuted,
+    judgement_of_all,
+    none_finished,
+    once,
+    unjudged,
+)
 from passhat.reporters.standings import LONGEST_NAME as LONGEST_NAME
-from passhat.reporters.standings import ahead, judgement_of_all, none_ended, once, unjudged
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
-GOES_WITH_PASSING = "goes with passing in a task"
+CORRELATION = "correlation with passing (within task)"
 
 _MUCH_LUCK, _LITTLE_LUCK = 0.5, 0.2
 _ALL_ALIKE = "every task ended all its runs the same way"
@@ -40,10 +56,20 @@ def metric_name(metric: Metric) -> str:
     return metric.name.replace("_", " ") + " *" * is_partial(metric)
 
 
-def told_metrics(system: SystemReport) -> list[Metric]:
+def shown_metrics(system: SystemReport) -> list[Metric]:
     """The metrics but for pass@1, and for a mean score that is the pass rate under another name."""
     again = {"pass@1"} if gives_partial_credit(system) else {"pass@1", "mean_score"}
     return [metric for name, metric in system.metrics.items() if name not in again]
+
+
+def hats(system: SystemReport) -> list[Metric]:
+    """pass^k for every k."""
+    return [system.pass_hat(k) for k in system.ks]
+
+
+def ats(system: SystemReport) -> list[Metric]:
+    """pass@k for every k but 1, where it is pass^1 again."""
+    return [system.pass_at(k) for k in system.ks if k > 1]
 
 
 def gives_partial_credit(system: SystemReport) -> bool:
@@ -63,14 +89,20 @@ def partial_note(system: SystemReport) -> str | None:
 
 
 def verdict(system: SystemReport) -> str:
-    """The answer in one sentence."""
+    """The answer in one sentence; before it, what makes the runs less than independent."""
+    disturbed = disturbance_sentence(system.disturbances)
+    answer = _answer(system)
+    return answer if disturbed is None else f"{disturbed} {answer}"
+
+
+def _answer(system: SystemReport) -> str:
     if all_errored(system):
-        return none_ended([system])
+        return none_finished([system])
     name = short(system.name)
     k = headline_k(system)
     one, streak = system.metrics.get("pass^1"), system.pass_hat(k)
     if streak.value is None:
-        return f"Nothing can be said of {k} in a row of {name}: {streak.reason}. {once([system])}"
+        return f"{name} has no pass^{k}: {streak.reason}. {once([system])}"
     if k == 1:
         return f"{_judgement(name, streak)}: {_once(system, streak)}{_bounds(streak)}."
     if one is None or one.value is None:
@@ -95,9 +127,9 @@ def overview(report: Report) -> str:
     judged = [one for one in report.systems if is_judged(one, k)]
     if not judged:
         if all(all_errored(one) for one in report.systems):
-            return none_ended(report.systems)
+            return none_finished(report.systems)
         why = " ".join(unjudged(report.systems, k))
-        return f"Nothing can be said of {k} in a row: {why} {once(report.systems)}"
+        return f"There is no pass^{k} to compare: {why} {once(report.systems)}"
     if len(judged) == 1:
         answer = verdict(judged[0])
     else:
@@ -105,6 +137,25 @@ def overview(report: Report) -> str:
         said = judgement_of_all(streaks, of=len(report.systems), k=k)
         answer = f"{said}: {ahead(report.leaders)}."
     return " ".join([answer, *unjudged(report.systems, k)])
+
+
+def verdict_title(report: Report) -> str:
+    """The verdict in a few words, for the title of a page or a window."""
+    if len(report.systems) > 1:
+        k = common_k(report.systems)
+        can = sum(is_judged(one, k) and is_dependable(one.pass_hat(k)) for one in report.systems)
+        return f"{can} of {len(report.systems)} systems dependable"
+    return f"{chip(report.systems[0])}: {short(report.systems[0].name)}"
+
+
+def chip(system: SystemReport) -> str:
+    """The verdict on a system in two or three words."""
+    if all_errored(system):
+        return "No run finished"
+    streak = system.pass_hat(headline_k(system))
+    if is_dependable(streak):
+        return "Dependable"
+    return "Not dependable" if is_refuted(streak) else "Not settled yet"
 
 
 def design(system: SystemReport) -> str:
@@ -133,10 +184,10 @@ def luck(variance: VarianceSplit | Unavailable) -> str:
         return f"No luck was seen: {_ALL_ALIKE}. How much there is stays open (0 to 100 %)."
     if bounds.low < _LITTLE_LUCK and bounds.high >= _MUCH_LUCK:
         between = f"between {percent(bounds.low)} and {percent(bounds.high)}"
-        return f"Too few tasks or runs to tell luck from skill: {between} of the spread is luck."
+        return f"Too few tasks or runs to tell luck from skill: {between} of the variation is luck."
     share = variance.luck_share
-    meaning = f"{_luck_meaning(share)} ({percent_range(bounds)})"
-    return f"{percent(share)} of the spread is luck: {meaning}."
+    meaning = f"{_luck_meaning(bounds)} ({percent_range(bounds)})"
+    return f"{percent(share)} of the variation between runs is luck: {meaning}."
 
 
 def luck_and_icc(variance: VarianceSplit | Unavailable) -> str:
@@ -168,7 +219,7 @@ def errors(system: SystemReport) -> str | None:
 
 
 def errors_note(systems: Sequence[SystemReport]) -> str | None:
-    """How errors were counted, where the table shows what leaving {them} out would give."""
+    """How errors were counted, where a table shows the other way too."""
     count = sum(system.errors.count for system in systems)
     if not count:
         return None
@@ -177,11 +228,11 @@ def errors_note(systems: Sequence[SystemReport]) -> str | None:
     if systems[0].errors.policy == "fail":
         return (
             f"{plural(count, 'trial')} errored and {are} counted as {failures}; "
-            f"the last number says what leaving {them} out would give."
+            f'"excl. errors" is the value without {them}.'
         )
     return (
         f"{plural(count, 'trial')} errored and {are} left out; "
-        f"the last number says what counting {them} as {failures} would give."
+        f'"incl. errors" is the value with {them} counted as {failures}.'
     )
 
 
@@ -230,7 +281,7 @@ def seeds(spread: SeedSpread | Unavailable) -> str | None:
         return f"{text}; {spread.variance.reason}."
     between = spread.variance.between
     if between.interval is None or between.interval.low <= 0:
-        return f"{text}: no more than chance explains."
+        return f"{text}: within noise."
     deviation = between.value**0.5
     return f"{text}: seeds move the suite by ±{100 * deviation:.1f} points (1 sd) beyond chance."
 
@@ -240,8 +291,8 @@ def rounds(found: Rounds | Unavailable) -> str | None:
     if isinstance(found, Unavailable) or found.population_sd == 0:
         return None
     return (
-        f"From round to round {_reach(found.means)} of the tasks passed "
-        f"(sd {100 * found.population_sd:.1f} points): what running again changes."
+        f"Between runs of the whole suite, {_reach(found.means)} of the tasks passed "
+        f"(sd {100 * found.population_sd:.1f} points)."
     )
 
 
@@ -250,8 +301,8 @@ def beyond(system: SystemReport) -> str | None:
     known = [p for p in system.decay.beyond if isinstance(p.estimate, Estimate)]
     if not known or all_errored(system):
         return None
-    parts = ", ".join(f"pass^{p.k} {percent(p.estimate.value)}" for p in known)  # type: ignore[union-attr]  # filtered above
-    return f"A model of task difficulty, not a measurement, goes on to {parts}."
+    parts = ", ".join(f"pass^{p.k} about {_with_bounds(p.estimate)}" for p in known)
+    return f"Extrapolated by a model, not measured: {parts}."
 
 
 def across_tasks(system: SystemReport) -> str | None:
@@ -259,10 +310,10 @@ def across_tasks(system: SystemReport) -> str | None:
     turned = [one.name.replace("_", " ") for one in system.features.values() if _is_turned(one)]
     if not turned:
         return None
-    verb = "goes" if len(turned) == 1 else "go"
+    are = "is" if len(turned) == 1 else "are"
     return (
-        f"Inside a task, {listed(turned)} {verb} with passing the other way than the means of "
-        "passed and failed trials suggest: those also compare easy tasks with hard ones."
+        f"Within a task, {listed(turned)} {are} correlated with passing the other way than the "
+        "means of passed and failed trials suggest: those also compare easy tasks with hard ones."
     )
 
 
@@ -304,6 +355,13 @@ def _is_turned(feature: Feature) -> bool:
     return link is not None and gap is not None and link * gap < 0
 
 
+def _with_bounds(number: Estimate | Unavailable) -> str:
+    if isinstance(number, Unavailable):
+        return "unknown"
+    bounds = "" if number.interval is None else f" {span(number.interval, digits=0)}"
+    return f"{percent(number.value)}{bounds}"
+
+
 def _reach(means: Collection[float]) -> str:
     return percent_range(Interval(min(means), max(means)))
 
@@ -311,7 +369,7 @@ def _reach(means: Collection[float]) -> str:
 def _judgement(name: str, streak: Metric) -> str:
     bounds = interval_of(streak.this_suite)
     if bounds is None:
-        return f"How far {name} can be depended on is open"
+        return f"There are too few runs to say whether you can depend on {name}"
     if bounds.low >= DEPENDABLE:
         return f"You can depend on {name}"
     if bounds.high < DEPENDABLE:
@@ -338,9 +396,10 @@ def _bounds(metric: Metric) -> str:
     return f" (this suite{cut}: {percent_range(number.interval)})"
 
 
-def _luck_meaning(share: float) -> str:
-    if share >= _MUCH_LUCK:
-        return "a single run is a coin flip"
-    if share >= _LITTLE_LUCK:
-        return "a single run can mislead"
-    return "a task mostly ends the same way every time"
+def _luck_meaning(bounds: Interval) -> str:
+    """What the share means, where its whole interval lies on one side of the lines."""
+    if bounds.low >= _MUCH_LUCK:
+        return "which runs pass is mostly chance, not the task"
+    if bounds.high < _LITTLE_LUCK:
+        return "a task mostly ends the same way every time"
+    return "a single run can mislead"

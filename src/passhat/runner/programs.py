@@ -69,10 +69,10 @@ def absent_functions(suite: Suite) -> Iterator[Absent]:
 def lacks_function(system: PythonSystem) -> str | None:
     """Why the function of a system cannot be called; None where it can."""
     from passhat.runner.agents.parameters import wanted_by
-    from passhat.runner.agents.python import load_function
+    from passhat.runner.agents.python import load_agent
 
     try:
-        wanted_by(load_function(system.function, search=system.search), about=system.function)
+        wanted_by(load_agent(system.function, search=system.search), about=system.function)
     except SuiteError as error:
         return str(error)
     return None

@@ -1,7 +1,8 @@
-"""Which tasks two systems differ on: an exact test a task, corrected for testing many."""
+"""Which tasks two systems differ on: an exact test for each task, corrected for testing many."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -13,13 +14,18 @@ from passhat.messages import repr_fields
 from passhat.stats.arguments import (
     Counts,
     Floats,
+    RandomSource,
     confidence_level,
     one_of,
+    random_generator,
+    score_array,
     trial_counts,
     whole_number,
 )
 from passhat.stats.boschloo import boschloo_greater
-from passhat.stats.multiplicity import benjamini_hochberg, holm
+from passhat.stats.hypergeometric import log_choose
+from passhat.stats.multiplicity import discrete_benjamini_hochberg, discrete_holm
+from passhat.stats.null_laws import Alternative, NullLaws, pass_tests, score_tests
 from passhat.stats.proportions import proportion_bounds
 from passhat.stats.special import xlogy
 
@@ -28,18 +34,19 @@ if TYPE_CHECKING:
 
     from passhat.stats.task_sums import Mask
 
-Alternative = Literal["two-sided", "less", "greater"]
 Correction = Literal["holm", "benjamini-hochberg"]
 TaskAnswer = Literal["better", "worse", "no difference shown", "unevaluable"]
+ScoreTest = Literal["permutation", "wilcoxon"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskTests:
     """An answer per task: where a is better or worse than b, and where too few runs can tell.
 
-    `low` and `high` are Newcombe's hybrid-score interval of each difference, uncorrected.
-    `minimum_runs` of each system on each task would make every task evaluable in a family of
-    this size. An unevaluable task is no part of the family: its `adjusted` p is 1.
+    `low` and `high` are Newcombe's hybrid-score interval of each difference, uncorrected; of
+    scores, NaN. `adjusted` are the p-values of the whole family under `correction`, `screening`
+    those under Benjamini-Hochberg. Below `minimum_runs` of each system no outcome would be
+    significant. The p-values of an unevaluable task in the family are 1.
     """
 
     value: Floats
@@ -47,6 +54,7 @@ class TaskTests:
     high: Floats
     p_values: Floats
     adjusted: Floats
+    screening: Floats
     answers: tuple[TaskAnswer, ...]
     evaluable: Mask
     minimum_runs: int
@@ -70,10 +78,12 @@ def task_tests(
     correction: Correction = "holm",
     confidence: float = CONFIDENCE,
 ) -> TaskTests:
-    """Boschloo's exact test of a against b on every task, aligned by position.
+    """An exact test of a against b on every task, aligned by position.
 
-    Holm for gates (no false alarm on any task), Benjamini-Hochberg for screening. "less" asks
-    only where a is worse than b.
+    Fisher's conditional test, its p-values corrected with the laws they have if nothing changed: a
+    task that always passes, or always fails, costs the others nothing. A single task has Boschloo's
+    test, which is sharper alone. Holm for gates (no false alarm on any task), Benjamini-Hochberg
+    for screening. "less" asks only where a is worse than b.
 
     >>> found = task_tests([8, 8, 2], [8, 5, 2], [8, 8, 2], [1, 5, 0])
     >>> found.answers
@@ -81,32 +91,51 @@ def task_tests(
     >>> found.minimum_runs
     4
     """
-    one_of("alternative", alternative, ("two-sided", "less", "greater"))
-    one_of("correction", correction, ("holm", "benjamini-hochberg"))
-    alpha = 1 - confidence_level(confidence)
     sides = _aligned(n_a, c_a, n_b, c_b)
+    asked = _asked(alternative, correction, confidence)
     value, low, high = _differences(*sides, confidence)
-    p = _boschloo(*sides, alternative)
-    reachable = _smallest_p(sides[0], sides[2], alternative)
-    evaluable = reachable <= _entry_level(reachable, alpha, correction)
-    adjusted = np.ones(p.size)
-    adjusted[evaluable] = _CORRECTIONS[correction](p[evaluable])
-    return TaskTests(
-        value=value,
-        low=low,
-        high=high,
-        p_values=p,
-        adjusted=adjusted,
-        answers=_answers(value, adjusted, evaluable, alpha),
-        evaluable=evaluable,
-        minimum_runs=minimum_runs(p.size, alternative=alternative, confidence=confidence),
-        method=f"Boschloo, {correction}",
-        alternative=alternative,
-        correction=correction,
-        confidence=confidence,
-        tasks=p.size,
-        runs=(int(sides[0].sum()), int(sides[2].sum())),
-    )
+    if sides[0].size == 1:
+        p, method = _boschloo(*sides, alternative), "Boschloo"
+        laws = NullLaws(np.zeros(1, dtype=np.int64), (None,))
+    else:
+        (p, laws), method = pass_tests(*sides, alternative), "Fisher exact"
+    return _answered(asked, sides[0], sides[2], (value, low, high), p, laws, method)
+
+
+def score_task_tests(
+    a: Sequence[ArrayLike],
+    b: Sequence[ArrayLike],
+    *,
+    test: ScoreTest = "permutation",
+    alternative: Alternative = "two-sided",
+    correction: Correction = "holm",
+    confidence: float = 0.95,
+    rng: RandomSource = None,
+) -> TaskTests:
+    """A permutation test of the scores of every task, all runs of a against all of b.
+
+    Exact where all divisions of the runs can be looked at (8 against 8), drawn beyond.
+    `test="wilcoxon"` compares ranks (the Wilcoxon-Mann-Whitney test) in the place of means.
+
+    >>> found = score_task_tests([[0.9] * 6, [0.5] * 6], [[0.2] * 6, [0.5] * 6])
+    >>> found.answers
+    ('better', 'no difference shown')
+    """
+    one_of("test", test, ("permutation", "wilcoxon"))
+    asked = _asked(alternative, correction, confidence)
+    left = [score_array("a", scores).ravel() for scores in a]
+    right = [score_array("b", scores).ravel() for scores in b]
+    if len(left) != len(right):
+        sizes = (len(left), len(right))
+        raise ArgumentError("a and b", "must be aligned, an entry per task", sizes)
+    generator, _ = random_generator(rng)
+    p, laws = score_tests(left, right, alternative, ranks=test == "wilcoxon", rng=generator)
+    n_a, n_b = (np.array([len(x) for x in side], dtype=np.int64) for side in (left, right))
+    seen = np.minimum(n_a, n_b) > 0
+    gaps = [x.mean() - y.mean() if ok else 0.0 for x, y, ok in zip(left, right, seen, strict=True)]
+    unknown = np.full(p.size, np.nan)
+    named = "permutation of scores" if test == "permutation" else "Wilcoxon rank-sum"
+    return _answered(asked, n_a, n_b, (np.array(gaps), unknown, unknown), p, laws, named)
 
 
 def minimum_runs(
@@ -115,16 +144,65 @@ def minimum_runs(
     """The runs of each system on a task below which no outcome is significant among `tasks`.
 
     >>> minimum_runs(1), minimum_runs(100)
-    (3, 6)
+    (3, 4)
     """
-    level = (1 - confidence_level(confidence)) / max(whole_number("tasks", tasks, least=0), 1)
+    level = 1 - confidence_level(confidence)
+    alone = whole_number("tasks", tasks, least=0) <= 1
     runs = 1
-    while _smallest_p(np.array(runs), np.array(runs), alternative) > level:
+    while _smallest_p(np.array(runs), np.array(runs), alternative, alone=alone) > level:
         runs += 1
     return runs
 
 
-_CORRECTIONS = {"holm": holm, "benjamini-hochberg": benjamini_hochberg}
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """In which direction, corrected how, how sure."""
+
+    alternative: Alternative
+    correction: Correction
+    confidence: float
+
+
+def _asked(alternative: Alternative, correction: Correction, confidence: float) -> _Asked:
+    one_of("alternative", alternative, ("two-sided", "less", "greater"))
+    one_of("correction", correction, ("holm", "benjamini-hochberg"))
+    return _Asked(alternative, correction, confidence_level(confidence))
+
+
+def _answered(
+    asked: _Asked,
+    n_a: Counts,
+    n_b: Counts,
+    differences: tuple[Floats, Floats, Floats],
+    p: Floats,
+    laws: NullLaws,
+    method: str,
+) -> TaskTests:
+    alpha = 1 - asked.confidence
+    reachable = _smallest_p(n_a, n_b, asked.alternative, alone=method == "Boschloo")
+    evaluable = reachable <= alpha * (1 + 1e-9)
+    strict = np.where(evaluable, discrete_holm(p, laws), 1.0)
+    screening = np.where(evaluable, discrete_benjamini_hochberg(p, laws), 1.0)
+    adjusted = strict if asked.correction == "holm" else screening
+    return TaskTests(
+        value=differences[0],
+        low=differences[1],
+        high=differences[2],
+        p_values=p,
+        adjusted=adjusted,
+        screening=screening,
+        answers=_answers(differences[0], adjusted, evaluable, alpha),
+        evaluable=evaluable,
+        minimum_runs=minimum_runs(
+            p.size, alternative=asked.alternative, confidence=asked.confidence
+        ),
+        method=f"{method}, {asked.correction}" + (", discrete" if p.size > 1 else ""),
+        alternative=asked.alternative,
+        correction=asked.correction,
+        confidence=asked.confidence,
+        tasks=p.size,
+        runs=(int(n_a.sum()), int(n_b.sum())),
+    )
 
 
 def _aligned(
@@ -163,29 +241,23 @@ def _boschloo(
     return np.asarray(np.minimum(1.0, 2 * np.minimum(greater, less)))
 
 
-def _smallest_p(n_a: Counts, n_b: Counts, alternative: Alternative) -> Floats:
-    """Boschloo's p of all passes against none, known before any run.
+def _smallest_p(n_a: Counts, n_b: Counts, alternative: Alternative, *, alone: bool) -> Floats:
+    """The p of all passes against none: no outcome of so many runs has a smaller one.
 
-    That table is a critical region on its own: its chance pi^n_a (1 - pi)^n_b is largest at
-    pi = n_a / (n_a + n_b).
+    Fisher's is one division of the runs out of all (two where they are as many, and both ways
+    count); Boschloo's region holds that table alone, and its chance pi^n_a (1 - pi)^n_b is largest
+    at pi = n_a / (n_a + n_b).
     """
     total = np.maximum(n_a + n_b, 1)
-    one_sided = np.exp(xlogy(n_a, n_a / total) + xlogy(n_b, n_b / total))
-    sides = 2 if alternative == "two-sided" else 1
-    return np.asarray(np.minimum(1.0, sides * one_sided))
-
-
-def _entry_level(reachable: Floats, alpha: float, correction: Correction) -> float:
-    """What a task's smallest possible p must not exceed for the task to join the family.
-
-    Whether a task joins depends on its runs alone, never on outcomes, so leaving out those that
-    could not be rejected anyway keeps the error rate and spares the rest: Tarone (1990).
-    """
-    if correction == "benjamini-hochberg":
-        return alpha
-    sizes = np.arange(1, reachable.size + 2)
-    joined = np.searchsorted(np.sort(reachable), alpha / sizes, side="right")
-    return float(alpha / sizes[np.argmax(joined <= sizes)])
+    if alone:
+        one_sided = np.exp(xlogy(n_a, n_a / total) + xlogy(n_b, n_b / total))
+        both = np.full(np.shape(n_a), 2)
+    else:
+        one_sided = np.exp(-log_choose(total, n_a))
+        both = np.where(n_a == n_b, 2, 1)
+    sides = both if alternative == "two-sided" else 1
+    found = np.minimum(1.0, sides * one_sided)
+    return np.where((n_a > 0) & (n_b > 0), found, 1.0)
 
 
 def _answers(

@@ -3,13 +3,12 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
+from passhat import render_html, render_json, render_terminal
 from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports import measure as module
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
-from passhat.reporters.html_page import render_html
-from passhat.reporters.json_report import render_json, system_object
-from passhat.reporters.terminal import render_terminal
+from passhat.reporters.answers.report_data import system_object
 
 
 def _tagged(systems=("a", "b"), runs=4):
@@ -39,9 +38,9 @@ def measured(monkeypatch):
     names = []
     once = module._measure_system
 
-    def counted(subject, options, *, parts):
+    def counted(subject, options, *, parts, **more):
         names.append((subject.tally.system, parts))
-        return once(subject, options, parts=parts)
+        return once(subject, options, parts=parts, **more)
 
     monkeypatch.setattr(module, "_measure_system", counted)
     return names

@@ -11,7 +11,6 @@ import numpy as np
 from passhat.analysis.reports.evidence import Counts, Evidence, Floats
 from passhat.messages import repr_fields
 from passhat.stats.estimate import Interval
-from passhat.stats.multiplicity import benjamini_hochberg
 from passhat.stats.per_task import TaskAnswer, task_tests
 from passhat.stats.task_sums import TaskSums
 from passhat.stats.task_values import task_values
@@ -80,8 +79,6 @@ def task_differences(
 ) -> tuple[TaskDifference, ...]:
     """An exact test of every shared task, corrected for testing many in both ways."""
     found = task_tests(left.runs, left.passes, right.runs, right.passes, confidence=confidence)
-    screening = np.ones(len(names))
-    screening[found.evaluable] = benjamini_hochberg(found.p_values[found.evaluable])
     return tuple(
         TaskDifference(
             name=name,
@@ -91,7 +88,7 @@ def task_differences(
             interval=Interval(float(found.low[i]), float(found.high[i])),
             p_value=float(found.p_values[i]),
             p_holm=float(found.adjusted[i]),
-            p_screening=float(screening[i]),
+            p_screening=float(found.screening[i]),
             answer=found.answers[i],
             flip=_flip(left, right, i),
         )

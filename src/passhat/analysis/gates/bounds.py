@@ -14,12 +14,16 @@ import numpy as np
 from passhat.analysis.gates.demands import Gate, NumberDemand
 from passhat.analysis.gates.verdict import Word
 from passhat.analysis.reports.bars import Bars
+from passhat.analysis.reports.disturbances import Disturbance, find_disturbances
 from passhat.analysis.reports.evidence import Evidence, gather
+from passhat.analysis.reports.grouped_metrics import Grouping, groupings_of
 from passhat.analysis.reports.measure import measure
+from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.targets import Target
 from passhat.messages import plural
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Number, Unavailable
+from passhat.stats.nesting import hull
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.quantiles import quantile_estimate
 from passhat.stats.score_mean import score_estimate
@@ -36,6 +40,21 @@ class Subject:
     trials: Trials | None
     errors: ErrorPolicy = "fail"
     bars: Bars = None
+    disturbances: tuple[Disturbance, ...] = ()
+    groupings: tuple[Grouping, ...] = ()
+
+    @classmethod
+    def of(cls, trials: Trials, *, errors: ErrorPolicy = "fail", bars: Bars = None) -> Subject:
+        """The trials of one system, with what moved them together."""
+        found = find_disturbances(trials, errors)
+        return cls(
+            tally=trials.tally(),
+            trials=trials,
+            errors=errors,
+            bars=bars,
+            disturbances=found,
+            groupings=groupings_of(trials, errors, disturbed=bool(found)),
+        )
 
     @property
     def evidence(self) -> Evidence:
@@ -118,11 +137,36 @@ def _metric(gate: Gate, target: Target, subject: Subject, confidence: float) -> 
         metric, k = power
         counts = evidence.runs, evidence.passes
         found = suite_estimate(*counts, metric=metric, k=k, scope=gate.scope, confidence=confidence)
+    found = _including_groups(found, gate, target, subject, confidence)
     if isinstance(found, Unavailable) or gate.scope != THIS_SUITE:
         return found
     if len(evidence.tasks) == 1 and power:
         found = _one_task(found, evidence, power, confidence)
     return _with_unknown_tasks(found, found.excluded_tasks + len(evidence.without))
+
+
+def _including_groups(
+    found: Number, gate: Gate, target: Target, subject: Subject, confidence: float
+) -> Number:
+    """No narrower than a report of the same trials, which includes what moved runs together."""
+    if isinstance(found, Unavailable) or not subject.groupings:
+        return found
+    _, k = target.attempts or ("", 1)
+    metrics = measure_metrics(
+        subject.evidence, (k,), confidence=confidence, groupings=subject.groupings
+    )
+    wider = metrics[_metric_name(target)].within(gate.scope)
+    if isinstance(wider, Unavailable) or found.interval is None or wider.interval is None:
+        return found
+    interval = hull(found.interval, wider.interval)
+    return replace(found, interval=interval, method=wider.method, notes=wider.notes)
+
+
+def _metric_name(target: Target) -> str:
+    if target.attempts is None:
+        return "mean_score"
+    metric, k = target.attempts
+    return metric.replace("k", str(k))
 
 
 def _one_task(

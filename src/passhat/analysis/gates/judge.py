@@ -15,6 +15,7 @@ from passhat.analysis.gates.demands import (
     Gate,
     NoTaskWorseDemand,
     NoWorseDemand,
+    NumberDemand,
     parse_gate,
 )
 from passhat.analysis.gates.every_task import bars_of, judge_every_task
@@ -25,6 +26,8 @@ from passhat.analysis.gates.sequential_verdicts import every_task_verdict, strea
 from passhat.analysis.gates.streams import EveryTaskWatch, Stream
 from passhat.analysis.gates.verdict import Verdict, Verdicts
 from passhat.analysis.reports.bars import Bars
+from passhat.analysis.reports.disturbance_sentences import disturbance_sentence
+from passhat.analysis.reports.disturbances import Disturbance, dropped_note, find_disturbances
 from passhat.analysis.reports.evidence import error_policy
 from passhat.analysis.reports.target_families import passed
 from passhat.errors import ArgumentError
@@ -101,8 +104,9 @@ def judge_one(gate: Gate, trials: Trials, around: Circumstances) -> Verdict:
         verdict = judge_sequentially(
             gate, trials, bars=around.bars, baseline=other, seed=around.seed
         )
-        return _with_quarantine(verdict, around)
-    subject = Subject(tally=trials.tally(), trials=trials, errors=around.errors, bars=around.bars)
+        found = find_disturbances(trials, around.errors)
+        return _with_quarantine(_with_disturbances(verdict, trials, found, included=False), around)
+    subject = Subject.of(trials, errors=around.errors, bars=around.bars)
     if isinstance(demand, EveryTaskDemand):
         verdict = judge_every_task(gate, subject)
     elif isinstance(demand, NoWorseDemand):
@@ -111,7 +115,34 @@ def judge_one(gate: Gate, trials: Trials, around: Circumstances) -> Verdict:
         verdict = judge_no_task_worse(gate, subject, _baseline(demand, around).tally())
     else:
         verdict = judge_number(gate, subject, around.planned)
-    return _with_quarantine(verdict, around)
+    bounded = verdict.evidence == "bound"
+    included = bounded and isinstance(demand, NumberDemand) and demand.target.is_metric
+    said = _with_disturbances(verdict, trials, subject.disturbances, included=included)
+    return _with_quarantine(said, around)
+
+
+def _with_disturbances(
+    verdict: Verdict, trials: Trials, found: Sequence[Disturbance], *, included: bool
+) -> Verdict:
+    """No verdict rests in silence on runs that moved together, or on rounds that were left out."""
+    notes = [note for note in [dropped_note(trials)] if note]
+    sentence = verdict.sentence
+    if notes:
+        sentence = f"{sentence} ({notes[0]}.)"
+    seen = disturbance_sentence(found)
+    if seen is None:
+        return replace(verdict, sentence=sentence, notes=(*verdict.notes, *notes))
+    allows = (
+        "The bounds include the spread between rounds."
+        if included
+        else "The error rates of this verdict hold for independent runs only."
+    )
+    return replace(
+        verdict,
+        sentence=f"{sentence} {seen} {allows}",
+        more_runs=None,
+        notes=(*verdict.notes, *notes, seen.rstrip(".")),
+    )
 
 
 def gated_tables(trials: Trials, gate: Gate, quarantined: Sequence[str] = ()) -> Iterator[Trials]:
@@ -128,10 +159,9 @@ def gated_tables(trials: Trials, gate: Gate, quarantined: Sequence[str] = ()) ->
     table = trials.take(kept)
     names = (gate.system,) if gate.system is not None else _subjects(gate, trials)
     for name in names:
-        part = table.where(system=name)
-        if not len(part):
+        if name not in table.systems:
             raise ArgumentError(f"gate {gate.label!r}", f"finds no trial of {name} to judge", 0)
-        yield part
+        yield table.where(system=name)
 
 
 def _subjects(gate: Gate, trials: Trials) -> tuple[str, ...]:

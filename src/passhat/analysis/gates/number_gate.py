@@ -50,7 +50,8 @@ def _judge_finished(gate: Gate, subject: Subject) -> Verdict:
     if gate.evidence == "point" or found.interval is None:
         return _point(verdict, found.value, why=_POINT if found.interval else _NO_INTERVAL)
     word = word_of(demand, found.interval)
-    more = runs_to_settle(gate, found) if word == "UNDECIDED" else None
+    independent = not subject.disturbances
+    more = runs_to_settle(gate, found) if word == "UNDECIDED" and independent else None
     sentence = bound_sentence(gate, verdict.system, word, found, more_runs=more)
     return replace(verdict, word=word, more_runs=more, sentence=sentence)
 

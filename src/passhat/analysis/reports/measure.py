@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from passhat.analysis.reports.bars import Bars, checked_bars, count_bars
 from passhat.analysis.reports.decay import measure_decay, measure_rounds, run_sequences
+from passhat.analysis.reports.disturbances import find_disturbances
 from passhat.analysis.reports.effort import measure_effort
 from passhat.analysis.reports.errors_apart import split_errors
 from passhat.analysis.reports.evidence import Evidence, error_policy, gather
+from passhat.analysis.reports.grouped_metrics import groupings_of
 from passhat.analysis.reports.lazy_value import Later, Parts
 from passhat.analysis.reports.leaders import find_leaders
 from passhat.analysis.reports.metrics import measure_metrics, usual_ks
@@ -26,7 +29,7 @@ from passhat.analysis.reports.unsettled import list_unsettled
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.records.frames import refuse_frame
+from passhat.records.subject import framed_trials
 from passhat.stats.arguments import ascending, confidence_level, whole_number
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.proportions import proportion_interval
@@ -35,7 +38,7 @@ from passhat.stats.variance import icc, spearman_brown, variance_components
 
 
 def measure(
-    trials: Trials | Sequence[Tally],
+    trials: Trials | Sequence[Tally] | Any,
     *,
     ks: Sequence[int] | None = None,
     confidence: float = CONFIDENCE,
@@ -47,12 +50,14 @@ def measure(
 
     `ks` are the k of pass@k and pass^k (by default those the runs allow); `errors` says whether
     an errored trial is a failure or no trial; `bars` is what each task's pass^k should reach: one
-    number, or one a task. From tallies, all is measured that needs no single trial.
+    number, or one a task. From tallies, all is measured that needs no single trial; of a data frame
+    the columns are found as in files (`Trials.from_frame` names them).
 
     >>> trials = Trials.from_columns(task=["a", "a", "b", "b"], passed=[True, True, True, False])
     >>> measure(trials).system().pass_hat(2).value
     0.5
     """
+    trials = framed_trials(trials)
     subjects = _subjects(trials)
     options = Options(
         ks=None if ks is None else ascending("ks", ks),
@@ -86,13 +91,15 @@ def _subjects(trials: object) -> list[_Subject]:
         names = trials.systems
         tables = [trials] if len(names) == 1 else [trials.where(system=name) for name in names]
         return [_Subject(tally=table.tally(), trials=table) for table in tables]
-    refuse_frame("trials", "must be Trials or a list of Tally", trials)
     if not isinstance(trials, Sequence) or not all(isinstance(one, Tally) for one in trials):
         raise ArgumentError("trials", "must be Trials or a list of Tally", trials)
     return [_Subject(tally=tally, trials=None) for tally in trials if tally.trials]
 
 
-def _measure_system(subject: _Subject, options: Options, *, parts: bool) -> SystemReport:
+def _measure_system(
+    subject: _Subject, options: Options, *, parts: bool, disturbed: bool = False
+) -> SystemReport:
+    """With `parts`, levels and tags too; a part is `disturbed` where the whole was."""
     tally, trials = subject.tally, subject.trials
     evidence = gather(tally, options.errors)
     ks = options.ks or usual_ks(evidence)
@@ -100,7 +107,14 @@ def _measure_system(subject: _Subject, options: Options, *, parts: bool) -> Syst
     level, policy = options.confidence, options.errors
     variance = _variance(evidence, level)
     table = tabulate_tasks(tally, evidence, sequences, confidence=level)
-    metrics = measure_metrics(evidence, ks, confidence=level)
+    found = find_disturbances(trials, policy) if parts and trials is not None else ()
+    disturbed = disturbed or bool(found)
+    metrics = measure_metrics(
+        evidence,
+        ks,
+        confidence=level,
+        groupings=() if trials is None else groupings_of(trials, policy, disturbed=disturbed),
+    )
     bars = count_bars(evidence, ks, options.bars, confidence=level)
     values = {} if trials is None else trials.features
     return SystemReport(
@@ -110,6 +124,7 @@ def _measure_system(subject: _Subject, options: Options, *, parts: bool) -> Syst
         variance=variance,
         seeds=_seeds(trials, options),
         rounds=measure_rounds(sequences, errors=policy),
+        disturbances=found,
         # Curves of every tag would take most of the time, and nobody looks at them.
         decay=measure_decay(evidence, sequences, options, curves=parts),
         tasks=table,
@@ -118,11 +133,17 @@ def _measure_system(subject: _Subject, options: Options, *, parts: bool) -> Syst
         features=measure_effort(tally, values, ks=ks, errors=policy, confidence=level),
         tools={} if trials is None else _tool_rates(trials, level),
         unsettled=list_unsettled(
-            evidence, table, bars, variance, metrics["mean_score"], confidence=level
+            evidence,
+            table,
+            bars,
+            variance,
+            metrics["mean_score"],
+            confidence=level,
+            disturbances=found,
         ),
         excluded=_exclusions(evidence, ks),
-        levels=_parts(trials, options, "level") if parts else {},
-        tags=_parts(trials, options, "tag") if parts else {},
+        levels=_parts(trials, options, "level", disturbed=disturbed) if parts else {},
+        tags=_parts(trials, options, "tag", disturbed=disturbed) if parts else {},
     )
 
 
@@ -210,7 +231,9 @@ def _exclusions(evidence: Evidence, ks: Sequence[int]) -> tuple[Exclusion, ...]:
     return tuple(found)
 
 
-def _parts(trials: Trials | None, options: Options, kind: str) -> Mapping[str, SystemReport]:
+def _parts(
+    trials: Trials | None, options: Options, kind: str, *, disturbed: bool
+) -> Mapping[str, SystemReport]:
     """Sub-reports by level or tag, measured when looked at: most are many, and few are shown.
 
     A single part that holds everything would say nothing new.
@@ -219,7 +242,7 @@ def _parts(trials: Trials | None, options: Options, kind: str) -> Mapping[str, S
         return {}
     sizes = _level_sizes(trials) if kind == "level" else _tag_sizes(trials)
     found = {
-        name: Later(partial(_measure_part, trials, options, kind, name))
+        name: Later(partial(_measure_part, trials, options, kind, name, disturbed))
         for name, size in sizes.items()
         if 0 < size < len(trials)
     }
@@ -239,9 +262,12 @@ def _tag_sizes(trials: Trials) -> dict[str, int]:
     return {word: int(np.count_nonzero(trials.has_word("tags", word))) for word in words}
 
 
-def _measure_part(trials: Trials, options: Options, kind: str, name: str) -> SystemReport:
+def _measure_part(
+    trials: Trials, options: Options, kind: str, name: str, disturbed: bool
+) -> SystemReport:
     table = trials.where(**{kind: name})
-    return _measure_system(_Subject(tally=table.tally(), trials=table), options, parts=False)
+    subject = _Subject(tally=table.tally(), trials=table)
+    return _measure_system(subject, options, parts=False, disturbed=disturbed)
 
 
 def _notes(trials: Trials | Sequence[Tally]) -> tuple[str, ...]:

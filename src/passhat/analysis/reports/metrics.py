@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from passhat.analysis.reports.evidence import Evidence
+from passhat.analysis.reports.grouped_metrics import Grouping, include_groups
 from passhat.analysis.reports.parts import Metric
 from passhat.defaults import KS
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
@@ -23,13 +24,18 @@ def usual_ks(evidence: Evidence) -> tuple[int, ...]:
 
 
 def measure_metrics(
-    evidence: Evidence, ks: Sequence[int], *, confidence: float
+    evidence: Evidence,
+    ks: Sequence[int],
+    *,
+    confidence: float,
+    groupings: Sequence[Grouping] = (),
 ) -> dict[str, Metric]:
-    """mean_score, then pass^k and pass@k for each k."""
+    """mean_score, then pass^k and pass@k for each k; `groupings` are what moved runs together."""
     # The usual k take part whether asked for or not: no number depends on which others are shown.
     every = sorted({*ks, *usual_ks(evidence)})
-    hats = _pass_metrics(evidence, "^", every, confidence)
-    ats = _pass_metrics(evidence, "@", [k for k in every if k > 1], confidence)
+    hats = include_groups(_pass_metrics(evidence, "^", every, confidence), groupings)
+    at_ks = [k for k in every if k > 1]
+    ats = include_groups(_pass_metrics(evidence, "@", at_ks, confidence), groupings)
     # pass^3 <= pass^2 <= pass^1 = pass@1 <= pass@2 <= pass@3: one chain, and so are the intervals.
     chain = {metric.name: metric for metric in _in_order([*reversed(hats), *ats])}
     # Of one attempt, all is any.
@@ -39,7 +45,7 @@ def measure_metrics(
     mean = (
         replace(chain["pass^1"], name="mean_score")
         if evidence.tasks and evidence.all_or_nothing
-        else _mean_score(evidence, confidence)
+        else include_groups([_mean_score(evidence, confidence)], groupings)[0]
     )
     return {metric.name: _nested(metric) for metric in (mean, *asked)}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from passhat.analysis.reports.disturbances import Disturbance
 from passhat.analysis.reports.parts import (
     BarCount,
     Decay,
@@ -36,6 +37,7 @@ class SystemReport:
     variance: VarianceSplit | Unavailable
     seeds: SeedSpread | Unavailable
     rounds: Rounds | Unavailable
+    disturbances: tuple[Disturbance, ...]
     decay: Decay
     tasks: TaskTable
     bars: tuple[BarCount, ...]

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from passhat.analysis.reports.disturbance_sentences import disturbance_advice
+from passhat.analysis.reports.disturbances import Disturbance
 from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.parts import BarCount, Metric, Unsettled, VarianceSplit
 from passhat.analysis.reports.tasks import LABELS, TaskTable
@@ -33,10 +35,16 @@ def list_unsettled(
     mean: Metric,
     *,
     confidence: float,
+    disturbances: Sequence[Disturbance] = (),
 ) -> tuple[Unsettled, ...]:
-    """Tasks without a label, bars neither cleared nor missed, a mean known too loosely."""
+    """Tasks without a label, bars neither cleared nor missed, a mean known too loosely.
+
+    Where runs were not independent, more of them are not promised to settle anything.
+    """
     if np.array_equal(table.errored, evidence.runs):
         return ()  # nothing was measured, and more of the same would not help
+    if disturbances:
+        return tuple(_disturbed(one) for one in disturbances)
     found = [_repeats(evidence)]
     found += [_bar(evidence, bar, confidence) for bar in bars]
     if isinstance(variance, VarianceSplit):
@@ -62,6 +70,15 @@ def runs_until(counts: tuple[int, int], k: int, bar: float, confidence: float) -
         if low >= bar or high < bar:
             return int(total - runs)
     return None
+
+
+def _disturbed(found: Disturbance) -> Unsettled:
+    return Unsettled(
+        what=f"disturbance, {found.kind}",
+        tasks=(),
+        more_runs=None,
+        advice=disturbance_advice(found),
+    )
 
 
 def _repeats(evidence: Evidence) -> Unsettled | None:

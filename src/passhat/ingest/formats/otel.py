@@ -16,6 +16,16 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, Table, first_line, seconds_between
+from passhat.ingest.span_attributes import (
+    MODEL_CALLS,
+    SYSTEM_ATTRIBUTES,
+    TOKENS_IN,
+    TOKENS_OUT,
+    TOOL_CALLS,
+    TOOL_NAMES,
+    first_of,
+    operation,
+)
 from passhat.ingest.transcripts.otel_spans import spans_transcript
 from passhat.messages import short_value
 from passhat.records import Outcome
@@ -24,11 +34,8 @@ from passhat.records.outcome_words import is_missing, number, outcome_of, parse_
 from passhat.records.transcript import Transcript
 from passhat.short_names import few, short
 
-MODEL_CALLS = ("chat", "text_completion", "generate_content")
-TOOL_CALLS = ("execute_tool",)
 STATUS_ERROR = ("ERROR", "STATUS_CODE_ERROR", "2")
 
-SYSTEM_ATTRIBUTES = ("gen_ai.agent.name", "gen_ai.request.model", "service.name")
 SCORE_ATTRIBUTE = "gen_ai.evaluation.score.value"
 LABEL_ATTRIBUTE = "gen_ai.evaluation.score.label"
 
@@ -139,8 +146,8 @@ READER = Reader(
     read=read,
     transcripts=transcripts,
     reading=Reading(
-        format="OpenTelemetry GenAI spans",
-        versions="SDK JSON and OTLP",
+        format="OpenTelemetry spans",
+        versions="GenAI, OpenInference and Vercel AI SDK, as SDK JSON or OTLP",
         system="--system, gen_ai.agent.name or gen_ai.request.model",
         task="the attribute of --task",
         run="the attribute of --trial, or order of spans",
@@ -289,13 +296,13 @@ def _row(
     judge: Callable[[Sequence[Span]], dict[str, Any]],
 ) -> dict[str, Any]:
     root = spans[0]
-    calls = [span for span in spans if _operation(span) in MODEL_CALLS]
-    tools = [span for span in spans if _operation(span) in TOOL_CALLS]
-    names = [str(span.attributes.get("gen_ai.tool.name", span.name)) for span in tools]
+    calls = [span for span in spans if operation(span.attributes) in MODEL_CALLS]
+    tools = [span for span in spans if operation(span.attributes) in TOOL_CALLS]
+    names = [str(first_of(span.attributes, TOOL_NAMES) or span.name) for span in tools]
     row = {
         "task": _find(spans, mapping.task or ""),
-        "tokens_in": _total(document, calls, "gen_ai.usage.input_tokens"),
-        "tokens_out": _total(document, calls, "gen_ai.usage.output_tokens"),
+        "tokens_in": _total(document, calls, TOKENS_IN),
+        "tokens_out": _total(document, calls, TOKENS_OUT),
         "seconds": root.seconds,
         "turns": len(calls) or None,
         "tool_calls": len(tools),
@@ -311,13 +318,12 @@ def _row(
     return row | ({"system": system} if system is not None else {})
 
 
-def _operation(span: Span) -> str:
-    return str(span.attributes.get("gen_ai.operation.name", ""))
-
-
-def _total(document: Document, spans: Iterable[Span], attribute: str) -> float | None:
-    having = (span for span in spans if attribute in span.attributes)
-    found = [_number(document, span, attribute, span.attributes[attribute]) for span in having]
+def _total(document: Document, spans: Iterable[Span], attributes: Sequence[str]) -> float | None:
+    found = [
+        _number(document, span, name, span.attributes[name])
+        for span in spans
+        if (name := next((one for one in attributes if one in span.attributes), None)) is not None
+    ]
     return sum(found) if found else None
 
 

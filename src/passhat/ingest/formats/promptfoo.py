@@ -27,6 +27,8 @@ from passhat.records.transcript import Check, Transcript
 _ANSWERS = re.compile(r"\[(.+?)\] (.*)", re.DOTALL)
 """How a column of the CSV is headed: the provider and the prompt."""
 
+_VERSION = re.compile(rb'\s*\{\s*"version"\s*:\s*(\d)')
+
 ERROR_REASON = 2
 """promptfoo's `failureReason` of a provider or grader that broke; 1 is a failed assertion."""
 
@@ -54,6 +56,7 @@ class _TestCase(msgspec.Struct):
 class _Prompt(msgspec.Struct):
     label: str | None = None
     raw: str = ""
+    display: str | None = None  # of formats 1 and 2, in place of the label
 
 
 class _Result(msgspec.Struct, rename="camel"):
@@ -78,7 +81,12 @@ class _Results(msgspec.Struct):
 
 
 class _File(msgspec.Struct):
-    results: _Results
+    """Format 1 has the results themselves where later ones have an object with them."""
+
+    results: _Results | list[_Result]
+
+    def listed(self) -> list[_Result]:
+        return self.results if isinstance(self.results, list) else self.results.results
 
 
 class _SpokenResponse(msgspec.Struct):
@@ -97,7 +105,10 @@ class _SpokenResults(msgspec.Struct):
 
 
 class _SpokenFile(msgspec.Struct):
-    results: _SpokenResults
+    results: _SpokenResults | list[_SpokenResult]
+
+    def listed(self) -> list[_SpokenResult]:
+        return self.results if isinstance(self.results, list) else self.results.results
 
 
 def recognises(document: Document) -> bool:
@@ -106,11 +117,10 @@ def recognises(document: Document) -> bool:
         return bool(_blocks(column_names(document)))
     if document.kind == "lines":
         return document.has("gradingResult", "promptIdx", "success")
-    return (
-        document.kind == "json"
-        and document.has("results")
-        and (document.has("evalId") or b'"promptIdx"' in document.data[:200_000])
-    )
+    if document.kind != "json" or not document.has("results") or document.has("_resultsLoaded"):
+        return False
+    named = document.has("evalId") or b'"promptIdx"' in document.data[:200_000]
+    return named or _format_number(document) in (1, 2)
 
 
 def read(document: Document, mapping: ColumnMap) -> Table:
@@ -120,11 +130,15 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     elif document.kind == "lines":
         results = [result for _, result in document.lines(_Result)]
     else:
-        results = document.decode(_File).results.results
+        results = document.decode(_File).listed()
+    number = _format_number(document)
     notes = []
     if cached := sum(bool(result.response and result.response.cached) for result in results):
         notes.append(f"{cached} results came from promptfoo's cache: repeats of one answer")
-    return Table.of_rows(_rows(results), notes=notes, entry="result")
+    facts = {"format": f"promptfoo results (format {number})"} if number else {}
+    if number in (1, 2):
+        facts["system"] = "prompt (this format names no provider)"
+    return Table.of_rows(_rows(results), notes=notes, entry="result", read_as=facts)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -134,7 +148,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     elif document.kind == "lines":
         yield from (_transcript(result) for _, result in document.lines(_SpokenResult))
     else:
-        yield from map(_transcript, document.decode(_SpokenFile).results.results)
+        yield from map(_transcript, document.decode(_SpokenFile).listed())
 
 
 READER = Reader(
@@ -152,6 +166,16 @@ READER = Reader(
         score="score",
     ),
 )
+
+
+def _format_number(document: Document) -> int | None:
+    """The number of promptfoo's own format, 1 to 3; None for lines and tables, which have none."""
+    if document.kind != "json":
+        return None
+    if document.has("version", "results", "table"):
+        return 1
+    told = _VERSION.match(bytes(document.first.get("results", b"")))
+    return int(told[1]) if told else None
 
 
 def _blocks(header: Sequence[str]) -> list[tuple[int, re.Match[str]]]:
@@ -230,7 +254,7 @@ def _rows(results: Sequence[_Result]) -> Iterator[dict[str, Any]]:
     for result in results:
         usage = result.token_usage or _TokenUsage()
         yield {
-            "system": systems[_provider(result), result.prompt_id],
+            "system": systems[_provider(result), _prompt_id(result)],
             "task": names[_identity(result)],
             "outcome": _outcome(result),
             "score": result.score,
@@ -250,12 +274,16 @@ def _provider(result: _Result) -> str:
 
 
 def _systems(results: Iterable[_Result]) -> Mapping[tuple[str, str], str]:
-    prompts = {(_provider(result), result.prompt_id): result.prompt for result in results}
+    prompts = {(_provider(result), _prompt_id(result)): result.prompt for result in results}
     several = len({prompt_id for _, prompt_id in prompts}) > 1
     return {
-        key: f"{key[0]} [{prompt.label or prompt.raw}]" if several else key[0]
+        key: f"{key[0]} [{prompt.label or prompt.display or prompt.raw}]" if several else key[0]
         for key, prompt in prompts.items()
     }
+
+
+def _prompt_id(result: _Result) -> str:
+    return result.prompt_id or result.prompt.display or ""
 
 
 Identity = tuple[str, str, bytes]

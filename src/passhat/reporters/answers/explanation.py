@@ -1,195 +1,24 @@
-"""Why runs fail: what goes together with failing, what went wrong, and which ways runs took."""
+"""Why runs fail: the explanation as blocks, data and rows."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
-
-from passhat.analysis.explaining.categories import CHECK, ERROR, STOP, Category
-from passhat.analysis.explaining.causes import Cause, Example
 from passhat.analysis.explaining.explain import Explanation
-from passhat.messages import listed, plural
-from passhat.records.transcript import TranscriptKey
-from passhat.reporters.advice import RESULTS, Step, advise, only
-from passhat.reporters.answers.explanation_ways import way_blocks
-from passhat.reporters.blocks import Bar, Block, Headline, Paragraph, Steps, Table
-from passhat.reporters.numbers import percent, points, span
-from passhat.reporters.wording import short
+from passhat.reporters.answer_kind import AnswerKind, Records
+from passhat.reporters.answers.explanation_blocks import explanation_blocks, verdict
+from passhat.reporters.answers.explanation_data import explanation_object
 
-MOST_CATEGORIES = 12
-"""Categories that are told one by one; the others are counted together."""
 
-MOST_EXAMPLES = 3
-"""Commands that are advised."""
+def _rows(explanation: Explanation) -> Records:
+    """A row a cause that was named."""
+    causes = explanation_object(explanation)["causes"]
+    return [{name: value for name, value in one.items() if name != "example"} for one in causes]
 
-FEW_RUNS = (
-    "With 5 runs of one task no cause can be named; 20 runs find a strong one 9 times in 10, and "
-    "so do 5 runs of each of 5 tasks that share it."
+
+KIND = AnswerKind(
+    name="explanation",
+    blocks=explanation_blocks,
+    data=explanation_object,
+    rows=_rows,
+    provenance=lambda explanation: explanation.provenance,
+    title=verdict,
 )
-"""By simulation: docs/explanation/calibration.md."""
-
-
-def explanation_blocks(explanation: Explanation, *, results: str | None = RESULTS) -> list[Block]:
-    """The answer first, then the causes, what went wrong, the ways, the suite, and how to look."""
-    blocks: list[Block] = [
-        Headline(verdict(explanation)),
-        Paragraph("Compared", _compared(explanation)),
-    ]
-    blocks += [
-        Paragraph(str(i), _cause_words(cause, explanation))
-        for i, cause in enumerate(explanation.causes, 1)
-    ]
-    if explanation.causes or explanation.counts.mixed_tasks:
-        blocks.append(Paragraph("Mind", _caution(explanation)))
-    if explanation.categories:
-        blocks.append(_categories(explanation.categories, "what went wrong"))
-    if _logged(explanation) and explanation.divergences:
-        blocks.append(_categories(explanation.divergences, "first difference from passing runs"))
-    blocks += way_blocks(explanation)
-    steps = _steps(explanation, results)
-    return [*blocks, Steps("Next", tuple(steps))] if steps else blocks
-
-
-def verdict(explanation: Explanation) -> str:
-    """Why runs fail, in one sentence."""
-    counts = explanation.counts
-    if explanation.causes:
-        return _named(explanation.causes)
-    if counts.failed + counts.errored == 0:
-        return "No run failed: there is nothing to explain."
-    if counts.without_transcript == counts.runs:
-        return "Why runs fail is not known: the results hold no transcripts to compare."
-    if not counts.mixed_tasks:
-        return "No task both passed and failed: there is nothing to compare failing runs with."
-    if not explanation.could_name:
-        return "Too few runs to name a cause: even a perfect one could not be told from luck."
-    return "Nothing in the calls goes together with failing: luck, or a cause they do not show."
-
-
-def place(key: TranscriptKey, explanation: Explanation) -> str:
-    """A run by its task and number, and its system where there are several."""
-    system, task, trial = key
-    run = f"task {short(task)}, trial {trial}"
-    return f"{short(system)}, {run}" if len(explanation.systems) > 1 else run
-
-
-def _named(causes: Sequence[Cause]) -> str:
-    first = causes[0]
-    if first.test == "features":
-        head = f"Failing runs more often {first.words}"
-    else:
-        head = f"Failing runs depart from passing ones in their calls of {first.tool}"
-    more = [cause.tool or cause.words for cause in causes[1:]]
-    return f"{head}{f'; {listed(more, 3, show=short)} too' if more else ''}."
-
-
-def _compared(explanation: Explanation) -> str:
-    counts = explanation.counts
-    told = []
-    if counts.mixed_tasks:
-        tasks = (
-            f"{counts.mixed_tasks:,} of {plural(counts.tasks, 'task')} both pass and fail: their"
-        )
-        head = "The task both passes and fails: its" if counts.tasks == 1 else tasks
-        verb = "was" if counts.failing == 1 else "were"
-        told.append(
-            f"{head} {plural(counts.failing, 'failing run')} {verb} compared with the "
-            f"{plural(counts.passing, 'passing one')}{', task by task' * (counts.tasks > 1)}."
-        )
-    if counts.never_passed_tasks:
-        verb = "passes" if counts.never_passed_tasks == 1 else "pass"
-        told.append(
-            f"{plural(counts.never_passed_tasks, 'task')} never {verb} "
-            f"({plural(counts.never_passed_runs, 'run')}): nothing to compare with."
-        )
-    if counts.errored:
-        told.append(f"{plural(counts.errored, 'run')} errored: neither a pass nor a failure.")
-    if counts.without_transcript:
-        told.append(f"{plural(counts.without_transcript, 'run')} left no transcript.")
-    return " ".join(told) or f"All {plural(counts.runs, 'run')} passed."
-
-
-def _cause_words(cause: Cause, explanation: Explanation) -> str:
-    said = f"{cause.sentence} p = {cause.p:.2g}. "
-    return said + (f"{cause.detail} " if cause.detail else "") + _read(cause.example, explanation)
-
-
-def _read(example: Example, explanation: Explanation) -> str:
-    where = "" if example.call is None else f", call {example.call + 1}"
-    return (
-        f"Read {place(example.failing, explanation)}{where}, beside trial {example.passing[2]}, "
-        "which passed."
-    )
-
-
-def _caution(explanation: Explanation) -> str:
-    chance = percent(explanation.alpha)
-    if explanation.causes:
-        return (
-            "This goes together with failing; it need not be the cause. If failing were pure "
-            f"luck, anything would be named with a chance of {chance} at most."
-        )
-    return FEW_RUNS
-
-
-def _logged(explanation: Explanation) -> bool:
-    """Whether the log itself says of some run what went wrong, so that its difference is news."""
-    return any(one.kind in (ERROR, STOP, CHECK) for one in explanation.categories)
-
-
-def _categories(categories: Sequence[Category], title: str) -> Table:
-    shown = categories[:MOST_CATEGORIES]
-    rows: list[tuple[str | Bar, ...]] = [
-        (
-            f"{one.kind}: {one.what}" + (f" ({one.arguments[0]})" if one.arguments else ""),
-            f"{one.count:,}",
-            points(one.share.value),
-            span(one.share.interval, digits=0),
-            f"{len(one.tasks):,}",
-            f"{short(one.example[1])}, {one.example[2]}",
-        )
-        for one in shown
-    ]
-    if rest := categories[MOST_CATEGORIES:]:
-        count = sum(one.count for one in rest)
-        tasks = len({task for one in rest for task in one.tasks})
-        total = sum(one.count for one in categories)
-        rows.append(
-            (
-                f"{len(rest):,} other kinds",
-                f"{count:,}",
-                points(count / total),
-                "",
-                f"{tasks:,}",
-                "",
-            )
-        )
-    return Table(
-        header=(title, "runs", "%", "", "tasks", "task, trial"),
-        rows=tuple(rows),
-        left=(0, 3, 5),
-        spare=(3,),
-    )
-
-
-def _steps(explanation: Explanation, results: str | None) -> list[Step]:
-    """Commands that put a failing run beside the passing one to read it with."""
-    if results is None:
-        return []
-    examples = [cause.example for cause in explanation.causes] or list(explanation.partings)
-    return [
-        advise(
-            f"See where {place(one.failing, explanation)} parts from a run that passed",
-            _diff_command(one, results, several=len(explanation.systems) > 1),
-        )
-        for one in examples[:MOST_EXAMPLES]
-    ]
-
-
-def _diff_command(example: Example, results: str, *, several: bool) -> str:
-    system, task, trial = example.failing
-    chosen = f" {only(system)}" if several else ""
-    # What begins like an option is none after two dashes.
-    dashes = "-- " if task.startswith("-") else ""
-    words = f"{dashes}{shlex.quote(task)} {trial} {example.passing[2]}"
-    return f"passhat diff {results}{chosen} {words}"

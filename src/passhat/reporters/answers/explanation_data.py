@@ -11,8 +11,8 @@ from passhat.analysis.explaining.explain import Explanation, RunCounts
 from passhat.analysis.explaining.suite_review import SuiteReview
 from passhat.analysis.explaining.trajectories import Trajectories
 from passhat.records.transcript import TranscriptKey
-from passhat.reporters.answers.explanation import verdict
-from passhat.reporters.json_report import (
+from passhat.reporters.answers.explanation_blocks import verdict
+from passhat.reporters.data import (
     NumberObject,
     ProvenanceObject,
     number_object,

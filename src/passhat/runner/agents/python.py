@@ -16,16 +16,18 @@ from passhat.errors import RunError, SuiteError
 from passhat.records import Observation, PythonSystem
 from passhat.runner.agent_output import prints_to_stderr
 from passhat.runner.agents.attempt_request import AttemptRequest
+from passhat.runner.agents.frameworks import agent_function
 from passhat.runner.agents.parameters import wanted_by
 from passhat.runner.agents.reported import observe_value
+from passhat.runner.agents.user_loop import borrowed, user_loop
 
 
 class PythonAgent:
-    """Calls the function of a system, in this process."""
+    """Calls the function or the framework's agent of a system, in this process."""
 
     def __init__(self, system: PythonSystem) -> None:
         self._system = system
-        self._function = load_function(system.function, search=system.search)
+        self._function = load_agent(system.function, search=system.search)
         self._wanted = wanted_by(self._function, about=system.function)
 
     async def attempt(self, request: AttemptRequest, /) -> Observation:
@@ -35,8 +37,14 @@ class PythonAgent:
             request.make_workdir()
         call = self._wanted.call(self._function, offered)
         async with asyncio.timeout(request.timeout):
-            value = await made(call, about=about)
+            value = await user_loop().run(made(call, about=about))
         return observe_value(value, about=about)
+
+
+def load_agent(reference: str, *, search: Path | None = None) -> Callable[..., Any]:
+    """What `module:name` refers to, as a function of the prompt: one, or a framework's agent."""
+    found = load_object(reference, search=search)
+    return agent_function(found) or _callable(found, reference)
 
 
 def load_function(reference: str, *, search: Path | None = None) -> Callable[..., Any]:
@@ -45,6 +53,11 @@ def load_function(reference: str, *, search: Path | None = None) -> Callable[...
     >>> load_function("json:loads").__name__
     'loads'
     """
+    return _callable(load_object(reference, search=search), reference)
+
+
+def load_object(reference: str, *, search: Path | None = None) -> Any:
+    """Whatever `module:name` refers to; the module may lie in `search`."""
     module_name, colon, name = reference.partition(":")
     if not colon or not name:
         raise SuiteError(f'"{reference}" must be of the form module:function')
@@ -59,9 +72,16 @@ def load_function(reference: str, *, search: Path | None = None) -> Callable[...
         raise SuiteError(f'"{reference}" cannot be imported: {error}') from error
     except AttributeError:
         raise SuiteError(f'"{reference}": {module_name} has no {name}') from None
-    if not callable(found):
-        raise SuiteError(f'"{reference}" is not a function but a {type(found).__name__}')
-    return found  # type: ignore[no-any-return]  # just checked to be callable
+    return found
+
+
+def _callable(found: Any, reference: str) -> Callable[..., Any]:
+    if callable(found):
+        return found  # type: ignore[no-any-return]  # just checked to be callable
+    raise SuiteError(
+        f'"{reference}" is not a function but a {type(found).__name__}, and no agent of a '
+        "framework that passhat knows"
+    )
 
 
 def offer(request: AttemptRequest) -> dict[str, Any]:
@@ -113,6 +133,7 @@ async def in_thread(call: Callable[[], Any]) -> Any:
     def work() -> None:
         value: Any = None
         error: BaseException | None = None
+        asyncio.set_event_loop(borrowed(loop))
         try:
             value = call()
         except (StopIteration, SystemExit, KeyboardInterrupt) as caught:
@@ -120,6 +141,7 @@ async def in_thread(call: Callable[[], Any]) -> Any:
             error = RuntimeError(f"{type(caught).__name__}: {caught}")
         except BaseException as caught:
             error = caught
+        asyncio.set_event_loop(None)
         with contextlib.suppress(RuntimeError):  # the run is over, nobody waits any more
             loop.call_soon_threadsafe(settle, value, error)
 

@@ -14,8 +14,9 @@ import msgspec
 from passhat.errors import PasshatError, RunError
 from passhat.records import Observation, PythonSystem
 from passhat.runner.agents.attempt_request import AttemptRequest
+from passhat.runner.agents.frameworks import encodable, report_of
 from passhat.runner.agents.parameters import wanted_by
-from passhat.runner.agents.python import load_function, made, offer
+from passhat.runner.agents.python import load_agent, made, offer
 from passhat.runner.agents.reported import observe_value
 from passhat.runner.processes import Tail, end_group, start_group
 
@@ -53,21 +54,27 @@ class WorkerAgent:
 
 
 def serve() -> None:
-    """The life of a worker: read an request from stdin, call the function, write what it gave.
+    """The life of a worker: read a request from stdin, call the function, write what it gave.
 
-    What the function prints goes to stderr, for stdout is ours.
+    What the function prints goes to stderr, for stdout is ours. There is one event loop for all
+    calls: clients that the module makes once belong to the loop that first used them.
     """
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     function, search = sys.argv[1], sys.argv[2]
-    loaded = load_function(function, search=Path(search) if search else None)
+    loaded = load_agent(function, search=Path(search) if search else None)
     wanted = wanted_by(loaded, about=function)
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
     for line in sys.stdin.buffer:
         offered = msgspec.json.decode(line)
         offered["workdir"] = Path(offered["workdir"])
         try:
-            value = asyncio.run(made(wanted.call(loaded, offered), about=function))
-            answer = msgspec.json.encode({"value": value}, enc_hook=str)
+            value = loop.run_until_complete(made(wanted.call(loaded, offered), about=function))
+            report = report_of(value)
+            answer = msgspec.json.encode(
+                {"value": value if report is None else report}, enc_hook=encodable
+            )
         except PasshatError as error:
             answer = msgspec.json.encode({"error": str(error)})
         answers.write(answer + b"\n")

@@ -7,6 +7,7 @@ from typing import Any
 
 from passhat.errors import RunError
 from passhat.records import Observation, TokenUsage
+from passhat.runner.agents.frameworks import report_of
 from passhat.runner.agents.messages import (
     calls_in,
     fields_of,
@@ -42,6 +43,8 @@ def observe_value(value: object, *, about: str) -> Observation:
         return Observation(answer=value, reported={"answer": value})
     if isinstance(value, (bool, int, float)):
         return Observation(score=_score(value, about), reported={"score": float(value)})
+    if (report := report_of(value)) is not None:
+        return observe_report(report, about=about)
     raise RunError(
         f"{about} returned {_kind(value)}; a bool, a score in [0, 1], a text or a dict is wanted"
     )

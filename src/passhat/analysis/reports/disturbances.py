@@ -1,0 +1,258 @@
+"""Runs that were not independent: rounds out of line, a drift, a burst of failures."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.errors import ArgumentError
+from passhat.messages import listed, plural, repr_fields
+from passhat.records import ErrorPolicy, Trials
+from passhat.stats.bursts import Burst, find_bursts
+from passhat.stats.estimate import Unavailable
+from passhat.stats.rounds import RoundTests, round_tests
+
+Floats = NDArray[np.float64]
+
+Kind = Literal["rounds out of line", "drift", "rounds differ", "burst"]
+
+MOST_TRIALS = 200_000
+"""Beyond this many trials nothing is tested: the report would wait for it."""
+
+FALSE_ALARMS = 0.01
+"""How often a disturbance is seen where runs are independent, over all its kinds."""
+
+# A burst of which this share lies in rounds that are out of line is those rounds again.
+_MOSTLY = 0.9
+_DROPPED = "left out by request: "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disturbance:
+    """Something that moved runs together, so that they are not independent evidence.
+
+    `rounds` are counted from 1, in the order of each task's trials. Of the runs it speaks of (those
+    rounds, or the burst), `failed` of `runs` failed, on `tasks` tasks, between `began` and `ended`.
+    `others` is the pass rate of the other rounds, `change` what a drift moves from first to last.
+    """
+
+    kind: Kind
+    rounds: tuple[int, ...]
+    failed: int
+    runs: int
+    tasks: int
+    p_value: float
+    began: str | None = None
+    ended: str | None = None
+    others: float | None = None
+    change: float | None = None
+    means: tuple[float, ...] = ()
+
+    __repr__ = repr_fields
+
+    @property
+    def seconds(self) -> float | None:
+        """From the first start to the last."""
+        if self.began is None or self.ended is None:
+            return None
+        ends = _start_times((self.began, self.ended))
+        return None if ends is None else float(ends[1] - ends[0])
+
+
+def find_disturbances(trials: Trials, errors: ErrorPolicy) -> tuple[Disturbance, ...]:
+    """What moved the runs of one system together, if anything; what calm runs show 1 % of the time.
+
+    >>> rows = [(t, r, r != 3) for t in range(20) for r in range(5)]
+    >>> tasks, trial, passed = zip(*rows)
+    >>> table = Trials.from_columns(task=[str(t) for t in tasks], trial=trial, passed=passed)
+    >>> [one.rounds for one in find_disturbances(table, "fail")]
+    [(4,)]
+    """
+    if not len(trials) or len(trials) > MOST_TRIALS:
+        return ()
+    table = round_table(trials, errors, scores=has_partial_credit(trials))
+    if trials.started is None and _is_sorted(table):
+        return ()
+    found = _among_rounds(trials, errors, table)
+    apart = {number for one in found for number in one.rounds}
+    return (*found, *_bursts(trials, errors, apart))
+
+
+def round_table(trials: Trials, errors: ErrorPolicy, *, scores: bool) -> Floats:
+    """Passes (or scores) of one system: a row for each task, a column for each common round.
+
+    NaN stands for an errored run that is left out.
+    """
+    place = _places(trials)
+    counts = np.bincount(trials.task.codes, minlength=len(trials.tasks))
+    common = int(counts.min()) if counts.size else 0
+    kept = place < common
+    values = trials.score if scores else (trials.outcome == 1).astype(np.float64)
+    errored = trials.outcome == 2
+    values = np.where(errored, 0.0 if errors == "fail" else np.nan, values)
+    table = np.full((len(trials.tasks), common), np.nan)
+    table[trials.task.codes[kept], place[kept]] = values[kept]
+    return table
+
+
+def has_partial_credit(trials: Trials) -> bool:
+    """Whether a score says more than its outcome."""
+    ended = trials.outcome != 2
+    return bool((trials.score[ended] != (trials.outcome[ended] == 1)).any())
+
+
+def drop_rounds(trials: Trials, rounds: Collection[int]) -> Trials:
+    """The trials without these rounds of every task (counted from 1); their sources say so.
+
+    >>> table = Trials.from_columns(task=["a", "a", "b"], passed=[True, False, True])
+    >>> drop_rounds(table, [2]).tasks, len(drop_rounds(table, [2]))
+    (('a', 'b'), 2)
+    """
+    place = np.empty(len(trials), dtype=np.int64)
+    for name in trials.systems:
+        rows = np.flatnonzero(trials.system.codes == trials.system.code(name))
+        place[rows] = _places(trials.take(rows))
+    gone = np.isin(place + 1, list(rounds))
+    if not gone.any() or gone.all():
+        rule = f"must name some of the {int(place.max(initial=-1)) + 1} rounds, not all"
+        raise ArgumentError("--drop-rounds", rule, listed(sorted(rounds)))
+    named = f"{'round' if len(rounds) == 1 else 'rounds'} {listed(sorted(rounds))}"
+    note = f"{_DROPPED}{named}, {int(gone.sum()):,} of {plural(len(trials), 'trial')}"
+    sources = tuple(replace(one, notes=(*one.notes, note)) for one in trials.sources)
+    return replace(trials.take(~gone), sources=sources)
+
+
+def dropped_note(trials: Trials) -> str | None:
+    """What `drop_rounds` left out of these trials; None if nothing."""
+    notes = (note for one in trials.sources for note in one.notes)
+    return next((note for note in notes if note.startswith(_DROPPED)), None)
+
+
+def _places(trials: Trials) -> NDArray[np.int64]:
+    """The place of each row among its task's trials, in the order of their numbers."""
+    task = trials.task.codes
+    order = np.lexsort((trials.trial, task))
+    counts = np.bincount(task, minlength=len(trials.tasks))
+    before = np.concatenate(([0], np.cumsum(counts)[:-1]))
+    place = np.empty(len(trials), dtype=np.int64)
+    place[order] = np.arange(len(trials)) - before[task[order]]
+    return place
+
+
+def _among_rounds(trials: Trials, errors: ErrorPolicy, table: Floats) -> tuple[Disturbance, ...]:
+    tested = round_tests(table)
+    if isinstance(tested, Unavailable) or not tested.differ:
+        return ()
+    if tested.out_of_line:
+        return (_out_of_line(trials, errors, tested),)
+    table = round_table(trials, errors, scores=False)
+    failed = int((table == 0).sum())
+    kind: Kind = "drift" if tested.drifts else "rounds differ"
+    return (
+        Disturbance(
+            kind=kind,
+            rounds=(),
+            failed=failed,
+            runs=int((~np.isnan(table)).sum()),
+            tasks=tested.tasks,
+            p_value=min(tested.drift_p, tested.spread_p),
+            change=tested.drift if kind == "drift" else None,
+            means=tested.means,
+        ),
+    )
+
+
+def _is_sorted(table: Floats) -> bool:
+    """Whether the results of every task are in order of size: a sorted file, or counts written out.
+
+    Then the order says nothing about time. (Nor, without start times, is an agent seen that passes
+    every task until it breaks, and none after it.)
+    """
+    steps = np.diff(np.nan_to_num(table), axis=1)
+    return bool((steps <= 0).all() or (steps >= 0).all())
+
+
+def _out_of_line(trials: Trials, errors: ErrorPolicy, tested: RoundTests) -> Disturbance:
+    table = round_table(trials, errors, scores=False)
+    apart = np.isin(np.arange(table.shape[1]), tested.out_of_line)
+    runs, others = table[:, apart], table[:, ~apart]
+    rows = np.isin(_places(trials), tested.out_of_line)
+    began, ended = _window(trials, rows)
+    return Disturbance(
+        kind="rounds out of line",
+        rounds=tuple(number + 1 for number in tested.out_of_line),
+        failed=int((runs == 0).sum()),
+        runs=int((~np.isnan(runs)).sum()),
+        tasks=int((~np.isnan(runs)).any(axis=1).sum()),
+        p_value=tested.spread_p,
+        began=began,
+        ended=ended,
+        others=float(np.nanmean(others)),
+        means=tested.means,
+    )
+
+
+def _bursts(trials: Trials, errors: ErrorPolicy, apart: Collection[int]) -> tuple[Disturbance, ...]:
+    """Bursts in the order of starts, but for those that are a round out of line."""
+    times = _starts(trials)
+    if times is None:
+        return ()
+    kept = np.flatnonzero(trials.outcome != 2) if errors == "exclude" else np.arange(len(trials))
+    order = kept[np.lexsort((trials.task.codes[kept], trials.trial[kept], times[kept]))]
+    found = find_bursts(trials.task.codes[order], trials.outcome[order] == 1)
+    place = _places(trials) + 1
+    return tuple(
+        _burst(trials, order, one)
+        for one in found
+        if np.isin(place[order[one.first : one.last + 1]], list(apart)).mean() < _MOSTLY
+    )
+
+
+def _starts(trials: Trials) -> Floats | None:
+    """When each run started; of a single task its trial numbers tell the order as well."""
+    if trials.started is None or (trials.started.codes < 0).any():
+        return trials.trial.astype(np.float64) if len(trials.tasks) == 1 else None
+    times = _start_times(trials.started.names)
+    return None if times is None else times[trials.started.codes]
+
+
+def _burst(trials: Trials, order: NDArray[np.intp], found: Burst) -> Disturbance:
+    rows = np.zeros(len(trials), dtype=bool)
+    rows[order[found.first : found.last + 1]] = True
+    began, ended = _window(trials, rows)
+    return Disturbance(
+        kind="burst",
+        rounds=(),
+        failed=found.runs,
+        runs=found.runs,
+        tasks=found.tasks,
+        p_value=found.p_value,
+        began=began,
+        ended=ended,
+    )
+
+
+def _window(trials: Trials, rows: NDArray[np.bool_]) -> tuple[str | None, str | None]:
+    """When the first and the last of these runs started; None where that is not known."""
+    if trials.started is None or (trials.started.codes[rows] < 0).any():
+        return None, None
+    codes = np.unique(trials.started.codes[rows])
+    names = [trials.started.names[code] for code in codes.tolist()]
+    times = _start_times(names)
+    if times is None:
+        return None, None
+    return names[int(np.argmin(times))], names[int(np.argmax(times))]
+
+
+def _start_times(names: Collection[str]) -> Floats | None:
+    """Seconds since 1970 of ISO 8601 times; None where one is no such time."""
+    try:
+        times = [datetime.fromisoformat(name) for name in names]
+    except ValueError:
+        return None
+    return np.array([(t if t.tzinfo else t.replace(tzinfo=UTC)).timestamp() for t in times])

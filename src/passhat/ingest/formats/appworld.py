@@ -1,0 +1,66 @@
+"""AppWorld evaluations: `individual` results of each task, beside the aggregate."""
+
+from __future__ import annotations
+
+import msgspec
+
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Reading, Table
+from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
+
+
+class _Task(msgspec.Struct):
+    success: bool
+    difficulty: int | str | None = None
+
+
+class _Evaluation(msgspec.Struct):
+    individual: dict[str, _Task]
+
+
+def recognises(document: Document) -> bool:
+    """Whether it has an aggregate and the tasks that it is made of."""
+    return document.kind == "json" and document.has("aggregate", "individual")
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial a task; tasks of one scenario are a family."""
+    tasks = document.decode(_Evaluation).individual
+    system = _system(document)
+    rows = [
+        {
+            "system": system,
+            "task": name,
+            "outcome": Outcome(task.success),
+            "level": None if task.difficulty is None else str(task.difficulty),
+            "family": name.rpartition("_")[0] or None,
+        }
+        for name, task in tasks.items()
+    ]
+    return Table.of_rows(rows, entry="task")
+
+
+READER = Reader(
+    name="appworld",
+    recognises=recognises,
+    read=read,
+    reading=Reading(
+        format="AppWorld evaluation",
+        versions="evaluations/*.json of an experiment",
+        system="folder of the experiment, or file name",
+        task="task id",
+        run="one for each file",
+        outcome="success",
+        family="scenario (the task id before its number)",
+    ),
+)
+
+
+def _system(document: Document) -> str:
+    """EXPERIMENT/evaluations/SPLIT.json is called by the experiment."""
+    if document.path is not None:
+        folders = document.path.resolve().parents
+        if folders[0].name == "evaluations":
+            return folders[1].name
+    return document.stem

@@ -1,0 +1,111 @@
+"""Braintrust experiments exported as JSON, JSON Lines or CSV: `scores` of each root span."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.rows import Sheet, column_names, sheet_of
+from passhat.ingest.scored_rows import ScoredRow, scored_table
+from passhat.messages import plural
+from passhat.records.column_names import ColumnMap
+from passhat.records.outcome_words import is_missing
+
+_KINDS = ("text", "lines", "array")
+_SCORE = "scores."
+
+
+def recognises(document: Document) -> bool:
+    """Whether rows have an input, scores and the span that they are."""
+    if document.kind not in _KINDS:
+        return False
+    names = column_names(document)
+    scored = "scores" in names or any(name.startswith(_SCORE) for name in names)
+    return scored and "input" in names and ("span_id" in names or "root_span_id" in names)
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial a root span; spans of one input are runs of one task."""
+    sheet = sheet_of(document)
+    roots = [place for place in range(len(sheet)) if _is_root(sheet, place)]
+    rows = [_row(sheet, place, mapping.task or "input") for place in roots]
+    within = len(sheet) - len(roots)
+    return scored_table(
+        document.name,
+        rows,
+        mapping,
+        entry="row",
+        numbers=[sheet.numbers[place] for place in roots],
+        left_out=[plural(within, "span within others", "spans within others")] if within else (),
+    )
+
+
+READER = Reader(
+    name="braintrust",
+    recognises=recognises,
+    read=read,
+    reading=Reading(
+        format="Braintrust experiment",
+        versions="JSON, JSON Lines and CSV exports",
+        system="file name",
+        task="input",
+        run="order of root spans",
+        outcome="the first of scores (or --scorer) of 1 passes",
+        score="the same score",
+        started="created",
+    ),
+)
+
+
+def _is_root(sheet: Sheet, place: int) -> bool:
+    told = sheet.cells("is_root")[place]
+    if isinstance(told, str):
+        return told.strip().lower() in ("true", "1", "")
+    if told is not None:
+        return bool(told)
+    root = sheet.cells("root_span_id")[place]
+    return is_missing(root) or root == sheet.cells("span_id")[place]
+
+
+def _row(sheet: Sheet, place: int, task: str) -> ScoredRow:
+    metrics = _object(sheet.cells("metrics")[place])
+    return ScoredRow(
+        task=sheet.cells(task)[place],
+        scores=_scores(sheet, place),
+        error=sheet.cells("error")[place],
+        more={
+            "tokens": metrics.get("tokens"),
+            "tokens_in": metrics.get("prompt_tokens"),
+            "tokens_out": metrics.get("completion_tokens"),
+            "seconds": _duration(metrics.get("start"), metrics.get("end")),
+            "started": sheet.cells("created")[place] or None,
+        },
+    )
+
+
+def _duration(start: Any, end: Any) -> float | None:
+    timed = isinstance(start, (int, float)) and isinstance(end, (int, float))
+    return float(end - start) if timed and end >= start else None
+
+
+def _scores(sheet: Sheet, place: int) -> dict[str, Any]:
+    nested = _object(sheet.cells("scores")[place]) if "scores" in sheet.columns else {}
+    flat = [name for name in sheet.columns if name.startswith(_SCORE)]
+    return {
+        **{str(name): value for name, value in nested.items()},
+        **{name.removeprefix(_SCORE): sheet.cells(name)[place] for name in flat},
+    }
+
+
+def _object(cell: Any) -> Mapping[str, Any]:
+    """An object, or the JSON of one in a cell of CSV."""
+    if isinstance(cell, str) and cell.lstrip().startswith("{"):
+        try:
+            cell = msgspec.json.decode(cell)
+        except (msgspec.DecodeError, RecursionError):
+            return {}
+    return cell if isinstance(cell, Mapping) else {}

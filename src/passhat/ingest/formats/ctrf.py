@@ -1,0 +1,166 @@
+"""CTRF reports (Common Test Report Format): one entry a test, with its retries.
+
+Some reporters list each attempt of a retried test, others only count them: what was retried before
+the last attempt had failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.repeated_tests import tests_of
+from passhat.messages import plural
+from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
+
+_ENDINGS = {"passed": Outcome.PASSED, "failed": Outcome.FAILED}
+_NOT_RUN = ("skipped", "pending")
+_MOST_RETRIES = 1000
+_SECONDS_BELOW = 1e11
+"""Times in milliseconds lie above this number since 1973; some reporters write seconds."""
+
+
+class _Attempt(msgspec.Struct):
+    status: str = "failed"
+    duration: float | None = None
+    message: str | None = None
+    start: float | None = None
+
+
+class _Test(msgspec.Struct, rename="camel"):
+    name: str
+    status: str
+    duration: float | None = None
+    message: str | None = None
+    suite: str | list[str] | None = None
+    file_path: str | None = None
+    raw_status: str | None = None
+    retries: int | None = None
+    retry_attempts: list[_Attempt] | None = None
+    start: float | None = None
+    tags: list[str] | None = None
+
+
+class _Tool(msgspec.Struct):
+    name: str = ""
+
+
+class _Results(msgspec.Struct):
+    tests: list[_Test]
+    tool: _Tool = msgspec.field(default_factory=_Tool)
+
+
+class _Report(msgspec.Struct):
+    results: _Results
+
+
+def recognises(document: Document) -> bool:
+    """Whether it says that it is one, or has a tool, a summary and tests."""
+    if document.kind != "json" or not document.has("results"):
+        return False
+    results = bytes(document.first["results"]).lstrip()
+    if bytes(document.first.get("reportFormat", b"")) == b'"CTRF"':
+        return True
+    return results.startswith(b"{") and all(
+        key in results for key in (b'"tool"', b'"summary"', b'"tests"')
+    )
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial an attempt at a test; skipped and pending tests are no trials."""
+    results = document.decode(_Report).results
+    names = [_name(test) for test in results.tests]
+    notes: list[str] = []
+    if mapping.task != "name":
+        ran = [test.status in _ENDINGS for test in results.tests]
+        names, notes = tests_of(names, ran)
+    system = results.tool.name or document.stem
+    tests = list(zip(results.tests, names, strict=True))
+    rows = [row for test, name in tests for row in _rows(system, test, name)]
+    if retried := sum(_retries(test) for test in results.tests if test.status in _ENDINGS):
+        counted = plural(retried, "attempt was", "attempts were")
+        notes.append(
+            f"{counted} followed by a retry, and each counts as a trial; retries end at the first "
+            "pass, which favours the tests that were retried"
+        )
+    if skipped := sum(test.status in _NOT_RUN for test in results.tests):
+        notes.append(plural(skipped, "skipped test is no trial", "skipped tests are no trials"))
+    return Table.of_rows(rows, notes=notes, entry="attempt")
+
+
+READER = Reader(
+    name="ctrf",
+    recognises=recognises,
+    read=read,
+    reading=Reading(
+        format="CTRF report",
+        versions="0.0 and 1.0, of Jest, Playwright, pytest and others",
+        system="tool name",
+        task="suite and test name",
+        run="retries, repeat marks in names, order of tests",
+        outcome="status",
+        started="start",
+    ),
+)
+
+
+def _name(test: _Test) -> str:
+    parts = test.suite if isinstance(test.suite, list) else [test.suite or ""]
+    # pytest's reporter begins the name with the file, which is the first suite too.
+    if not any(parts) or test.name.startswith(parts[0]):
+        return test.name
+    return " > ".join((*parts, test.name))
+
+
+def _retries(test: _Test) -> int:
+    """How often a test was tried before its last attempt."""
+    listed = len(test.retry_attempts or ())
+    return min(max(listed, test.retries or 0), _MOST_RETRIES)
+
+
+def _rows(system: str, test: _Test, name: str) -> Iterator[dict[str, Any]]:
+    if test.status in _NOT_RUN:
+        return
+    listed = test.retry_attempts or []
+    unlisted = [_Attempt(message="retried")] * (_retries(test) - len(listed))
+    last = _Attempt(
+        status=_last_status(test), duration=test.duration, message=test.message, start=test.start
+    )
+    for attempt in (*unlisted, *listed, last):
+        yield {
+            "system": system,
+            "task": name,
+            "outcome": _ENDINGS.get(attempt.status, Outcome.ERRORED),
+            "seconds": None if attempt.duration is None else attempt.duration / 1000,
+            "error": _error(attempt),
+            "started": _started(attempt.start),
+            "tags": tuple(test.tags or ()),
+        }
+
+
+def _last_status(test: _Test) -> str:
+    """A test that was expected to fail, and did, is one that failed."""
+    return "failed" if test.raw_status == "failed" else test.status
+
+
+def _error(attempt: _Attempt) -> str | None:
+    if attempt.status == "passed":
+        return None
+    known = attempt.status in _ENDINGS
+    return first_line(attempt.message) or (None if known else f"status {attempt.status}")
+
+
+def _started(start: float | None) -> str | None:
+    if not start or start < 0:
+        return None
+    seconds = start if start < _SECONDS_BELOW else start / 1000
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
+    except (OverflowError, ValueError, OSError):
+        return None

@@ -1,0 +1,122 @@
+"""Results of the Holistic Agent Leaderboard (HAL): `*_UPLOAD.json`, one run of a benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from passhat.errors import ReadError
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Reading, Table
+from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
+
+_VERDICTS = ("success", "resolved", "correct", "passed", "is_correct", "solved")
+_SCORES = ("reward", "score", "accuracy")
+
+
+class _Config(msgspec.Struct):
+    agent_name: str | None = None
+    benchmark_name: str | None = None
+
+
+class _Summary(msgspec.Struct):
+    successful_tasks: list[str | int] = msgspec.field(default_factory=list)
+    failed_tasks: list[str | int] = msgspec.field(default_factory=list)
+    latencies: dict[str, Any] = msgspec.field(default_factory=dict)
+    costs: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class _Upload(msgspec.Struct):
+    config: _Config = msgspec.field(default_factory=_Config)
+    results: _Summary = msgspec.field(default_factory=_Summary)
+    raw_eval_results: Any = None
+
+
+def recognises(document: Document) -> bool:
+    """Whether it has a run's results and what its benchmark said of each task."""
+    return document.kind == "json" and document.has("results", "raw_eval_results", "config")
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial a task: by the lists of what succeeded and failed, else by what is said of each."""
+    upload = document.decode(_Upload)
+    summary = upload.results
+    system = upload.config.agent_name or document.stem.removesuffix("_UPLOAD")
+    if summary.successful_tasks or summary.failed_tasks:
+        endings = dict[str, Any](_listed(summary))
+        told = "successful_tasks and failed_tasks"
+    else:
+        endings = dict(_each(upload.raw_eval_results))
+        told = "raw_eval_results of each task"
+    if not endings:
+        raise ReadError(
+            f"{document.name}: is a HAL upload that does not say which tasks succeeded; its "
+            f"{upload.config.benchmark_name or 'benchmark'} keeps no verdict by task"
+        )
+    rows = [
+        {
+            "system": system,
+            "task": task,
+            "seconds": _number(summary.latencies.get(task)),
+            "cost": _number(summary.costs.get(task)),
+            **ending,
+        }
+        for task, ending in endings.items()
+    ]
+    return Table.of_rows(rows, entry="task", read_as={"outcome": told})
+
+
+READER = Reader(
+    name="hal",
+    recognises=recognises,
+    read=read,
+    reading=Reading(
+        format="HAL upload",
+        versions="*_UPLOAD.json",
+        system="config.agent_name, or file name",
+        task="task id",
+        run="one for each file",
+        outcome="successful_tasks and failed_tasks, or raw_eval_results",
+        score="reward or score of a task",
+    ),
+)
+
+
+def _listed(summary: _Summary) -> Iterator[tuple[str, dict[str, Any]]]:
+    for task in summary.failed_tasks:
+        yield str(task), {"outcome": Outcome.FAILED}
+    for task in summary.successful_tasks:
+        yield str(task), {"outcome": Outcome.PASSED}
+
+
+def _each(raw: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    for task, said in raw.items() if isinstance(raw, Mapping) else ():
+        if (ending := _ending(said)) is not None:
+            yield str(task), ending
+
+
+def _ending(said: Any) -> dict[str, Any] | None:
+    """What a benchmark says of one task: an object, a verdict or a number."""
+    if isinstance(said, bool):
+        return {"outcome": Outcome(said)}
+    if (score := _number(said)) is not None:
+        return {"outcome": Outcome(score >= 1), "score": score}
+    if not isinstance(said, Mapping):
+        return None
+    for name in _VERDICTS:
+        if isinstance(said.get(name), bool):
+            return {"outcome": Outcome(said[name])}
+    for name in _SCORES:
+        if (score := _number(said.get(name))) is not None:
+            return {"outcome": Outcome(score >= 1), "score": score}
+    return None
+
+
+def _number(value: Any) -> float | None:
+    """A number, also of an object that has a total: latencies are written in both ways."""
+    if isinstance(value, Mapping):
+        value = value.get("total_time", value.get("total"))
+    return float(value) if isinstance(value, (int, float)) and abs(value) < 1e100 else None

@@ -1,0 +1,75 @@
+"""Inspect's data frames (`samples_df`) as CSV or Parquet: a row a sample, `score_*` columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passhat.errors import ReadError
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.rows import Sheet, column_names, sheet_of
+from passhat.ingest.scored_rows import ScoredRow, scored_table
+from passhat.records.column_names import ColumnMap
+from passhat.records.outcome_words import is_missing
+
+_SCORE = "score_"
+_KINDS = ("text", "lines", "array", "parquet")
+
+
+def recognises(document: Document) -> bool:
+    """Whether rows are samples of evaluations, by id and epoch."""
+    if document.kind not in _KINDS:
+        return False
+    names = column_names(document)
+    return {"sample_id", "eval_id", "id", "epoch"} <= set(names)
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial a sample and epoch; `sample_id` is another one in every epoch, so `id` is taken."""
+    sheet = sheet_of(document)
+    scorers = [name for name in sheet.columns if name.startswith(_SCORE)]
+    if not scorers:
+        raise ReadError(
+            f"{document.name}: holds samples of Inspect without scores; score the log with "
+            "`inspect score`, or give the log itself"
+        )
+    rows = [_row(sheet, place, scorers) for place in range(len(sheet))]
+    return scored_table(document.name, rows, mapping, entry="row", numbers=sheet.numbers)
+
+
+READER = Reader(
+    name="inspect-dataframe",
+    recognises=recognises,
+    read=read,
+    reading=Reading(
+        format="Inspect data frame",
+        versions="samples_df() as CSV, JSON or Parquet",
+        system="model, or eval_id where there is none",
+        task="task_name/id",
+        run="epoch",
+        outcome="the first score_NAME (or --scorer) of 1 (C) passes",
+        score="the same column",
+        started="started_at",
+    ),
+)
+
+
+def _row(sheet: Sheet, place: int, scorers: list[str]) -> ScoredRow:
+    def cell(*names: str) -> Any:
+        found = (sheet.cells(name)[place] for name in names if name in sheet.columns)
+        return next((one for one in found if not is_missing(one)), None)
+
+    name, sample = cell("task_name", "task"), cell("id")
+    return ScoredRow(
+        task=f"{name}/{sample}" if name is not None else sample,
+        system=str(cell("model", "eval_id") or "inspect"),
+        trial=cell("epoch"),
+        scores={one.removeprefix(_SCORE): sheet.cells(one)[place] for one in scorers},
+        error=cell("error"),
+        more={
+            "tokens": cell("total_tokens"),
+            "seconds": cell("working_time", "total_time"),
+            "turns": cell("turn_count"),
+            "started": cell("started_at"),
+        },
+    )

@@ -1,0 +1,64 @@
+"""LangSmith experiments exported as CSV: columns `inputs.*`, `outputs.*` and `feedback.*`."""
+
+from __future__ import annotations
+
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.rows import column_names, sheet_of
+from passhat.ingest.scored_rows import ScoredRow, scored_table
+from passhat.records.column_names import ColumnMap
+
+_FEEDBACK = "feedback."
+_INPUTS = "inputs."
+_KINDS = ("text", "lines", "array", "parquet")
+
+
+def recognises(document: Document) -> bool:
+    """Whether columns hold feedback, and inputs or the example that they belong to."""
+    if document.kind not in _KINDS:
+        return False
+    names = column_names(document)
+    fed = any(name.startswith(_FEEDBACK) for name in names)
+    return fed and ("example_id" in names or any(name.startswith(_INPUTS) for name in names))
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial a run of an example; runs of one example are its trials."""
+    sheet = sheet_of(document)
+    inputs = [name for name in sheet.columns if name.startswith(_INPUTS)]
+    tasks = ["example_id"] if "example_id" in sheet.columns else inputs[:1]
+    task = mapping.task or tasks[0]
+    scorers = [name for name in sheet.columns if name.startswith(_FEEDBACK)]
+    errors, seconds = sheet.cells("error"), sheet.cells("execution_time")
+    cells = [sheet.cells(name) for name in scorers]
+    names = [name.removeprefix(_FEEDBACK) for name in scorers]
+    rows = [
+        ScoredRow(
+            task=one,
+            scores=dict(zip(names, scores, strict=True)),
+            error=errors[place],
+            more={"seconds": seconds[place], "started": sheet.cells("start_time")[place] or None},
+        )
+        for place, (one, *scores) in enumerate(zip(sheet.cells(task), *cells, strict=True))
+    ]
+    facts = {"task": f'column "{task}"'}
+    return scored_table(
+        document.name, rows, mapping, entry="row", numbers=sheet.numbers, read_as=facts
+    )
+
+
+READER = Reader(
+    name="langsmith",
+    recognises=recognises,
+    read=read,
+    reading=Reading(
+        format="LangSmith experiment",
+        versions="CSV export",
+        system="file name",
+        task="example_id, or the first input",
+        run="order of rows",
+        outcome="the first feedback.NAME (or --scorer) of 1 passes",
+        score="the same column",
+        started="start_time",
+    ),
+)

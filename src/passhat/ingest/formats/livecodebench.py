@@ -1,0 +1,63 @@
+"""LiveCodeBench results: `*_eval_all.json`, with the grades of all answers to each question."""
+
+from __future__ import annotations
+
+import msgspec
+
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Reading, Table
+from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
+
+
+class _Question(msgspec.Struct):
+    question_id: str | int
+    graded_list: list[bool]
+    platform: str | None = None
+    difficulty: str | None = None
+
+
+def recognises(document: Document) -> bool:
+    """Whether each question has a list of grades."""
+    return document.kind == "array" and document.has("question_id", "graded_list")
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial an answer, numbered by its place in the list."""
+    system = _system(document)
+    rows = [
+        {
+            "system": system,
+            "task": question.question_id,
+            "trial": number,
+            "outcome": Outcome(grade),
+            "family": question.platform,
+            "level": question.difficulty,
+        }
+        for question in document.decode(list[_Question])
+        for number, grade in enumerate(question.graded_list)
+    ]
+    return Table.of_rows(rows, entry="answer")
+
+
+READER = Reader(
+    name="livecodebench",
+    recognises=recognises,
+    read=read,
+    reading=Reading(
+        format="LiveCodeBench results",
+        versions="*_eval_all.json",
+        system="folder of the model, or file name",
+        task="question_id",
+        run="place in graded_list",
+        outcome="graded_list",
+        family="platform",
+    ),
+)
+
+
+def _system(document: Document) -> str:
+    """The folder output/MODEL, where the file is called by scenario and settings alone."""
+    if document.path is not None and document.path.name.startswith("Scenario."):
+        return document.path.resolve().parent.name
+    return document.stem.removesuffix("_eval_all")

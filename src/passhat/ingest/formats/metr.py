@@ -1,0 +1,90 @@
+"""METR's `runs.jsonl`: all runs of the agents behind its time horizons, one a line."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
+
+_WEIGHTS = ("invsqrt_task_weight", "equal_task_weight")
+
+
+class _Run(msgspec.Struct):
+    task_id: str
+    score_binarized: float | None
+    alias: str | None = None
+    model: str | None = None
+    task_family: str | None = None
+    score_cont: float | None = None
+    fatal_error_from: str | None = None
+    generation_cost: float | None = None
+    started_at: float | None = None
+    completed_at: float | None = None
+    invsqrt_task_weight: float | None = None
+    equal_task_weight: float | None = None
+
+
+def recognises(document: Document) -> bool:
+    """Whether each run has a family of tasks and a score made binary."""
+    return document.kind in ("lines", "json") and document.has("task_id", "score_binarized")
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial a run; a run that broke for another reason than the agent is errored."""
+    lines = list(document.lines(_Run))
+    rows = [_row(run) for _, run in lines]
+    return Table.of_rows(rows, entry="line", numbers=[number for number, _ in lines])
+
+
+READER = Reader(
+    name="metr",
+    recognises=recognises,
+    read=read,
+    reading=Reading(
+        format="METR runs",
+        versions="runs.jsonl of eval-analysis-public",
+        system="alias, or model",
+        task="task_id",
+        run="order of lines",
+        outcome="score_binarized",
+        score="score_cont",
+        family="task_family",
+        started="started_at",
+    ),
+)
+
+
+def _row(run: _Run) -> dict[str, Any]:
+    # An agent that breaks has failed; what breaks around it has not been the agent.
+    outside = run.fatal_error_from not in (None, "", "agent")
+    broke = run.score_binarized is None or outside
+    weight = next((found for name in _WEIGHTS if (found := getattr(run, name)) is not None), None)
+    took = (run.completed_at or 0) - (run.started_at or 0)
+    known = run.completed_at is not None and run.started_at is not None and took >= 0
+    return {
+        "system": run.alias or run.model or "agent",
+        "task": run.task_id,
+        "family": run.task_family,
+        "weight": weight,
+        "outcome": Outcome.ERRORED if broke else Outcome((run.score_binarized or 0) >= 1),
+        "score": None if broke else run.score_cont,
+        "cost": run.generation_cost,
+        "seconds": took / 1000 if known else None,
+        "started": _time(run.started_at),
+        "error": first_line(run.fatal_error_from) or ("no score" if broke else None),
+    }
+
+
+def _time(milliseconds: float | None) -> str | None:
+    if not milliseconds:
+        return None
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()
+    except (OverflowError, ValueError, OSError):
+        return None

@@ -1,0 +1,79 @@
+"""MLflow evaluation tables: `eval_results_table.json`, columns `NAME/score` and rows of cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from passhat.errors import ReadError
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.scored_rows import ScoredRow, scored_table
+from passhat.records.column_names import ColumnMap
+from passhat.short_names import few
+
+_ENDINGS = ("/score", "/value")
+_TASKS = ("request_id", "task", "task_id", "inputs", "question", "request", "input", "prompt")
+
+
+class _Split(msgspec.Struct):
+    columns: list[str]
+    data: list[list[Any]]
+
+
+def recognises(document: Document) -> bool:
+    """Whether it lists the names of columns and the rows of their cells."""
+    if document.kind != "json" or not document.has("columns", "data"):
+        return False
+    columns = bytes(document.first["columns"]).replace(rb"\/", b"/")
+    return any(ending.encode() + b'"' in columns for ending in _ENDINGS)
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial a row; rows of the same input are runs of one task."""
+    split = document.decode(_Split)
+    width = len(split.columns)
+    task = mapping.task or next((name for name in _TASKS if name in split.columns), None)
+    if task not in split.columns:
+        raise ReadError(
+            f"{document.name}: no column says which task a row is about; use --task. It has the "
+            f"columns {few(split.columns)}"
+        )
+    for place, cells in enumerate(split.data):
+        if len(cells) != width:
+            raise ReadError(
+                f"{document.name}, row {place}: has {len(cells)} cells where the header has {width}"
+            )
+    rows = [_row(dict(zip(split.columns, cells, strict=True)), task) for cells in split.data]
+    facts = {"task": f'column "{task}"'}
+    return scored_table(document.name, rows, mapping, entry="row", read_as=facts)
+
+
+READER = Reader(
+    name="mlflow",
+    recognises=recognises,
+    read=read,
+    reading=Reading(
+        format="MLflow evaluation table",
+        versions="eval_results_table.json of 2 and 3",
+        system="file name",
+        task="column inputs, request_id, ...",
+        run="order of rows",
+        outcome="the first NAME/score or NAME/value (or --scorer) of 1 passes",
+        score="the same column",
+    ),
+)
+
+
+def _row(cells: dict[str, Any], task: str) -> ScoredRow:
+    return ScoredRow(
+        task=cells[task],
+        scores={
+            name.removesuffix(ending): value
+            for name, value in cells.items()
+            for ending in _ENDINGS
+            if name.endswith(ending)
+        },
+        error=cells.get("error"),
+    )

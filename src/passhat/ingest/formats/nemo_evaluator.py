@@ -1,0 +1,67 @@
+"""NeMo Evaluator results: a list of samples with the reward of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Reading, Table
+from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
+
+
+class _Sample(msgspec.Struct):
+    idx: int | str
+    reward: float | None = None
+    metadata: Any = None
+    error: str | None = None
+    repeat: int | None = None
+
+
+def recognises(document: Document) -> bool:
+    """Whether each sample has an index, a reward and how it was scored."""
+    return document.kind in ("array", "lines") and document.has(
+        "idx", "reward", "model_response", "scoring_details"
+    )
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial a sample; its `system` is the system prompt, and no agent."""
+    if document.kind == "array":
+        samples = document.decode(list[_Sample])
+    else:
+        samples = [sample for _, sample in document.lines(_Sample)]
+    rows = [_row(document, sample) for sample in samples]
+    return Table.of_rows(rows, entry="sample", graded="reward")
+
+
+READER = Reader(
+    name="nemo-evaluator",
+    recognises=recognises,
+    read=read,
+    reading=Reading(
+        format="NeMo Evaluator results",
+        system="file name",
+        task="benchmark/idx",
+        run="repeat, or order of samples",
+        outcome="a reward of 1 passes",
+        score="reward",
+        family="benchmark",
+    ),
+)
+
+
+def _row(document: Document, sample: _Sample) -> dict[str, Any]:
+    metadata = sample.metadata if isinstance(sample.metadata, dict) else {}
+    benchmark = metadata.get("benchmark")
+    missing = sample.reward is None
+    return {
+        "task": f"{benchmark}/{sample.idx}" if benchmark else sample.idx,
+        "family": str(benchmark) if benchmark else None,
+        "outcome": Outcome.ERRORED if missing else Outcome((sample.reward or 0) >= 1),
+        "score": sample.reward,
+        "error": sample.error or ("no reward" if missing else None),
+        **({} if sample.repeat is None else {"trial": sample.repeat}),
+    }

@@ -1,0 +1,116 @@
+"""Weave evaluations (Weights & Biases): exported calls of `Evaluation.predict_and_score`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from passhat.errors import ReadError
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Reading, Table, seconds_between
+from passhat.ingest.rows import Sheet, sheet_of
+from passhat.ingest.scored_rows import ScoredRow, scored_table
+from passhat.records.column_names import ColumnMap
+
+_CALL = "Evaluation.predict_and_score"
+
+
+def recognises(document: Document) -> bool:
+    """Whether it holds calls of operations, some of which predict and score."""
+    return (
+        document.kind in ("lines", "array")
+        and document.has("op_name", "inputs", "output")
+        and _CALL.encode() in document.data
+    )
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """One trial a call that predicts and scores; calls on one example are its runs."""
+    sheet = sheet_of(document)
+    places = [
+        place for place, name in enumerate(sheet.cells("op_name")) if _CALL in str(name or "")
+    ]
+    rows = [_row(sheet, place) for place in places]
+    if not rows:
+        raise ReadError(f"{document.name}: holds no call of {_CALL}; export those of an evaluation")
+    other = len(sheet) - len(rows)
+    return scored_table(
+        document.name,
+        rows,
+        mapping,
+        entry="call",
+        numbers=[sheet.numbers[place] for place in places],
+        left_out=[f"{other} other calls"] if other else (),
+    )
+
+
+READER = Reader(
+    name="weave",
+    recognises=recognises,
+    read=read,
+    reading=Reading(
+        format="Weave evaluation",
+        versions="JSON and JSON Lines exports of calls",
+        system="model",
+        task="example (its id, or all of it)",
+        run="order of calls",
+        outcome="the first score (or --scorer) of 1 passes",
+        score="the same score",
+        started="started_at",
+    ),
+)
+
+
+def _row(sheet: Sheet, place: int) -> ScoredRow:
+    inputs = _object(sheet.cells("inputs")[place])
+    output = _object(sheet.cells("output")[place])
+    start, end = sheet.cells("started_at")[place], sheet.cells("ended_at")[place]
+    timed = isinstance(start, str) and isinstance(end, str)
+    latency = output.get("model_latency")
+    return ScoredRow(
+        task=_task(inputs.get("example")),
+        system=_model(inputs.get("model")),
+        scores=dict(_scores(_object(output.get("scores")))),
+        error=sheet.cells("exception")[place],
+        more={
+            "seconds": seconds_between(start, end) if timed and latency is None else latency,
+            "started": start if isinstance(start, str) and start else None,
+        },
+    )
+
+
+def _task(example: Any) -> Any:
+    if isinstance(example, Mapping):
+        return next((example[key] for key in ("id", "task", "name") if example.get(key)), example)
+    return example
+
+
+def _model(model: Any) -> str | None:
+    if isinstance(model, Mapping):
+        model = model.get("name") or model.get("model")
+    if not isinstance(model, str) or not model:
+        return None
+    # weave:///entity/project/object/NAME:VERSION
+    return model.rpartition("/")[2].partition(":")[0] or model
+
+
+def _scores(
+    scores: Mapping[str, Any], above: str = "", depth: int = 1
+) -> Iterator[tuple[str, Any]]:
+    """Scores by name; parts of one as `scorer.part`."""
+    for name, value in scores.items():
+        if isinstance(value, Mapping) and depth < 3:
+            yield from _scores(value, f"{above}{name}.", depth + 1)
+        elif isinstance(value, (bool, int, float)):
+            yield f"{above}{name}", value
+
+
+def _object(cell: Any) -> Mapping[str, Any]:
+    if isinstance(cell, str) and cell.lstrip().startswith("{"):
+        try:
+            cell = msgspec.json.decode(cell)
+        except (msgspec.DecodeError, RecursionError):
+            return {}
+    return cell if isinstance(cell, Mapping) else {}

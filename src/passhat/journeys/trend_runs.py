@@ -1,0 +1,85 @@
+"""How reliability moved over the runs of a history store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from passhat.defaults import CONFIDENCE, STORE
+from passhat.errors import HistoryError
+from passhat.journeys.results import open_store
+from passhat.messages import listed
+
+if TYPE_CHECKING:
+    from passhat.analysis.comparing.trends import Moment, SystemTrend
+    from passhat.history import History, Run
+
+MOST_SUITES = 20
+"""Suites that a message names."""
+
+LAST = 50
+"""Runs of a trend, where nothing else is said."""
+
+
+def trend_of_runs(
+    suite: str | None = None,
+    *,
+    store: str | Path = STORE,
+    branch: str | None = None,
+    last: int = LAST,
+    only: Collection[str] = (),
+    k: int | None = None,
+    confidence: float = CONFIDENCE,
+) -> tuple[SystemTrend, ...]:
+    """How did the reliability of each agent move over the newest `last` runs of a suite?"""
+    from passhat.analysis.comparing.trends import trends
+
+    with open_store(store) as history:
+        moments = read_moments(history, suite=suite, branch=branch, last=last, only=only)
+    return trends(moments, k=k, confidence=confidence)
+
+
+def read_moments(
+    history: History,
+    *,
+    suite: str | None,
+    branch: str | None,
+    last: int,
+    only: Collection[str] = (),
+) -> list[Moment]:
+    """The newest `last` runs of one suite that have trials, oldest first."""
+    chosen = suite or _only_suite(history)
+    runs = [run for run in history.runs(suite=chosen, branch=branch, limit=last) if run.trials]
+    moments = [_moment(history, run, only) for run in reversed(runs)]
+    if not any(moment.tallies for moment in moments):
+        asked = ", ".join(filter(None, [chosen, branch, *only]))
+        raise HistoryError(f"{history.name}: no run with trials of {asked}; {_offered(history)}")
+    return moments
+
+
+def _only_suite(history: History) -> str:
+    suites = _suites(history)
+    if len(suites) != 1:
+        raise HistoryError(f"{history.name}: name one of its suites; {_offered(history)}")
+    return suites[0]
+
+
+def _offered(history: History) -> str:
+    """The suites that a trend can be of, or the way to have one."""
+    suites = _suites(history)
+    if not suites:
+        return "it holds no run yet: `passhat run` and `passhat history add` keep some"
+    return f"its suites: {listed(suites, MOST_SUITES)}"
+
+
+def _suites(history: History) -> list[str]:
+    return sorted({run.suite for run in history.runs()})
+
+
+def _moment(history: History, run: Run, only: Collection[str]) -> Moment:
+    from passhat.analysis.comparing.trends import Moment
+    from passhat.history.lookups import run_label
+
+    tallies = [t for t in history.tallies(run) if not only or t.system in only]
+    return Moment(key=run.key, label=run_label(run), started=run.started, tallies=tallies)

@@ -1,0 +1,72 @@
+"""What an answer states of itself, once: every format is made from this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from passhat.reporters.blocks import Block
+
+if TYPE_CHECKING:
+    from passhat.analysis.reports.provenance import Provenance
+    from passhat.drawing.figure import Figure
+    from passhat.records import Trials
+    from passhat.records.transcript import Transcripts
+    from passhat.reporters.page_transcripts import PageTranscripts
+    from passhat.reporters.terminal_style import Ink
+    from passhat.reporters.test_cases import TestSuite
+
+RESULTS = "RESULTS"
+"""What suggested commands read, where the caller did not say what it read."""
+
+Records = Sequence[Mapping[str, object]]
+"""Rows of a CSV file; every row has the same keys."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to show an answer; what means nothing to an answer or a format is passed over.
+
+    `ink` is there where text goes to a terminal. `results` is what suggested commands read: None
+    where nothing was kept; they hold more systems than the answer where it is `narrowed`.
+    `verbose` shows everything; None leaves that to the format: a terminal gets one screen.
+    """
+
+    ink: Ink | None = None
+    results: str | None = RESULTS
+    verbose: bool | None = None
+    all_tasks: bool = False
+    narrowed: bool = False
+    explain: bool = False
+    every_task_follows: bool = False
+    figure: str | None = None
+    transcripts: Transcripts | PageTranscripts | None = None
+    trials: Trials | None = None
+    first_trial: int = 0
+
+    @property
+    def brief(self) -> bool:
+        """Whether one screen is wanted rather than everything."""
+        return self.ink is not None if self.verbose is None else not self.verbose
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerKind:
+    """One kind of answer: what it says (`blocks`), its data, rows, figures and test cases.
+
+    A part that is None cannot be had, and neither can the formats that need it. An answer with a
+    page of its own hands its `template` what `page` returns.
+    """
+
+    name: str
+    blocks: Callable[[Any, Options], list[Block]]
+    data: Callable[[Any], Any] | None = None
+    rows: Callable[[Any], Records] | None = None
+    figures: Callable[[Any], Mapping[str, Figure]] | None = None
+    cases: Callable[[Any], Sequence[TestSuite]] | None = None
+    page: Callable[[Any, Options], Mapping[str, Any]] | None = None
+    template: str = "report.html"
+    methods: Callable[[Any], str | None] | None = None
+    provenance: Callable[[Any], Provenance | None] = lambda _: None
+    title: Callable[[Any], str] = lambda _: ""

@@ -1,0 +1,311 @@
+"""A comparison of two systems: who is better, by how much, on which tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from passhat.analysis.comparing.comparison import Comparison, Difference
+from passhat.analysis.comparing.task_differences import TaskDifference
+from passhat.messages import listed, plural
+from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.answers.comparison_data import called, comparison_object, stated, verdict
+from passhat.reporters.answers.comparison_tasks import (
+    MOST_TASKS,
+    differing_table,
+    differing_tasks,
+    legend,
+)
+from passhat.reporters.blocks import (
+    Bar,
+    Block,
+    Headline,
+    Paragraph,
+    Step,
+    Steps,
+    Table,
+    paragraphs,
+)
+from passhat.reporters.numbers import points, signed_span
+from passhat.reporters.safe_text import display_width, safe_text, shorten
+from passhat.reporters.wording import LONGEST_NAME, short
+from passhat.stats.estimate import (
+    TASKS_LIKE_THESE,
+    THIS_SUITE,
+    Estimate,
+    Interval,
+    Scope,
+    Unavailable,
+)
+from passhat.stats.paired import PairedDifference
+
+if TYPE_CHECKING:
+    from passhat.drawing.figure import Figure
+
+
+def comparison_blocks(comparison: Comparison, options: Options) -> list[Block]:
+    """The verdict, the differences in both scopes, the tasks that differ, what would settle it.
+
+    On a terminal the names of the two are cut above their columns.
+    """
+    width = None if options.ink is None else options.ink.width
+    headings = _headings(comparison, LONGEST_NAME if width is None else _heading_width(width))
+    blocks: list[Block] = [Headline(verdict(comparison)), _difference_table(comparison, headings)]
+    blocks += paragraphs("Starred", _partial_note(comparison))
+    blocks += paragraphs("Shown", _shown(comparison))
+    if isinstance(comparison.seeded, Estimate):
+        blocks.append(Paragraph("Seeds", _seeds_sentence(comparison, comparison.seeded)))
+    blocks += [Paragraph("Tasks", _tasks_sentence(comparison))]
+    if rows := differing_tasks(comparison)[:MOST_TASKS]:
+        # On a terminal the names of tasks need the room.
+        blocks.append(
+            differing_table(rows, headings if width is None else _headings(comparison, 9))
+        )
+        blocks += [Paragraph("Read", text) for text in legend(comparison, rows)]
+    alone = (comparison.only_first, comparison.only_second)
+    for owner, names in zip(called(comparison), alone, strict=True):
+        if names:
+            blocks.append(Paragraph("Left out", _unshared(owner, names)))
+    blocks += [Paragraph("Note", f"{note}.") for note in comparison.notes]
+    if steps := _steps(comparison, options.every_task_follows):
+        blocks.append(Steps("Next", tuple(map(Step, steps))))
+    return blocks
+
+
+def _difference_table(comparison: Comparison, headings: tuple[str, str]) -> Table:
+    found = _distinct(comparison)
+    reach = max([0.05, *(abs(end) for one in found for end in _ends(one))])
+    return Table(
+        header=("in %", *headings, "diff.", "this suite", "tasks like these", ""),
+        rows=tuple(_difference_row(one, starred=_is_partial(comparison, one)) for one in found),
+        left=(0, 4, 5),
+        scale=(-reach, reach),
+        ends=(f"-{100 * reach:.0f}", f"+{100 * reach:.0f}"),
+    )
+
+
+def _heading_width(width: int) -> int:
+    """The columns of a name above its numbers.
+
+    The two make up for what a narrow terminal lacks, and share with the bars what a wide one has.
+    """
+    return max(6, 12 + (width - 80) // (4 if width > 80 else 2))
+
+
+def _headings(comparison: Comparison, width: int) -> tuple[str, str]:
+    """The two names, cut where they must be and never so that they look alike."""
+    names = comparison.first, comparison.second
+    for cut in (shorten, _ending):
+        first, second = (cut(name, width) for name in names)
+        if first != second:
+            return first, second
+    return "first", "second"
+
+
+def _ending(name: str, width: int) -> str:
+    text = safe_text(name)
+    if display_width(text) <= width:
+        return text
+    while display_width(text) > width - 1:
+        text = text[1:]
+    return f"…{text}"
+
+
+def _is_partial(comparison: Comparison, one: Difference) -> bool:
+    """Whether some of the shared tasks have too few runs for it."""
+    tasks = _tasks_of(one)
+    return tasks is not None and tasks < len(comparison.tasks)
+
+
+def _tasks_of(one: Difference) -> int | None:
+    number = stated(one)
+    return None if isinstance(number, Unavailable) else number.tasks
+
+
+def _partial_note(comparison: Comparison) -> str | None:
+    """What the stars in the table mean; None where there are none."""
+    total = plural(len(comparison.tasks), "shared task")
+    parts = [
+        f"{one.name} is over {_tasks_of(one):,} of {total}"
+        for one in _distinct(comparison)
+        if _is_partial(comparison, one)
+    ]
+    return f"* {', '.join(parts)}; the others have fewer runs." if parts else None
+
+
+def _difference_row(one: Difference, *, starred: bool) -> tuple[str | Bar, ...]:
+    here, there = _interval(one.this_suite), _interval(one.tasks_like_these)
+    return (
+        one.name.replace("_", " ") + " *" * starred,
+        "-" if one.first is None else points(one.first, digits=1),
+        "-" if one.second is None else points(one.second, digits=1),
+        "-" if one.value is None else f"{100 * one.value:+.1f}",
+        signed_span(here) or "-",
+        signed_span(there) or "-",
+        Bar(value=one.value, inner=here, outer=there),
+    )
+
+
+def _shown(comparison: Comparison) -> str:
+    """What each scope decides, metric by metric."""
+    told = [_shown_in(comparison, scope) for scope in (THIS_SUITE, TASKS_LIKE_THESE)]
+    first, _ = called(comparison)
+    if told[0] == told[1]:
+        return f"{first}: {told[0]}, for this suite and for tasks like these."
+    return f"{first}: {told[0]} for this suite; {told[1]} for tasks like these."
+
+
+def _shown_in(comparison: Comparison, scope: Scope) -> str:
+    answers: dict[str, list[str]] = {}
+    for one in _distinct(comparison):
+        answer = one.answer(scope, comparison.margin) or "not known"
+        answers.setdefault(answer, []).append(one.name.replace("_", " "))
+    if len(answers) == 1:
+        return f"{next(iter(answers))} by every number"
+    return " and ".join(f"{answer} by {', '.join(names)}" for answer, names in answers.items())
+
+
+def _seeds_sentence(comparison: Comparison, seeded: Estimate) -> str:
+    """What is left of the difference once seeds may move both sides."""
+    what = "the difference" if comparison.headline.name == "mean_score" else "that of the mean"
+    text = f"With the variance between seeds added, {what} is {signed_span(seeded.interval)}"
+    open_ = seeded.interval is not None and 0 in seeded.interval
+    if open_ and comparison.mean_score.answer(THIS_SUITE) in ("better", "worse"):
+        return f"{text}: another set of seeds might reverse it."
+    return f"{text}."
+
+
+def _distinct(comparison: Comparison) -> list[Difference]:
+    """Every difference; the mean score only where it is more than the pass rate again."""
+    found = comparison.differences
+    alone = found.get("pass^1")
+    score = found["mean_score"]
+    same = alone is not None and (alone.first, alone.second) == (score.first, score.second)
+    return [one for one in found.values() if not (same and one.name == "mean_score")]
+
+
+def _interval(number: object) -> Interval | None:
+    return getattr(number, "interval", None)
+
+
+def _ends(one: Difference) -> list[float]:
+    bounds = [_interval(one.this_suite), _interval(one.tasks_like_these)]
+    return [end for interval in bounds if interval for end in (interval.low, interval.high)]
+
+
+def _tasks_sentence(comparison: Comparison) -> str:
+    tasks = comparison.tasks
+    better = sum(task.answer == "better" for task in tasks)
+    worse = sum(task.answer == "worse" for task in tasks)
+    gained = sum(task.flip == "gained" for task in tasks)
+    lost = sum(task.flip == "lost" for task in tasks)
+    text = (
+        f"Of {plural(len(tasks), 'shared task')}, {called(comparison)[0]} is shown better on "
+        f"{better} and worse on {worse}"
+    )
+    blind = sum(task.answer == "unevaluable" for task in tasks)
+    if blind == len(tasks):
+        text += f" (too few runs to test any: {comparison.runs_to_test} of each are needed)"
+    tasks_flipped = plural(gained, "task")
+    return f"{text}. {tasks_flipped} flipped to mostly passing, {lost} to mostly failing."
+
+
+def _unshared(owner: str, names: tuple[str, ...]) -> str:
+    shown = listed(names, 5, show=short)
+    return f"Only {owner} ran {plural(len(names), 'task')}, left out: {shown}."
+
+
+def _steps(comparison: Comparison, every_task_follows: bool) -> list[str]:
+    steps = [
+        text
+        for scope in (THIS_SUITE, TASKS_LIKE_THESE)
+        if (text := _needed(comparison.headline, scope)) is not None
+    ]
+    hidden = len(differing_tasks(comparison)) - MOST_TASKS
+    if hidden > 0 and not every_task_follows:
+        more = plural(hidden, "more task flipped or differs", "more tasks flipped or differ")
+        steps.append(f"{more}: --json lists every task.")
+    return steps
+
+
+def _needed(difference: Difference, scope: Scope) -> str | None:
+    number = difference.this_suite if scope == THIS_SUITE else difference.tasks_like_these
+    if not isinstance(number, PairedDifference) or number.answer != "undecided":
+        return None
+    if number.needed is None:
+        if number.margin is not None:
+            return f"For {scope}, look at other tasks: on these the two hardly differ."
+        return f"For {scope}, state a margin: --margin 0.05 lets it end in 'equivalent'."
+    ways = []
+    if number.needed.more_runs is not None:
+        ways.append(f"{plural(number.needed.more_runs, 'more run')} in all")
+    if number.needed.more_tasks is not None:
+        ways.append(plural(number.needed.more_tasks, "more task"))
+    if not ways:
+        return f"For {scope}, no number of runs on these tasks would settle it."
+    return f"For {scope}, about {' or '.join(ways)} would settle it, if the difference holds."
+
+
+def _rows(comparison: Comparison) -> Records:
+    """A row a number, then a row a task: the first system minus the second."""
+    suite = [_suite_record(one) for one in comparison.differences.values()]
+    return [*suite, *map(_task_record, comparison.tasks)]
+
+
+def _suite_record(one: Difference) -> dict[str, object]:
+    here, there = _interval(one.this_suite), _interval(one.tasks_like_these)
+    return {
+        "task": "",
+        "number": one.name,
+        "first": one.first,
+        "second": one.second,
+        "difference": one.value,
+        "this_suite_low": here and here.low,
+        "this_suite_high": here and here.high,
+        "tasks_like_these_low": there and there.low,
+        "tasks_like_these_high": there and there.high,
+        "answer": one.answer(THIS_SUITE),
+        "p_holm": None,
+        "flip": "",
+    }
+
+
+def _task_record(task: TaskDifference) -> dict[str, object]:
+    return {
+        "task": task.name,
+        "number": "pass^1",
+        "first": task.first[0] / task.first[1],
+        "second": task.second[0] / task.second[1],
+        "difference": task.difference,
+        "this_suite_low": task.interval.low,
+        "this_suite_high": task.interval.high,
+        "tasks_like_these_low": None,
+        "tasks_like_these_high": None,
+        "answer": task.answer,
+        "p_holm": task.p_holm,
+        "flip": task.flip or "",
+    }
+
+
+def _figures(comparison: Comparison) -> Mapping[str, Figure]:
+    from passhat.analysis.comparing.plots import plot_differences
+
+    return {"differences": plot_differences(comparison)}
+
+
+def _title(comparison: Comparison) -> str:
+    first, second = called(comparison)
+    answer = comparison.headline.answer(THIS_SUITE, comparison.margin)
+    words = {"better": "Better", "worse": "Worse", "equivalent": "Equivalent"}
+    return f"{words.get(answer or '', 'Not settled yet')}: {first} against {second}"
+
+
+KIND = AnswerKind(
+    name="comparison",
+    blocks=comparison_blocks,
+    data=comparison_object,
+    rows=_rows,
+    figures=_figures,
+    provenance=lambda comparison: comparison.provenance,
+    title=_title,
+)

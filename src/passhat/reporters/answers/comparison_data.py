@@ -1,0 +1,171 @@
+"""A comparison as JSON, and the sentence that opens it: schema "passhat.comparison/1"."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+from passhat.analysis.comparing.comparison import Comparison, Difference
+from passhat.analysis.comparing.task_differences import TaskDifference
+from passhat.reporters.data import (
+    NumberObject,
+    ProvenanceObject,
+    UnavailableObject,
+    number_object,
+    plain,
+    provenance_object,
+)
+from passhat.reporters.numbers import points, signed_span
+from passhat.reporters.safe_text import shorten_apart
+from passhat.reporters.wording import LONGEST_NAME
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
+from passhat.stats.paired import Answer, PairedDifference
+from passhat.stats.settling import Needed
+
+
+class ScopedDifference(TypedDict):
+    """A difference in one scope: its interval, and what follows from it."""
+
+    low: float | None
+    high: float | None
+    verdict: Answer | None
+    method: str
+    confidence: float
+    tasks: int | None
+    p_value: NotRequired[float]
+    standard_error: NotRequired[float]
+    needed: NotRequired[Needed | None]
+    notes: NotRequired[list[str]]
+
+
+class DifferenceObject(TypedDict):
+    """One metric of the first system minus the second, in both scopes."""
+
+    first: float | None
+    second: float | None
+    value: float | None
+    this_suite: ScopedDifference | UnavailableObject
+    tasks_like_these: ScopedDifference | UnavailableObject
+
+
+class ComparisonObject(TypedDict):
+    """Two systems on the tasks that both ran."""
+
+    schema: Literal["passhat.comparison/1"]
+    verdict: str
+    first: str
+    second: str
+    margin: float | None
+    differences: dict[str, DifferenceObject]
+    seeded: NumberObject
+    tasks: list[TaskDifference]
+    only_first: list[str]
+    only_second: list[str]
+    provenance: ProvenanceObject
+    notes: list[str]
+
+
+def comparison_object(comparison: Comparison) -> ComparisonObject:
+    """Schema "passhat.comparison/1"."""
+    return {
+        "schema": "passhat.comparison/1",
+        "verdict": verdict(comparison),
+        "first": comparison.first,
+        "second": comparison.second,
+        "margin": comparison.margin,
+        "differences": {
+            name: _difference(one, comparison.margin)
+            for name, one in comparison.differences.items()
+        },
+        "seeded": number_object(comparison.seeded),
+        "tasks": [plain(task) for task in comparison.tasks],
+        "only_first": list(comparison.only_first),
+        "only_second": list(comparison.only_second),
+        "provenance": provenance_object(comparison.provenance),
+        "notes": list(comparison.notes),
+    }
+
+
+def verdict(comparison: Comparison) -> str:
+    """Which of the two is better, in one sentence, by what was asked for."""
+    first, second = called(comparison)
+    asked, by = comparison.headline, _by(comparison)
+    here, there = (
+        asked.answer(scope, comparison.margin) for scope in (THIS_SUITE, TASKS_LIKE_THESE)
+    )
+    number = stated(asked)
+    if isinstance(number, Unavailable):
+        said = f"{first} and {second} cannot be compared{by}: {number.reason}"
+        return f"{said}{_mean_beside(comparison)}."
+    # As in the table, the first minus the second, whichever of the two is ahead.
+    size, bounds = f"{100 * number.value:+.1f} points", signed_span(number.interval)
+    bounds += _mean_beside(comparison)
+    answer = here or there
+    if answer == "undecided":
+        if not number.value:
+            return f"{first} and {second} cannot be told apart yet{by}: they are level {bounds}."
+        within = f"the difference of {size} is within noise {bounds}"
+        return f"{first} and {second} cannot be told apart yet{by}: {within}."
+    if answer == "equivalent":
+        margin = points(comparison.margin or 0.0)
+        return f"{first} and {second} are equivalent to within {margin} points{by} {bounds}."
+    limit = "" if there == answer else ", though not shown for other tasks like these"
+    return f"{first} is {answer} than {second}{by} on this suite: {size} {bounds}{limit}."
+
+
+def stated(difference: Difference) -> PairedDifference | Estimate | Unavailable:
+    """The difference for this suite or, where that is unknown, for tasks like these."""
+    here = difference.this_suite
+    return difference.tasks_like_these if isinstance(here, Unavailable) else here
+
+
+def _by(comparison: Comparison) -> str:
+    """The metric of the verdict, where it is not the mean score."""
+    name = comparison.headline.name
+    return "" if name == "mean_score" else f" by {name}"
+
+
+def _mean_beside(comparison: Comparison) -> str:
+    """The mean score beside what was asked for, where it is another number."""
+    mean = stated(comparison.mean_score)
+    same = comparison.headline.value == comparison.mean_score.value
+    if isinstance(mean, Unavailable) or same:
+        return ""
+    return f" (mean score {100 * mean.value:+.1f} {signed_span(mean.interval)})"
+
+
+def called(comparison: Comparison) -> tuple[str, str]:
+    """What the two are called in sentences: cut where they are long, and never alike."""
+    first, second = shorten_apart((comparison.first, comparison.second), LONGEST_NAME)
+    return first, second
+
+
+def _difference(one: Difference, margin: float | None) -> DifferenceObject:
+    return {
+        "first": one.first,
+        "second": one.second,
+        "value": one.value,
+        "this_suite": _scoped(one, THIS_SUITE, margin),
+        "tasks_like_these": _scoped(one, TASKS_LIKE_THESE, margin),
+    }
+
+
+def _scoped(
+    one: Difference, scope: Scope, margin: float | None
+) -> ScopedDifference | UnavailableObject:
+    number = one.this_suite if scope == THIS_SUITE else one.tasks_like_these
+    if isinstance(number, Unavailable):
+        return {"value": None, "reason": number.reason}
+    found: ScopedDifference = {
+        "low": number.interval.low if number.interval else None,
+        "high": number.interval.high if number.interval else None,
+        "verdict": one.answer(scope, margin),
+        "method": number.method,
+        "confidence": number.confidence,
+        "tasks": number.tasks,
+    }
+    if isinstance(number, PairedDifference):
+        found["p_value"] = number.p_value
+        found["standard_error"] = number.standard_error
+        found["needed"] = plain(number.needed)
+        found["notes"] = list(number.notes)
+    return found

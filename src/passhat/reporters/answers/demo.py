@@ -1,0 +1,114 @@
+"""The demonstration: two made-up agents, three surprises, three next commands."""
+
+from __future__ import annotations
+
+from passhat.analysis.planning.demonstration import Demonstration
+from passhat.analysis.reports.system_report import SystemReport
+from passhat.messages import plural
+from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.answers import report
+from passhat.reporters.blocks import (
+    Bar,
+    Block,
+    Headline,
+    Step,
+    Steps,
+    Table,
+)
+from passhat.reporters.numbers import interval_of, percent, points, signed_span, span
+from passhat.reporters.wording import short
+from passhat.stats.estimate import Unavailable
+
+NEXT_COMMANDS = (
+    "passhat report YOUR_RESULTS",
+    "passhat compare NEW_RESULTS OLD_RESULTS",
+    "passhat plan --tasks 24 --half-width 0.05",
+)
+
+
+def demo_blocks(found: Demonstration, options: Options) -> list[Block]:
+    """What was simulated, what it shows, what to do next."""
+    design = found.report.systems[0].design
+    surprises = _streaks(found), _lead(found), _undecided(found)
+    return [
+        Headline(
+            f"Two made-up agents, {plural(design.tasks, 'task')}, "
+            f"{plural(design.typical_runs, 'run')} of each: no key, no network, "
+            f"seed {found.report.provenance.options.seed}."
+        ),
+        _table(found),
+        Steps("Three surprises", tuple(map(Step, surprises))),
+        Steps("Next", tuple(map(Step, NEXT_COMMANDS))),
+    ]
+
+
+def _table(found: Demonstration) -> Table:
+    k = found.k
+    return Table(
+        header=("in %", "pass^1", f"pass@{k}", f"pass^{k}", "this suite", ""),
+        rows=tuple(_row(system, k) for system in found.report.systems),
+        left=(0, 4),
+    )
+
+
+def _row(system: SystemReport, k: int) -> tuple[str | Bar, ...]:
+    streak = system.pass_hat(k)
+    inner, outer = interval_of(streak.this_suite), interval_of(streak.tasks_like_these)
+    numbers = (system.pass_hat(1), system.pass_at(k), streak)
+    return (
+        short(system.name),
+        *("-" if number.value is None else points(number.value, digits=1) for number in numbers),
+        span(inner),
+        Bar(value=streak.value, inner=inner, outer=outer),
+    )
+
+
+def _streaks(found: Demonstration) -> str:
+    """pass@k flatters."""
+    system, k = found.report.systems[0], found.k
+    once, always = system.pass_at(k).value or 0.0, system.pass_hat(k).value or 0.0
+    return (
+        f'"Can it" is not "does it": given {k} tries, {short(system.name)} solves a task '
+        f"{percent(once)} of the time (pass@{k}); {k} times out of {k}, only {percent(always)} "
+        f"(pass^{k})."
+    )
+
+
+def _lead(found: Demonstration) -> str:
+    """A lead that may be noise."""
+    comparison = found.comparison
+    number = comparison.mean_score.this_suite
+    if isinstance(number, Unavailable):
+        return f"The two cannot be compared: {number.reason}."
+    first, second = short(comparison.first), short(comparison.second)
+    size = f"{100 * number.value:+.1f} points {signed_span(number.interval)}"
+    if comparison.mean_score.answer("this suite") == "undecided":
+        return f"{first} beats {second} by {size}, which is within noise: nobody has won yet."
+    return f"{first} differs from {second} by {size}: more than noise."
+
+
+def _undecided(found: Demonstration) -> str:
+    """Some tasks need more runs."""
+    system = found.report.systems[0]
+    table = system.tasks
+    few = table.labelled("too few runs")
+    runs = plural(system.design.typical_runs, "run")
+    if not few:
+        return f"{runs} were enough to call every task of {short(system.name)}."
+    row = min(few, key=lambda row: (row.more_runs or 10**9, row.name))
+    more = f"about {row.more_runs:,} more runs" if row.more_runs else "more runs than are worth it"
+    return (
+        f"{runs} are not enough for {plural(len(few), 'task')} of {len(table)}: {short(row.name)} "
+        f"passed {row.passed} of {row.runs}, and needs {more} to be called solid or flaky."
+    )
+
+
+KIND = AnswerKind(
+    name="demo",
+    blocks=demo_blocks,
+    data=lambda found: report.KIND.data and report.KIND.data(found.report),
+    rows=lambda found: report.report_rows(found.report),
+    figures=lambda found: report.report_figures(found.report),
+    provenance=lambda found: found.report.provenance,
+    title=lambda found: "A demonstration with two made-up agents",
+)

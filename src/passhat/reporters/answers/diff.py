@@ -1,0 +1,250 @@
+"""Two runs beside each other: what each called, where they part, how each ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict
+
+from passhat.analysis.explaining.alignment import AlignedCalls, Relation
+from passhat.analysis.explaining.normal_calls import NormalCall
+from passhat.analysis.explaining.runs import ExplainedRun
+from passhat.analysis.explaining.side_by_side import SideBySide
+from passhat.messages import plural
+from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.answers.diff_page import neighbours, run_views, stretches
+from passhat.reporters.answers.diff_words import LONGEST_CALL, call_words, parting_words
+from passhat.reporters.blocks import Block, Headline, Paragraph, Table
+from passhat.reporters.safe_text import shorten
+from passhat.reporters.wording import short
+
+MARKS: dict[Relation, str] = {
+    "same": "=",
+    "other result": "!",
+    "other arguments": "≠",
+    "left only": "<",
+    "right only": ">",
+}
+"""What stands between two calls."""
+
+_OUTCOMES = ("failed", "passed", "errored")
+_MOST_DETAILS = 5
+
+
+class CallObject(TypedDict):
+    """One call: the tool, its arguments with free text masked, the masked error if it failed."""
+
+    tool: str
+    arguments: dict[str, str]
+    error: str | None
+    place: int
+
+
+class PairObject(TypedDict):
+    """A call of each run; null where the other stands alone."""
+
+    left: CallObject | None
+    right: CallObject | None
+    relation: Relation
+    arguments: list[str]
+
+
+class SideObject(TypedDict):
+    """One of the two runs."""
+
+    system: str
+    task: str
+    trial: int
+    outcome: str
+    stop_reason: str
+    calls: int
+
+
+class SideBySideObject(TypedDict):
+    """Two runs of a task, call by call; `parting` is the place of the first pair that differs."""
+
+    schema: Literal["passhat.diff/1"]
+    verdict: str
+    left: SideObject
+    right: SideObject
+    parting: int | None
+    pairs: list[PairObject]
+
+
+def side_by_side_blocks(found: SideBySide, options: Options) -> list[Block]:
+    """Where they part, the calls beside each other, what differs in them, and how each ended."""
+    blocks: list[Block] = [Headline(verdict(found))]
+    if found.pairs:
+        blocks.append(_table(found))
+    blocks += [Paragraph(f"Row {row}", text) for row, text in _details(found)]
+    blocks += [Paragraph(side, _ending(run)) for side, run in _sides(found)]
+    return blocks
+
+
+def side_by_side_object(found: SideBySide) -> SideBySideObject:
+    """Schema "passhat.diff/1"."""
+    return {
+        "schema": "passhat.diff/1",
+        "verdict": verdict(found),
+        "left": _side(found.left),
+        "right": _side(found.right),
+        "parting": found.parting,
+        "pairs": [
+            {
+                "left": _call(pair.left),
+                "right": _call(pair.right),
+                "relation": pair.relation,
+                "arguments": list(pair.arguments),
+            }
+            for pair in found.pairs
+        ],
+    }
+
+
+def verdict(found: SideBySide) -> str:
+    """Where two runs part, in one sentence."""
+    names = (
+        f"Trial {found.left.trial} ({_OUTCOMES[found.left.outcome]}) and trial "
+        f"{found.right.trial} ({_OUTCOMES[found.right.outcome]}) of task {short(found.left.task)}"
+    )
+    if found.parting is None:
+        made = plural(len(found.pairs), "call")
+        return f"{names} made the same {made}: read what they said."
+    return f"{names} part at row {found.parting + 1}: {parting_words(found.pairs[found.parting])}."
+
+
+def _sides(found: SideBySide) -> list[tuple[str, ExplainedRun]]:
+    return [(f"Trial {found.left.trial}", found.left), (f"Trial {found.right.trial}", found.right)]
+
+
+def _table(found: SideBySide) -> Table:
+    (left, one), (right, other) = _sides(found)
+    return Table(
+        header=(
+            f"{left}, {_OUTCOMES[one.outcome]}",
+            "",
+            "row",
+            "",
+            f"{right}, {_OUTCOMES[other.outcome]}",
+        ),
+        rows=tuple(
+            (
+                _side_words(pair.left),
+                MARKS[pair.relation],
+                str(i),
+                "<- they part" if found.parting == i - 1 else "",
+                _side_words(pair.right),
+            )
+            for i, pair in enumerate(found.pairs, 1)
+        ),
+        left=(0, 1, 3, 4),
+    )
+
+
+def _side_words(call: NormalCall | None) -> str:
+    if call is None:
+        return ""
+    return short(call.tool) + (" (error)" if call.error is not None else "")
+
+
+def _details(found: SideBySide) -> list[tuple[int, str]]:
+    """The first rows that differ, with what differs in them."""
+    rows = [(i, pair) for i, pair in enumerate(found.pairs, 1) if pair.relation != "same"]
+    return [(i, _detail(pair)) for i, pair in rows[:_MOST_DETAILS]]
+
+
+def _detail(pair: AlignedCalls) -> str:
+    if pair.left is None or pair.right is None:
+        return call_words(pair.left or pair.right)
+    if pair.relation == "other result":
+        one, other = (call.error or "worked" for call in (pair.left, pair.right))
+        return f"{call_words(pair.left)}: {one} | {other}"
+    told = [
+        f"{name or 'its argument'}: {_value(pair.left, name)} | {_value(pair.right, name)}"
+        for name in pair.arguments
+    ]
+    return f"{pair.left.tool}: {'; '.join(told)}"
+
+
+def _value(call: NormalCall, name: str) -> str:
+    return shorten(call.arguments.get(name, "(not given)"), 4 * LONGEST_CALL)
+
+
+def _ending(run: ExplainedRun) -> str:
+    told = [f"{_OUTCOMES[run.outcome]} after {plural(len(run.calls), 'call')}"]
+    if run.stop_reason:
+        told.append(f"stopped with {short(run.stop_reason)}")
+    told += [
+        f"check {short(' '.join(p for p in (one.target, one.matcher) if p))} failed: {one.message}"
+        for one in run.checks
+        if one.score is not None and one.score < 1
+    ]
+    if said := _last_words(run):
+        told.append(f'last said "{shorten(said, 5 * LONGEST_CALL)}"')
+    return "; ".join(told) + "."
+
+
+def _last_words(run: ExplainedRun) -> str:
+    if run.transcript is None:
+        return ""
+    spoken = [t.text for t in run.transcript.messages if t.role == "assistant" and t.text]
+    last = run.transcript.answer or (spoken[-1] if spoken else "")
+    return " ".join(last.split())
+
+
+def _side(run: ExplainedRun) -> SideObject:
+    return {
+        "system": run.system,
+        "task": run.task,
+        "trial": run.trial,
+        "outcome": _OUTCOMES[run.outcome],
+        "stop_reason": run.stop_reason,
+        "calls": len(run.calls),
+    }
+
+
+def _call(call: NormalCall | None) -> CallObject | None:
+    if call is None:
+        return None
+    return {
+        "tool": call.tool,
+        "arguments": dict(call.arguments),
+        "error": call.error,
+        "place": call.place,
+    }
+
+
+def _rows(found: SideBySide) -> Records:
+    """A row for each pair of calls."""
+    return [
+        {
+            "row": i,
+            "relation": pair.relation,
+            "left": call_words(pair.left),
+            "right": call_words(pair.right),
+        }
+        for i, pair in enumerate(found.pairs, 1)
+    ]
+
+
+def _page(found: SideBySide, options: Options) -> Mapping[str, Any]:
+    views = run_views(found)
+    by_trial = {view.trial: view for view in views}
+    return {
+        "verdict": verdict(found),
+        "left": by_trial[found.left.trial],
+        "right": by_trial[found.right.trial],
+        "stretches": stretches(found),
+        "views": views,
+        "neighbours": list(neighbours(views)),
+    }
+
+
+KIND = AnswerKind(
+    name="diff",
+    blocks=side_by_side_blocks,
+    data=side_by_side_object,
+    rows=_rows,
+    page=_page,
+    template="diff.html",
+    title=verdict,
+)

@@ -1,0 +1,37 @@
+"""Calls, and pairs of calls that differ, in a few words."""
+
+from __future__ import annotations
+
+from passhat.analysis.explaining.alignment import AlignedCalls
+from passhat.analysis.explaining.normal_calls import NormalCall
+from passhat.messages import listed
+from passhat.reporters.safe_text import shorten
+
+LONGEST_CALL = 60
+"""Columns of a call on one line."""
+
+
+def parting_words(pair: AlignedCalls) -> str:
+    """What differs in a pair of calls."""
+    if pair.left is not None and pair.right is not None:
+        if pair.relation == "other result":
+            return f"{pair.left.tool} worked in one and failed in the other"
+        names = listed([name or "its argument" for name in pair.arguments], 4)
+        return f"{pair.left.tool} with another {names}"
+    only, side = (pair.left, "first") if pair.left is not None else (pair.right, "second")
+    return f"only the {side} calls {only.tool if only else ''}"
+
+
+def call_words(call: NormalCall | None) -> str:
+    """A call on one short line.
+
+    >>> call_words(None)
+    ''
+    """
+    if call is None:
+        return ""
+    given = ", ".join(
+        f"{name}={value}" if name else value for name, value in call.arguments.items()
+    )
+    failed = " !error" if call.error is not None else ""
+    return shorten(f"{call.tool}({given})", LONGEST_CALL) + failed

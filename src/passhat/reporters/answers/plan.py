@@ -1,0 +1,233 @@
+"""A plan: what the wanted precision takes, and what each design shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+from passhat.analysis.planning.budgets import Budget
+from passhat.analysis.planning.plan import Assumptions, Plan
+from passhat.messages import plural
+from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.blocks import Block, Headline, Paragraph, Table
+from passhat.reporters.data import plain
+from passhat.reporters.numbers import amount, percent
+from passhat.stats.estimate import Interval, Unavailable
+
+if TYPE_CHECKING:
+    from passhat.drawing.figure import Figure
+
+_ANY = Interval(0.0, 1.0)
+"""Of an ICC: nothing is known of it."""
+
+
+class PlanHead(TypedDict):
+    """What a design shows, what a target takes, and where more runs stop helping."""
+
+    schema: Literal["passhat.plan/1"]
+    verdict: str
+
+
+def plan_blocks(plan: Plan, options: Options) -> list[Block]:  # as all answers
+    """What the target takes, what each design shows, and what else was asked."""
+    blocks: list[Block] = [Headline(verdict(plan)), _designs(plan)]
+    blocks.append(Paragraph("Assumed", _assumed(plan)))
+    blocks += [Paragraph("But", f"{note[:1].upper()}{note[1:]}.") for note in plan.notes]
+    blocks.append(Paragraph("Floor", _floor(plan)))
+    blocks += [Paragraph("Budget", _budget(plan, budget)) for budget in plan.budgets]
+    if plan.chosen.best_runs is not None:
+        blocks.append(Paragraph("Split", _split(plan)))
+    blocks.append(Paragraph("Compare", _comparing(plan)))
+    certified = ", ".join(f"{runs} show {percent(goal)}" for goal, runs in plan.zero_failures)
+    blocks.append(Paragraph("Certify", f"Runs of one task without a failure: {certified}."))
+    text = f"One task's pass rate to {_points(plan.chosen.target or 0.0)}: "
+    blocks.append(Paragraph("One", text + f"{plural(plan.one_task_runs, 'run')}."))
+    return blocks
+
+
+def plan_object(plan: Plan) -> dict[str, object]:
+    """Schema "passhat.plan/1"."""
+    head: PlanHead = {"schema": "passhat.plan/1", "verdict": verdict(plan)}
+    return {**head, **plain(plan)}
+
+
+def verdict(plan: Plan) -> str:
+    """What the wanted precision takes, in one sentence."""
+    chosen = plan.chosen
+    target = _points(chosen.target or 0.0)
+    runs = chosen.runs_this_suite or 1
+    these, each = (
+        (f"these {chosen.tasks:,} tasks", "each") if chosen.tasks > 1 else ("this task", "it")
+    )
+    text = f"To know the mean of {these} to {target}, run {each} {_times(runs)}"
+    if chosen.tasks_needed is None:
+        return f"{text}."
+    more = f"take {plural(chosen.tasks_needed, 'task')} at {plural(chosen.runs, 'run')} each"
+    return f"{text}; to know it for tasks like these, {more}."
+
+
+def _designs(plan: Plan) -> Table:
+    return Table(
+        header=("runs of each task", "runs in all", "this suite", "tasks like these", ""),
+        rows=tuple(
+            (
+                f"{design.runs:,}",
+                f"{design.runs * design.tasks:,}",
+                _points(design.this_suite),
+                _points(design.tasks_like_these),
+                _mark(plan, design.runs),
+            )
+            for design in plan.designs
+        ),
+        left=(4,),
+    )
+
+
+def _mark(plan: Plan, runs: int) -> str:
+    if runs == (plan.chosen.runs_this_suite or 1):
+        return "<- enough"
+    return "<- this design" if runs == plan.chosen.runs else ""
+
+
+def _assumed(plan: Plan) -> str:
+    base = plan.assumptions
+    bounds = base.icc_interval
+    open_ = bounds is None or bounds.low == bounds.high or bounds == _ANY
+    known = "" if open_ or bounds is None else f" [{bounds.low:.2f}, {bounds.high:.2f}]"
+    share = f"{percent(base.icc)} of the spread between tasks (ICC {base.icc:.2f}{known})"
+    level = f"Intervals at {percent(plan.confidence)} confidence."
+    return f"A mean of {percent(base.rate)}, with {share}: {_origin(base)}. {level}"
+
+
+def _origin(base: Assumptions) -> str:
+    """Where the mean and the ICC come from: what was not measured is not called so."""
+    bounds = base.icc_interval
+    if not base.measured:
+        return "a guess before any run"
+    mean = "given" if base.rate_given else "measured"
+    if bounds is None:
+        return f"the mean is {mean}, the ICC a guess"
+    if bounds.low == bounds.high:
+        return f"the mean is {mean}, the ICC given"
+    if bounds == _ANY:
+        return f"the mean is {mean}, the ICC assumed: these trials leave it open from 0 to 1"
+    return "the mean is given, the ICC measured" if base.rate_given else "measured on these trials"
+
+
+def _floor(plan: Plan) -> str:
+    chosen = plan.chosen
+    base, found = plan.assumptions, chosen.runs_tasks_like_these
+    if base.measured and isinstance(found, Unavailable):
+        reason = f"{found.reason[:1].upper()}{found.reason[1:]}"
+        return f"{reason}; only more tasks do better. The table takes the ICC as {base.icc:.2f}."
+    return (
+        f"No number of runs on {plural(chosen.tasks, 'task')} gets below {_points(chosen.floor)} "
+        "for tasks like these; only more tasks do."
+    )
+
+
+def _budget(plan: Plan, budget: Budget) -> str:
+    limit, each = _price(budget)
+    if isinstance(budget.design, Unavailable):
+        return f"A budget of {limit} at {each} a run: {budget.design.reason}."
+    design = budget.design
+    runs = plural(budget.runs_in_all, "run")
+    return (
+        f"A budget of {limit} buys {runs} at {each} each: {design.runs:,} of each of "
+        f"{plural(design.tasks, 'task')}, {_points(design.this_suite)} for this suite, "
+        f"{_points(design.tasks_like_these)} for tasks like these."
+    )
+
+
+def _price(budget: Budget) -> tuple[str, str]:
+    """The limit, and what a run takes of it: dollars, minutes, or seconds where they are few."""
+    if budget.unit != "minutes":
+        return f"${amount(budget.limit)}", f"${amount(budget.per_run)}"
+    limit = f"{amount(budget.limit)} minutes"
+    if budget.per_run >= 1:
+        return limit, f"{amount(budget.per_run)} minutes"
+    return limit, f"{amount(60 * budget.per_run)} seconds"
+
+
+def _split(plan: Plan) -> str:
+    best = plan.chosen.best_runs
+    ratio = amount(plan.chosen.cost_ratio or 0.0)
+    if isinstance(best, Unavailable):
+        return f"{best.reason}."
+    return (
+        f"Where a new task costs as much as {ratio} runs, {plural(best or 1, 'run')} of each task "
+        "give the most for the money."
+    )
+
+
+def _comparing(plan: Plan) -> str:
+    found, chosen = plan.detectable, plan.chosen
+    power = percent(plan.power)
+    if isinstance(found, Unavailable):
+        return f"{found.reason[:1].upper()}{found.reason[1:]}."
+    size = f"{plural(chosen.tasks, 'task')} at {plural(chosen.runs, 'run')} per agent"
+    least = f"two agents apart that differ by {100 * found.value:.1f} points"
+    told = f"tell {least}" if found.value < 1 else "cannot tell any two agents apart"
+    text = f"{size} {told} on tasks like these, both run on the same tasks (paired, {power} power)."
+    if plan.difference is None:
+        return text
+    runs = plan.runs_for_difference
+    more = (
+        "no number of runs on these tasks would do"
+        if isinstance(runs, Unavailable) or runs is None
+        else f"{plural(runs, 'run')} of each of these tasks would do"
+    )
+    size = f"{100 * abs(plan.difference):g} points"
+    tasks = plural(plan.tasks_for_difference or 0, "task")
+    return f"{text} For {size}: {tasks} at {plural(chosen.runs, 'run')}; {more}."
+
+
+def _points(half_width: float) -> str:
+    return f"±{100 * half_width:.1f} points"
+
+
+def _times(runs: int) -> str:
+    return {1: "once", 2: "twice"}.get(runs, f"{runs:,} times")
+
+
+def _rows(plan: Plan) -> Records:
+    return [
+        {
+            "tasks": design.tasks,
+            "runs_of_each": design.runs,
+            "runs_in_all": design.runs * design.tasks,
+            "this_suite_half_width": design.this_suite,
+            "tasks_like_these_half_width": design.tasks_like_these,
+        }
+        for design in plan.designs
+    ]
+
+
+def _figures(plan: Plan) -> Mapping[str, Figure]:
+    """How precise the mean becomes with more runs of each task."""
+    from passhat.drawing import Series, line_chart
+
+    runs = [float(design.runs) for design in plan.designs]
+    here = Series(name="this suite", x=runs, y=[design.this_suite for design in plan.designs])
+    like = [design.tasks_like_these for design in plan.designs]
+    there = Series(name="tasks like these", x=runs, y=like)
+    figure = line_chart(
+        [here, there],
+        title="What more runs buy",
+        finding=verdict(plan),
+        x_label="runs of each task",
+        y_label="half the width of the interval",
+        y_range=(0.0, max(like) * 1.05),
+        y_kind="percent",
+    )
+    return {"precision": figure}
+
+
+def _title(plan: Plan) -> str:
+    runs = plan.chosen.runs_this_suite or 1
+    return f"Plan: {plural(runs, 'run')} of {plural(plan.chosen.tasks, 'task')}"
+
+
+KIND = AnswerKind(
+    name="plan", blocks=plan_blocks, data=plan_object, rows=_rows, figures=_figures, title=_title
+)

@@ -1,0 +1,229 @@
+"""A ranking: who leads, who is tied, and every rank that a system may truly have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+from passhat.analysis.comparing.rank import PairDifference, RankedSystem, RankReport, Unranked
+from passhat.messages import listed, plural
+from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.blocks import Bar, Block, Headline, Paragraph, Steps, Table
+from passhat.reporters.data import (
+    MetricObject,
+    ProvenanceObject,
+    metric_object,
+    plain,
+    provenance_object,
+)
+from passhat.reporters.next_steps import advise, at_confidence, only
+from passhat.reporters.numbers import interval_of, points, span
+from passhat.reporters.safe_text import shorten_apart
+from passhat.reporters.standings import held_for
+from passhat.reporters.wording import LONGEST_NAME, short
+from passhat.stats.estimate import Scope
+
+if TYPE_CHECKING:
+    from passhat.drawing.figure import Figure
+
+MOST_NAMES = 4
+
+
+class RankedObject(TypedDict):
+    """One system: its value over the shared tasks, and the ranks it may truly have."""
+
+    name: str
+    value: float
+    ranks: list[int]
+    metric: MetricObject
+
+
+class RankingObject(TypedDict):
+    """Systems from best to worst, bands of ties, and every pairwise difference."""
+
+    schema: Literal["passhat.ranking/1"]
+    verdict: str
+    metric: str
+    systems: list[RankedObject]
+    tie_bands: list[list[str]]
+    pairs: list[PairDifference]
+    tasks: int
+    unshared: list[str]
+    unranked: list[Unranked]
+    scope: Scope
+    method: str
+    confidence: float
+    provenance: ProvenanceObject
+    notes: list[str]
+
+
+def ranking_blocks(report: RankReport, options: Options) -> list[Block]:
+    """Who leads, the table, the ties, and how to look closer."""
+    blocks: list[Block] = [Headline(verdict(report)), _table(report)]
+    called = _called(report)
+    blocks += [
+        Paragraph("Tied", f"{_listed([called[name] for name in band])} cannot be told apart.")
+        for band in report.tie_bands
+        if len(band) > 1
+    ]
+    if report.unshared:
+        shown = listed(report.unshared, 5, show=short)
+        k = _attempts(report)
+        why = "not run by all" if k == 1 else f"without {k} runs of each"
+        text = f"{plural(len(report.unshared), 'task')} {why}: {shown}."
+        blocks.append(Paragraph("Left out", text))
+    for one in report.unranked:
+        blocks.append(Paragraph("Left out", f"{short(one.name)} has {one.reason}."))
+    level = points(report.confidence)
+    blocks.append(
+        Paragraph(
+            "How",
+            f"The ranks and ties are for {report.scope} and all true at once with {level} % "
+            f"confidence ({report.method}, {plural(report.tasks, 'shared task')}).",
+        )
+    )
+    if options.results is not None:
+        why = "Look at the two at the top by themselves, on these tasks and on others like them"
+        blocks.append(Steps("Next", (advise(why, _comparing(report, options.results)),)))
+    return blocks
+
+
+def ranking_object(report: RankReport) -> RankingObject:
+    """Schema "passhat.ranking/1"."""
+    return {
+        "schema": "passhat.ranking/1",
+        "verdict": verdict(report),
+        "metric": report.metric,
+        "systems": [
+            {
+                "name": system.name,
+                "value": system.value,
+                "ranks": list(system.ranks),
+                "metric": metric_object(system.metric),
+            }
+            for system in report.systems
+        ],
+        "tie_bands": [list(band) for band in report.tie_bands],
+        "pairs": [plain(pair) for pair in report.pairs],
+        "tasks": report.tasks,
+        "unshared": list(report.unshared),
+        "unranked": [plain(one) for one in report.unranked],
+        "scope": report.scope,
+        "method": report.method,
+        "confidence": report.confidence,
+        "provenance": provenance_object(report.provenance),
+        "notes": list(report.notes),
+    }
+
+
+def verdict(report: RankReport) -> str:
+    """Who is ahead, in one sentence."""
+    best, called = report.systems[0], _called(report)
+    name = report.metric.replace("_", " ")
+    first = [system for system in report.systems if system.ranks[0] == 1]
+    value = f"{points(best.value, digits=1)} %"
+    held = held_for(report.scope, len(report.systems))
+    if len(first) == 1:
+        return f"{called[best.name]} leads alone, with a {name} of {value} {held}."
+    rivals = _names([called[system.name] for system in first[1:]])
+    top = f"{called[best.name]} has the highest {name} ({value})"
+    return f"{top}, but {rivals} may be as good {held}."
+
+
+def _attempts(report: RankReport) -> int:
+    """The k that the metric asks for; one run will do for a mean."""
+    return int(report.metric[5:]) if report.metric.startswith("pass") else 1
+
+
+def _comparing(report: RankReport, results: str) -> str:
+    """The command that compares the first two, by the same metric where it is a pass^k."""
+    close = only(*(system.name for system in report.systems[:2]))
+    by = f" --k {_attempts(report)}" if report.metric.startswith("pass^") else ""
+    return f"passhat compare {results} {close}{by}{at_confidence(report.confidence)}"
+
+
+def _table(report: RankReport) -> Table:
+    return Table(
+        header=("system", "in %", "this suite", "tasks like these", "true rank", ""),
+        rows=tuple(
+            (
+                system.name,
+                points(system.value, digits=1),
+                span(interval_of(system.metric.this_suite)),
+                span(interval_of(system.metric.tasks_like_these)),
+                _ranks(system.ranks),
+                Bar(
+                    value=system.value,
+                    inner=interval_of(system.metric.this_suite),
+                    outer=interval_of(system.metric.tasks_like_these),
+                ),
+            )
+            for system in report.systems
+        ),
+        left=(0, 2, 3),
+    )
+
+
+def _ranks(ranks: tuple[int, int]) -> str:
+    return str(ranks[0]) if ranks[0] == ranks[1] else f"{ranks[0]} to {ranks[1]}"
+
+
+def _called(report: RankReport) -> dict[str, str]:
+    """What the systems are called in sentences: cut where they are long, and never alike."""
+    names = [system.name for system in report.systems]
+    return dict(zip(names, shorten_apart(names, LONGEST_NAME), strict=True))
+
+
+def _names(names: list[str]) -> str:
+    if len(names) > MOST_NAMES + 1:  # "and 1 more" is as long as its name
+        names = [*names[:MOST_NAMES], f"{len(names) - MOST_NAMES} more"]
+    return _listed(names)
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]}"
+
+
+def _rows(report: RankReport) -> Records:
+    return [_record(report, system) for system in report.systems]
+
+
+def _record(report: RankReport, system: RankedSystem) -> dict[str, object]:
+    inner, outer = (
+        interval_of(system.metric.this_suite),
+        interval_of(system.metric.tasks_like_these),
+    )
+    return {
+        "system": system.name,
+        "number": report.metric,
+        "value": system.value,
+        "this_suite_low": inner and inner.low,
+        "this_suite_high": inner and inner.high,
+        "tasks_like_these_low": outer and outer.low,
+        "tasks_like_these_high": outer and outer.high,
+        "best_rank": system.ranks[0],
+        "worst_rank": system.ranks[1],
+    }
+
+
+def _figures(report: RankReport) -> Mapping[str, Figure]:
+    from passhat.analysis.comparing.plots import plot_ranks
+
+    return {"ranks": plot_ranks(report)}
+
+
+def _title(report: RankReport) -> str:
+    first = sum(system.ranks[0] == 1 for system in report.systems)
+    best = _called(report)[report.systems[0].name]
+    return f"{best} leads" if first == 1 else f"{first} tied at the top"
+
+
+KIND = AnswerKind(
+    name="ranking",
+    blocks=ranking_blocks,
+    data=ranking_object,
+    rows=_rows,
+    figures=_figures,
+    provenance=lambda report: report.provenance,
+    title=_title,
+)

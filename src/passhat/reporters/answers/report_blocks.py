@@ -1,0 +1,305 @@
+"""A report: first the answer and the few numbers that matter, with `verbose` everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from passhat.analysis.reports.headline import all_errored
+from passhat.analysis.reports.parts import Feature, Metric
+from passhat.analysis.reports.report import Report
+from passhat.analysis.reports.system_report import SystemReport
+from passhat.analysis.reports.tasks import LABELS, TaskRow, TaskTable
+from passhat.messages import plural
+from passhat.reporters import wording
+from passhat.reporters.answer_kind import RESULTS, Options
+from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
+from passhat.reporters.blocks import (
+    Bar,
+    Block,
+    Headline,
+    Marks,
+    Paragraph,
+    Section,
+    Shares,
+    Span,
+    Step,
+    Steps,
+    Table,
+    paragraphs,
+)
+from passhat.reporters.glossary import meaning
+from passhat.reporters.next_steps import advise, at_confidence, next_steps, only, results_of
+from passhat.reporters.numbers import amount, interval_of, points, span, value_of
+from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
+
+if TYPE_CHECKING:
+    pass
+
+MOST_STEPS = 3
+WORST_TASKS, MORE_TASKS = 5, 20
+"""Tasks listed on the first screen, and where everything is shown."""
+
+
+def report_blocks(report: Report, options: Options) -> list[Block]:
+    """One system in full, or several side by side and, with `verbose`, each in full."""
+    if len(report.systems) == 1:
+        blocks = system_blocks(report.systems[0], options)
+    else:
+        blocks = several_blocks(report, options)
+    blocks += paragraphs("Note", *(f"{note}." for note in report.notes))
+    return blocks if options.brief else [*blocks, Paragraph("Made from", origin(report))]
+
+
+def system_blocks(system: SystemReport, options: Options) -> list[Block]:
+    """One system: the answer, the numbers, the tasks, what to do next."""
+    blocks: list[Block] = [
+        Headline(wording.verdict(system)),
+        Section(wording.short(system.name), wording.design(system)),
+        *(_few_numbers(system) if options.brief else _every_number(system)),
+        *(_warnings(system) if options.brief else _explanations(system)),
+    ]
+    blocks += _task_blocks(system, options)
+    if not options.brief:
+        blocks += _effort_blocks(system)
+        blocks += [
+            systems_table(group, title)
+            for title, group in (("level", system.levels), ("tag", system.tags))
+            if group
+        ]
+    blocks += paragraphs("Left out", *map(wording.exclusion, system.excluded))
+    blocks += paragraphs("Note", *(f"{note}." for note in system.notes))
+    return [*blocks, Steps("Next", _next(system, options))]
+
+
+def several_blocks(report: Report, options: Options) -> list[Block]:
+    """Several systems in one table; with `verbose` each of them follows."""
+    systems = most_reliable_first(report.systems)
+    blocks: list[Block] = [
+        Headline(wording.overview(report)),
+        systems_table(
+            {system.name: system for system in systems}, "in %", asked=report.provenance.options.ks
+        ),
+        *paragraphs("Each", _each(systems)),
+        *paragraphs("Note", wording.errors_note(systems)),
+    ]
+    if steps := _steps_for_several(report, systems, options):
+        blocks.append(Steps("Next", steps))
+    if options.brief:
+        return blocks
+    for system in systems:
+        results = results_of(report, system, options.results)
+        own = Options(results=results, verbose=True, all_tasks=options.all_tasks)
+        headline, section, *rest = system_blocks(system, own)
+        blocks += [section, headline, *rest]
+    return blocks
+
+
+def worst_tasks(table: TaskTable, most: int) -> list[TaskRow]:
+    """Flaky tasks, then broken ones; where none has a label, those that went both ways."""
+    found = table.labelled("flaky", most) + table.labelled("broken", most)
+    return found[:most] or table.mixed(most)
+
+
+def origin(report: Report) -> str:
+    """What the report was made from: enough to make it again."""
+    origin = report.provenance
+    names = ", ".join(source.name for source in origin.sources) or "counts"
+    return (
+        f"{names}; passhat {origin.versions['passhat']}, confidence {origin.options.confidence:g}, "
+        f"errors {origin.options.errors}, seed {origin.options.seed}, "
+        f"input {origin.input_sha256[:12]}."
+    )
+
+
+def _few_numbers(system: SystemReport) -> list[Block]:
+    """One attempt, all of k attempts, at least one of k: what most readers need."""
+    k = wording.headline_k(system)
+    named = [("one try (pass^1)", system.metrics.get("pass^1"))]
+    if k > 1:
+        named.append((f"all {k} (reliability@{k})", system.pass_hat(k)))
+        named.append((f"any of {k} (pass@{k})", system.pass_at(k)))
+    else:
+        named[0] = ("one try (reliability@1)", system.pass_hat(1) if 1 in system.ks else None)
+    if wording.gives_partial_credit(system):
+        named.insert(0, ("mean score", system.mean_score))
+    found = [(name, metric) for name, metric in named if metric is not None]
+    starred = any(wording.is_partial(metric) for _, metric in found)
+    rows = [_number_row(f"{name}{' *' * wording.is_partial(one)}", one) for name, one in found]
+    return [
+        _number_table(rows),
+        *paragraphs("Starred", wording.partial_note(system) if starred else None),
+    ]
+
+
+def _every_number(system: SystemReport) -> list[Block]:
+    rows: list[tuple[str | Bar, ...] | Span] = []
+    groups = [
+        ("all k attempts succeed (pass^k, also called reliability@k)", wording.hats(system)),
+        ("at least one of k attempts succeeds (pass@k)", wording.ats(system)),
+    ]
+    if wording.gives_partial_credit(system):
+        groups.insert(0, ("average score, partial credit counted", [system.mean_score]))
+    for title, metrics in groups:
+        if metrics:
+            rows.append(Span(title))
+            rows += [_number_row(wording.metric_name(metric), metric) for metric in metrics]
+    return [_number_table(rows), *paragraphs("Starred", wording.partial_note(system))]
+
+
+def _number_table(rows: Sequence[tuple[str | Bar, ...] | Span]) -> Table:
+    header = ("in %", "", "this suite", TASKS_LIKE_THESE, "")
+    return Table(header=header, rows=tuple(rows), left=(0, 2, 3))
+
+
+def _number_row(name: str, metric: Metric) -> tuple[str | Bar, ...]:
+    if metric.value is None:
+        return name, "-", metric.reason or "", "", Bar(value=None)
+    inner, outer = interval_of(metric.this_suite), interval_of(metric.tasks_like_these)
+    value = points(metric.value, digits=1)
+    drawn = Bar(value=metric.value, inner=inner, outer=outer)
+    return name, value, span(inner) or "-", span(outer) or "-", drawn
+
+
+def _warnings(system: SystemReport) -> list[Block]:
+    """What nobody should overlook: errors, and the bars that were asked for."""
+    return [
+        *paragraphs("Errors", wording.errors(system)),
+        *paragraphs("Bars", wording.headline_bars(system)),
+    ]
+
+
+def _explanations(system: SystemReport) -> list[Block]:
+    """What the numbers alone do not say; each term with its meaning."""
+    told = (
+        ("Luck", wording.luck_and_icc(system.variance), ("luck", "ICC")),
+        ("Errors", wording.errors(system), ()),
+        ("Seeds", wording.seeds(system.seeds), ()),
+        ("Rounds", wording.rounds(system.rounds), ()),
+        ("Beyond", wording.beyond(system), ()),
+        *(("Bars", wording.bars(bar), ()) for bar in system.bars),
+    )
+    return [
+        Paragraph(label, " ".join([text, *(meaning(term) for term in terms)]))
+        for label, text, terms in told
+        if text
+    ]
+
+
+def _task_blocks(system: SystemReport, options: Options) -> list[Block]:
+    table = system.tasks
+    blocks: list[Block] = [Paragraph("Tasks", f"{wording.labels(system)}.")]
+    if not len(table):
+        return blocks
+    if not options.brief:
+        counted = tuple((label, table.count(label)) for label in LABELS)
+        blocks.append(Shares(counts=counted))
+    most = WORST_TASKS if options.brief else MORE_TASKS
+    shown = list(table) if options.all_tasks else worst_tasks(table, most)
+    if shown:
+        blocks.append(task_table(shown))
+    unlisted = len(table) - table.count("solid") - sum(row.label != "solid" for row in shown)
+    if unlisted > 0 and not options.all_tasks:
+        blocks += _unlisted(unlisted, bool(shown), options)
+    return blocks
+
+
+def task_table(rows: Sequence[TaskRow]) -> Table:
+    """A row a task: its label, how often it passed, and its runs in order."""
+    marked = any(row.sequence for row in rows)
+    return Table(
+        header=("task", "label", "passed", "rate in %", *(["runs"] if marked else [])),
+        rows=tuple(
+            (
+                row.name,
+                row.label,
+                f"{row.passed}/{row.runs}",
+                span(row.rate.interval, digits=0),
+                *([Marks(row.sequence or "")] if marked else []),
+            )
+            for row in rows
+        ),
+        left=(0, 1, 2, 3, 4),
+    )
+
+
+def _unlisted(count: int, some: bool, options: Options) -> list[Block]:
+    more = f"{count:,} more" if some else f"{plural(count, 'task')} not listed"
+    if options.results is None:
+        return [Paragraph("", f"{more}.")]
+    command = "" if options.results == RESULTS else f"passhat report {options.results} "
+    return [Paragraph("", f"{more}: {command}--all-tasks lists every task.")]
+
+
+def _effort_blocks(system: SystemReport) -> list[Block]:
+    if not system.features:
+        return []
+    header = ("per trial", "mean", "when passed", "when failed", wording.CORRELATION)
+    rows = tuple(_effort_row(feature) for feature in system.features.values())
+    return [
+        Table(header=header, rows=rows, left=(0, 4)),
+        *paragraphs("Effort", wording.across_tasks(system)),
+        *paragraphs("Cost", wording.cost(system)),
+    ]
+
+
+def _effort_row(feature: Feature) -> tuple[str, ...]:
+    means = (_amount(number) for number in (feature.mean, feature.passed, feature.failed))
+    return feature.name.replace("_", " "), *means, _correlation(feature.association)
+
+
+def _amount(number: Number) -> str:
+    value = value_of(number)
+    return "-" if value is None else amount(value)
+
+
+def _correlation(link: Number) -> str:
+    if not isinstance(link, Estimate):
+        return "-"
+    bounds = link.interval
+    between = "" if bounds is None else f" [{bounds.low:.2f}, {bounds.high:.2f}]"
+    return f"{link.value:+.2f}{between}"
+
+
+def _next(system: SystemReport, options: Options) -> tuple[Step, ...]:
+    steps = next_steps(system, options.results)[:MOST_STEPS]
+    if options.brief and options.results is not None and not all_errored(system):
+        command = f"passhat report {options.results} -v"
+        steps = [*steps[: MOST_STEPS - 1], advise("See every number", command)]
+    return tuple(steps)
+
+
+def _each(systems: Sequence[SystemReport]) -> str | None:
+    design = wording.common_design(systems)
+    return None if design is None else f"{design}."
+
+
+def _steps_for_several(
+    report: Report, systems: Sequence[SystemReport], options: Options
+) -> tuple[Step, ...]:
+    results = options.results
+    if results is None:
+        return ()
+    steps = [advise("See one in full", f"passhat report {results} {only(systems[0].name)} -v")]
+    if _can_be_ranked(systems):
+        those = f" {only(*(system.name for system in systems))}" if options.narrowed else ""
+        command = f"passhat rank {results}{those}{_by(report)}"
+        steps.append(advise("See which are ahead and which are tied", command))
+    return tuple(steps)
+
+
+def _can_be_ranked(systems: Sequence[SystemReport]) -> bool:
+    """Whether `rank` finds two systems, and two tasks that all of those with a run share."""
+    ran = [set(system.tasks.names) for system in systems if len(system.tasks)]
+    return len(ran) > 1 and len(set.intersection(*ran)) > 1
+
+
+def _by(report: Report) -> str:
+    """What the opening sentence ranks by, where `rank` leaves out the same and says the same."""
+    found = report.leaders
+    if isinstance(found, Unavailable) or found.scope != TASKS_LIKE_THESE:
+        return ""
+    others = [one for one in report.systems if one.name not in found.compared]
+    if any(one.design.typical_runs >= found.k for one in others):
+        return ""
+    return f" --by pass^{found.k}{at_confidence(found.confidence)}"

@@ -1,0 +1,219 @@
+"""The JSON of a report as types: schema "passhat.report/1" is generated from them."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+from passhat.analysis.reports.disturbances import Kind
+from passhat.analysis.reports.tasks import Label
+from passhat.records import ErrorPolicy
+from passhat.reporters.data import (
+    IntervalObject,
+    MetricObject,
+    NumberObject,
+    ProvenanceObject,
+    UnavailableObject,
+)
+from passhat.stats.estimate import Scope
+
+SCHEMA: Literal["passhat.report/1"] = "passhat.report/1"
+
+
+class RunCounts(TypedDict):
+    """How many runs the tasks have."""
+
+    fewest: int
+    typical: int
+    most: int
+
+
+class VarianceObject(TypedDict):
+    """Where the variation comes from: differences between tasks, and luck."""
+
+    between_tasks: float
+    within_tasks: float
+    luck: NumberObject
+    icc: NumberObject
+    reliability: NumberObject
+    sentence: str
+
+
+class SeedsObject(TypedDict):
+    """The mean of each seed, and how far seeds move the suite."""
+
+    means: dict[str, float]
+    variance: NumberObject
+    within: NotRequired[float]
+    mean_score: NotRequired[NumberObject]
+    seeds: NotRequired[int]
+
+
+class RoundsObject(TypedDict):
+    """Whole rounds of the suite, as leaderboards quote them."""
+
+    means: list[float]
+    population_sd: float
+    standard_error: float
+
+
+class DisturbanceObject(TypedDict):
+    """What moved runs together, so that they are not independent; rounds are counted from 1."""
+
+    kind: Kind
+    rounds: list[int]
+    failed: int
+    runs: int
+    tasks: int
+    p_value: float
+    began: str | None
+    ended: str | None
+    change: float | None
+
+
+class RunOrderObject(TypedDict):
+    """Descriptions that depend on the order of runs."""
+
+    decay: list[float]
+    variance_amplification: NumberObject
+    graceful_degradation: NumberObject
+    flips: NumberObject
+    tasks: int
+
+
+DecayObject = TypedDict(
+    "DecayObject",
+    {
+        "pass^k": list[NumberObject],
+        "pass@k": list[NumberObject],
+        "model": list[NumberObject],
+        "run_order": RunOrderObject | UnavailableObject,
+    },
+)
+
+
+class TaskObject(TypedDict):
+    """One task; `sequence` is its runs in order as P, F and E."""
+
+    name: str
+    runs: int
+    passed: int
+    failed: int
+    errored: int
+    rate: float
+    interval: IntervalObject | None
+    mean_score: float
+    label: Label
+    label_chance: float
+    more_runs: int | None
+    sequence: str | None
+
+
+LabelCounts = TypedDict(
+    "LabelCounts", {"solid": int, "flaky": int, "broken": int, "too few runs": int}
+)
+
+
+class BarObject(TypedDict):
+    """Which tasks have a pass^k that clears their bar."""
+
+    k: int
+    bar: float | None
+    above: list[str]
+    below: list[str]
+    undetermined: list[str]
+    model_share: NumberObject
+
+
+class ErrorPolicyObject(TypedDict):
+    """Errored trials; `otherwise` has the metrics under the policy that was not chosen."""
+
+    policy: ErrorPolicy
+    count: int
+    rate: NumberObject
+    kinds: dict[str, int]
+    otherwise: dict[str, MetricObject]
+
+
+class FeatureObject(TypedDict):
+    """What trials took, by how they ended."""
+
+    trials: int
+    mean: NumberObject
+    passed: NumberObject
+    failed: NumberObject
+    errored: NumberObject
+    difference: NumberObject
+    association: NumberObject
+    median: NumberObject
+    p95: NumberObject
+    per_success: NotRequired[NumberObject]
+    per_streak: NotRequired[dict[str, NumberObject]]
+
+
+class UnsettledObject(TypedDict):
+    """What the trials do not decide, and how many more runs of each task would."""
+
+    what: str
+    tasks: list[str]
+    more_runs: int | None
+    advice: str
+
+
+class ExclusionObject(TypedDict):
+    """Tasks that a number leaves out, and why."""
+
+    what: str
+    tasks: list[str]
+    reason: str
+
+
+class SystemObject(TypedDict):
+    """Everything measured about one system; reliability@k is the suite's mean pass^k."""
+
+    name: str
+    verdict: str
+    tasks: int
+    trials: int
+    errors: int
+    runs: RunCounts
+    metrics: dict[str, MetricObject]
+    variance: VarianceObject | UnavailableObject
+    seeds: SeedsObject | UnavailableObject
+    rounds: RoundsObject | UnavailableObject
+    disturbances: list[DisturbanceObject]
+    decay: DecayObject
+    task_table: list[TaskObject]
+    labels: LabelCounts
+    bars: list[BarObject]
+    error_policy: ErrorPolicyObject
+    features: dict[str, FeatureObject]
+    tools: dict[str, NumberObject]
+    unsettled: list[UnsettledObject]
+    excluded: list[ExclusionObject]
+    levels: dict[str, SystemObject]
+    tags: dict[str, SystemObject]
+    notes: list[str]
+
+
+class LeadersObject(TypedDict):
+    """The systems that may truly be first: one apart from all others, or several that are tied."""
+
+    metric: str
+    names: list[str]
+    values: list[float]
+    compared: list[str]
+    tasks: int
+    left_out: int
+    scope: Scope
+    method: str
+    confidence: float
+
+
+class ReportObject(TypedDict):
+    """A passhat report."""
+
+    schema: Literal["passhat.report/1"]
+    systems: list[SystemObject]
+    leaders: LeadersObject | UnavailableObject
+    provenance: ProvenanceObject
+    notes: list[str]

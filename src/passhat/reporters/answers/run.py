@@ -1,0 +1,178 @@
+"""A run: its report, why trials did not pass, and whether it meets its gates and floors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from passhat.analysis.comparing.recovery import Recovery
+from passhat.analysis.gates.run_answer import Failure, RunAnswer
+from passhat.analysis.gates.tool_selection import SelectionFloor
+from passhat.analysis.gates.verdict import Word
+from passhat.messages import plural
+from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.answers import report
+from passhat.reporters.answers.report import report_figures, report_rows
+from passhat.reporters.answers.report_blocks import report_blocks
+from passhat.reporters.answers.report_data import report_object
+from passhat.reporters.answers.report_objects import ReportObject
+from passhat.reporters.answers.verdicts_data import VerdictObject, verdict_object
+from passhat.reporters.blocks import Block, Judged, Line, Step, Steps, paragraphs
+from passhat.reporters.data import IntervalObject, interval_object, plain
+from passhat.reporters.wording import verdict_title
+
+if TYPE_CHECKING:
+    from passhat.reporters.test_cases import TestSuite
+
+SCHEMA: Literal["passhat.run/1"] = "passhat.run/1"
+
+MOST_FAILURES = 8
+LONGEST_REASON = 200
+
+
+class FloorObject(TypedDict):
+    """Whether an agent's runs keep to the floor under tool selection."""
+
+    verdict: str
+    task: str
+    tool: str
+    selected: int
+    runs: int
+    rate: float
+    interval: IntervalObject | None
+    bound: float
+    max_tokens: int | None
+    line: str
+
+
+class RunObject(TypedDict):
+    """What a run says when it is over: report, verdicts, why trials did not pass."""
+
+    schema: Literal["passhat.run/1"]
+    verdict: Word | None
+    verdicts: list[VerdictObject]
+    floors: list[FloorObject]
+    failures: list[Failure]
+    recovery: list[Recovery]
+    undone: str | None
+    report: ReportObject
+
+
+def run_blocks(answer: RunAnswer, options: Options) -> list[Block]:
+    """The report and what follows from it; what a terminal shows last is read first."""
+    options = replace(options, results=answer.results)
+    report = [*report_blocks(answer.report, options), *_after(answer)]
+    verdicts = _demands(answer, options)
+    return [*report, *verdicts] if options.ink is not None else [*verdicts, *report]
+
+
+def run_object(answer: RunAnswer) -> RunObject:
+    """The report and the verdicts: schema "passhat.run/1"."""
+    return {
+        "schema": SCHEMA,
+        "verdict": None if answer.verdicts is None else answer.verdicts.word,
+        "verdicts": [verdict_object(verdict) for verdict in answer.verdicts or ()],
+        "floors": [_floor_object(floor) for floor in answer.floors],
+        "failures": plain(answer.failures),
+        "recovery": plain(answer.recoveries),
+        "undone": answer.undone,
+        "report": report_object(answer.report),
+    }
+
+
+def failure_lines(answer: RunAnswer, *, most: int) -> list[str]:
+    """The most frequent reasons: the task, how many trials, and why; the system where several.
+
+    How many more there are, and where, is said at the end.
+    """
+    failures = answer.failures
+    several = len({one.system for one in failures}) > 1
+    lines = [
+        f"{f'{one.system}, ' if several else ''}{one.task}, {plural(one.trials, 'trial')}: "
+        f"{'error: ' if one.errored else ''}{one.reason[:LONGEST_REASON]}"
+        for one in failures[:most]
+    ]
+    kept = "" if answer.results is None else " (`passhat view` shows every trial)"
+    if len(failures) > most:
+        more = plural(len(failures) - most, "more reason")
+        lines.append(f"{more}: --json lists them all{kept}")
+    if answer.unread:
+        more = plural(answer.unread, "further failed trial")
+        lines.append(f"{more}: why was not looked for{kept}")
+    return lines
+
+
+def _demands(answer: RunAnswer, options: Options) -> list[Block]:
+    blocks: list[Block] = []
+    if answer.verdicts:
+        from passhat.reporters.answers.verdicts import verdicts_blocks
+
+        blocks += verdicts_blocks(answer.verdicts, options)
+    return blocks + [Line(floor.line, floor.detail) for floor in answer.floors]
+
+
+def _after(answer: RunAnswer) -> list[Block]:
+    blocks: list[Block] = []
+    for recovery in answer.recoveries:
+        from passhat.reporters.answers.recovery import recovery_blocks
+
+        blocks += recovery_blocks(recovery)
+    if answer.failures:
+        told = failure_lines(answer, most=MOST_FAILURES)
+        blocks.append(Steps("Why trials did not pass", tuple(map(Step, told))))
+    return blocks + paragraphs("Undone", answer.undone and f"{answer.undone}.")
+
+
+def _floor_object(floor: SelectionFloor) -> FloorObject:
+    return {
+        "verdict": floor.word,
+        "task": floor.label,
+        "tool": floor.demand.expected_tool,
+        "selected": floor.selected,
+        "runs": floor.runs,
+        "rate": floor.rate,
+        "interval": interval_object(floor.interval),
+        "bound": floor.bound,
+        "max_tokens": floor.max_tokens,
+        "line": floor.line,
+    }
+
+
+def _cases(answer: RunAnswer) -> Sequence[TestSuite]:
+    from passhat.reporters.test_cases import run_suites
+
+    return run_suites(answer)
+
+
+def _page(answer: RunAnswer, options: Options) -> Mapping[str, Any]:
+    from passhat.reporters.answers.report_page import page_of
+
+    kept = replace(
+        options,
+        results=answer.results,
+        transcripts=answer.transcripts if options.transcripts is None else options.transcripts,
+        trials=answer.trials if options.trials is None else options.trials,
+    )
+    floors = [Judged(word=floor.word, sentence=floor.line) for floor in answer.floors]
+    gates = [block for block in _demands(answer, options) if isinstance(block, Judged)]
+    return page_of(answer.report, kept, gates=[*gates, *floors], after=_after(answer))
+
+
+def _title(answer: RunAnswer) -> str:
+    verdicts = answer.verdicts
+    return f"{verdicts.word if verdicts else ''} {verdict_title(answer.report)}".strip()
+
+
+KIND = AnswerKind(
+    name="run",
+    blocks=run_blocks,
+    data=run_object,
+    rows=lambda answer: report_rows(answer.report),
+    figures=lambda answer: report_figures(answer.report),
+    cases=_cases,
+    page=_page,
+    methods=lambda answer: report.KIND.methods and report.KIND.methods(answer.report),
+    provenance=lambda answer: answer.report.provenance,
+    title=_title,
+)

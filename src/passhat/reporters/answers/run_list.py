@@ -1,0 +1,109 @@
+"""The runs of the history store as a list, the newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypedDict
+
+from passhat.messages import plural
+from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.blocks import Block, Headline, Table
+from passhat.reporters.numbers import points
+from passhat.reporters.safe_text import display_width, safe_text, shorten
+
+HEADER: tuple[str, ...] = ("run", "started", "suite", "commit", "trials", "pass^1", "status")
+SUITE, STATUS = HEADER.index("suite"), HEADER.index("status")
+
+SCHEMA: Literal["passhat.runs/1"] = "passhat.runs/1"
+
+
+class Row(TypedDict):
+    """One run that was kept, and what its trials came to.
+
+    `passed` counts trials; `pass_rate` is pass^1, the mean over the tasks of each system.
+    """
+
+    run: str
+    suite: str
+    status: str
+    started: str
+    commit: str | None
+    branch: str | None
+    dirty: bool | None
+    tags: list[str]
+    systems: int
+    tasks: int
+    trials: int
+    passed: int
+    errored: int
+    pass_rate: float | None
+
+
+class RunsObject(TypedDict):
+    """The runs of a history store, the newest first."""
+
+    schema: Literal["passhat.runs/1"]
+    runs: list[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class RunList:
+    """Runs that were kept, the newest first."""
+
+    runs: tuple[Row, ...]
+
+
+def run_list_blocks(found: RunList, options: Options) -> list[Block]:
+    """One row a run, the newest first."""
+    if not found.runs:
+        return [Headline("No runs yet: `passhat run` or `passhat history add` keeps one.")]
+    rows = [_cells(row) for row in found.runs]
+    if options.ink is not None:
+        rows = _fitted(rows, options.ink.width)
+    return [Table(header=HEADER, rows=tuple(rows), left=(0, 1, 2, 3, 6))]
+
+
+def _fitted(rows: Sequence[tuple[str, ...]], width: int) -> list[tuple[str, ...]]:
+    """The rows in so many columns: without the year, then with shorter suites and statuses."""
+    if _full_width(rows) > width:
+        # Of what people look for in a list of the newest runs, the year is the least.
+        rows = [(row[0], row[1].partition("-")[2], *row[2:]) for row in rows]
+    for column, least in ((SUITE, 8), (STATUS, 11)):
+        room = max(least, _width_of(rows, column) - max(0, _full_width(rows) - width))
+        rows = [(*r[:column], shorten(r[column], room), *r[column + 1 :]) for r in rows]
+    return list(rows)
+
+
+def _full_width(rows: Sequence[tuple[str, ...]]) -> int:
+    return 2 * len(HEADER) + sum(_width_of(rows, i) for i in range(len(HEADER)))
+
+
+def _width_of(rows: Sequence[tuple[str, ...]], column: int) -> int:
+    return max(map(display_width, (HEADER[column], *(row[column] for row in rows))))
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    rate = "-" if row["pass_rate"] is None else points(row["pass_rate"], digits=1) + " %"
+    commit = (row["commit"] or "-")[:7] + ("*" if row["dirty"] else "")
+    status = ", ".join([row["status"], *row["tags"]])
+    started = str(row["started"])[:16].replace("T", " ")
+    found = (row["run"], started, row["suite"], commit, f"{row['trials']:,}", rate, status)
+    return tuple(safe_text(cell) for cell in found)
+
+
+def _data(found: RunList) -> RunsObject:
+    return {"schema": SCHEMA, "runs": list(found.runs)}
+
+
+def _rows(found: RunList) -> Records:
+    return [{**row, "tags": " ".join(row["tags"])} for row in found.runs]
+
+
+KIND = AnswerKind(
+    name="run list",
+    blocks=run_list_blocks,
+    data=_data,
+    rows=_rows,
+    title=lambda found: plural(len(found.runs), "run"),
+)

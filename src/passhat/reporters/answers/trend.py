@@ -1,0 +1,253 @@
+"""A trend: how reliability moved over the runs of a suite, and where it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypedDict
+
+from passhat.analysis.comparing.trends import SystemTrend, TaskTurn, TrendPoint, Turn
+from passhat.messages import plural
+from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.blocks import Block, Headline, Paragraph, Picture, Section, Table
+from passhat.reporters.numbers import percent, points, span
+from passhat.reporters.safe_text import safe_text
+from passhat.stats.diverging import Divergence
+from passhat.stats.trend import ChangePoint, Changes, Direction
+
+SCHEMA: Literal["passhat.trend/1"] = "passhat.trend/1"
+
+
+class RateObject(TypedDict):
+    """A rate at one moment, with its interval."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+class PointObject(TypedDict):
+    """The rates at one moment; `carried` names tasks whose last counts stand in."""
+
+    run: str
+    label: str
+    started: str
+    tasks: int
+    runs: int
+    carried: list[str]
+    metrics: dict[str, RateObject]
+
+
+class ChangeObject(TypedDict):
+    """A change of the rate at `position`, and its size with an interval."""
+
+    position: int
+    direction: Direction
+    before: float
+    after: float
+    low: float
+    high: float
+
+
+class ChangesObject(TypedDict):
+    """The changes of one metric, found with a known chance of a false alarm."""
+
+    false_alarm: float
+    horizon: int
+    method: str
+    points: list[ChangeObject]
+
+
+class TurnObject(TypedDict):
+    """A task whose label changed, at the first run that showed the new one."""
+
+    task: str
+    turn: Turn
+    before: str
+    after: str
+    run: str
+
+
+class SystemObject(TypedDict):
+    """One system over history, its oldest run first."""
+
+    name: str
+    k: int
+    sentences: list[str]
+    points: list[PointObject]
+    changes: dict[str, ChangesObject]
+    diverging: bool
+    turns: list[TurnObject]
+
+
+class TrendObject(TypedDict):
+    """How reliability moved over history."""
+
+    schema: Literal["passhat.trend/1"]
+    systems: list[SystemObject]
+
+
+def trend_blocks(trends: Sequence[SystemTrend], options: Options) -> list[Block]:
+    """Each system: what changed in words, then the runs one by one, then the picture."""
+    blocks: list[Block] = []
+    for trend in trends:
+        blocks += [Section(safe_text(trend.name))] if len(trends) > 1 else []
+        blocks += [Headline(sentence) for sentence in sentences(trend)]
+        blocks.append(_table(trend))
+        if any(point.carried for point in trend.points):
+            told = "Not every task was run: the last result of the others is carried forward."
+            blocks.append(Paragraph("Starred", f"* {told}"))
+        blocks.append(Picture(trend.plot()))
+    return blocks
+
+
+def trend_object(trends: Sequence[SystemTrend]) -> TrendObject:
+    """Schema "passhat.trend/1"."""
+    return {"schema": SCHEMA, "systems": [_system_object(trend) for trend in trends]}
+
+
+def sentences(trend: SystemTrend) -> list[str]:
+    """What happened, the most alarming first."""
+    told = []
+    if isinstance(trend.divergence, Divergence) and trend.divergence.diverging:
+        told.append(
+            f"Warning, {trend.divergence.name}: {safe_text(trend.name)} can do more and can be "
+            f"depended on less (pass@{trend.k} {_signed(trend.divergence.rise.value)}, "
+            f"pass^{trend.k} {_signed(trend.divergence.fall.value)} points)."
+        )
+    for name, changes in trend.changes.items():
+        told += [_change(name, change, trend.points) for change in changes.points]
+    told += [_turn(turn) for turn in trend.turns]
+    return told or [_no_change(trend)]
+
+
+def _no_change(trend: SystemTrend) -> str:
+    name, count = safe_text(trend.name), len(trend.points)
+    if count == 1:
+        return f"{name}: one run so far; a change takes two to be seen."
+    rate = percent(next(iter(trend.changes.values())).false_alarm)
+    return f"{name}: no change over {count} runs (a false alarm has a chance of {rate})."
+
+
+def _change(name: str, change: ChangePoint, moments: Sequence[TrendPoint]) -> str:
+    where = safe_text(moments[change.position].label)
+    return (
+        f"{name} went {change.direction} at {where}: from {percent(change.before)} to "
+        f"{percent(change.after)} ({_signed(change.interval.low)} to "
+        f"{_signed(change.interval.high)} points)."
+    )
+
+
+def _turn(turn: TaskTurn) -> str:
+    return f"{safe_text(turn.task)} {turn.turn} at {safe_text(turn.label)} (was {turn.before})."
+
+
+def _table(trend: SystemTrend) -> Table:
+    heads = [head for name in trend.metrics for head in (name, "this suite")]
+    scopes = [5 + 2 * i for i in range(len(trend.metrics))]
+    return Table(
+        header=("run", "date", "tasks", "runs", *heads),
+        rows=tuple(_row(point) for point in trend.points),
+        left=(0, 1, *scopes),
+        spare=(1,),
+    )
+
+
+def _row(point: TrendPoint) -> tuple[str, ...]:
+    numbers = [
+        cell
+        for estimate in point.metrics.values()
+        for cell in (points(estimate.value, digits=1), span(estimate.interval))
+    ]
+    tasks = f"{point.tasks}{'*' if point.carried else ''}"
+    return safe_text(point.label), point.started[:10], tasks, f"{point.runs:,}", *numbers
+
+
+def _system_object(trend: SystemTrend) -> SystemObject:
+    return {
+        "name": trend.name,
+        "k": trend.k,
+        "sentences": sentences(trend),
+        "points": [_point_object(point) for point in trend.points],
+        "changes": {name: _changes_object(changes) for name, changes in trend.changes.items()},
+        "diverging": isinstance(trend.divergence, Divergence) and trend.divergence.diverging,
+        "turns": [
+            {"task": t.task, "turn": t.turn, "before": t.before, "after": t.after, "run": t.key}
+            for t in trend.turns
+        ],
+    }
+
+
+def _point_object(point: TrendPoint) -> PointObject:
+    return {
+        "run": point.key,
+        "label": point.label,
+        "started": point.started,
+        "tasks": point.tasks,
+        "runs": point.runs,
+        "carried": list(point.carried),
+        "metrics": {
+            name: {
+                "value": e.value,
+                "low": e.interval.low if e.interval else None,
+                "high": e.interval.high if e.interval else None,
+            }
+            for name, e in point.metrics.items()
+        },
+    }
+
+
+def _changes_object(changes: Changes) -> ChangesObject:
+    return {
+        "false_alarm": changes.false_alarm,
+        "horizon": changes.horizon,
+        "method": changes.method,
+        "points": [
+            {
+                "position": p.position,
+                "direction": p.direction,
+                "before": p.before,
+                "after": p.after,
+                "low": p.interval.low,
+                "high": p.interval.high,
+            }
+            for p in changes.points
+        ],
+    }
+
+
+def _signed(share: float) -> str:
+    return f"{100 * share:+.0f}"
+
+
+def _rows(trends: Sequence[SystemTrend]) -> Records:
+    return [
+        {
+            "system": trend.name,
+            "run": point.key,
+            "started": point.started,
+            "tasks": point.tasks,
+            "runs": point.runs,
+            "number": name,
+            "value": estimate.value,
+            "this_suite_low": estimate.interval and estimate.interval.low,
+            "this_suite_high": estimate.interval and estimate.interval.high,
+        }
+        for trend in trends
+        for point in trend.points
+        for name, estimate in point.metrics.items()
+    ]
+
+
+def _title(trends: Sequence[SystemTrend]) -> str:
+    changed = sum(bool(changes.points) for trend in trends for changes in trend.changes.values())
+    return f"{plural(changed, 'change')} found" if changed else "No change found"
+
+
+KIND = AnswerKind(
+    name="trend",
+    blocks=trend_blocks,
+    data=trend_object,
+    rows=_rows,
+    figures=lambda trends: {trend.name: trend.plot() for trend in trends},
+    title=_title,
+)

@@ -1,0 +1,184 @@
+"""Verdicts: the answer first, then how sure it is, and on demand every step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from passhat.analysis.gates.plots import evidence_figure
+from passhat.analysis.gates.sentences import opening
+from passhat.analysis.gates.verdict import Verdict, Verdicts
+from passhat.drawing import Figure
+from passhat.messages import plural
+from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.answers.verdicts_data import verdicts_object
+from passhat.reporters.blocks import (
+    Block,
+    Headline,
+    Judged,
+    Paragraph,
+    Picture,
+    Table,
+)
+from passhat.reporters.numbers import interval_of, value_of
+
+if TYPE_CHECKING:
+    from passhat.reporters.test_cases import TestSuite
+
+_FIRST, _LAST = 10, 20
+"""Steps shown at each end of a long decision log; JSON has them all."""
+
+
+def verdicts_blocks(verdicts: Verdicts, options: Options) -> list[Block]:
+    """Each gate with its verdict; with `explain`, the log and the picture of each."""
+    blocks: list[Block] = [Headline(verdicts.sentence)] if len(verdicts) != 1 else []
+    for verdict in verdicts:
+        blocks.append(judged(verdict))
+        if options.explain:
+            blocks += _explanation(verdict)
+    return blocks
+
+
+def judged(verdict: Verdict) -> Judged:
+    """The word, the sentence and how sure it is."""
+    return Judged(
+        word=verdict.word, sentence=_beside_word(verdict), details=tuple(_details(verdict))
+    )
+
+
+def _beside_word(verdict: Verdict) -> str:
+    """The sentence of a verdict where its word already stands before it."""
+    start = opening(verdict.gate, verdict.system, verdict.word)
+    if not verdict.sentence.startswith(start):
+        return verdict.sentence
+    rest = verdict.sentence.removeprefix(start)
+    comma = "," if rest.startswith(" after ") else ""
+    return f"{start.removesuffix(f': {verdict.word}')}{comma}{rest}"
+
+
+def _details(verdict: Verdict) -> list[str]:
+    details = [f"{_errors(verdict)}; {verdict.errors}."]
+    if verdict.runs_saved:
+        way = "saved" if verdict.runs_saved > 0 else "more than"
+        count = plural(abs(verdict.runs_saved), "run")
+        details.append(f"{count} {way} against the fixed design with the same error rates.")
+    details += [f"{note}." for note in verdict.notes if note not in verdict.sentence]
+    if verdict.gate.severity == "warning" and verdict.word != "PASS":
+        details.append("A warning only: it does not change the exit code.")
+    return details
+
+
+def _errors(verdict: Verdict) -> str:
+    if verdict.alpha is None and verdict.beta is None:
+        return "no error rate"
+    wrong_pass = "not stated" if verdict.alpha is None else f"at most {100 * verdict.alpha:.4g} %"
+    wrong_fail = "not stated" if verdict.beta is None else f"at most {100 * verdict.beta:.4g} %"
+    return f"wrong PASS {wrong_pass}, wrong FAIL {wrong_fail}"
+
+
+def _explanation(verdict: Verdict) -> list[Block]:
+    """Everything that anybody needs to come to the same verdict by hand."""
+    blocks: list[Block] = [Paragraph("Method", f"{verdict.method}. {_promise(verdict)}")]
+    if verdict.seed is not None:
+        blocks.append(Paragraph("Seed", f"{verdict.seed}: it alone decides which task is drawn."))
+    if verdict.steps:
+        blocks.append(_steps_table(verdict))
+    elif verdict.tasks:
+        blocks.append(_tasks_table(verdict))
+    figure = evidence_figure(verdict)
+    return [*blocks, Picture(figure)] if isinstance(figure, Figure) else blocks
+
+
+def _promise(verdict: Verdict) -> str:
+    if verdict.evidence == "point":
+        return "A bare point: no error rate is promised."
+    gate = verdict.gate
+    if verdict.evidence == "bound":
+        return (
+            f"One-sided bounds: the end a PASS rests on is missed with chance {gate.alpha:g}, "
+            f"the other with chance {gate.beta:g}."
+        )
+    return (
+        "Evidence multiplies from 1; a verdict falls when its logarithm reaches "
+        f"-ln {gate.alpha:g} (PASS) or -ln {gate.beta:g} (FAIL), or the design's own boundary."
+    )
+
+
+def _steps_table(verdict: Verdict) -> Table:
+    steps = verdict.steps
+    rows = [
+        (
+            f"{step.number}",
+            step.task,
+            step.outcome,
+            f"{step.log_pass:+.3f}",
+            f"{step.pass_boundary:.3f}",
+            f"{step.log_fail:+.3f}",
+            f"{step.fail_boundary:.3f}",
+        )
+        for step in steps
+    ]
+    if len(rows) > _FIRST + _LAST:
+        left_out = len(rows) - _FIRST - _LAST
+        gap = ("...", f"{left_out:,} more (--json has all)", "", "", "", "", "")
+        rows = [*rows[:_FIRST], gap, *rows[-_LAST:]]
+    header = ("draw", "task", "runs", "for PASS", "needs", "for FAIL", "needs")
+    return Table(header=header, rows=tuple(rows), left=(1, 2))
+
+
+def _tasks_table(verdict: Verdict) -> Table:
+    rows: Sequence[tuple[str, ...]] = [
+        (
+            task.task,
+            f"{task.runs:,}",
+            f"{task.passed:,}",
+            f"{task.errored:,}",
+            "-" if task.value is None else f"{task.value:.4f}",
+            task.note,
+        )
+        for task in verdict.tasks
+    ]
+    header = ("task", "runs", "passed", "errored", "value", "")
+    return Table(header=header, rows=tuple(rows), left=(0, 5))
+
+
+def _rows(verdicts: Verdicts) -> Records:
+    return [_record(verdict) for verdict in verdicts]
+
+
+def _record(verdict: Verdict) -> dict[str, object]:
+    bounds = interval_of(verdict.estimate)
+    return {
+        "gate": verdict.gate.require,
+        "system": verdict.system,
+        "verdict": verdict.word,
+        "value": value_of(verdict.estimate),
+        "low": bounds and bounds.low,
+        "high": bounds and bounds.high,
+        "wrong_pass_at_most": verdict.alpha,
+        "wrong_fail_at_most": verdict.beta,
+        "runs": verdict.runs,
+        "sentence": verdict.sentence,
+    }
+
+
+def _figures(verdicts: Verdicts) -> Mapping[str, Figure]:
+    drawn = ((verdict.demand, evidence_figure(verdict)) for verdict in verdicts)
+    return {name: figure for name, figure in drawn if isinstance(figure, Figure)}
+
+
+def _cases(verdicts: Verdicts) -> Sequence[TestSuite]:
+    from passhat.reporters.test_cases import gate_suite
+
+    return [gate_suite(verdicts)]
+
+
+KIND = AnswerKind(
+    name="verdicts",
+    blocks=verdicts_blocks,
+    data=verdicts_object,
+    rows=_rows,
+    figures=_figures,
+    cases=_cases,
+    title=lambda verdicts: f"{verdicts.word}: {plural(len(verdicts), 'gate')}",
+)

@@ -1,0 +1,37 @@
+"""Answers as CSV (RFC 4180): a header, then a row a number, unrounded."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+from passhat.reporters.answer_kind import AnswerKind, Options
+
+# A cell that begins like this is a formula to a spreadsheet (OWASP, CSV injection).
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+    """The rows of an answer."""
+    assert kind.rows is not None, "the table of formats says so"
+    rows = kind.rows(answer)
+    text = io.StringIO()
+    writer = csv.writer(text)
+    if rows:
+        writer.writerow(rows[0])
+        writer.writerows([_cell(value) for value in row.values()] for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: object) -> object:
+    """A value as a spreadsheet should read it: text from data is never a formula.
+
+    >>> _cell("=HYPERLINK(1)"), _cell(-0.5), _cell(None)
+    ("'=HYPERLINK(1)", -0.5, '')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return value

@@ -1,0 +1,111 @@
+"""Blocks as Markdown, for pull requests and notes; everything from data is escaped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.blocks import (
+    Bar,
+    Block,
+    Cell,
+    Headline,
+    Judged,
+    Line,
+    Marks,
+    Paragraph,
+    Picture,
+    Section,
+    Shares,
+    Span,
+    Step,
+    Steps,
+    Table,
+)
+from passhat.reporters.safe_text import safe_text
+from passhat.reporters.text_bars import run_marks
+
+
+def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+    """The answer as Markdown."""
+    return blocks_markdown(kind.blocks(answer, options))
+
+
+def blocks_markdown(blocks: Sequence[Block]) -> str:
+    """Blocks as one text; what is drawn, a page or a picture shows."""
+    parts = [part for block in blocks if (part := _block(block))]
+    return "\n\n".join(parts) + "\n"
+
+
+def escape_markdown(text: str) -> str:
+    r"""Safe text in which Markdown and HTML mean nothing.
+
+    >>> escape_markdown("a|b <b>*x*</b>")
+    'a\\|b &lt;b&gt;\\*x\\*&lt;/b&gt;'
+    """
+    shown = safe_text(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    for mark in "\\`*_[]|~#!":
+        shown = shown.replace(mark, "\\" + mark)
+    return shown
+
+
+def code_span(text: str) -> str:
+    """Safe text as code, in which nothing needs escaping: the fence is longer than what it holds.
+
+    >>> code_span("passhat gate 'my`log.csv'")
+    "`` passhat gate 'my`log.csv' ``"
+    """
+    shown = safe_text(text)
+    longest = max((len(run) for run in re.findall("`+", shown)), default=0)
+    fence, room = "`" * (longest + 1), " " * bool(longest)
+    return f"{fence}{room}{shown}{room}{fence}"
+
+
+def _block(block: Block) -> str:  # one line a block
+    match block:
+        case Headline():
+            return f"**{escape_markdown(block.text)}**"
+        case Section():
+            note = f"\n\n{escape_markdown(block.note)}" if block.note else ""
+            return f"## {escape_markdown(block.title)}{note}"
+        case Paragraph():
+            return f"**{block.label}.** {escape_markdown(block.text)}"
+        case Line():
+            detail = f": {escape_markdown(block.detail)}" if block.detail else ""
+            return f"- {code_span(block.text)}{detail}"
+        case Judged():
+            said = f"- **{block.word}** {escape_markdown(block.sentence)}"
+            return "\n".join([said, *(f"  {escape_markdown(text)}" for text in block.details)])
+        case Steps():
+            items = (f"{i}. {_step(step)}" for i, step in enumerate(block.steps, 1))
+            return "\n".join([f"**{block.title}**", "", *items])
+        case Table():
+            return _table(block)
+        case Shares() | Picture():
+            return ""
+
+
+def _step(step: Step) -> str:
+    text = escape_markdown(step.text)
+    return f"{text}: {code_span(step.command)}" if step.command else text
+
+
+def _table(table: Table) -> str:
+    kept = [i for i in range(len(table.header)) if i not in table.columns_of(Bar)]
+
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(cells) + " |"
+
+    rows = []
+    for row in table.rows:
+        cells = [row.text] if isinstance(row, Span) else [_cell(row[i]) for i in kept]
+        cells += [""] * (len(kept) - len(cells))
+        rows.append(line([escape_markdown(cell) for cell in cells]))
+    rule = line([":--" if i in table.left else "--:" for i in kept])
+    return "\n".join([line([escape_markdown(table.header[i]) for i in kept]), rule, *rows])
+
+
+def _cell(cell: Cell) -> str:
+    return run_marks(cell.sequence) if isinstance(cell, Marks) else str(cell)

@@ -1,0 +1,82 @@
+"""Answers as LaTeX: a booktabs table with a caption, and a paragraph on methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.blocks import Bar, Block, Headline, Judged, Marks, Span, Table
+from passhat.reporters.safe_text import safe_text
+
+_ESCAPES = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "%": r"\%", "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''", "`": r"\`{}",
+    "×": r"\(\times\)", "±": r"\(\pm\)", "…": r"\dots{}",
+}  # fmt: skip
+
+
+def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+    """The table that stands for an answer, and how its numbers were made."""
+    blocks = kind.blocks(answer, options)
+    caption = next((block.text for block in blocks if isinstance(block, Headline)), kind.name)
+    methods = kind.methods(answer) if kind.methods is not None else None
+    parts = [
+        "% Needs \\usepackage{booktabs}.",
+        *(_float(table, caption) for table in _tables(blocks)),
+        *([_paragraph(methods)] if methods else []),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def escape_tex(text: str) -> str:
+    r"""Safe text in which LaTeX means nothing.
+
+    >>> escape_tex("50 % of pass^2 \\input{x}")
+    '50 \\% of pass\\textasciicircum{}2 \\textbackslash{}input\\{x\\}'
+    """
+    return "".join(_ESCAPES.get(character, character) for character in safe_text(text))
+
+
+def _tables(blocks: Sequence[Block]) -> list[Table]:
+    """The first table; of verdicts, which have none, one of their words and sentences."""
+    if found := [block for block in blocks if isinstance(block, Table)]:
+        return found[:1]
+    verdicts = [(one.word, one.sentence) for one in blocks if isinstance(one, Judged)]
+    return [Table(header=("verdict", "gate"), rows=tuple(verdicts), left=(0, 1))]
+
+
+def _float(table: Table, caption: str) -> str:
+    kept = [i for i in range(len(table.header)) if i not in table.columns_of(Bar)]
+    columns = "".join("l" if i in table.left else "r" for i in kept)
+    lines = [
+        r"\begin{table}",
+        rf"\caption{{{escape_tex(caption)}}}",
+        r"\centering",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        _row([table.header[i] for i in kept]),
+        r"\midrule",
+        *(_table_row(row, kept) for row in table.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines)
+
+
+def _table_row(row: Any, kept: Sequence[int]) -> str:
+    if isinstance(row, Span):
+        return rf"\multicolumn{{{len(kept)}}}{{l}}{{\emph{{{escape_tex(row.text)}}}}} \\"
+    cells = [row[i] for i in kept]
+    return _row([cell.sequence if isinstance(cell, Marks) else str(cell) for cell in cells])
+
+
+def _row(cells: Sequence[str]) -> str:
+    # In braces: an interval that opens a row would be read as an option of the break before it.
+    return " & ".join(f"{{{escape_tex(cell)}}}" for cell in cells) + r" \\"
+
+
+def _paragraph(methods: str) -> str:
+    return rf"\paragraph{{Methods.}} {escape_tex(methods)}"

@@ -1,0 +1,276 @@
+"""Blocks as text for a terminal: wrapped to its width, in its colours and characters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.blocks import (
+    Bar,
+    Block,
+    Cell,
+    Headline,
+    Judged,
+    Line,
+    Marks,
+    Paragraph,
+    Picture,
+    Section,
+    Shares,
+    Span,
+    Steps,
+    Table,
+)
+from passhat.reporters.safe_text import display_width, safe_text, shorten, shorten_apart, wrap
+from passhat.reporters.terminal_style import Ink
+from passhat.reporters.text_bars import interval_bar, run_marks, stacked_bar
+
+LABEL_WIDTH = 10
+WIDEST_BAR, NARROWEST_BAR = 60, 11
+FEWEST_MARKS = 4
+
+COLOURS = {
+    "solid": "green", "flaky": "magenta", "broken": "red", "too few runs": "dim",
+    "PASS": "green", "FAIL": "red", "UNDECIDED": "magenta",
+}  # fmt: skip
+"""Words that have a colour wherever they fill a cell."""
+
+_INDENT = "  "
+_GAP = "  "
+_HANGING = "   "
+_VERDICT_WIDTH = 11
+_SHORTEST_NAME = 8
+_WANTED_NAME = 60
+"""Names have their room up to here before bars and columns that may go."""
+
+
+def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+    """The answer as text; without an Ink it is 80 columns wide and has no colour."""
+    ink = options.ink or Ink()
+    return blocks_text(kind.blocks(answer, replace(options, ink=ink)), ink)
+
+
+def blocks_text(blocks: Sequence[Block], ink: Ink | None = None) -> str:
+    """Blocks as one text, with a blank line between them; paragraphs stay together."""
+    ink = ink or Ink()
+    lines: list[str] = []
+    for i, block in enumerate(blocks):
+        if i and not _stays_with(blocks[i - 1], block):
+            lines.append("")
+        lines += _block_lines(block, ink)
+    return ink.finish(lines)
+
+
+def _stays_with(before: Block, block: Block) -> bool:
+    if isinstance(block, Paragraph):
+        # A sentence without a label belongs to what stands before it.
+        return not block.label or isinstance(before, Paragraph | Shares)
+    if isinstance(block, Shares):
+        return True
+    if isinstance(block, Table) and isinstance(before, Shares):
+        return True
+    return isinstance(block, Line) and isinstance(before, Line)
+
+
+def _block_lines(block: Block, ink: Ink) -> list[str]:  # one line a block
+    match block:
+        case Headline():
+            return [ink.style(line, "bold") for line in wrap(block.text, ink.width)]
+        case Section():
+            return _section_lines(block, ink)
+        case Paragraph():
+            return _paragraph_lines(block, ink)
+        case Line():
+            # One line, whatever the width: other programs read it.
+            told = wrap(block.detail, ink.width - 2) if block.detail else []
+            return [safe_text(block.text), *(ink.style(_INDENT + line, "dim") for line in told)]
+        case Judged():
+            return _judged_lines(block, ink)
+        case Steps():
+            return _step_lines(block, ink)
+        case Shares():
+            return [" " * LABEL_WIDTH + line for line in _share_lines(block, ink)]
+        case Picture():
+            return [_INDENT + safe_text(line) for line in block.figure.text.split("\n")]
+        case Table():
+            return _table_lines(block, ink)
+
+
+def _section_lines(block: Section, ink: Ink) -> list[str]:
+    if display_width(block.title) + 2 + display_width(block.note) <= ink.width:
+        return [f"{ink.style(block.title, 'bold')}{_GAP}{block.note}"]
+    return [ink.style(block.title, "bold"), *wrap(block.note, ink.width)]
+
+
+def _paragraph_lines(block: Paragraph, ink: Ink) -> list[str]:
+    if not block.label:
+        return [ink.style(_INDENT + line, "dim") for line in wrap(block.text, ink.width - 2)]
+    first, *rest = wrap(block.text, ink.width - LABEL_WIDTH)
+    hanging = " " * LABEL_WIDTH
+    label = ink.style(f"{block.label:<{LABEL_WIDTH}}", "bold")
+    return [label + first, *(hanging + line for line in rest)]
+
+
+def _judged_lines(block: Judged, ink: Ink) -> list[str]:
+    hanging = " " * _VERDICT_WIDTH
+    first, *rest = wrap(block.sentence, ink.width - _VERDICT_WIDTH)
+    word = ink.style(f"{block.word:<{_VERDICT_WIDTH - 2}}", "bold", COLOURS[block.word])
+    lines = [f"{word}{_GAP}{first}", *(hanging + line for line in rest)]
+    for text in block.details:
+        wrapped = wrap(text, ink.width - _VERDICT_WIDTH)
+        lines += [ink.style(hanging + line, "dim") for line in wrapped]
+    return lines
+
+
+def _step_lines(block: Steps, ink: Ink) -> list[str]:
+    lines = [ink.style(block.title, "bold")]
+    for i, step in enumerate(block.steps, 1):
+        told = _step(f"{i}. {step.text}", step.command, ink.width - len(_INDENT))
+        lines += [_INDENT + line for line in told]
+    return lines
+
+
+def _step(text: str, command: str, width: int) -> list[str]:
+    """One step in lines; a command stands whole on one, however long, so that it can be copied."""
+    if not command:
+        return wrap(text, width, indent=_HANGING)
+    lines = wrap(f"{text}:", width, indent=_HANGING)
+    if len(lines) == 1 and display_width(f"{lines[0]} {command}") <= width:
+        return [f"{lines[0]} {command}"]
+    return [*lines, _HANGING + command]
+
+
+def _share_lines(block: Shares, ink: Ink) -> list[str]:
+    """The bar, and what its pieces mean, beside it or below."""
+    width = min(40, max(10, ink.width - 60))
+    pieces = stacked_bar([count for _, count in block.counts], width=width, pen=ink.pen)
+    found = [(piece, name) for piece, (name, _) in zip(pieces, block.counts, strict=True) if piece]
+    drawn = "".join(ink.style(piece, COLOURS[name]) for piece, name in found)
+    meaning = _GAP.join(f"{ink.style(piece[0], COLOURS[name])} {name}" for piece, name in found)
+    plain = _GAP.join(f"{piece[0]} {name}" for piece, name in found)
+    beside = LABEL_WIDTH + sum(map(len, pieces)) + 2 + len(plain) <= ink.width
+    return [f"{drawn}{_GAP}{meaning}"] if beside else [drawn, meaning]
+
+
+def _table_lines(table: Table, ink: Ink) -> list[str]:
+    table = _eased(table, ink.width)
+    widths = _column_widths(table, ink.width)
+    heads = [_header_cell(table, i, widths[i], ink) for i in range(len(widths))]
+    lines = [ink.style(_line(table, heads, widths).rstrip(), "dim")]
+    names = iter(shorten_apart([str(row[0]) for row in table.cells], widths[0]))
+    for row in table.rows:
+        if isinstance(row, Span):
+            lines.append(ink.style(_INDENT + safe_text(row.text), "dim"))
+            continue
+        rest = zip(row[1:], widths[1:], strict=True)
+        cells = [next(names), *(_drawn(table, cell, width, ink) for cell, width in rest)]
+        lines.append(_line(table, cells, widths))
+    return lines
+
+
+def _eased(table: Table, width: int) -> Table:
+    """The table without what is too much beside its names: bars, marks, then spare columns."""
+    while _is_crowded(table, width):
+        columns = table.columns_of(Bar) or table.columns_of(Marks) or table.spare[:1]
+        if not columns:
+            break
+        table = _without(table, columns)
+    return table
+
+
+def _is_crowded(table: Table, width: int) -> bool:
+    widths = _column_widths(table, width)
+    return _full_width(widths) > width or widths[0] < min(_name_width(table), _WANTED_NAME)
+
+
+def _column_widths(table: Table, width: int) -> list[int]:
+    """Text columns as wide as their text, the first one shortened; bars get what is left."""
+    widths = []
+    for i, title in enumerate(table.header):
+        texts = [safe_text(row[i]) for row in table.cells if isinstance(row[i], str)]  # type: ignore[arg-type]  # filtered
+        widths.append(max(display_width(text) for text in (title, *texts)))
+    bars, marks = table.columns_of(Bar), table.columns_of(Marks)
+    for i in bars:
+        widths[i] = NARROWEST_BAR
+    longest = {i: _longest_marks(table, i) for i in marks}
+    for i in marks:
+        widths[i] = min(FEWEST_MARKS, longest[i])
+    others = _full_width(widths) - widths[0]
+    widths[0] = max(_SHORTEST_NAME, min(widths[0], width - others))
+    spare = max(0, width - others - widths[0])
+    for i in bars:
+        widths[i] = min(WIDEST_BAR, NARROWEST_BAR + spare // len(bars))
+    for i in marks:
+        widths[i] = min(longest[i], widths[i] + spare // len(marks))
+    return widths
+
+
+def _longest_marks(table: Table, column: int) -> int:
+    cells = (row[column] for row in table.cells)
+    return max(len(cell.sequence) for cell in cells if isinstance(cell, Marks))
+
+
+def _name_width(table: Table) -> int:
+    names = (table.header[0], *(safe_text(str(row[0])) for row in table.cells))
+    return max(map(display_width, names))
+
+
+def _full_width(widths: Sequence[int]) -> int:
+    return len(_INDENT) + len(_GAP) * (len(widths) - 1) + sum(widths)
+
+
+def _without(table: Table, columns: Sequence[int]) -> Table:
+    kept = [i for i in range(len(table.header)) if i not in columns]
+    return replace(
+        table,
+        header=tuple(table.header[i] for i in kept),
+        rows=tuple(
+            row if isinstance(row, Span) else tuple(row[i] for i in kept) for row in table.rows
+        ),
+        left=tuple(kept.index(i) for i in table.left if i in kept),
+        spare=tuple(kept.index(i) for i in table.spare if i in kept),
+    )
+
+
+def _header_cell(table: Table, i: int, width: int, ink: Ink) -> str:
+    if i in table.columns_of(Bar):
+        low, high = table.ends
+        return low + high.rjust(width - len(low))
+    if i in table.columns_of(Marks):
+        return _legend(table, i, width, ink)
+    return table.header[i]
+
+
+def _legend(table: Table, column: int, width: int, ink: Ink) -> str:
+    """What the marks of runs mean, where the last column has room for it above them."""
+    pen = ink.pen
+    meaning = f"{pen.passed} passed  {pen.failed} failed  {pen.errored} errored"
+    room = ink.width - (_full_width(_column_widths(table, ink.width)) - width)
+    last = column == len(table.header) - 1
+    return meaning if last and len(meaning) <= room else table.header[column][:width]
+
+
+def _drawn(table: Table, cell: Cell, width: int, ink: Ink) -> str:
+    if isinstance(cell, str):
+        shown = shorten(cell, width)
+        return ink.style(shown.ljust(width), COLOURS[shown]) if shown in COLOURS else shown
+    if isinstance(cell, Marks):
+        drawn = run_marks(cell.sequence, pen=ink.pen)
+        return drawn if len(drawn) <= width else f"{drawn[: width - 1]}…"
+    low, high = table.scale
+    bar = interval_bar(
+        cell.value, cell.inner, cell.outer, width=width, pen=ink.pen, low=low, high=high
+    )
+    return ink.style(bar, "cyan")
+
+
+def _line(table: Table, cells: Sequence[str], widths: Sequence[int]) -> str:
+    def placed(i: int) -> str:
+        if "\x1b" in cells[i] or display_width(cells[i]) >= widths[i]:
+            return cells[i]
+        room = " " * (widths[i] - display_width(cells[i]))
+        return cells[i] + room if i in table.left else room + cells[i]
+
+    return _INDENT + _GAP.join(placed(i) for i in range(len(widths)))

@@ -1,0 +1,48 @@
+"""The words of passhat, each with half a sentence of meaning: reports and the docs share them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+GLOSSARY: Mapping[str, str] = {
+    "task": "one thing the agent is asked to do, with a way to tell whether it did it",
+    "system": "the agent under test: a name, a model, a configuration",
+    "trial": "one attempt by one system at one task: passed, failed or errored",
+    "run": "one trial of every task of a suite, or one attempt at one task",
+    "suite": "the tasks, how often to run each, and what to demand of the results",
+    "pass@k": "the chance that at least one of k attempts at a task succeeds",
+    "pass^k": 'the chance that all k attempts at a task succeed (say "pass hat k")',
+    "reliability@k": "pass^k averaged over the tasks of the suite: the same number as pass^k",
+    "mean score": "the average score over tasks, partial credit counted",
+    "this suite": "an interval for these very tasks, run again and again",
+    "tasks like these": "a wider interval, for other tasks of the same kind",
+    "confidence": "how often such intervals contain the true value, 95 % unless you say otherwise",
+    "solid": "a task that almost certainly passes at least 95 % of the time",
+    "flaky": "a task that almost certainly sometimes passes and sometimes fails",
+    "broken": "a task that almost certainly passes at most 10 % of the time",
+    "too few runs": "a task with too few runs to call it solid, flaky or broken",
+    "errored": "the attempt broke (a timeout, a crash) before it could pass or fail",
+    "luck": "the share of the variation between runs that running again would redraw",
+    "ICC": "intraclass correlation: the share of the variation that comes from the task",
+    "seeds": "how far the mean moves when only the random seed changes",
+    "rounds": "how far the mean moves from one run of the whole suite to the next",
+    "extrapolated": "what a fitted model expects beyond the runs there are; not a measurement",
+    "bar": "the pass^k that a task should reach",
+    "correlation with passing": "whether, within a task, longer or dearer runs pass more often",
+    "gate": "a demand such as pass^3 >= 0.9, decided with known error rates",
+    "verdict": "PASS, FAIL or UNDECIDED: what the evidence says about a gate",
+    "baseline": "the run that a new one is compared with",
+    "flipped": "a task that went from mostly failing to mostly passing, or back",
+    "tied": "systems whose order the results do not settle",
+    "cassette": "recorded model exchanges, to run a suite again without a key",
+    "history": "the store of all trials ever run, with the commit they ran at",
+}
+
+
+def meaning(term: str) -> str:
+    """The meaning of a term as a short sentence.
+
+    >>> meaning("luck")
+    'Luck is the share of the variation between runs that running again would redraw.'
+    """
+    return f"{term[:1].upper()}{term[1:]} is {GLOSSARY[term]}."

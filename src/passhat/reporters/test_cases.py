@@ -1,0 +1,197 @@
+"""Answers as test cases: tasks with their rates, gates with their verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from passhat.analysis.gates.run_answer import Failure, RunAnswer
+from passhat.analysis.gates.tool_selection import SelectionFloor
+from passhat.analysis.gates.verdict import Verdict
+from passhat.analysis.reports.report import Report
+from passhat.analysis.reports.system_report import SystemReport
+from passhat.analysis.reports.tasks import TaskRow
+from passhat.messages import plural
+from passhat.stats.estimate import Estimate
+
+UNJUDGED = "every trial errored: there is nothing to judge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """What a test case shows beside its numbers; a case without one has passed."""
+
+    kind: Literal["failure", "error", "skipped"]
+    message: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A test case: its name, its numbers, and what it says."""
+
+    name: str
+    classname: str
+    values: Mapping[str, object] = field(default_factory=dict)
+    said: str = ""
+    mark: Mark | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestSuite:
+    """Test cases under one name; `values` are numbers of the whole, such as pass^3."""
+
+    name: str
+    cases: Sequence[Case]
+    values: Mapping[str, object] = field(default_factory=dict)
+
+    __test__ = False  # pytest: this is not a class of tests
+
+
+def task_suites(
+    report: Report, marks: Mapping[tuple[str, str], Mark] | None = None
+) -> list[TestSuite]:
+    """A case a task, which carries its rate and interval; it fails where `marks` says so."""
+    return [
+        TestSuite(
+            name=system.name,
+            cases=[
+                _task_case(system, row, (marks or {}).get((system.name, row.name)))
+                for row in system.tasks
+            ],
+            values=dict(_streaks(system)),
+        )
+        for system in report.systems
+    ]
+
+
+def gate_suite(verdicts: Sequence[Verdict], *, unjudged: str | None = None) -> TestSuite:
+    """A case a gate; `unjudged` says why none could be judged."""
+    return TestSuite(name="gates", cases=[_gate_case(one, unjudged) for one in verdicts])
+
+
+def run_suites(answer: RunAnswer) -> list[TestSuite]:
+    """Tasks, gates and floors; without gates every expectation is a demand.
+
+    It shows a failure when the run exits with 1, and an error when with 3.
+    """
+    unjudged = UNJUDGED if answer.nothing_ran else None
+    suites = task_suites(answer.report, dict(_marks(answer)))
+    if answer.verdicts:
+        suites.append(gate_suite(answer.verdicts, unjudged=unjudged))
+    if answer.floors:
+        suites.append(TestSuite(name="tool-selection floors", cases=list(_floors(answer))))
+    if answer.incomplete is not None:
+        mark = Mark(kind="error", message=answer.incomplete, detail=answer.undone or "")
+        case = Case(name="completed", classname="passhat.run", mark=mark)
+        suites.append(TestSuite(name="run", cases=[case]))
+    return suites
+
+
+def _streaks(system: SystemReport) -> Iterator[tuple[str, str]]:
+    """pass^k of this suite for each k, with the ends of its interval."""
+    for k in system.ks:
+        number = system.pass_hat(k).this_suite
+        if isinstance(number, Estimate):
+            yield f"pass^{k}", f"{number.value:.6g}"
+            if number.interval is not None:
+                yield f"pass^{k}_low", f"{number.interval.low:.6g}"
+                yield f"pass^{k}_high", f"{number.interval.high:.6g}"
+
+
+def _task_case(system: SystemReport, row: TaskRow, mark: Mark | None) -> Case:
+    interval = row.rate.interval
+    values = {
+        "runs": row.runs,
+        "passed": row.passed,
+        "errored": row.errored,
+        "rate": f"{row.rate.value:.6g}",
+        "rate_low": "" if interval is None else f"{interval.low:.6g}",
+        "rate_high": "" if interval is None else f"{interval.high:.6g}",
+        "confidence": f"{row.rate.confidence:g}",
+        "label": row.label,
+    }
+    return Case(name=row.name, classname=f"passhat.{system.name}", values=values, mark=mark)
+
+
+def _gate_case(verdict: Verdict, unjudged: str | None) -> Case:
+    estimate = verdict.estimate
+    value, interval = getattr(estimate, "value", None), getattr(estimate, "interval", None)
+    values = {
+        "verdict": verdict.word,
+        "value": "" if value is None else f"{value:.6g}",
+        "low": "" if interval is None else f"{interval.low:.6g}",
+        "high": "" if interval is None else f"{interval.high:.6g}",
+        "evidence": verdict.evidence,
+        "alpha": "" if verdict.alpha is None else f"{verdict.alpha:g}",
+        "beta": "" if verdict.beta is None else f"{verdict.beta:g}",
+        "runs": verdict.runs,
+    }
+    return Case(
+        name=verdict.gate.label,
+        classname=f"passhat.gates.{verdict.system}",
+        values=values,
+        said=verdict.sentence,
+        mark=_gate_mark(verdict, unjudged),
+    )
+
+
+def _gate_mark(verdict: Verdict, unjudged: str | None) -> Mark | None:
+    if unjudged is not None:
+        return Mark(kind="error", message=unjudged, detail=verdict.sentence)
+    if verdict.exit_code == 1:
+        detail = "\n".join([verdict.sentence, *verdict.notes])
+        return Mark(kind="failure", message=verdict.sentence, detail=detail)
+    if verdict.exit_code == 4:
+        return Mark(kind="skipped", message=verdict.sentence)
+    return None
+
+
+def _marks(answer: RunAnswer) -> Iterator[tuple[tuple[str, str], Mark]]:
+    for system in answer.report.systems:
+        for row in system.tasks:
+            mark = None if system.name in answer.exempt else _mark(answer, system.name, row)
+            if mark is not None:
+                yield (system.name, row.name), mark
+
+
+def _mark(answer: RunAnswer, system: str, row: TaskRow) -> Mark | None:
+    """A failed run outweighs an errored one; what is tolerated is skipped where it went wrong."""
+    failed = row.runs - row.passed - row.errored
+    if row.passed == row.runs:
+        return None
+    if not answer.nothing_ran and row.name in answer.quarantined:
+        return Mark(kind="skipped", message=answer.quarantined[row.name])
+    if answer.verdicts is not None and not answer.nothing_ran:
+        return None  # the gates say how much may go wrong
+    why = _why(answer.failures, system, row.name)
+    if failed and row.name not in answer.floored:
+        message = f"{failed} of {plural(row.runs, 'run')} failed"
+        return Mark(kind="failure", message=message, detail=why)
+    if row.errored:
+        message = f"{row.errored} of {plural(row.runs, 'run')} errored"
+        return Mark(kind="error", message=message, detail=why)
+    return None
+
+
+def _why(failures: tuple[Failure, ...], system: str, task: str) -> str:
+    mine = [one for one in failures if (one.system, one.task) == (system, task)]
+    return "\n".join(f"{plural(one.trials, 'trial')}: {one.reason}" for one in mine)
+
+
+def _floors(answer: RunAnswer) -> Iterator[Case]:
+    for floor in answer.floors:
+        mark = None if floor.passed else _below(answer, floor)
+        yield Case(
+            name=floor.label,
+            classname="passhat.tool-selection floors",
+            said=floor.line,
+            mark=mark,
+        )
+
+
+def _below(answer: RunAnswer, floor: SelectionFloor) -> Mark:
+    if answer.nothing_ran:
+        return Mark(kind="error", message=UNJUDGED, detail=floor.line)
+    return Mark(kind="failure", message=floor.line, detail=floor.detail)

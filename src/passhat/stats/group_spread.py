@@ -1,0 +1,171 @@
+"""Intervals that include what moved runs together: an outage, a drift, a seed, a bad day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from passhat.stats.arguments import Counts, Floats
+from passhat.stats.estimate import Estimate, Interval
+from passhat.stats.passk import share_of_passing_subsets
+from passhat.stats.proportions import wilson_bounds
+from passhat.stats.special import stdtrit
+
+Arms = tuple[float, float]
+"""Two lengths or two factors: of the arm below a value, and of the arm above it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GroupedRuns:
+    """Runs and total scores of each task (rows) in each group of runs (columns): rounds, seeds."""
+
+    runs: Counts
+    total: Floats
+
+    @classmethod
+    def of(cls, task: ArrayLike, group: ArrayLike, score: ArrayLike) -> GroupedRuns:
+        """From columns with one entry for each run.
+
+        >>> GroupedRuns.of(["a", "a", "b"], [1, 2, 2], [1, 0, 1]).runs.tolist()
+        [[1, 1], [0, 1]]
+        """
+        tasks, rows = np.unique(np.asarray(task), return_inverse=True)
+        groups, columns = np.unique(np.asarray(group), return_inverse=True)
+        shape = (tasks.size, groups.size)
+        cells = rows.ravel() * groups.size + columns.ravel()
+        runs = np.bincount(cells, minlength=shape[0] * shape[1])
+        total = np.bincount(cells, np.asarray(score, float), shape[0] * shape[1]).astype(np.float64)
+        return cls(runs=runs.reshape(shape), total=total.reshape(shape))
+
+    @classmethod
+    def of_table(cls, scores: Floats) -> GroupedRuns:
+        """From a row for each task and a column for each group, NaN where there is no run."""
+        return cls(runs=(~np.isnan(scores)).astype(np.int64), total=np.nan_to_num(scores))
+
+    @property
+    def groups(self) -> int:
+        return int(self.runs.shape[1])
+
+
+def mean_variance(found: GroupedRuns) -> float | None:
+    """The variance of the mean over tasks, from how far it moves when one group is left out.
+
+    With one run in every cell this is the variance of the group means over their number. None
+    where leaving out a group leaves a task without a run.
+
+    >>> import numpy as np
+    >>> table = np.array([[1, 1, 0], [1, 0, 0.0]])
+    >>> round(mean_variance(GroupedRuns.of_table(table)), 4)
+    0.0833
+    """
+    left = found.runs.sum(axis=1)[:, None] - found.runs
+    if (left < 1).any():
+        return None
+    return _jackknife((found.total.sum(axis=1)[:, None] - found.total) / left)
+
+
+def streak_variance(found: GroupedRuns, k: int) -> float | None:
+    """The same for the mean pass^k of passes; None where too few runs are left for one."""
+    left = found.runs.sum(axis=1)[:, None] - found.runs
+    if (left < k).any():
+        return None
+    passes = (found.total.sum(axis=1)[:, None] - found.total).astype(np.int64)
+    return _jackknife(share_of_passing_subsets(left, passes, k))
+
+
+def widened(found: Estimate, variance: float, groups: int, note: str) -> Estimate:
+    """An estimate for this suite, its interval no narrower than the spread between groups allows.
+
+    Wilson's formula with as many runs as would give this variance, and t with groups - 1 degrees
+    of freedom. `note` says what the groups are.
+    """
+    value, interval = found.value, found.interval
+    if interval is None or variance <= 0 or not 0 < value < 1:
+        return found
+    quantile = float(stdtrit(groups - 1, (1 + found.confidence) / 2))
+    runs = np.asarray(value * (1 - value) / variance)
+    low, high = wilson_bounds(np.asarray(value), runs, quantile)
+    wider = Interval(min(interval.low, float(low)), max(interval.high, float(high)))
+    return replace(
+        found,
+        interval=wider,
+        method=f"{found.method}; {note}, t({groups - 1})",
+        notes=(*found.notes, note),
+    )
+
+
+def with_excess(found: Estimate, before: Estimate, after: Estimate, note: str) -> Estimate:
+    """An estimate for tasks like these, given what was added to the one for this suite.
+
+    Each end moves out by the square root of the added squares, as independent errors add up
+    (Zou and Donner 2008 recover variances from limits in this way).
+    """
+    new = after.interval
+    if found.interval is None or new is None:
+        return found
+    outer = longer_arms(found.interval, found.value, excess(before, after))
+    interval = Interval(max(0.0, min(outer.low, new.low)), min(1.0, max(outer.high, new.high)))
+    return replace(
+        found,
+        interval=interval,
+        method=f"{found.method}; {note}",
+        notes=(*found.notes, note),
+    )
+
+
+def excess(before: Estimate, after: Estimate) -> Arms:
+    """How much the two arms of an interval grew, as squares add up."""
+    if before.interval is None or after.interval is None:
+        return 0.0, 0.0
+    value, old, new = before.value, before.interval, after.interval
+    return (
+        float(np.sqrt(max(0.0, (value - new.low) ** 2 - (value - old.low) ** 2))),
+        float(np.sqrt(max(0.0, (new.high - value) ** 2 - (old.high - value) ** 2))),
+    )
+
+
+def longer_arms(interval: Interval, value: float, more: Arms) -> Interval:
+    """An interval whose arms have independent errors of so much added.
+
+    >>> longer_arms(Interval(0.2, 0.8), 0.5, (0.4, 0.0))
+    Interval(low=0.0, high=0.8)
+    """
+    return Interval(
+        value - float(np.hypot(max(0.0, value - interval.low), more[0])),
+        value + float(np.hypot(max(0.0, interval.high - value), more[1])),
+    )
+
+
+def stretched(found: Estimate, by: Arms, note: str) -> Estimate:
+    """An interval whose two arms are so many times as long, and stay inside [0, 1]."""
+    if found.interval is None:
+        return found
+    low = found.value - by[0] * (found.value - found.interval.low)
+    high = found.value + by[1] * (found.interval.high - found.value)
+    return replace(
+        found,
+        interval=Interval(max(0.0, low), min(1.0, high)),
+        method=f"{found.method}; {note}",
+        notes=(*found.notes, note),
+    )
+
+
+def arm_ratios(before: Estimate, after: Estimate) -> Arms:
+    """How many times as long the two arms of an interval became."""
+    if before.interval is None or after.interval is None:
+        return 1.0, 1.0
+    value = before.value
+    pairs = (
+        (value - before.interval.low, value - after.interval.low),
+        (before.interval.high - value, after.interval.high - value),
+    )
+    low, high = (new / old if old > 0 else 1.0 for old, new in pairs)
+    return low, high
+
+
+def _jackknife(without: Floats) -> float:
+    """Tukey's variance of a mean over tasks, from its values without each group in turn."""
+    means = without.mean(axis=0)
+    return float((means.size - 1) / means.size * ((means - means.mean()) ** 2).sum())

@@ -1,0 +1,223 @@
+"""Whether the rounds of a suite differ by more than chance: Cochran's Q, and a test of drift."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from passhat.errors import ArgumentError
+from passhat.messages import repr_fields
+from passhat.stats.arguments import Floats, RandomSource, random_generator
+from passhat.stats.estimate import Unavailable
+from passhat.stats.special import chdtrc, ndtr
+
+SPREAD_LEVEL = 0.004
+"""The share of calm runs in which rounds are said to differ."""
+
+DRIFT_LEVEL = 0.003
+"""The share of calm runs in which a drift is seen. With bursts, the three add up to 1 %."""
+
+# Chi-squared and normal tails at these levels are right when at least this many tasks went both
+# ways (simulated); with fewer, p-values come from permuting the runs of each task.
+_MANY_TASKS = 100
+# Above this p the exact one is not worth the permutations: it would not be below a level.
+_WORTH_PERMUTING = 0.05
+# As many permutations as keep cells times permutations below the work, and p-values fine enough.
+_MOST_PERMUTATIONS, _FEWEST_PERMUTATIONS = 4_000, 1_000
+_WORK = 8_000_000
+_BLOCK = 1 << 20
+# With runs missing, the covariance of this many rounds is still quickly inverted.
+_MOST_ROUNDS = 500
+# Eigenvalues of the covariance below this share of the largest are rounding.
+_NO_VARIANCE = 1e-9
+# At most this share of the rounds is called out of line: beyond it nobody knows which are normal.
+_FEW_ROUNDS = 1 / 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundTests:
+    """How far whole rounds differ, tested against chance: runs that are independent given the task.
+
+    `spread_p` is Cochran's Q, `drift_p` that of a straight line over the rounds, and `drift` what
+    that line moves from the first round to the last. `out_of_line` are the rounds (from 0) without
+    which the others agree; `tasks` those that went both ways, which alone can tell.
+    """
+
+    means: tuple[float, ...]
+    spread_p: float
+    drift_p: float
+    drift: float
+    out_of_line: tuple[int, ...]
+    tasks: int
+    method: str
+
+    __repr__ = repr_fields
+
+    @property
+    def differ(self) -> bool:
+        """Whether the rounds differ beyond chance, in any way."""
+        return self.spread_p < SPREAD_LEVEL or self.drift_p < DRIFT_LEVEL
+
+    @property
+    def drifts(self) -> bool:
+        """Whether the rate moves along the rounds, and no few rounds explain it."""
+        return self.drift_p < DRIFT_LEVEL and not self.out_of_line
+
+
+def round_tests(scores: ArrayLike, *, rng: RandomSource = None) -> RoundTests | Unavailable:
+    """Test the rounds of a suite: a row for each task, a column for each round, NaN for no run.
+
+    If runs are independent given the task, which round a result falls in is chance alone, whatever
+    the task's rate. Cochran (1950) for passes; with scores, or with runs missing, its general form
+    (a quadratic form in the sums of the rounds). Of a single task only a drift can be seen.
+
+    >>> import numpy as np
+    >>> table = np.ones((20, 5)); table[:, 3] = 0
+    >>> found = round_tests(table)
+    >>> found.differ, found.out_of_line
+    (True, (3,))
+    """
+    table = _round_table(scores)
+    if table.shape[0] < 1:
+        return Unavailable("no task has a run")
+    if table.shape[1] < 2:
+        return Unavailable("there are fewer than two rounds of all tasks")
+    telling = table[_variances(table) > 0]
+    generator, _ = random_generator(rng)
+    spread_p, drift_p = _p_values(telling, generator)
+    moved = _slope(telling) * (table.shape[1] - 1) * len(telling) / len(table)
+    return RoundTests(
+        means=tuple(np.nanmean(table, axis=0).tolist()),
+        spread_p=spread_p,
+        drift_p=drift_p,
+        drift=moved,
+        out_of_line=_out_of_line(telling, generator) if spread_p < SPREAD_LEVEL else (),
+        tasks=len(telling),
+        method="Cochran's Q and a linear contrast over rounds",
+    )
+
+
+def _round_table(scores: ArrayLike) -> Floats:
+    table = np.asarray(scores, dtype=np.float64)
+    if table.ndim != 2:
+        rule = "must have a row for each task and a column for each round"
+        raise ArgumentError("scores", rule, f"{table.ndim} dimensions")
+    seen = table[~np.isnan(table)]
+    if ((seen < 0) | (seen > 1)).any():
+        raise ArgumentError("scores", "must lie in [0, 1], NaN where there is no run", seen.max())
+    return table[:, ~np.isnan(table).all(axis=0)]
+
+
+def _variances(table: Floats) -> Floats:
+    """The sample variance of each task's runs; 0 with fewer than two."""
+    runs = (~np.isnan(table)).sum(axis=1)
+    mean = np.nansum(table, axis=1) / np.maximum(runs, 1)
+    squares = np.nansum((table - mean[:, None]) ** 2, axis=1)
+    found = squares / np.maximum(runs - 1, 1)
+    return np.where((runs > 1) & (found > _NO_VARIANCE), found, 0.0)
+
+
+def _p_values(telling: Floats, rng: np.random.Generator) -> tuple[float, float]:
+    """The p of Cochran's Q and of the linear contrast, by permutation where few tasks tell."""
+    if len(telling) == 0 or telling.shape[1] < 2:
+        return 1.0, 1.0
+    inverse, freedom, line = _null_law(telling)
+    if freedom == 0:
+        return 1.0, 1.0
+    sums = np.nansum(telling - np.nanmean(telling, axis=1, keepdims=True), axis=0)
+    spread, drift = float(_quadratic(sums, inverse)), abs(float(line @ sums))
+    p = float(chdtrc(freedom, spread)), float(2 * ndtr(-drift))
+    if len(telling) >= _MANY_TASKS or min(p) > _WORTH_PERMUTING:
+        return p
+    draws = min(_MOST_PERMUTATIONS, _WORK // telling.size)
+    if draws < _FEWEST_PERMUTATIONS:
+        return 1.0, p[1]  # few tasks with very many runs: a line over them is normal, Q is not
+    drawn = _permuted_sums(telling, draws, rng)
+    spreads = _quadratic(drawn, inverse)
+    drifts = np.abs(drawn @ line)
+    # What was seen is one of the arrangements; a tie counts against it.
+    tie = 1 - 1e-9
+    return (
+        float((1 + (spreads >= spread * tie).sum()) / (1 + draws)),
+        float((1 + (drifts >= drift * tie).sum()) / (1 + draws)),
+    )
+
+
+def _quadratic(sums: Floats, inverse: Floats | float) -> Floats:
+    """Sums' inverse sums, row by row; a number is that multiple of the identity."""
+    if isinstance(inverse, float):
+        return np.asarray(inverse * (sums**2).sum(axis=-1))
+    return np.asarray(((sums @ inverse) * sums).sum(axis=-1))
+
+
+def _null_law(telling: Floats) -> tuple[Floats | float, int, Floats]:
+    """The inverse covariance of the sums of rounds under chance, its rank, the drift contrast.
+
+    Runs of a task that only change places have covariance s2 (I - 1/n) over the rounds it ran in.
+    The sums add up to 0: in a full table the inverse is a multiple of the identity.
+    """
+    seen = (~np.isnan(telling)).astype(np.float64)
+    variance = _variances(telling)
+    rounds = telling.shape[1]
+    line = np.arange(rounds) - (rounds - 1) / 2
+    if seen.all():
+        total = float(variance.sum())
+        return 1 / total, rounds - 1, line / np.sqrt(total * float(line @ line))
+    if rounds > _MOST_ROUNDS:
+        return 0.0, 0, line
+    shared = seen * (variance / seen.sum(axis=1))[:, None]
+    covariance = np.diag(seen.T @ variance) - seen.T @ shared
+    values, vectors = np.linalg.eigh(covariance)
+    kept = values > _NO_VARIANCE * max(float(values.max()), 1e-300)
+    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+    error = float(np.sqrt(max(float(line @ covariance @ line), 0.0)))
+    return inverse, int(kept.sum()), line / error if error > 0 else np.zeros_like(line)
+
+
+def _permuted_sums(telling: Floats, draws: int, rng: np.random.Generator) -> Floats:
+    """Centred sums of the rounds, with the runs of every task put in random order."""
+    seen = ~np.isnan(telling)
+    centred = np.nan_to_num(telling - np.nanmean(telling, axis=1, keepdims=True))
+    # The runs a task has, moved to the front of its row: the places they may take follow.
+    packed = np.take_along_axis(centred, np.argsort(~seen, axis=1, kind="stable"), axis=1)
+    block = max(1, _BLOCK // telling.size)
+    found = np.empty((draws, telling.shape[1]))
+    for start in range(0, draws, block):
+        size = min(block, draws - start)
+        keys = np.where(seen, rng.random((size, *telling.shape)), 2.0)
+        placed = np.zeros_like(keys)
+        places = np.argsort(keys, axis=2)
+        np.put_along_axis(placed, places, np.broadcast_to(packed, keys.shape), axis=2)
+        found[start : start + size] = placed.sum(axis=1)
+    return found
+
+
+def _slope(telling: Floats) -> float:
+    """The least-squares slope over the rounds, one for all tasks, each around its own mean."""
+    if telling.size == 0:
+        return 0.0
+    seen = ~np.isnan(telling)
+    place = np.where(seen, np.arange(telling.shape[1]), np.nan)
+    place = np.nan_to_num(place - np.nanmean(place, axis=1, keepdims=True))
+    leverage = float((place**2).sum())
+    return float((place * np.nan_to_num(telling)).sum()) / leverage if leverage > 0 else 0.0
+
+
+def _out_of_line(telling: Floats, rng: np.random.Generator) -> tuple[int, ...]:
+    """The few rounds without which the others agree, all better or all worse; none if many."""
+    left, gone = list(range(telling.shape[1])), list[int]()
+    side = 0.0
+    while len(left) > 2 and len(gone) + 1 <= telling.shape[1] * _FEW_ROUNDS:
+        rest = telling[:, left]
+        sums = np.nansum(rest - np.nanmean(rest, axis=1, keepdims=True), axis=0)
+        furthest = int(np.argmax(np.abs(sums)))
+        if sums[furthest] * side < 0:
+            return ()
+        side = float(sums[furthest])
+        gone.append(left.pop(furthest))
+        rest = telling[:, left]
+        if min(_p_values(rest[_variances(rest) > 0], rng)) >= SPREAD_LEVEL:
+            return tuple(sorted(gone))
+    return ()
