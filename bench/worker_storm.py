@@ -165,9 +165,7 @@ def main() -> None:
             runs=chosen.trials // 50,
             latency=0.5,
         )
-    print(
-        "| kills (driver) | frozen / restarts | trials | counted twice | calls paid twice | report |"
-    )
+    print("| kills (driver) | frozen / restarts | trials | counted twice | paid twice | it says |")
     print("|---|---|---|---|---|---|")
     print(
         f"| {result.worker_kills} ({result.driver_kills}) | {result.freezes} / {result.restarts} | "
