@@ -17,6 +17,12 @@ from passhat.defaults import STORE
 
 @click.command(cls=OptionalValues)
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The suite file: another way to name SUITE.",
+)
 @run_options
 @click.option("--dry-run", is_flag=True, help="Say what would be run and what it may cost.")
 @click.option("--resume", is_flag=True, help="Continue the newest run of the same request.")
@@ -35,6 +41,7 @@ from passhat.defaults import STORE
 def run(
     context: click.Context,
     suite: Path | None,
+    config: Path | None,
     options: dict[str, Any],
     dry_run: bool,
     resume: bool,
@@ -59,6 +66,9 @@ def run(
     2 usage or configuration; 3 the run could not be completed; 4 undecided; 130/143 stopped by a
     signal.
     """
+    if suite is not None and config is not None:
+        raise click.UsageError(f"name the suite once: {suite} or --config {config}", ctx=context)
+    suite = suite or config
     kept = None if no_store else store
     if dry_run:
         _show_plan(suite, options, kept, as_json=output.as_json)
