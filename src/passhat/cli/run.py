@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -28,6 +28,16 @@ from passhat.defaults import STORE
     show_default=True,
     help="Where trials are kept.",
 )
+@click.option(
+    "--executor",
+    type=click.Choice(["local", "workers", "ray"]),
+    default="local",
+    show_default=True,
+    help="Who runs the trials: this process, `passhat worker` processes, or a Ray cluster.",
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=2, help="Workers to start on the Ray cluster."
+)
 @click.option("--no-store", is_flag=True, help="Keep nothing; an interrupted run is lost.")
 @click.option("--html", metavar="FILE", help="Also write the report as a page.")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
@@ -40,6 +50,8 @@ def run(
     dry_run: bool,
     resume: bool,
     store: Path | str,
+    executor: Literal["local", "workers", "ray"],
+    workers: int,
     no_store: bool,
     html: str | None,
     transcripts: bool,
@@ -73,6 +85,8 @@ def run(
                 suite,
                 **options,
                 store=kept,
+                executor=executor,
+                workers=workers,
                 resume=resume,
                 transcripts=wants_page(transcripts, output, html=html),
                 on_event=on_event,
