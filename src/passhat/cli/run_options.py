@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from passhat.cli.options import SectionedCommand
+
 Command = Callable[..., Any]
 
 BARE_VALUES = {"--record": "new", "--faults": "both"}
@@ -21,7 +23,7 @@ _NAMES = (
 """Arguments of `run_suite` that are options of the same name."""
 
 
-class OptionalValues(click.Command):
+class OptionalValues(SectionedCommand):
     """A command whose `--record` and `--faults` take a value only behind an equals sign.
 
     Otherwise `passhat run --record suite.yml` would record in the mode "suite.yml".

@@ -132,8 +132,11 @@ def suite_floors(
     found = []
     for pairing in pairings:
         demand = pairing.task.tool_selection
-        rows = trials.where(system=pairing.system.name, task=pairing.task.name)
-        if demand is not None and len(rows):
+        system, task = pairing.system.name, pairing.task.name
+        if demand is None or system not in trials.systems or task not in trials.tasks:
+            continue
+        rows = trials.where(system=system, task=task)
+        if len(rows):
             found.append(selection_floor(rows, demand, label=pairing.label, confidence=confidence))
     return tuple(found)
 

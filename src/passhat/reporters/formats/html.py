@@ -50,7 +50,7 @@ def render(kind: AnswerKind, answer: Any, options: Options) -> str:
         "script": script,
         "style": style,
     }
-    template = "report.html" if kind.page else "answer.html"
+    template = kind.template if kind.page else "answer.html"
     return templates().get_template(template).render({**shared, **values})
 
 
@@ -136,13 +136,14 @@ def page_style() -> str:
     # Paper is white, whatever the reader prefers on a screen.
     paper = "color-scheme:light;--ground:#fff;--raised:#f6f8fa"
     printed = f":root,:root[data-theme]{{{paper}}}.ph,:root[data-theme] .ph{{{LIGHT}}}"
-    return STYLE + themes + _asset("style.css") + f"@media print{{{printed}}}"
+    own = _asset("style.css") + _asset("cards.css")
+    return STYLE + themes + own + f"@media print{{{printed}}}"
 
 
 @cache
 def page_script() -> str:
-    """What makes tables sort and filter."""
-    return _asset("page.js")
+    """What makes tables sort and filter, and runs open by their address."""
+    return _asset("page.js") + _asset("cards.js")
 
 
 def content_policy(script: str, style: str) -> str:
