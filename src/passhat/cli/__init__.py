@@ -21,6 +21,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Run agents": {
         "run": ("passhat.cli.run:run", "Run a suite many times: how reliable are its agents?"),
         "resume": ("passhat.cli.resume:resume", "Resume an interrupted run."),
+        "worker": ("passhat.cli.worker:worker", "Run trials of runs that others lead."),
         "repeat": (
             "passhat.cli.repeat:repeat",
             "Run any command many times: how often does it work?",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -18,6 +18,12 @@ from passhat.defaults import STORE
 
 @click.command(cls=OptionalValues)
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The suite file: another way to name SUITE.",
+)
 @run_options
 @click.option("--dry-run", is_flag=True, help="Say what would be run and what it may cost.")
 @click.option("--resume", is_flag=True, help="Continue the newest run of the same request.")
@@ -28,6 +34,16 @@ from passhat.defaults import STORE
     show_default=True,
     help="Where trials are kept.",
 )
+@click.option(
+    "--executor",
+    type=click.Choice(["local", "workers", "ray"]),
+    default="local",
+    show_default=True,
+    help="Who runs the trials: this process, `passhat worker` processes, or a Ray cluster.",
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=2, help="Workers to start on the Ray cluster."
+)
 @click.option("--no-store", is_flag=True, help="Keep nothing; an interrupted run is lost.")
 @click.option("--html", metavar="FILE", help="Also write the report as a page.")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
@@ -36,10 +52,13 @@ from passhat.defaults import STORE
 def run(
     context: click.Context,
     suite: Path | None,
+    config: Path | None,
     options: dict[str, Any],
     dry_run: bool,
     resume: bool,
     store: Path | str,
+    executor: Literal["local", "workers", "ray"],
+    workers: int,
     no_store: bool,
     html: str | None,
     transcripts: bool,
@@ -60,6 +79,9 @@ def run(
     2 usage or configuration; 3 the run could not be completed; 4 undecided; 130/143 stopped by a
     signal.
     """
+    if suite is not None and config is not None:
+        raise click.UsageError(f"name the suite once: {suite} or --config {config}", ctx=context)
+    suite = suite or config
     kept = None if no_store else store
     if dry_run:
         _show_plan(suite, options, kept, as_json=output.as_json)
@@ -73,6 +95,8 @@ def run(
                 suite,
                 **options,
                 store=kept,
+                executor=executor,
+                workers=workers,
                 resume=resume,
                 transcripts=wants_page(transcripts, output, html=html),
                 on_event=on_event,
