@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 @click.command(cls=OptionalValues)
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The suite file: another way to name SUITE.",
+)
 @run_options
 @click.option("--dry-run", is_flag=True, help="Say what would be run and what it may cost.")
 @click.option("--resume", is_flag=True, help="Continue the newest run of the same request.")
@@ -33,6 +39,16 @@ if TYPE_CHECKING:
     show_default=True,
     help="Where trials are kept.",
 )
+@click.option(
+    "--executor",
+    type=click.Choice(["local", "workers", "ray"]),
+    default="local",
+    show_default=True,
+    help="Who runs the trials: this process, `passhat worker` processes, or a Ray cluster.",
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=2, help="Workers to start on the Ray cluster."
+)
 @click.option("--no-store", is_flag=True, help="Keep nothing; an interrupted run is lost.")
 @click.option("--html", metavar="FILE", help="Also write the report as a page.")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
@@ -42,10 +58,13 @@ if TYPE_CHECKING:
 def run(
     context: click.Context,
     suite: Path | None,
+    config: Path | None,
     options: dict[str, Any],
     dry_run: bool,
     resume: bool,
     store: Path | str,
+    executor: Literal["local", "workers", "ray"],
+    workers: int,
     no_store: bool,
     html: str | None,
     transcripts: bool,
@@ -68,6 +87,9 @@ def run(
     2 usage or configuration; 3 the run could not be completed; 4 undecided; 130/143 stopped by a
     signal.
     """
+    if suite is not None and config is not None:
+        raise click.UsageError(f"name the suite once: {suite} or --config {config}", ctx=context)
+    suite = suite or config
     kept = None if no_store else store
     if dry_run:
         _show_plan(suite, options, kept, as_json=output.as_json)
@@ -88,6 +110,8 @@ def run(
             transcripts=wants_page(transcripts, output, html=html),
             on_event=on_event,
             interface=files,
+            executor=executor,
+            workers=workers,
         ),
         output,
         html=html,

@@ -82,11 +82,19 @@ def _remarks(answer: RunAnswer, output: Output) -> Iterator[str]:
     if hidden:
         yield from (verdict.sentence for verdict in answer.verdicts or ())
         yield from (floor.line for floor in answer.floors)
+    else:
+        yield from _broken_demands(answer)
     if answer.why_not_passed:
         yield answer.why_not_passed
         yield from _reasons(answer) if hidden else ()
     if hidden and answer.undone:
         yield answer.undone
+
+
+def _broken_demands(answer: RunAnswer) -> Iterator[str]:
+    """The gates and floors that keep the run from passing: standard error has every reason."""
+    yield from (v.sentence for v in answer.verdicts or () if v.word != "PASS")
+    yield from (floor.line for floor in answer.floors if not floor.passed)
 
 
 def _reasons(answer: RunAnswer) -> Iterator[str]:
