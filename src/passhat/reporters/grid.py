@@ -56,6 +56,7 @@ ANSWERS: Mapping[str, tuple[str, str]] = {
     "explanation": ("Explanation", "blocks data rows"),
     "diff": ("SideBySide", "blocks data rows"),
     "trend": ("SystemTrend", "blocks data rows figures"),
+    "change": ("ChangeReview", "blocks rows cases"),
     "run": ("RunAnswer", "blocks data rows figures cases"),
     "demo": ("Demonstration", "blocks data rows figures"),
     "run list": ("RunList", "blocks data rows"),
