@@ -68,7 +68,7 @@ class FixedRuns:
 
     def __init__(self, pairings: Sequence[Pairing], *, shard: Shard | None = None) -> None:
         self._shard = shard or Shard()
-        self.planned = self._shard.share(sum(pairing.runs for pairing in pairings))
+        self.planned = self._shard.share(sum(pairing.planned for pairing in pairings))
         self._done: set[tuple[str, str, int]] = set()
         self._number = 0
         self._rest = self._interleaved(pairings)
@@ -87,7 +87,8 @@ class FixedRuns:
         place = -1
         for trial in range(max((pairing.runs for pairing in pairings), default=0)):
             for pairing in pairings:
-                if trial >= pairing.runs:
+                wanted = pairing.only is None or trial in pairing.only
+                if not wanted or trial >= pairing.runs:
                     continue
                 place += 1
                 key = (pairing.system.name, pairing.task.name, trial)
