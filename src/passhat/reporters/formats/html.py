@@ -20,6 +20,7 @@ from passhat.reporters.blocks import Bar, Block, Marks, Picture, Shares, Table
 from passhat.reporters.next_steps import next_steps
 from passhat.reporters.numbers import amount, points, span
 from passhat.reporters.page_transcripts import MOST_ROWS, page_rows
+from passhat.reporters.reading_lines import reading_lines
 from passhat.reporters.safe_text import safe_text
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals |= {
+        "reading_lines": reading_lines,
         "labels": LABELS,
         "most_rows": MOST_ROWS,
         "most_unfolded": MOST_UNFOLDED,
