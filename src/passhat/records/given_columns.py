@@ -131,6 +131,16 @@ def seeds(values: Any) -> NDArray[np.int64] | None:
     return np.array(whole, dtype=np.int64)
 
 
+def weights(values: Any) -> Floats | None:
+    """How much each trial's task weighs: positive, NaN where nothing is said."""
+    if values is None:
+        return None
+    found = numbers("weight", values)
+    if (found <= 0).any():
+        raise ArgumentError("weight", "must be above 0, or missing", float(found[found <= 0][0]))
+    return found
+
+
 def labels(values: Iterable[Any] | None) -> Labels | None:
     """Texts, where there is such a column."""
     if values is None:

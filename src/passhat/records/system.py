@@ -191,11 +191,18 @@ class PythonSystem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpSystem:
-    """An endpoint: the task is posted to it as JSON, and it answers."""
+    """An endpoint: the task is posted to it as JSON, and it answers.
+
+    `request` is the body, with `{prompt}`, `{seed}` and the like filled in; None posts all that is
+    known of the trial. `reads` says where in the answer things are: for `answer`, `tool_calls`,
+    `messages`, `usage`, `cost` and `error` the paths that are tried in turn.
+    """
 
     name: str
     url: str
     headers: Mapping[str, Secret] = field(default_factory=dict)
+    request: Any = None
+    reads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     timeout: float = DEFAULT_TIMEOUT
 
 

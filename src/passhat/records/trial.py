@@ -47,6 +47,8 @@ class Trial:
     tools: tuple[str, ...] = ()
     level: str | None = None
     tags: tuple[str, ...] = ()
+    family: str | None = None
+    weight: float | None = None
     error: str | None = None
     started: str | None = None
 

@@ -55,7 +55,8 @@ class Options:
 class AnswerKind:
     """One kind of answer: what it says (`blocks`), its data, rows, figures and test cases.
 
-    A part that is None cannot be had, and neither can the formats that need it.
+    A part that is None cannot be had, and neither can the formats that need it. An answer with a
+    page of its own hands its `template` what `page` returns.
     """
 
     name: str
@@ -65,6 +66,7 @@ class AnswerKind:
     figures: Callable[[Any], Mapping[str, Figure]] | None = None
     cases: Callable[[Any], Sequence[TestSuite]] | None = None
     page: Callable[[Any, Options], Mapping[str, Any]] | None = None
+    template: str = "report.html"
     methods: Callable[[Any], str | None] | None = None
     provenance: Callable[[Any], Provenance | None] = lambda _: None
     title: Callable[[Any], str] = lambda _: ""

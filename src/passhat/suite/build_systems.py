@@ -92,7 +92,15 @@ def build_system(entry: SystemModel, around: Surroundings) -> System:
         )
     if entry.http is not None:
         headers = build_secrets(entry.headers, around)
-        return HttpSystem(name=entry.name, url=entry.http, headers=headers, timeout=timeout)
+        response = {} if entry.response is None else entry.response.model_dump()
+        return HttpSystem(
+            name=entry.name,
+            url=entry.http,
+            headers=headers,
+            request=entry.request,
+            reads={what: tuple(paths) for what, paths in response.items() if paths},
+            timeout=timeout,
+        )
     return _model_system(entry, entry.name, str(entry.model), around)
 
 

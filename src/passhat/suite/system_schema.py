@@ -185,6 +185,23 @@ class ModelFields(Strict):
     """What goes wrong with the model on purpose, under `--faults`."""
 
 
+class AnswerModel(Strict):
+    """Where in the answer of an endpoint things are: a path, or paths that are tried in turn."""
+
+    answer: Texts = Field(default_factory=list)
+    """The text, such as `choices[0].message.content`."""
+    tool_calls: Texts = Field(default_factory=list)
+    """A list of tool calls."""
+    messages: Texts = Field(default_factory=list)
+    """The conversation."""
+    usage: Texts = Field(default_factory=list)
+    """Token counts: an object with `input_tokens`, `prompt_tokens` or the like."""
+    cost: Texts = Field(default_factory=list)
+    """Dollars."""
+    error: Texts = Field(default_factory=list)
+    """What is there only when something went wrong."""
+
+
 class SystemModel(ModelFields):
     """An agent under test: `model`, `command`, `python` or `http`."""
 
@@ -198,6 +215,11 @@ class SystemModel(ModelFields):
     """A function `module:name`."""
     http: str | None = Field(default=None, pattern=r"^https?://")
     """An address the task is posted to."""
+    request: dict[str, Any] | list[Any] | None = None
+    """The body that is posted: `{prompt}`, `{task}`, `{trial}`, `{seed}`, `{messages}` and
+    `{values}` are filled in."""
+    response: Annotated[AnswerModel, Short("answer")] | None = None
+    """Where in what comes back the answer is: `choices[0].message.content`, or more such paths."""
     servers: Texts = Field(default_factory=list)
     """The servers whose tools a model sees."""
     system: str | None = None
@@ -233,7 +255,7 @@ SYSTEM_KINDS: dict[str, tuple[str, ...]] = {
     "model": (*ModelFields.model_fields, "servers", "system", "max_turns"),
     "command": ("cwd", "env", "inherit_env", "outcome", "exit_codes"),
     "python": ("workers",),
-    "http": ("headers",),
+    "http": ("headers", "request", "response"),
 }
 
 

@@ -10,7 +10,7 @@ from passhat.analysis.reports.system_report import SystemReport
 from passhat.records.transcript import TranscriptKey
 from passhat.reporters import wording
 from passhat.reporters.answer_kind import Options
-from passhat.reporters.answers.report_blocks import system_blocks
+from passhat.reporters.answers.report_blocks import origin, system_blocks
 from passhat.reporters.blocks import Block, Judged, Paragraph
 from passhat.reporters.next_steps import results_of
 from passhat.reporters.page_transcripts import PageTranscripts, embedded, fit_transcripts
@@ -39,6 +39,7 @@ def page_of(
         "stored": ", ".join(map(embedded, said.texts.values())),
         "cut_at": said.cut_at if said.cut else None,
         "left_out": said.left_out_note,
+        "origin": origin(report),
     }
 
 

@@ -39,6 +39,8 @@ def setup_of(pairing: Pairing, suite: Suite) -> dict[str, Any]:
             asked["python"] = system.function
         case HttpSystem():
             asked["http"] = system.url
+            if system.request is not None:
+                asked["request"] = system.request
     setup: dict[str, Any] = plain(asked)
     return setup
 
