@@ -32,7 +32,7 @@ class DaySpread:
         """Before any history.
 
         >>> round(DaySpread.unknown().sigma, 2)
-        0.19
+        0.18
         """
         return cls(-(_SIGMAS**2) / (2 * _PRIOR_SD**2))
 
