@@ -44,7 +44,7 @@ RIGHT = 0.9
 def tables(*, quick: bool = False) -> list[Table]:
     """Every table of this module; `quick` for a glance of some seconds."""
     return [
-        _false_names(10 if quick else 400),
+        _false_names(10 if quick else 1600),
         _shared_causes(1 if quick else 17),
         _wrong_values(4 if quick else 100),
         _one_task_of_many(4 if quick else 100),

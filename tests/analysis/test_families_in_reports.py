@@ -3,7 +3,7 @@ import pytest
 
 from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.comparing.rank import rank
-from passhat.analysis.gates.demands import Gate
+from passhat.analysis.gates.demands import parse_gate
 from passhat.analysis.gates.judge import judge
 from passhat.analysis.reports.determinism import determinism_check
 from passhat.analysis.reports.measure import measure
@@ -39,7 +39,9 @@ def test_a_report_of_families_is_wider_for_tasks_like_these_and_the_same_for_thi
 
 def test_a_gate_on_tasks_like_these_uses_the_families_of_the_report():
     trials = Trials.from_columns(families())
-    verdict = judge(trials, [Gate(require="pass_rate >= 0.5", scope="tasks like these")])[0]
+    verdict = judge(
+        trials, [parse_gate({"require": "pass_rate >= 0.5", "scope": "tasks like these"})]
+    )[0]
     report = measure(trials).system().metrics["pass^1"].tasks_like_these
     assert verdict.estimate.families == report.families == 10
 

@@ -51,7 +51,7 @@ def test_two_sides_never_go_by_the_same_name(call, here):
         found = json.loads(call("compare", *paths, "--json").stdout)
         assert (found["first"], found["second"]) == names
     done = call("compare", "a/run.jsonl", "--only", "agent", "--only", "agent")
-    assert "comparing needs two agents; --only names just agent" in done.stderr
+    assert "comparing needs two agents; there is only agent" in done.stderr
 
 
 def test_a_pair_that_was_picked_from_more_is_said_to_be_one_of_several(call, files):
@@ -72,7 +72,7 @@ def test_more_than_two_agents_are_ranked_and_that_is_said(call, files):
 def test_one_agent_cannot_be_compared(call, files):
     done = call("compare", "new.jsonl")
     assert done.exit_code == 2
-    assert "comparing needs two agents; new.jsonl holds only new" in done.stderr
+    assert "comparing needs two agents; there is only new" in done.stderr
 
 
 def test_agents_are_ranked_by_the_metric_asked_for(call, files):
@@ -123,7 +123,7 @@ def test_a_reference_that_cannot_be_read_as_the_results_are_names_the_way_out(ca
     told = ("own.csv", "--task", "question", "--against", "all.jsonl")
     done = call("profile", *told)
     assert done.exit_code == 2
-    assert "What was said of RESULTS holds for REFERENCE too" in done.stderr
+    assert "Reading options hold for RESULTS and REFERENCE alike" in done.stderr
     convert = re.search(r"passhat (convert own.csv --task question -o mine.jsonl)", done.stderr)[1]
     assert call(*convert.split()).exit_code == 0
     assert call("profile", "mine.jsonl", "--against", "all.jsonl").exit_code == 0
@@ -162,10 +162,13 @@ def test_simulated_trials_are_the_librarys(call, here):
         (["simulate", "--rate", "1.5"], "rate must lie strictly between 0 and 1, got 1.5"),
         (["simulate", "-o", "x.xlsx"], "path must end in .jsonl, .csv, .tsv, .parquet"),
         (["simulate", "-o", "no/such.csv"], "No such file or directory"),
-        (["plan", "--max-cost", "3"], "cost_per_run must be given with max_cost"),
+        (["plan", "--max-cost", "3"], "--cost-per-run must be given with --max-cost"),
         (["demo", "--seed", "-1"], "-1 is not in the range x>=0"),
         (["rank", "one.csv"], "must hold at least two systems to rank"),
-        (["profile", "one.csv"], "RESULTS hold only one: say which agents it stands among"),
+        (
+            ["profile", "one.csv"],
+            "there is only one: say which agents it stands among with --against REFERENCE",
+        ),
     ],
 )
 def test_bad_input_is_one_message_and_exit_code_2(call, here, arguments, message):
@@ -226,7 +229,10 @@ def test_a_plan_from_several_agents_says_how_to_choose_one(call, here, more):
     (here / "two.csv").write_text("system,task,trial,passed\na1,t,1,1\nb1,t,1,0\n")
     done = call("plan", "two.csv", *more)
     assert done.exit_code == 2
-    assert "two.csv holds a1, b1: name one with --only" in done.stderr
+    assert (
+        "a plan is made from one agent; there are 2: a1, b1. Name one with --only AGENT"
+        in done.stderr
+    )
 
 
 def test_an_agent_that_is_nearly_one_is_asked_after(call, here):

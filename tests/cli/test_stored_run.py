@@ -123,4 +123,4 @@ def test_that_the_newest_of_several_runs_of_a_commit_is_taken_is_said(call, here
 def test_who_is_profiled_must_be_said_where_there_are_several(call, store):
     told = call("profile", store)
     assert told.exit_code == 2
-    assert "RESULTS hold 2 agents (a, b): say which to profile, --only AGENT" in told.stderr
+    assert "a profile is of one agent; there are 2: a, b. Name one with --only AGENT" in told.stderr

@@ -49,7 +49,7 @@ def lines(text, value):
 def intervals(text, value):
     row = IntervalRow(name=text, value=value, low=0, high=1, bar=0.5, other=value, note=text)
     return interval_rows(
-        [row, row], title=text, finding=text, x_label=text, x_range=(0, 1), bands=[(0, 1, text)]
+        [row, row], title=text, finding=text, x_label=text, x_range=(0, 1), ties=[[0, 1]]
     )
 
 
@@ -91,7 +91,7 @@ def test_a_picture_says_what_it_shows_to_who_cannot_see_it(draw):
 @FIGURES
 def test_inside_a_page_a_picture_brings_no_style_of_its_own(draw):
     assert "style" not in draw("x", 0.5).svg()
-    assert "<style>" in draw("x", 0.5)._repr_svg_()
+    assert "style" not in draw("x", 0.5)._repr_svg_()
 
 
 @FIGURES
@@ -177,15 +177,34 @@ def test_ticks_of_a_logarithmic_axis_are_round_and_inside_and_more_than_one(low,
     assert all(float(f"{tick:.3g}") == pytest.approx(tick) for tick in ticks)
 
 
-def test_words_on_shaded_rows_are_not_soft_for_bands_may_overlap():
-    rows = [IntervalRow(name=f"system {n}", value=n, note=f"{n} of 3") for n in (1, 2, 3)]
+def test_a_tie_is_a_line_with_a_dot_at_each_of_its_rows_and_dashed_past_others():
+    rows = [IntervalRow(name=f"system {n}", value=n) for n in (1, 2, 3)]
     drawn = {"title": "", "finding": "", "x_label": "", "x_range": (1, 3)}
-    plain = interval_rows(rows, **drawn).svg()
-    shaded = interval_rows(rows, **drawn, bands=[(0, 1, ""), (1, 2, "")]).svg()
-    soft = re.compile(r'<text[^>]*class="soft"[^>]*>\d of 3')
-    assert len(soft.findall(plain)) == 3
-    assert soft.findall(shaded) == []
-    assert shaded.count(" of 3</text>") == 3
+    plain = interval_rows(rows, **drawn)
+    tied = interval_rows(rows, **drawn, ties=[[0, 1], [0, 2]])
+    assert tied.width > plain.width
+    lines = re.findall(r'class="axis( dash)?"', tied.body.removeprefix(plain.body))
+    assert lines == ["", " dash"]
+    assert tied.body.count("<circle") - plain.body.count("<circle") == 4
+
+
+@pytest.mark.parametrize("character", ["\u202e", "\u2066", "\x1b", "\u200b", "\U000e0041"])
+def test_characters_that_reorder_or_hide_are_written_out_in_pictures(character):
+    row = IntervalRow(name=f"task{character}x", value=0.5)
+    figure = interval_rows([row], title=character, finding=character, x_label="", x_range=(0, 1))
+    for svg in (figure.svg(), figure.svg(standalone=True)):
+        assert character not in svg
+        assert character.encode("unicode_escape").decode() in svg
+
+
+def test_a_picture_of_its_own_needs_no_style_sheet_and_shows_its_heading():
+    row = IntervalRow(name="a", value=0.5, low=0.2, high=0.8)
+    figure = interval_rows([row], title="Heading", finding="A.", x_label="", x_range=(0, 1))
+    root = ET.fromstring(figure.svg(standalone=True))
+    assert not any("class" in one.attrib or "style" in one.attrib for one in root.iter())
+    assert "var(" not in figure.svg(standalone=True)
+    assert [one.text for one in root.iter(f"{SVG}text")][:2] == ["Heading", "A."]
+    assert root.find(f"{SVG}rect").get("fill") == "#ffffff"
 
 
 def test_the_name_of_a_moment_stands_off_the_lines_and_their_names():

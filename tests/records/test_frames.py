@@ -12,6 +12,7 @@ import passhat
 from passhat.errors import ArgumentError, ReadError
 from passhat.ingest import read_trials
 from passhat.records import Outcome, Trial, Trials
+from passhat.records.source import how_read
 
 TRIALS = [
     Trial(system="a", task="t", trial=0, outcome=Outcome.PASSED, seconds=1.5, tags=("x", "y")),
@@ -103,7 +104,6 @@ TAKES_NO_FRAME = {
     "read_trials of several": lambda frame: passhat.read_trials([frame, frame]),
     "read_tallies": passhat.read_tallies,
     "write_trials": lambda frame: passhat.write_trials(frame, "never-written.csv"),
-    "measure": passhat.measure,
     "compare": lambda frame: passhat.compare(frame, frame),
     "compare of one": passhat.compare,
     "rank": passhat.rank,
@@ -125,7 +125,7 @@ def test_whatever_takes_no_frame_says_on_one_line_how_one_gets_in(take, frame):
 
 def test_a_frame_without_task_or_outcome_is_told_which_columns_it_lacks_and_has():
     frame = pandas.DataFrame({"case": ["t"], "ok": [True]})
-    with pytest.raises(ArgumentError, match=r"columns task and passed .* got 'case', 'ok'"):
+    with pytest.raises(ArgumentError, match=r"must have columns for task .* got 'case', 'ok'"):
         Trials.from_frame(frame)
 
 
@@ -153,3 +153,71 @@ def test_the_table_of_trials_loads_no_data_frame_library():
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+FRAME = {
+    "agent": ["x", "x", "x"],
+    "sample_id": ["a", "a", "b"],
+    "epoch": [1, 2, 1],
+    "status": ["pass", "fail", "PASS"],
+    "duration_ms": [1500, 2500, 500],
+    "notes": ["", "", ""],
+}
+
+
+@pytest.mark.parametrize("make", [pandas.DataFrame, polars.DataFrame, pyarrow.table])
+def test_frames_records_and_files_know_the_same_names_and_words(make, tmp_path):
+    path = tmp_path / "x.csv"
+    pandas.DataFrame(FRAME).to_csv(path, index=False)
+    keys = [name for name in FRAME if name != "notes"]
+    rows = [{key: FRAME[key][row] for key in keys} for row in range(3)]
+    tables = (Trials.from_frame(make(FRAME)), Trials.from_records(rows), read_trials(path))
+    first, *others = (table.to_columns() for table in tables)
+    assert all(other == first for other in others)
+    assert first["seconds"] == [1.5, 2.5, 0.5]
+
+
+def test_a_frame_says_which_column_it_was_read_by():
+    told = how_read(Trials.from_frame(pandas.DataFrame(FRAME)).sources[0])
+    assert told.startswith(
+        'read as: data frame, system = column "agent", task = column "sample_id"'
+    )
+
+
+def test_what_passes_can_be_said_of_frames_and_records():
+    rows = [{"task": "a", "value": value} for value in (0.2, 0.9)]
+    for table in (
+        Trials.from_frame(pandas.DataFrame(rows), pass_if="value>=0.5"),
+        Trials.from_records(rows, pass_if="value>=0.5"),
+    ):
+        assert table.outcome.tolist() == [0, 1]
+
+
+def test_letters_are_grades_everywhere(tmp_path):
+    letters = {"task": ["a", "b", "c", "d"], "score": ["C", "I", "P", "N"]}
+    path = tmp_path / "x.csv"
+    pandas.DataFrame(letters).to_csv(path, index=False)
+    for table in (Trials.from_frame(pandas.DataFrame(letters)), read_trials(path)):
+        assert table.score.tolist() == [1, 0, 0.5, 0]
+        assert table.outcome.tolist() == [1, 0, 0, 0]
+
+
+def test_a_frame_whose_columns_disagree_is_refused():
+    frame = pandas.DataFrame({"task": ["a"], "passed": [True], "outcome": ["fail"]})
+    with pytest.raises(ArgumentError, match=r"outcome and passed disagree in row 0"):
+        Trials.from_frame(frame)
+    assert Trials.from_frame(frame, passed="passed").outcome.tolist() == [1]
+
+
+def test_a_frame_can_be_measured_as_it_is():
+    report = passhat.measure(pandas.DataFrame(FRAME))
+    assert [system.name for system in report.systems] == ["x"]
+
+
+def test_families_and_weights_are_kept_and_joined():
+    one = Trials.from_columns(task=["a"], passed=[True], family=["f"], weight=[0.5])
+    two = Trials.from_columns(task=["b"], passed=[True])
+    joined = Trials.concat([one, two]).to_columns()
+    assert (joined["family"], joined["weight"]) == (["f", None], [0.5, None])
+    with pytest.raises(ArgumentError, match=r"weight must be above 0"):
+        Trials.from_columns(task=["a"], passed=[True], weight=[0])

@@ -1,5 +1,7 @@
 """Laws of the table of trials: what goes in comes out, whole, in part and joined."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -105,11 +107,23 @@ def test_taking_rows_is_indexing_the_list(trials, data):
 @given(TRIALS)
 def test_slices_are_filters(trials):
     table = Trials.from_records(trials, duplicates=None)
-    assert list(table.where(system="a")) == [t for t in trials if t.system == "a"]
-    assert list(table.where(level="task")) == [t for t in trials if t.level == "task"]
-    both = table.where(task="t1", tag="x")
-    assert list(both) == [t for t in trials if t.task == "t1" and "x" in t.tags]
+    for system in table.systems:
+        assert list(table.where(system=system)) == [t for t in trials if t.system == system]
+    for task, tag in itertools.product(table.tasks, table.words("tags")):
+        both = table.where(task=task, tag=tag)
+        assert list(both) == [t for t in trials if t.task == task and tag in t.tags]
+    for level in () if table.level is None else table.level.names:
+        assert list(table.where(level=level)) == [t for t in trials if t.level == level]
     assert table.words("tools") == tuple(sorted({word for t in trials for word in t.tools}))
+
+
+@pytest.mark.parametrize(
+    "asked", [{"system": "systme"}, {"task": "b"}, {"tag": "x"}, {"level": "l"}]
+)
+def test_a_slice_by_a_name_that_no_trial_has_is_an_error(asked):
+    table = Trials.from_columns(system=["system"], task=["a"], passed=[True])
+    with pytest.raises(ArgumentError, match=r"(system|task|tag|level) must be one of .* got '"):
+        table.where(**asked)
 
 
 @few
@@ -274,7 +288,7 @@ def test_columns_that_cannot_be_used_say_why(columns, message):
 
 
 def test_records_have_only_the_keys_of_a_trial():
-    with pytest.raises(ArgumentError, match=r"records have only the keys .* got 'colour'"):
+    with pytest.raises(ArgumentError, match=r"records have only keys that .* got 'colour'"):
         Trials.from_records([{"task": "a", "passed": True, "colour": 1}])
 
 

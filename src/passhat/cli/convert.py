@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.options import Reading, choose_systems, reading_options
+from passhat.cli.options import SectionedCommand
+from passhat.cli.reading import Reading, reading_options
 from passhat.cli.trials_output import trials_output_options
 
 if TYPE_CHECKING:
     from passhat.records import Trials
 
 
-@click.command()
-@reading_options()
+@click.command(cls=SectionedCommand)
 @click.option("--only", metavar="AGENT", multiple=True, help="Convert this agent's trials only.")
 @trials_output_options
+@reading_options()
 def convert(reading: Reading, only: tuple[str, ...], write: Callable[[Trials], None]) -> None:
     """Rewrite any result file as JSON Lines, CSV or Parquet.
 
@@ -27,4 +28,6 @@ def convert(reading: Reading, only: tuple[str, ...], write: Callable[[Trials], N
       passhat convert logs/airline.eval -o airline.parquet
       passhat convert results.json --task id --pass ok --csv
     """
-    write(choose_systems(reading.trials(), only))
+    from passhat.journeys.results import trials_of
+
+    write(trials_of(reading.results(), only))

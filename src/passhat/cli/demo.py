@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import click
 
-from passhat.cli.options import confidence_option, output_options
-from passhat.cli.output import Output, every_format
-
-FORMATS = every_format("demo")
+from passhat.cli.options import SectionedCommand, confidence_option, output_options
+from passhat.cli.output import Output
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
 @confidence_option()
-@click.option("--seed", type=click.IntRange(min=0), help="Of the made-up agents.")
-@output_options(FORMATS)
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the made-up agents.")
+@output_options("demo")
 def demo(confidence: float, seed: int | None, output: Output) -> None:
     """See what passhat says about two made-up agents: no key, no network, no file."""
     from passhat.analysis.planning.demonstration import SEED, demonstrate
 
     answer = demonstrate(seed=SEED if seed is None else seed, confidence=confidence)
-    output.write(answer, FORMATS)
+    output.write(answer)

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import click
 
-from passhat.cli.options import Reading, output_options, reading_options
-from passhat.cli.output import Output, every_format
-from passhat.cli.results_or_run import results_or_run
-
-FORMATS = every_format("diff")
+from passhat.cli.options import SectionedCommand, output_options
+from passhat.cli.output import Output
+from passhat.cli.reading import Reading, reading_options
 
 _MOST_TRIALS = 2
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
+@click.option("--only", metavar="AGENT", help="Which agent, where several tried the task.")
+@output_options("diff")
 @reading_options(
     transcripts=True, task_option="--task-column", metavar="RESULTS TASK [TRIAL] [TRIAL]"
 )
-@click.option("--only", metavar="AGENT", help="Which agent, where several tried the task.")
-@output_options(FORMATS)
 def diff(reading: Reading, only: str | None, output: Output) -> None:
     """Where do two runs of a task part?
 
@@ -33,13 +29,11 @@ def diff(reading: Reading, only: str | None, output: Output) -> None:
       passhat diff logs/airline.eval refund-17 3 5
       passhat diff latest refund-17
     """
-    from passhat.analysis.explaining.side_by_side import side_by_side
+    from passhat.journeys import diff_trials
 
     results, task, trials = _words(reading.paths)
-    source = results_or_run(replace(reading, paths=(results,)))
-    table, said = source.with_transcripts()
     left, right = (*trials, None, None)[:_MOST_TRIALS]
-    output.write(side_by_side(table, said, task, left, right, system=only), FORMATS)
+    output.write(diff_trials(reading.results(results), task, left, right, only=only))
 
 
 def _words(words: tuple[str, ...]) -> tuple[str, str, list[int]]:

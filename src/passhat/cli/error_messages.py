@@ -1,27 +1,68 @@
-"""Errors in the words of the shell: arguments become options, remedies become commands."""
+"""Errors in the words of the shell: an argument of the library becomes an option of the command.
+
+Messages of the library write arguments as Python does, between backticks: `only="o3"`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+import re
+import shlex
+from collections.abc import Iterator, Mapping
 
 import click
 
 from passhat.errors import ArgumentError, PasshatError
 
+COLUMN = "column_"
+"""What the options of the column mapper begin with: `task` of a ColumnMap is `column_task`."""
+
+_ARGUMENT = re.compile(r"`(\w+)(?:=([^`]*))?`")
+
 
 def shell_message(error: PasshatError, command: click.Command | None) -> str:
-    """The message of an error, where an argument of the library is named by its option.
+    """The message of an error, where each argument is named by the option that gives it.
 
     >>> option = click.Option(["--task", "tasks"])
     >>> shell_message(ArgumentError("tasks", "must be one of a, b", "c"),
     ...               click.Command("run", params=[option]))
     "--task must be one of a, b, got 'c'"
     """
-    if not isinstance(error, ArgumentError) or command is None:
-        return str(error)
-    options = dict(_options(command))
-    flag = options.get(error.argument)
-    return str(error) if flag is None else error.worded(flag)
+    options = {} if command is None else dict(_options(command))
+    columns = {
+        name.removeprefix(COLUMN): flag for name, flag in options.items() if name.startswith(COLUMN)
+    }
+    text = str(error)
+    if isinstance(error, ArgumentError) and error.argument in options:
+        text = error.worded(options[error.argument])
+    return with_options(text, columns | options)
+
+
+def with_options(text: str, options: Mapping[str, str]) -> str:
+    """A text in which arguments between backticks are the options of the same name.
+
+    >>> with_options('use `pass_if="score>=0.8"` or `changed=True`, not `seed`',
+    ...              {"pass_if": "--pass-if", "changed": "--changed"})
+    "use --pass-if 'score>=0.8' or --changed, not `seed`"
+    """
+
+    def written(found: re.Match[str]) -> str:
+        name, value = found.groups()
+        flag = options.get(name)
+        if flag is None:
+            return found[0]
+        return flag if value in (None, "True") else f"{flag} {_shell_value(value)}"
+
+    return _ARGUMENT.sub(written, text)
+
+
+def _shell_value(value: str) -> str:
+    """A Python literal as a shell word; a placeholder such as FILE stays as it is."""
+    try:
+        literal = ast.literal_eval(value)
+    except (SyntaxError, ValueError):
+        return value
+    return shlex.quote(str(literal))
 
 
 def _options(command: click.Command) -> Iterator[tuple[str, str]]:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.options import LATEST, Reading, output_options, reading_options
-from passhat.cli.output import Output, advising, ink_for
-from passhat.cli.report import FORMATS
+from passhat.cli.options import SectionedCommand, output_options
+from passhat.cli.output import Output, ink_for
+from passhat.cli.page_transcripts import fitted_transcripts, wants_page
+from passhat.cli.reading import Reading, reading_options, say_note
 from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
-from passhat.messages import plural
+from passhat.messages import listed, plural
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
@@ -33,7 +34,7 @@ def _of_store(command: Callable[..., None]) -> Callable[..., None]:
     @_STORE
     @click.pass_obj
     @functools.wraps(command)
-    def with_path(before: Path, /, *, store: Path | str | None, **values: Any) -> None:
+    def with_path(before: Path | str, /, *, store: Path | str | None, **values: Any) -> None:
         command(store or before, **values)
 
     return with_path
@@ -72,7 +73,9 @@ def history(ctx: click.Context, store: Path | str | None, sql: str | None) -> No
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_of_store
-def list_runs(path: Path, suite: str | None, branch: str | None, limit: int, as_json: bool) -> None:
+def list_runs(
+    path: Path | str, suite: str | None, branch: str | None, limit: int, as_json: bool
+) -> None:
     """List the newest runs."""
     from passhat.reporters.answers.run_list import RunList
     from passhat.reporters.grid import render_json, render_terminal
@@ -87,33 +90,34 @@ def list_runs(path: Path, suite: str | None, branch: str | None, limit: int, as_
 @history.command()
 @click.argument("run")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
-@output_options(FORMATS, verbose=True)
+@output_options("report", verbose=True)
 @_of_store
-def show(path: Path, run: str, transcripts: bool, output: Output) -> None:
+def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:
     """Report on one run.
 
     \b
       passhat history show latest
       passhat history show baseline -o report.html --transcripts
     """
-    from passhat.analysis.reports.measure import measure
-    from passhat.cli.stored_run import page_format, read_run, wants_page
+    from passhat.journeys import Results, report_results
+    from passhat.journeys.results import LATEST
 
-    trials, said = read_run(path, run, transcripts=wants_page(transcripts, output))
+    results = Results(paths=(str(path),), run=run, on_note=say_note)
+    trials, said = results.with_transcripts() if wants_page(transcripts, output) else (None, {})
+    answer = report_results(results if trials is None else trials)
+    page = fitted_transcripts(answer, trials, said, output) if said else {}
     again = shlex.join([str(path), *(["--run", run] if run != LATEST else [])])
-    output.write(measure(trials), advising({**FORMATS, **page_format(trials, said, output)}, again))
+    output.write(answer, results=again, **page)
 
 
 @history.command()
 @click.argument("run")
 @click.argument("name")
 @_of_store
-def tag(path: Path, run: str, name: str) -> None:
+def tag(path: Path | str, run: str, name: str) -> None:
     """Name a run, for example as a baseline; a name moves when it is given again."""
-    from passhat.cli.stored_run import run_named
-
     with _open(path) as store:
-        found = run_named(store, run)
+        found = _run_named(store, run)
         store.tag(found, name)
     click.echo(f"{found.key} is now {name}", err=True)
 
@@ -122,15 +126,13 @@ def tag(path: Path, run: str, name: str) -> None:
 @click.argument("run")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_of_store
-def delete(path: Path, run: str, yes: bool) -> None:
+def delete(path: Path | str, run: str, yes: bool) -> None:
     """Forget a run and everything that was its own.
 
     Exit codes: 0 it is forgotten; 1 it was not confirmed; 2 there is no such run.
     """
-    from passhat.cli.stored_run import run_named
-
     with _open(path) as store:
-        found = run_named(store, run)
+        found = _run_named(store, run)
         if not yes:
             size = plural(found.trials, "trial")
             click.confirm(f"Forget run {found.key} with {size}?", abort=True)
@@ -142,13 +144,12 @@ def delete(path: Path, run: str, yes: bool) -> None:
 @click.argument("run")
 @click.argument("file", type=click.Path(path_type=Path))
 @_of_store
-def export(path: Path, run: str, file: Path) -> None:
+def export(path: Path | str, run: str, file: Path) -> None:
     """Write the trials of a run to a .jsonl, .csv or .parquet file."""
-    from passhat.cli.stored_run import run_named
     from passhat.ingest import write_trials
 
     with _open(path, read_only=True) as store:
-        trials = store.trials(run_named(store, run))
+        trials = store.trials(_run_named(store, run))
     write_trials(trials, file)
     click.echo(f"wrote {file}", err=True)
 
@@ -161,7 +162,7 @@ def vacuum(path: Path) -> None:
         store.vacuum()
 
 
-@history.command()
+@history.command(cls=SectionedCommand)
 @reading_options(transcripts=True, stores=False)
 @click.option("--suite", default=None, help="The suite it belongs to; else the file's name.")
 @click.option("--commit", help="The commit it ran at.")
@@ -170,7 +171,7 @@ def vacuum(path: Path) -> None:
 @click.option("--no-transcripts", is_flag=True, help="Do not keep what was said.")
 @_of_store
 def add(
-    path: Path,
+    path: Path | str,
     reading: Reading,
     suite: str | None,
     commit: str | None,
@@ -187,28 +188,39 @@ def add(
       passhat history add tuesday.eval --suite support
       passhat trend support
     """
-    from passhat.history import Checkout, History
+    from passhat.journeys.keeping import keep_results
     from passhat.reporters.safe_text import safe_lines
 
-    trials, said = (reading.trials(), {}) if no_transcripts else reading.with_transcripts()
-    with History.open(path) as store:
-        run = store.start_run(
-            suite or Path(reading.paths[0]).stem,
-            checkout=Checkout(commit=commit, branch=branch),
-            sources=trials.sources,
-            started=started,
-        )
-        store.add_trials(run, trials)
-        store.add_transcripts(run, said)
-        store.finish_run(run)
-    kept = f"kept {plural(len(trials), 'trial')} as run {run.key} of suite {run.suite}"
-    heard = "" if no_transcripts else f", with {plural(len(said), 'transcript')}"
-    # Logs have names of their own, and a trend is of one suite.
-    hint = "" if suite else "\nthe suite is named after the file; --suite NAME puts logs under one"
-    click.echo(safe_lines(kept + heard + hint), err=True)
+    kept = keep_results(
+        reading.results(),
+        suite=suite,
+        store=path,
+        commit=commit,
+        branch=branch,
+        started=started,
+        transcripts=not no_transcripts,
+    )
+    run = kept.run
+    lines = [f"kept {plural(kept.trials, 'trial')} as run {run.key} of suite {run.suite}"]
+    if not no_transcripts:
+        lines[0] += f", with {plural(kept.transcripts, 'transcript')}"
+    lines.append(f"agent: {listed(kept.systems)}{kept.why_named}")
+    if not suite:  # logs have names of their own, and a trend is of one suite
+        lines.append("the suite is named after the file; --suite NAME puts logs under one")
+    click.echo(safe_lines("\n".join(lines)), err=True)
 
 
-def _open(path: Path, *, read_only: bool = False) -> History:
+def _run_named(history: History, reference: str) -> Run:
+    """The run of that name; where several fit, says which was taken."""
+    from passhat.history.references import look_up
+
+    found = look_up(history, reference)
+    if found.note:
+        say_note(found.note)
+    return found.run
+
+
+def _open(path: Path | str, *, read_only: bool = False) -> History:
     """A store that is there; only `add` begins one."""
     from passhat.history import History
 
@@ -239,7 +251,7 @@ def _rows(runs: list[Run]) -> list[Row]:
     ]
 
 
-def _print_query(path: Path, sql: str) -> None:
+def _print_query(path: Path | str, sql: str) -> None:
     from passhat.reporters.safe_text import safe_text
 
     with _open(path, read_only=True) as store:

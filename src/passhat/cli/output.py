@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from passhat.reporters import formats_for, render
-from passhat.reporters.grid import ENDINGS
+from passhat.reporters import endings_for, formats_for, render
+from passhat.reporters.grid import ENDINGS, format_of_file
 
 if TYPE_CHECKING:
     from passhat.reporters.terminal_style import Ink
@@ -22,41 +21,45 @@ if TYPE_CHECKING:
 NARROWEST, WIDEST = 72, 140
 """Below, tables would break; above, lines are no longer read."""
 
-ADVISING = ("text", "markdown", "html")
-"""Formats whose answers advise commands."""
-
-Formats = Mapping[str, str | Callable[..., str | bytes]]
-"""What renders each format: a function, or "module:function"; "text" also takes an Ink."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
     """What the user asked for: a format on standard output, or files by their endings."""
 
-    as_json: bool
-    as_markdown: bool
+    format: str | None
     paths_out: tuple[str, ...]
     quiet: bool
     verbose: bool = False
 
-    def write(self, answer: Any, formats: Formats, **options: bool) -> None:
-        """Render `answer` and put it where it was asked for."""
+    @property
+    def as_json(self) -> bool:
+        """Whether JSON is printed."""
+        return self.format == "json"
+
+    @property
+    def shows_text(self) -> bool:
+        """Whether the answer stands on the terminal, where people read it."""
+        return self.format in (None, "text") and not self.paths_out
+
+    def write(self, answer: Any, **options: Any) -> None:
+        """Render `answer` and put it where it was asked for.
+
+        `options` are those of `render`; a format takes the ones that mean something to it.
+        """
         if self.verbose:
             options["verbose"] = True
-        targets = [(Path(name), _format_of(Path(name), formats)) for name in self.paths_out]
+        targets = [(Path(name), _format_of(Path(name), answer)) for name in self.paths_out]
         for path, format_name in targets:
-            _save(path, _render(answer, format_name, formats, None, options))
+            _save(path, render(answer, format_name, **options))
             self.say(f"wrote {path}")
-        if not targets or self.as_json or self.as_markdown:
-            format_name = "json" if self.as_json else "markdown" if self.as_markdown else "text"
-            ink = ink_for(sys.stdout)
-            text = _render(answer, format_name, formats, ink, options)
+        if not targets or self.format is not None:
+            text = render(answer, self.format or "text", ink=ink_for(sys.stdout), **options)
             click.echo(text, nl=False, color=True)
 
-    def check(self, formats: Formats) -> None:
+    def check(self, kind: str) -> None:
         """Refuse now what could not be written later, when the work is done and paid for."""
         for path in map(Path, self.paths_out):
-            _format_of(path, formats)
+            _format_of(path, kind)
             if not path.parent.is_dir():
                 raise click.UsageError(f"-o {path}: there is no folder {path.parent}")
 
@@ -68,37 +71,16 @@ class Output:
             click.echo(safe_lines(text), err=True)
 
 
-def every_format(kind: str) -> Formats:
-    """Every format that can hold a kind of answer, and what renders it."""
+def usual_endings(kind: str) -> Sequence[str]:
+    """The ending to write for each format of a kind of answer.
 
-    def renderer(name: str) -> Callable[..., str | bytes]:
-        def rendered(answer: Any, ink: Ink | None = None, **options: Any) -> str | bytes:
-            return render(answer, name, **({} if ink is None else {"ink": ink}), **options)
-
-        return rendered
-
-    return {name: renderer(name) for name in formats_for(kind)}
-
-
-def endings_of(formats: Formats) -> list[str]:
-    """The ending to write for each of these formats.
-
-    >>> endings_of({"text": "a:b", "markdown": "a:c"})
-    ['.txt', '.md']
+    >>> usual_endings("plan")[:3]
+    ['.txt', '.json', '.md']
     """
     usual: dict[str, str] = {}
     for ending, name in ENDINGS.items():
         usual.setdefault(name, ending)
-    return [ending for name, ending in usual.items() if name in formats]
-
-
-def advising(formats: Formats, results: str | None) -> Formats:
-    """The same formats, where the commands that an answer advises read `results`."""
-
-    def told(renderer: str | Callable[..., str | bytes]) -> Callable[..., str | bytes]:
-        return lambda *answer, **options: _loaded(renderer)(*answer, results=results, **options)
-
-    return {name: told(render) if name in ADVISING else render for name, render in formats.items()}
+    return [ending for name, ending in usual.items() if name in formats_for(kind)]
 
 
 def ink_for(stream: TextIO) -> Ink:
@@ -121,38 +103,16 @@ def ink_for(stream: TextIO) -> Ink:
     )
 
 
-def _format_of(path: Path, formats: Formats) -> str:
-    name = ENDINGS.get(path.suffix.lower())
-    if name is None or name not in formats:
-        known = [ending for ending, form in ENDINGS.items() if form in formats]
+def _format_of(path: Path, answer: Any) -> str:
+    """The format that a file's ending asks for, of those that can hold the answer."""
+    name = format_of_file(path.name)
+    if name is None or name not in formats_for(answer):
+        known = endings_for(answer)
         raise click.UsageError(
             f"-o {path}: cannot write {path.suffix or 'a file without an ending'}; "
             f"the ending must be one of {' '.join(known)}"
         )
     return name
-
-
-def _render(
-    answer: Any,
-    format_name: str,
-    formats: Formats,
-    ink: Ink | None,
-    options: Mapping[str, bool],
-) -> str | bytes:
-    if format_name not in formats:
-        raise click.UsageError(f"this command has no --{format_name}")
-    rendered = _loaded(formats[format_name])
-    if format_name == "text":
-        return rendered(answer, ink, **options)
-    return rendered(answer, **options)
-
-
-def _loaded(renderer: str | Callable[..., str | bytes]) -> Callable[..., str | bytes]:
-    if not isinstance(renderer, str):
-        return renderer
-    module, function = renderer.split(":")
-    found: Callable[..., str | bytes] = getattr(importlib.import_module(module), function)
-    return found
 
 
 def _save(path: Path, found: str | bytes) -> None:

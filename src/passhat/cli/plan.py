@@ -2,42 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from passhat.cli.option_types import Share
 from passhat.cli.options import (
     Analysing,
-    Reading,
+    SectionedCommand,
     analysis_options,
-    choose_systems,
     output_options,
-    reading_options,
 )
-from passhat.cli.output import Output, every_format
-from passhat.errors import InputError
-from passhat.messages import listed
-
-if TYPE_CHECKING:
-    from passhat.records import Trials
-
-FORMATS = every_format("plan")
+from passhat.cli.output import Output
+from passhat.cli.reading import Reading, reading_options
 
 _COUNT = click.IntRange(min=1)
 _AMOUNT = click.FloatRange(min=0, min_open=True)
 
 
-@click.command()
-@reading_options(required=False)
+@click.command(cls=SectionedCommand)
 @click.option("--only", metavar="AGENT", help="Plan from this agent's trials.")
 @click.option("--tasks", type=_COUNT, help="How many tasks.  [default: those there are, or 20]")
 @click.option("--runs", type=_COUNT, help="Runs of each.  [default: those there are, or enough]")
-@click.option(
-    "--half-width", type=Share(), default=0.05, show_default=True, help="Wanted: mean ± this."
-)
+@click.option("--half-width", type=Share(), default=0.05, help="Wanted: mean ± this.")
 @click.option("--difference", type=Share(), help="Wanted: to tell two agents apart by this.")
-@click.option("--power", type=Share(), default=0.8, show_default=True, help="Chance to see it.")
+@click.option("--power", type=Share(), default=0.8, help="Chance to see it.")
 @click.option("--rate", type=Share(), help="Expected pass rate, before any run.")
 @click.option("--icc", type=Share(), help="Expected share of the spread between tasks.")
 @click.option("--cost-ratio", type=_AMOUNT, help="What a new task costs, in runs of one.")
@@ -47,9 +34,10 @@ _AMOUNT = click.FloatRange(min=0, min_open=True)
 @click.option("--seconds-per-run", type=_AMOUNT, help="What one run takes.")
 @click.option("--gate", "gates", metavar="DEMAND", multiple=True, help="What will a gate cost?")
 @click.option("--indifference", type=Share(), help="Of the gate: how far beyond is clear.")
-@click.option("--at-once", type=_COUNT, default=1, help="Runs side by side.", show_default=True)
+@click.option("--at-once", type=_COUNT, default=1, help="Runs side by side.")
 @analysis_options
-@output_options(FORMATS)
+@output_options("plan")
+@reading_options(required=False)
 def plan(
     reading: Reading,
     only: str | None,
@@ -80,28 +68,29 @@ def plan(
       passhat plan pilot.eval --difference 0.05 --max-cost 20
       passhat plan --tasks 20 --gate 'pass^3 >= 0.8' --indifference 0.05
     """
-    from passhat.analysis.planning.budgets import Spending
-    from passhat.analysis.planning.plan import plan as plan_runs
+    from passhat.journeys import plan_gates, plan_results
 
     if analysing.ks:
         output.say("a plan is for the mean score: --k plays no part (--gate 'pass^3 >= 0.8' does)")
-    seen = _seen(reading, only) if reading.paths else None
+    results = reading.results() if reading.paths else None
     if gates:
-        from passhat.cli.plan_gates import write_gate_plans
-
-        write_gate_plans(
+        found = plan_gates(
             gates,
-            output,
-            trials=seen,
+            results,
+            only=only,
             tasks=tasks,
             icc=icc,
             indifference=indifference,
             confidence=analysing.confidence,
             seed=analysing.seed,
         )
+        output.write(found)
         return
-    answer = plan_runs(
-        seen,
+    from passhat.analysis.planning.budgets import Spending
+
+    answer = plan_results(
+        results,
+        only=only,
         tasks=tasks,
         runs=runs,
         half_width=half_width,
@@ -120,15 +109,4 @@ def plan(
         confidence=analysing.confidence,
         errors=analysing.errors,
     )
-    output.write(answer, FORMATS)
-
-
-def _seen(reading: Reading, only: str | None) -> Trials:
-    """The trials of the one agent that is planned from."""
-    trials = choose_systems(reading.trials(), [only] if only else ())
-    if len(trials.systems) > 1:
-        raise InputError(
-            f"a plan is made from one agent; {', '.join(reading.paths)} holds "
-            f"{listed(trials.systems)}: name one with --only"
-        )
-    return trials
+    output.write(answer)

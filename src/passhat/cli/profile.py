@@ -6,27 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.options import (
-    Analysing,
-    Reading,
-    analysis_options,
-    choose_systems,
-    output_options,
-    reading_options,
-)
-from passhat.cli.output import Output, every_format
-from passhat.defaults import PROFILE_KS
-from passhat.errors import InputError, ReadError
-from passhat.messages import listed, plural
+from passhat.cli.options import Analysing, SectionedCommand, analysis_options, output_options
+from passhat.cli.output import Output
+from passhat.cli.reading import Reading, reading_options
+from passhat.errors import ReadError
 
 if TYPE_CHECKING:
     from passhat.records import Trials
 
-FORMATS = every_format("profile")
 
-
-@click.command()
-@reading_options()
+@click.command(cls=SectionedCommand)
 @click.option(
     "--against",
     metavar="REFERENCE",
@@ -35,7 +24,8 @@ FORMATS = every_format("profile")
 )
 @click.option("--only", metavar="AGENT", help="Profile this agent.")
 @analysis_options
-@output_options(FORMATS)
+@output_options("profile")
+@reading_options()
 def profile(
     reading: Reading,
     against: tuple[str, ...],
@@ -52,37 +42,31 @@ def profile(
       passhat profile mine.eval --against leaderboard.csv
       passhat profile leaderboard.csv --only o3
     """
-    from passhat.analysis.comparing.profile import profile as profile_system
+    from passhat.journeys import profile_results
 
-    trials = reading.trials()
-    if only is None and len(trials.systems) > 1:
-        held = f"{plural(len(trials.systems), 'agent')} ({listed(trials.systems)})"
-        raise InputError(f"RESULTS hold {held}: say which to profile, --only AGENT")
-    reference = _reference(reading, against) if against else trials
-    if not against and len(trials.systems) == 1:
-        held = f"RESULTS hold only {trials.systems[0]}"
-        raise InputError(f"{held}: say which agents it stands among, --against REFERENCE")
-    answer = profile_system(
-        choose_systems(trials, [only] if only else ()),
-        reference,
-        ks=analysing.ks or PROFILE_KS,
+    answer = profile_results(
+        reading.results(),
+        against=_reference(reading, against) if against else None,
+        only=only,
+        ks=analysing.ks,
         confidence=analysing.confidence,
         errors=analysing.errors,
         seed=analysing.seed,
     )
-    output.write(answer, FORMATS)
+    output.write(answer)
 
 
 def _reference(reading: Reading, against: tuple[str, ...]) -> Trials:
-    """The field, read as RESULTS are: where that fails, it may be due to what was said of them."""
+    """The field, read as RESULTS are: where that fails, it may be due to the reading options."""
     try:
-        return reading.trials(against)
+        return reading.results(*against).trials()
     except ReadError as error:
-        told = reading.again()
-        if told is None or not (reading.format or any(reading.columns.values())):
+        again = reading.again()
+        if again is None or not (reading.format or any(reading.columns.values())):
             raise
-        way = f"passhat convert {told} -o mine.jsonl, then passhat profile mine.jsonl"
+        way = f"passhat convert {again} -o mine.jsonl, then passhat profile mine.jsonl"
         raise ReadError(
-            f"{str(error).rstrip('.')}. What was said of RESULTS holds for REFERENCE too; where it "
-            f"should not, write RESULTS in the usual columns first: {way} --against ..."
+            f"{str(error).rstrip('.')}. Reading options hold for RESULTS and REFERENCE alike; "
+            "if REFERENCE needs none, write RESULTS in the usual columns first: "
+            f"{way} --against ..."
         ) from error

@@ -8,13 +8,13 @@ from typing import Literal
 import click
 
 from passhat.cli.option_types import Share
-from passhat.cli.options import output_options
+from passhat.cli.options import SectionedCommand, output_options
 from passhat.cli.output import Output
-from passhat.cli.run_output import FORMATS, show_run
+from passhat.cli.run_output import show_run
 from passhat.cli.store_option import StoreType
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(cls=SectionedCommand, context_settings={"allow_interspersed_args": False})
 @click.argument("command", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED, required=True)
 @click.option(
     "--runs",
@@ -47,7 +47,7 @@ from passhat.cli.store_option import StoreType
     help="Runs at a time.",
 )
 @click.option("--store", type=StoreType(), help="Keep the runs in this store.")
-@output_options(FORMATS, verbose=True)
+@output_options("run", verbose=True)
 @click.pass_context
 def repeat(
     context: click.Context,

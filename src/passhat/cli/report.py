@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from passhat.cli.forge_output import announce, forge_options, wanted
 from passhat.cli.options import (
     Analysing,
-    Reading,
+    SectionedCommand,
     again_options,
     analysis_options,
-    choose_systems,
     output_options,
     parse_bars,
-    reading_options,
-    task_names,
 )
-from passhat.cli.output import Output, advising, every_format
-from passhat.cli.stored_run import page_format, wants_page
+from passhat.cli.output import Output, ink_for
+from passhat.cli.page_transcripts import fitted_transcripts, wants_page
+from passhat.cli.reading import Reading, reading_options
 
 if TYPE_CHECKING:
     from passhat.records import Tally, Trials
-
-FORMATS = every_format("report")
-TARGETS = {"text": "passhat.reporters.targets_list:render_targets"}
 
 
 def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -36,8 +32,7 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
-@click.command()
-@reading_options(transcripts=True)
+@click.command(cls=SectionedCommand)
 @click.option("--only", metavar="AGENT", multiple=True, help="Report on this agent only.")
 @click.option(
     "--bar",
@@ -58,7 +53,9 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said in each run.")
 @click.option("--targets", is_flag=True, help="List every number by the name a gate uses.")
 @analysis_options
-@output_options(FORMATS, verbose=True)
+@forge_options
+@output_options("report", verbose=True)
+@reading_options(transcripts=True)
 def report(
     reading: Reading,
     only: tuple[str, ...],
@@ -67,41 +64,57 @@ def report(
     transcripts: bool,
     targets: bool,
     analysing: Analysing,
+    github: bool | None,
+    informational: bool,
     output: Output,
 ) -> None:
     """How reliable is the agent in these results?
 
-    RESULTS are files, folders or globs that any supported tool wrote, - for standard input, or a
-    history store, of which one run is reported.
+    RESULTS are files, folders or globs that any supported tool wrote, - for standard input, or
+    runs of the history: latest, a tag, a branch, a commit or a key. Of a history store that is
+    named, one run is reported.
 
     \b
       passhat report logs/airline.eval
+      passhat report latest
       passhat report results.csv --task question --pass ok --k 1,2,4
       passhat report results.jsonl --pass-if 'score>=0.8' -o report.html
       passhat report logs/airline.eval --transcripts -o report.html
-      passhat report .passhat/history.db --run baseline --transcripts -o report.html
     """
-    from passhat.analysis.reports.measure import measure
+    from passhat.journeys import report_results
 
-    page: dict[str, Callable[..., str]] = {}
     subjects: Trials | list[Tally]
     if wants_page(transcripts or reading.names_transcripts, output):
-        trials, said = reading.with_transcripts()
-        page = page_format(trials, said, output)
-        subjects = choose_systems(trials, only)
+        subjects, said = reading.results().with_transcripts()
     else:
-        subjects = reading.subjects(only)
-    again = reading.again(*again_options(analysing, only))
-    answer = measure(
+        subjects, said = reading.results().subjects(only), {}
+    answer = report_results(
         subjects,
+        only=only if said else (),
         ks=analysing.ks,
         confidence=analysing.confidence,
         errors=analysing.errors,
-        bars=parse_bars(bars, task_names(subjects)),
+        bars=parse_bars(bars, _task_names(subjects)),
         seed=analysing.seed,
     )
-    formats = advising({**FORMATS, **page}, again)
     if targets:
-        output.write(answer, TARGETS)
-    else:
-        output.write(answer, formats, all_tasks=all_tasks, narrowed=len(only) > 1)
+        from passhat.reporters.targets_list import render_targets
+
+        click.echo(render_targets(answer, ink_for(sys.stdout)), nl=False, color=True)
+        return
+    page: dict[str, Any] = {}
+    if said and not isinstance(subjects, list):
+        page = fitted_transcripts(answer, subjects, said, output)
+    again = reading.again(*again_options(analysing, only))
+    output.write(answer, results=again, all_tasks=all_tasks, narrowed=len(only) > 1, **page)
+    if wanted(github):
+        from passhat.analysis.gates.change import ChangeReview
+
+        announce(ChangeReview(report=answer, informational=informational), output, key="report")
+
+
+def _task_names(subjects: Trials | list[Tally]) -> tuple[str, ...]:
+    """Every task that occurs, once."""
+    if isinstance(subjects, list):
+        return tuple(dict.fromkeys(name for tally in subjects for name in tally.tasks))
+    return subjects.tasks

@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
-from passhat.cli.options import output_options
+from passhat.cli.options import SectionedCommand, output_options
 from passhat.cli.output import Output
+from passhat.cli.page_transcripts import wants_page
+from passhat.cli.reading import say_note
 from passhat.cli.run_options import Command, limits
-from passhat.cli.run_output import FORMATS, show_run, wants_page
+from passhat.cli.run_output import show_run
 from passhat.cli.store_option import StoreType
-from passhat.cli.stored_run import told
 from passhat.defaults import STORE
 
 
@@ -23,7 +24,7 @@ def _limit_options(command: Command) -> Command:
     return command
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
 @click.argument("run", required=False)
 @_limit_options
 @click.option("--retry-errors", is_flag=True, help="Run errored trials again.")
@@ -35,9 +36,19 @@ def _limit_options(command: Command) -> Command:
     show_default=True,
     help="Where the run is kept.",
 )
+@click.option(
+    "--executor",
+    type=click.Choice(["local", "workers", "ray"]),
+    default="local",
+    show_default=True,
+    help="Who runs the trials: this process, `passhat worker` processes, or a Ray cluster.",
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=2, help="Workers to start on the Ray cluster."
+)
 @click.option("--html", metavar="FILE", help="Also write the report as a page.")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
-@output_options(FORMATS, verbose=True)
+@output_options("run", verbose=True)
 @click.pass_context
 def resume(
     context: click.Context,
@@ -59,21 +70,24 @@ def resume(
     from passhat.journeys import resume_run
     from passhat.journeys.run_store import unfinished_run
 
-    found = told(unfinished_run(store, run))
-    kept = found.options
+    looked_up = unfinished_run(store, run)
+    if looked_up.note:
+        say_note(looked_up.note)
+    found, kept = looked_up.run, looked_up.run.options
     outputs = output.paths_out or tuple(kept.get("outputs") or ())
     page, said = html or kept.get("html"), transcripts or bool(kept.get("transcripts"))
+    output = replace(output, paths_out=outputs)
     context.exit(
         show_run(
             lambda on_event: resume_run(
                 found.key,
                 store=store,
-                transcripts=said and wants_page(outputs, page),
+                transcripts=wants_page(said, output, html=page),
                 on_event=on_event,
                 interface={"outputs": outputs, "html": page, "transcripts": said},
                 **given,
             ),
-            replace(output, paths_out=outputs),
+            output,
             html=page,
         )
     )

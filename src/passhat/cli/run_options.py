@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from passhat.cli.options import SectionedCommand
+
 Command = Callable[..., Any]
 
 BARE_VALUES = {"--record": "new", "--faults": "both"}
@@ -16,12 +18,12 @@ BARE_VALUES = {"--record": "new", "--faults": "both"}
 _NAMES = (
     *("only", "tasks", "tags", "runs", "seed", "require", "until_settled"),
     *("max_cost", "max_tokens", "max_minutes", "max_calls", "concurrency"),
-    *("servers", "allow_drift", "compress", "faults"),
+    *("servers", "allow_drift", "compress", "faults", "shard"),
 )
 """Arguments of `run_suite` that are options of the same name."""
 
 
-class OptionalValues(click.Command):
+class OptionalValues(SectionedCommand):
     """A command whose `--record` and `--faults` take a value only behind an equals sign.
 
     Otherwise `passhat run --record suite.yml` would record in the mode "suite.yml".
@@ -63,10 +65,11 @@ def _choosing() -> list[Callable[[Command], Command]]:
     named: dict[str, Any] = {"metavar": "NAME", "multiple": True}
     return [
         click.option("--only", **named, help="Only this agent or system; * and ? match."),
-        click.option("--task", "tasks", **named, help="Only this task; * and ? match."),
+        click.option("--task", "tasks", **named, help="Only this task, or one run: 'refund #3'."),
         click.option("--tag", "tags", **named, help="Only tasks with this tag."),
         click.option("--runs", type=click.IntRange(min=1), help="Trials of each task."),
         click.option("--seed", type=click.IntRange(min=0), help="Where the seeds begin."),
+        click.option("--shard", metavar="I/N", help="Only this part of the trials, such as 3/10."),
     ]
 
 

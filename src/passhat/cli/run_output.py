@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from passhat.cli.exit_codes import ExitCode
-from passhat.cli.output import every_format
+from passhat.cli.page_transcripts import fitted_transcripts
 from passhat.cli.progress import Progress
 from passhat.errors import RunInterrupted
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import RunAnswer
-    from passhat.cli.output import Formats, Output
+    from passhat.cli.output import Output
     from passhat.journeys.run_events import OnRunEvent
-
-FORMATS = every_format("run")
-"""What the answer of a run can be written as."""
 
 MOST_REASONS = 3
 """Reasons for failures that are printed beside a file which has them all."""
@@ -32,15 +28,20 @@ _EXIT_CODES = {
 
 
 def show_run(
-    start: Callable[[OnRunEvent], RunAnswer], output: Output, *, html: str | None = None
+    start: Callable[[OnRunEvent], RunAnswer],
+    output: Output,
+    *,
+    html: str | None = None,
+    tell_reviewers: Callable[[RunAnswer], None] | None = None,
 ) -> ExitCode:
     """Start a run, show its progress and its answer, and say how to exit.
 
-    `html` is a page to write beside what `output` asks for.
+    `html` is a page to write beside what `output` asks for. `tell_reviewers` is called with the
+    answer of a run that was not interrupted.
     """
     places = _places(output, html)
     for place in places:
-        place.check(FORMATS)
+        place.check("run")
     try:
         with Progress(quiet=output.quiet) as progress:
             answer = start(progress)
@@ -49,11 +50,15 @@ def show_run(
         if interrupted.resume:
             output.say(f"resume with: {interrupted.resume}")
         return ExitCode(128 + interrupted.signal)
-    formats = _with_transcripts(answer, output)
+    said: dict[str, Any] = {}
+    if answer.transcripts is not None:
+        said = fitted_transcripts(answer.report, answer.trials, answer.transcripts, output)
     for place in places:
-        place.write(answer, formats)
+        place.write(answer, **said)
     for line in _remarks(answer, output):
         output.say(line)
+    if tell_reviewers is not None:
+        tell_reviewers(answer)
     return exit_code(answer)
 
 
@@ -64,44 +69,34 @@ def exit_code(answer: RunAnswer) -> ExitCode:
     return _EXIT_CODES[answer.outcome]
 
 
-def wants_page(paths: tuple[str, ...], html: str | None) -> bool:
-    """Whether anything that is written is a page, where transcripts can be shown."""
-    return html is not None or any(name.lower().endswith((".html", ".htm")) for name in paths)
-
-
 def _places(output: Output, html: str | None) -> list[Output]:
     """Where the answer goes: what was asked for, and the page beside it."""
     if html is None:
         return [output]
-    return [output, replace(output, paths_out=(html,), as_json=False, as_markdown=False)]
-
-
-def _with_transcripts(answer: RunAnswer, output: Output) -> Formats:
-    """The formats, whose page shows what was said; says what did not fit."""
-    if answer.transcripts is None:
-        return FORMATS
-    from passhat.reporters.grid import render_html
-    from passhat.reporters.page_transcripts import fit_transcripts
-
-    fitted = fit_transcripts(answer.report, answer.transcripts, trials=answer.trials)
-    if fitted.left_out_note:
-        output.say(fitted.left_out_note)
-    return {**FORMATS, "html": functools.partial(render_html, transcripts=fitted)}
+    return [output, replace(output, paths_out=(html,), format=None)]
 
 
 def _remarks(answer: RunAnswer, output: Output) -> Iterator[str]:
     """Why the run ends as it does; in full where the report does not stand on the terminal."""
-    hidden = output.as_json or output.as_markdown or bool(output.paths_out)
+    hidden = not output.shows_text
     if hidden:
         yield from (
             verdict.sentence for verdict in ([] if answer.verdicts is None else answer.verdicts)
         )
         yield from (floor.line for floor in answer.floors)
+    else:
+        yield from _broken_demands(answer)
     if answer.why_not_passed:
         yield answer.why_not_passed
         yield from _reasons(answer) if hidden else ()
     if hidden and answer.undone:
         yield answer.undone
+
+
+def _broken_demands(answer: RunAnswer) -> Iterator[str]:
+    """The gates and floors that keep the run from passing: standard error has every reason."""
+    yield from (v.sentence for v in answer.verdicts or () if v.word != "PASS")
+    yield from (floor.line for floor in answer.floors if not floor.passed)
 
 
 def _reasons(answer: RunAnswer) -> Iterator[str]:

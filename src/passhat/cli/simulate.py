@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.option_types import Share
-from passhat.cli.options import seed_option
+from passhat.cli.options import SectionedCommand, seed_option
 from passhat.cli.trials_output import trials_output_options
 from passhat.errors import ArgumentError
 
@@ -19,7 +19,7 @@ _COUNT = click.IntRange(min=1)
 _PROBABILITY = click.FloatRange(0, 1)
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
 @click.option("--tasks", type=_COUNT, default=20, help="How many tasks.")
 @click.option("--runs", type=_COUNT, default=10, help="Runs of each.")
 @click.option(
@@ -85,9 +85,9 @@ def _rates(texts: Sequence[str]) -> dict[str, float]:
         named, _, share = text.rpartition("=")
         name = named or ("agent" if len(texts) < 2 else f"agent-{i}")
         if name in found:
-            raise ArgumentError("--rate", f"must name each agent once, not {name} again", text)
+            raise ArgumentError("rates", f"must name each agent once, not {name} again", text)
         try:
             found[name] = float(share)
         except ValueError:
-            raise ArgumentError("--rate", "must be a share or AGENT=SHARE", text) from None
+            raise ArgumentError("rates", "must be a share or AGENT=SHARE", text) from None
     return found

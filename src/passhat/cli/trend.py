@@ -6,36 +6,32 @@ from pathlib import Path
 
 import click
 
-from passhat.cli.options import confidence_option, output_options
-from passhat.cli.output import Output, every_format
+from passhat.cli.options import SectionedCommand, confidence_option, output_options
+from passhat.cli.output import Output
 from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
+from passhat.journeys.trend_runs import LAST
 
-FORMATS = every_format("trend")
 
-
-@click.command()
+@click.command(cls=SectionedCommand)
 @click.argument("suite", required=False)
 @click.option(
     "--store",
     type=StoreType(),
-    help=f"The history store to read.  [default: {STORE}]",
+    default=Path(STORE),
+    help="The history store to read.",
 )
 @click.option("--branch", help="Runs of this branch only.")
 @click.option("--only", metavar="AGENT", multiple=True, help="This agent only.")
 @click.option("--k", type=click.IntRange(min=1), help="The k of pass^k and pass@k.")
 @click.option(
-    "--last",
-    type=click.IntRange(min=2),
-    default=50,
-    show_default=True,
-    help="The newest runs of the suite.",
+    "--last", type=click.IntRange(min=2), default=LAST, help="The newest runs of the suite."
 )
 @confidence_option()
-@output_options(FORMATS)
+@output_options("trend")
 def trend(
     suite: str | None,
-    store: Path | str | None,
+    store: Path | str,
     branch: str | None,
     only: tuple[str, ...],
     k: int | None,
@@ -51,10 +47,9 @@ def trend(
       passhat trend
       passhat trend support-suite --branch main -o trend.svg
     """
-    from passhat.analysis.comparing.trends import trends
-    from passhat.cli.moments import read_moments
-    from passhat.history import DEFAULT_PATH, History
+    from passhat.journeys import trend_of_runs
 
-    with History.open(store or DEFAULT_PATH, read_only=True) as history:
-        moments = read_moments(history, suite=suite, branch=branch, last=last, only=only)
-    output.write(trends(moments, k=k, confidence=confidence), FORMATS)
+    answer = trend_of_runs(
+        suite, store=store, branch=branch, last=last, only=only, k=k, confidence=confidence
+    )
+    output.write(answer)

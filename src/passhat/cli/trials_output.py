@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.options import Command
+from passhat.cli.options import OUTPUT, Command, apply_options, shared
 
 if TYPE_CHECKING:
     from passhat.records import Trials
@@ -30,12 +30,13 @@ def trials_output_options(command: Command) -> Command:
         return command(write=functools.partial(write_everywhere, **chosen), **values)
 
     options = [
-        click.option("--json", "as_json", is_flag=True, help="Print JSON Lines (the default)."),
-        click.option("--csv", "as_csv", is_flag=True, help="Print CSV."),
-        click.option(
-            "--markdown", "as_markdown", is_flag=True, help="Print a summary of the trials."
+        shared(OUTPUT, "--json", "as_json", is_flag=True, help="Print JSON Lines (the default)."),
+        shared(OUTPUT, "--csv", "as_csv", is_flag=True, help="Print CSV."),
+        shared(
+            OUTPUT, "--markdown", "as_markdown", is_flag=True, help="Print a summary of the trials."
         ),
-        click.option(
+        shared(
+            OUTPUT,
             "-o",
             "--output",
             "paths_out",
@@ -43,12 +44,9 @@ def trials_output_options(command: Command) -> Command:
             multiple=True,
             help="Write to a file: .jsonl .csv .tsv .parquet, or .md, a summary. May be repeated.",
         ),
-        click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error."),
+        shared(OUTPUT, "-q", "--quiet", is_flag=True, help="Say nothing on standard error."),
     ]
-    decorated: Command = with_write
-    for option in reversed(options):
-        decorated = option(decorated)
-    return decorated
+    return apply_options(options, with_write)
 
 
 def write_everywhere(

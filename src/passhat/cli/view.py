@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.options import Reading, reading_options
-from passhat.cli.stored_run import named_store
+from passhat.cli.options import SectionedCommand
+from passhat.cli.reading import Reading, reading_options
 from passhat.errors import MissingExtra
 
 if TYPE_CHECKING:
     from passhat.dashboard.logs import Log
 
 
-@click.command()
-@reading_options(required=False, transcripts=True, stores=False)
+@click.command(cls=SectionedCommand)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The interface to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="A free one by default.")
 @click.option("--expose", is_flag=True, help="Let others in who have the token; with --host.")
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 )
 @click.option("--no-transcripts", is_flag=True, help="Leave what logs say unread: faster to open.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
+@reading_options(required=False, transcripts=True, stores=False)
 def view(
     reading: Reading,
     host: str,
@@ -57,11 +57,13 @@ def _store(reading: Reading, stack: ExitStack, *, transcripts: bool) -> tuple[Pa
     """The store to look at, and what to call it; logs are read into one that lives as long."""
     from passhat.dashboard.logs import keep_logs
     from passhat.history import DEFAULT_PATH, History
+    from passhat.journeys.results import is_store
 
-    store = named_store(reading.paths) if reading.paths else DEFAULT_PATH
-    if store is not None:
-        with History.open(store, read_only=True) as history:
-            return store, history.name
+    named = len(reading.paths) == 1 and is_store(reading.paths[0])
+    if named or not reading.paths:
+        found = reading.paths[0] if named else DEFAULT_PATH
+        with History.open(found, read_only=True) as history:
+            return found, history.name
     logs = (_log(reading, path, transcripts=transcripts) for path in reading.paths)
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="passhat-view-"))
     store = Path(folder) / "logs.db"
@@ -74,7 +76,8 @@ def _log(reading: Reading, path: str, *, transcripts: bool) -> Log:
 
     file = Path(path)
     written = datetime.fromtimestamp(file.stat().st_mtime, UTC) if file.exists() else None
-    trials, said = reading.with_transcripts([path]) if transcripts else (reading.trials([path]), {})
+    results = reading.results(path)
+    trials, said = results.with_transcripts() if transcripts else (results.trials(), {})
     return Log(
         name=file.stem if path != "-" else "standard input",
         written=None if written is None else written.isoformat(timespec="milliseconds"),

@@ -5,36 +5,24 @@ from __future__ import annotations
 import click
 
 from passhat.cli.option_types import Share
-from passhat.cli.options import (
-    Reading,
-    choose_systems,
-    confidence_option,
-    output_options,
-    reading_options,
-    seed_option,
-)
-from passhat.cli.output import Output, advising, every_format
-from passhat.cli.results_or_run import results_or_run
-from passhat.errors import ArgumentError
-from passhat.messages import closest, listed
-
-FORMATS = every_format("explanation")
+from passhat.cli.options import SectionedCommand, confidence_option, output_options, seed_option
+from passhat.cli.output import Output
+from passhat.cli.reading import Reading, reading_options
 
 
-@click.command()
-@reading_options(transcripts=True, task_option="--task-column")
+@click.command(cls=SectionedCommand)
 @click.option("--task", metavar="TASK", help="Explain the runs of this task only.")
 @click.option("--only", metavar="AGENT", multiple=True, help="Explain the runs of this agent only.")
 @click.option(
     "--alpha",
     type=Share(),
     default=0.05,
-    show_default=True,
     help="How often something may be named where failing is pure luck.",
 )
 @confidence_option()
 @seed_option()
-@output_options(FORMATS)
+@output_options("explanation")
+@reading_options(transcripts=True, task_option="--task-column")
 def why(
     reading: Reading,
     task: str | None,
@@ -55,16 +43,9 @@ def why(
       passhat why latest
       passhat why results.json --task refund-17 -o why.html
     """
-    from passhat.analysis.explaining.explain import explain
+    from passhat.journeys import explain_results
 
-    source = results_or_run(reading)
-    trials, said = source.with_transcripts()
-    chosen = choose_systems(trials, only)
-    if task is not None:
-        if task not in chosen.tasks:
-            near = closest(task, chosen.tasks)
-            guess = f" (did you mean {near}?)" if near else ""
-            raise ArgumentError("--task", f"must be one of {listed(chosen.tasks, 5)}{guess}", task)
-        chosen = chosen.where(task=task)
-    answer = explain(chosen, said, alpha=alpha, confidence=confidence, seed=seed)
-    output.write(answer, advising(FORMATS, source.again()))
+    answer = explain_results(
+        reading.results(), task=task, only=only, alpha=alpha, confidence=confidence, seed=seed
+    )
+    output.write(answer, results=reading.again())

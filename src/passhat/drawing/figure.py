@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from passhat.messages import quoted, short_repr
@@ -36,7 +36,10 @@ STYLE = f".ph{{{LIGHT}}}\n@media (prefers-color-scheme:dark){{.ph{{{DARK}}}}}\n{
 WIDTH = 480
 """Most pictures are drawn this wide: shrunk to a telephone's width, their letters are legible."""
 
-_CONTROLS = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FEWEST_LETTERS, _MOST_LETTERS, _LETTER_WIDTH = 20, 44, 7
+
+# Joiners belong to real names (emoji, Indic scripts), but only between two such characters.
+_JOINERS = "\u200c\u200d"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +57,17 @@ class Figure:
     text: str
 
     def svg(self, *, standalone: bool = False) -> str:
-        """The SVG element; `standalone` carries its own style, a page has it once for all."""
+        """The SVG element for a page, which has one style for all; or a `standalone` file."""
+        if standalone:
+            from passhat.drawing.standalone import plain_svg
+
+            return plain_svg(
+                self.body,
+                title=visible(self.title),
+                finding=visible(self.finding),
+                width=self.width,
+                height=self.height,
+            )
         mark = (
             "f" + hashlib.sha256((self.title + self.body).encode(errors="replace")).hexdigest()[:8]
         )
@@ -62,7 +75,6 @@ class Figure:
             "svg",
             element("title", escape(self.title), id=f"{mark}t")
             + element("desc", escape(self.finding), id=f"{mark}d")
-            + (element("style", STYLE) if standalone else "")
             + self.body,
             xmlns="http://www.w3.org/2000/svg",
             viewBox=f"0 0 {self.width} {self.height}",
@@ -82,6 +94,25 @@ class Figure:
 
     def __str__(self) -> str:
         return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """The column of names beside rows: as wide as the longest, within reason."""
+
+    width: int
+    letters: int
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> Names:
+        """Room for these names; what is longer than the most is cut in its middle."""
+        letters = max(_FEWEST_LETTERS, min(max(map(len, names), default=0), _MOST_LETTERS))
+        return cls(width=round(letters * _LETTER_WIDTH) + 16, letters=letters)
+
+    @property
+    def more(self) -> int:
+        """How much wider than the narrowest column it is."""
+        return self.width - round(_FEWEST_LETTERS * _LETTER_WIDTH) - 16
 
 
 def element(tag: str, content: str = "", **attributes: str | float | None) -> str:
@@ -117,9 +148,20 @@ def shorten(text: str, most: int) -> str:
     return text[:head] + "…" + text[len(text) - (most - 1 - head) :]
 
 
+def visible(text: str) -> str:
+    r"""Text in which characters that steer or reorder what is shown are written out.
+
+    >>> visible("invoice\u202efdp.exe")
+    'invoice\\u202efdp.exe'
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else _written(text, i) for i, one in enumerate(text))
+
+
 def escape(text: str) -> str:
     """Text as XML 1.0 can hold it, safe as content and inside double quotes."""
-    clean = _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
+    clean = visible(text)
     for raw, safe in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
         clean = clean.replace(raw, safe)
     return clean.replace("'", "&#39;")
@@ -132,6 +174,15 @@ def number(value: float) -> str:
     ('12.3', '7')
     """
     return f"{value:.1f}".removesuffix(".0")
+
+
+def _written(text: str, place: int) -> str:
+    around = text[max(place - 1, 0) : place] + text[place + 1 : place + 2]
+    if text[place] in _JOINERS and len(around) == 2 and not any(map(str.isascii, around)):
+        return text[place]
+    if text[place].isspace() and text[place] not in "\x0b\x0c\x1c\x1d\x1e\x1f\x85\u2028\u2029":
+        return " "
+    return text[place].encode("unicode_escape").decode("ascii")
 
 
 def _attribute_name(name: str) -> str:

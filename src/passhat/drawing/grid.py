@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passhat.drawing.figure import WIDTH, Figure, element, label, number, shorten
+from passhat.drawing.figure import WIDTH, Figure, Names, element, label, number, shorten
 
-LEFT, TOP, CELL, ROW = 160, 34, 14, 16
+TOP, CELL, ROW = 34, 14, 16
 MOST_COLUMNS = 60
 KINDS = {"P": ("a", "passed"), "F": ("b", "failed"), "E": ("n", "errored")}
 
@@ -33,21 +33,23 @@ def cell_grid(
     `groups` names stretches of columns by their first column, for example seeds.
     """
     columns = min(max((len(row.cells) for row in rows), default=0), MOST_COLUMNS)
-    width = max(LEFT + CELL * columns + 24, WIDTH)
+    names = Names.of([row.name for row in rows])
+    left = names.width
+    width = max(left + CELL * columns + 24, WIDTH)
     height = TOP + ROW * len(rows) + 28
     body = (
-        label(column_label, LEFT, 12)
-        + _column_names(columns, groups)
+        label(column_label, left, 12)
+        + _column_names(columns, groups, left)
         + "".join(
             element(
                 "g",
-                label(row.name, LEFT - 10, TOP + ROW * i + 11, "end", most=20),
+                label(row.name, left - 10, TOP + ROW * i + 11, "end", most=names.letters),
                 data_row=row.name,
             )
             for i, row in enumerate(rows)
         )
-        + "".join(_cells(rows, kind, columns) for kind in KINDS)
-        + _legend(height - 8)
+        + "".join(_cells(rows, kind, columns, left) for kind in KINDS)
+        + _legend(height - 8, left)
     )
     text = "\n".join(
         [f"{title}  (● passed, ○ failed, × errored)", *(_text_row(row) for row in rows)]
@@ -55,12 +57,12 @@ def cell_grid(
     return Figure(title=title, finding=finding, width=width, height=height, body=body, text=text)
 
 
-def _column_names(columns: int, groups: Sequence[tuple[int, str]]) -> str:
+def _column_names(columns: int, groups: Sequence[tuple[int, str]], left: int) -> str:
     """Names that have room; every group's beginning is marked all the same."""
     named = groups or [(i, str(i + 1)) for i in range(columns) if i == 0 or (i + 1) % 5 == 0]
     parts, free = [], 0.0
     for i, name in named:
-        at = LEFT + CELL * i
+        at = left + CELL * i
         if i >= columns:
             break
         if groups:
@@ -71,10 +73,10 @@ def _column_names(columns: int, groups: Sequence[tuple[int, str]]) -> str:
     return "".join(parts)
 
 
-def _cells(rows: Sequence[CellRow], kind: str, columns: int) -> str:
+def _cells(rows: Sequence[CellRow], kind: str, columns: int, left: int) -> str:
     """All cells of one kind as a single path: a page with many runs stays small."""
     places = [
-        (LEFT + CELL * j + 1, TOP + ROW * i + 1)
+        (left + CELL * j + 1, TOP + ROW * i + 1)
         for i, row in enumerate(rows)
         for j, cell in enumerate(row.cells[:columns])
         if cell == kind
@@ -96,8 +98,8 @@ def _class(kind: str) -> str:
     return f"{KINDS[kind][0]} {'fill' if kind == 'P' else 'open thin'}"
 
 
-def _legend(y: float) -> str:
-    parts, x = [], float(LEFT)
+def _legend(y: float, left: int) -> str:
+    parts, x = [], float(left)
     for kind, (_, name) in KINDS.items():
         parts.append(element("path", d=_shape(kind, x, y - 11), class_=_class(kind)))
         parts.append(label(name, x + 18, y, "soft"))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from passhat.drawing.figure import WIDTH, Figure, element, escape, label, number, shorten
+from passhat.drawing.figure import WIDTH, Figure, Names, element, escape, label, number, shorten
 from passhat.drawing.scale import Kind, Scale
 
-LEFT, RIGHT, TOP, ROW = 160, 112, 42, 18
+RIGHT, TOP, ROW = 112, 42, 18
 TEXT_WIDTH = 30
+_TIE = 12  # how far the lines of two tie groups stand apart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,24 +38,24 @@ def interval_rows(
     x_range: tuple[float, float],
     x_kind: Kind = "number",
     zero: float | None = None,
-    bands: Sequence[tuple[int, int, str]] = (),
+    ties: Sequence[Sequence[int]] = (),
     width: int = WIDTH,
 ) -> Figure:
     """Intervals under each other on one axis.
 
-    `zero` draws the line of no difference; `bands` shade runs of rows (first, last, name).
+    `zero` draws the line of no difference. Each of `ties` is a group of rows, joined by a line with
+    a dot at each of them, dashed past rows that do not belong to it.
     """
     height = TOP + ROW * len(rows) + 24
-    x = Scale(low=x_range[0], high=x_range[1], start=LEFT, stop=width - RIGHT, kind=x_kind)
+    names = Names.of([row.name for row in rows])
+    width += names.more
+    x = Scale(low=x_range[0], high=x_range[1], start=names.width, stop=width - RIGHT, kind=x_kind)
     body = (
-        "".join(_band(*band, x=x, width=width) for band in bands)
-        + _frame(x, height, x_label, zero)
-        # On bands that overlap, soft words would be too soft.
-        + "".join(
-            _row(row, TOP + ROW * i + ROW / 2, x, "" if bands else "soft")
-            for i, row in enumerate(rows)
-        )
+        _frame(x, height, x_label, zero)
+        + "".join(_row(row, _middle(i), x, names) for i, row in enumerate(rows))
+        + "".join(_tie(group, width + _TIE * i) for i, group in enumerate(ties))
     )
+    width += _TIE * len(ties)
     text = "\n".join([title, *(_text_row(row, x) for row in rows)])
     return Figure(title=title, finding=finding, width=width, height=height, body=body, text=text)
 
@@ -70,7 +72,7 @@ def _frame(x: Scale, height: int, x_label: str, zero: float | None) -> str:
     return "".join(parts)
 
 
-def _row(row: IntervalRow, y: float, x: Scale, told: str) -> str:
+def _row(row: IntervalRow, y: float, x: Scale, names: Names) -> str:
     parts = [element("title", escape(f"{row.name}: {row.note}"))] if row.note else []
     if row.low is not None and row.high is not None:
         line = f"M{number(x(row.low))} {number(y)}H{number(x(row.high))}"
@@ -82,20 +84,26 @@ def _row(row: IntervalRow, y: float, x: Scale, told: str) -> str:
     if row.bar is not None:
         parts.append(element("path", d=f"M{number(x(row.bar))} {number(y - 6)}v12", class_="axis"))
     parts.append(element("circle", cx=x(row.value), cy=y, r=3.5, class_="fill"))
-    name = label(row.name, LEFT - 10, y + 4, "end", most=20)
-    note = label(row.note, x.stop + 10, y + 4, told, most=15) if row.note else ""
+    name = label(row.name, names.width - 10, y + 4, "end", most=names.letters)
+    note = label(row.note, x.stop + 10, y + 4, "soft", most=15) if row.note else ""
     marks = element("g", "".join(parts), class_=row.colour)
     return element("g", marks + name + note, data_row=row.name)
 
 
-def _band(first: int, last: int, name: str, *, x: Scale, width: int) -> str:
-    box = element(
-        "rect", x=4, y=TOP + ROW * first, width=width - 8, height=ROW * (last - first + 1),
-        class_="n band",
-    )  # fmt: skip
-    if not name:
-        return box
-    return box + label(name, x.stop + 10, TOP + ROW * first + 13, "soft", most=15)
+def _tie(group: Sequence[int], x: float) -> str:
+    """A line down through the rows of a group, solid only between two of its members."""
+    rows = sorted(group)
+    parts = []
+    for upper, lower in pairwise(rows):
+        kind = "axis" if lower == upper + 1 else "axis dash"
+        line = f"M{number(x)} {number(_middle(upper))}V{number(_middle(lower))}"
+        parts.append(element("path", d=line, class_=kind))
+    dots = (element("circle", cx=x, cy=_middle(i), r=3, class_="fill") for i in rows)
+    return element("g", "".join([*parts, *dots]), class_="n")
+
+
+def _middle(row: int) -> float:
+    return TOP + ROW * row + ROW / 2
 
 
 def _text_row(row: IntervalRow, x: Scale) -> str:

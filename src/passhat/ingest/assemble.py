@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -23,6 +22,7 @@ from passhat.records.family_names import families_by_name
 from passhat.records.given_columns import BEYOND, LARGEST
 from passhat.records.outcome_words import Comparison, is_missing, number, parse_pass_if
 from passhat.records.source import Facts
+from passhat.records.usual_columns import trial_numbers
 from passhat.short_names import few, short
 
 Fault = Callable[[int, str, str], ReadError]
@@ -36,9 +36,6 @@ _NOT_NEEDED = frozenset(
 
 _COLUMNS = frozenset((*(one.name for one in fields(Trial)), "passed"))
 
-# Whatever comes before, and at most as many digits as always fit in 64 bits.
-_NUMBERED = re.compile(r"(|.*\D)(\d{1,18})")
-
 
 def assemble(document: Document, reader: Reader, table: Table, mapping: ColumnMap) -> Trials:
     """The trials of one file, checked, with the file as their source."""
@@ -50,7 +47,7 @@ def assemble(document: Document, reader: Reader, table: Table, mapping: ColumnMa
     columns["system"] = _systems(document, columns, mapping, fault)
     if mapping.family_pattern is not None:
         columns["family"] = families_by_name(columns["task"], mapping.family_pattern)
-    for name in ("score", "weight", *FEATURES):
+    for name in ("score", *FEATURES, "weight"):
         if name in columns:
             columns[name] = _numbers(name, columns[name], fault)
     if mapping.pass_if is not None and not table.judged:
@@ -251,23 +248,14 @@ def _whole(name: str, value: Any, row: int, fault: Fault) -> int | None:
 
 
 def _trial_numbers(columns: dict[str, Any], fault: Fault) -> list[int]:
-    """Trial numbers: whole numbers as they are, "run-3" as 3, other names in order of coming."""
+    """Trial numbers, none missing and none beyond 64 bits."""
     values = columns["trial"]
-    if all(type(value) is int and -BEYOND < value < BEYOND for value in values):
-        return list(values)
     for row, value in enumerate(values):
         if is_missing(value):
             raise fault(row, "trial", "the trial is missing")
-    texts = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
-    parts = [_NUMBERED.fullmatch(text.strip()) for text in texts]
-    if all(parts) and len({part[1] for part in parts if part}) <= 1:
-        return [int(part[2]) for part in parts if part]
-    index: dict[tuple[str, str], dict[str, int]] = {}
-    numbers = []
-    for system, task, text in zip(columns["system"], columns["task"], texts, strict=True):
-        known = index.setdefault((system, task), {})
-        numbers.append(known.setdefault(text, len(known)))
-    return numbers
+    if not all(type(value) is not int or -BEYOND < value < BEYOND for value in values):
+        values = [str(value) for value in values]
+    return trial_numbers(values, columns["system"], columns["task"])
 
 
 def _without_empty(columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from passhat.errors import ReadError
 from passhat.ingest.query_engines import VIEW, Engine
-from passhat.ingest.table_meanings import conflicting, find_meanings
+from passhat.ingest.table_faults import conflicting
 from passhat.records import FEATURES
 from passhat.records.column_names import (
     ColumnMap,
@@ -19,6 +19,7 @@ from passhat.records.column_names import (
     verdict_columns,
 )
 from passhat.records.outcome_words import NO_ERROR, parse_pass_if
+from passhat.records.table_meanings import find_meanings
 from passhat.records.verdicts import find_conflict
 
 _LOOKED_AT = 200

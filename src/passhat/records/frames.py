@@ -7,7 +7,10 @@ from dataclasses import fields
 from typing import Any
 
 from passhat.errors import ArgumentError, MissingExtra
+from passhat.records.column_names import ColumnMap
+from passhat.records.source import Source
 from passhat.records.trial import Outcome, Trial
+from passhat.records.usual_columns import read_columns
 
 Columns = Mapping[str, list[Any]]
 
@@ -33,26 +36,38 @@ def refuse_frame(argument: str, rule: str, value: object) -> None:
         raise ArgumentError(argument, f"{rule}; {WAY_IN}", value)
 
 
-def columns_of_frame(frame: Any, renamed: Mapping[str, str]) -> dict[str, list[Any]]:
-    """The columns of a data frame that a Trial has, called as there or as `renamed` says.
-
-    Columns that mean nothing here are left alone.
+def columns_of_frame(
+    frame: Any, renamed: Mapping[str, str | None]
+) -> tuple[dict[str, Any], Source]:
+    """The columns of trials in a data frame, found as in files, and how they were found.
 
     >>> import pandas
-    >>> frame = pandas.DataFrame({"case": ["a", "a"], "passed": [True, False], "note": ["", ""]})
-    >>> columns_of_frame(frame, {"task": "case"})
-    {'passed': [True, False], 'task': ['a', 'a']}
+    >>> frame = pandas.DataFrame({"case": ["a", "a"], "agent": ["x", "x"], "ok": [True, False]})
+    >>> columns, source = columns_of_frame(frame, {"passed": "ok"})
+    >>> columns["system"], source.read_as[0]
+    (['x', 'x'], ('format', 'data frame'))
     """
-    if unknown := sorted(set(renamed) - set(_COLUMNS)):
-        raise ArgumentError("renamed", f"must be among {', '.join(_COLUMNS)}", unknown[0])
-    given = _plain_columns(frame)
-    chosen = {name: name for name in _COLUMNS if name in given} | dict(renamed)
-    if missing := [name for name in chosen.values() if name not in given]:
-        raise ArgumentError("frame", f"must have the column {missing[0]}", sorted(given))
-    if "task" not in chosen or not {"outcome", "passed", "score"} & set(chosen):
-        rule = "must have the columns task and passed (or outcome, or score); " + WAY_IN
-        raise ArgumentError("frame", rule, sorted(given))
-    return _filled({name: given[column] for name, column in chosen.items()})
+    return columns_of_table("frame", "data frame", _plain_columns(frame), renamed)
+
+
+def columns_of_table(
+    argument: str, kind: str, given: Columns, renamed: Mapping[str, str | None]
+) -> tuple[dict[str, Any], Source]:
+    """The same for columns by name, whatever they came in."""
+    columns, facts, notes = read_columns(argument, given, column_map(renamed))
+    read_as = (("format", kind), *facts)
+    return columns, Source(name=kind, format="table", sha256="", notes=notes, read_as=read_as)
+
+
+def column_map(renamed: Mapping[str, str | None]) -> ColumnMap:
+    """What the user calls columns: `task="case"`, `passed="ok"` (or `outcome`), `pass_if="..."`."""
+    known = (*_COLUMNS, "pass_if")
+    if unknown := sorted(set(renamed) - set(known)):
+        raise ArgumentError("renamed", f"must be among {', '.join(known)}", unknown[0])
+    chosen = dict(renamed)
+    if "outcome" in chosen:
+        chosen["passed"] = chosen.pop("outcome")
+    return ColumnMap(**chosen)
 
 
 def to_pandas(columns: Columns) -> Any:
@@ -129,16 +144,6 @@ def _from_arrow_stream(frame: Any) -> Columns:
         return dict(polars.DataFrame(frame).to_dict(as_series=False))
     except ImportError:
         raise MissingExtra("reading an Arrow stream", "frames") from None
-
-
-def _filled(columns: Columns) -> dict[str, list[Any]]:
-    """Leave out optional columns in which every value is missing."""
-    needed = ("task", "outcome", "passed", "score")
-    return {
-        name: values
-        for name, values in columns.items()
-        if name in needed or any(value is not None for value in values)
-    }
 
 
 def _worded(columns: Columns) -> dict[str, list[Any]]:

@@ -132,7 +132,7 @@ def seeds(values: Any) -> NDArray[np.int64] | None:
 
 
 def weights(values: Any) -> Floats | None:
-    """How much the task of each trial stands for, NaN where that is missing."""
+    """How much each trial's task weighs: positive, NaN where nothing is said."""
     if values is None:
         return None
     found = numbers("weight", values)

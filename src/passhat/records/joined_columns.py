@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-def seeds(tables: Sequence[Trials]) -> NDArray[np.int64] | None:
-    """The seeds, NO_SEED in tables without any; None where no table has them."""
+def joined_seeds(tables: Sequence[Trials]) -> NDArray[np.int64] | None:
+    """The seeds of several tables, NO_SEED where a table has none."""
     if all(table.seed is None for table in tables):
         return None
     return np.concatenate(
@@ -26,8 +26,8 @@ def seeds(tables: Sequence[Trials]) -> NDArray[np.int64] | None:
     )
 
 
-def weights(tables: Sequence[Trials]) -> Floats | None:
-    """The weights, NaN in tables without any; None where no table has them."""
+def joined_weights(tables: Sequence[Trials]) -> Floats | None:
+    """The weights of several tables, NaN where a table has none."""
     if all(table.weight is None for table in tables):
         return None
     return np.concatenate(
@@ -35,15 +35,15 @@ def weights(tables: Sequence[Trials]) -> Floats | None:
     )
 
 
-def feature(name: str, tables: Sequence[Trials]) -> Floats:
-    """One feature, NaN in tables without it."""
+def joined_feature(name: str, tables: Sequence[Trials]) -> Floats:
+    """A feature of several tables, NaN where a table has none."""
     return np.concatenate(
         [table.features.get(name, np.full(len(table), np.nan)) for table in tables]
     )
 
 
-def labels(name: str, tables: Sequence[Trials]) -> Labels | None:
-    """A column of texts, missing in tables without it; None where no table has it."""
+def joined_labels(name: str, tables: Sequence[Trials]) -> Labels | None:
+    """A column of texts of several tables, missing where a table has none."""
     columns: list[Labels | None] = [getattr(table, name) for table in tables]
     if all(column is None for column in columns):
         return None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from passhat.errors import ArgumentError
-from passhat.records.frames import refuse_frame
+from passhat.records.frames import is_frame, refuse_frame
 from passhat.records.tally import Tally
 from passhat.records.trials import Trials
 
@@ -19,6 +21,11 @@ def check_subject(argument: str, value: object, *, counts: bool = True) -> None:
         return
     refuse_frame(argument, "must be Trials", value)
     raise ArgumentError(argument, "must be Trials; read_trials reads a file", value)
+
+
+def framed_trials(value: Any) -> Any:
+    """The trials of a data frame, its columns found as in files; anything else as it is."""
+    return Trials.from_frame(value) if is_frame(value) else value
 
 
 def one_tally(argument: str, value: Trials | Tally, *, purpose: str = "") -> Tally:

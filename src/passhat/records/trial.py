@@ -47,10 +47,10 @@ class Trial:
     tools: tuple[str, ...] = ()
     level: str | None = None
     tags: tuple[str, ...] = ()
-    error: str | None = None
-    started: str | None = None
     family: str | None = None
     weight: float | None = None
+    error: str | None = None
+    started: str | None = None
 
     __repr__ = repr_fields
 

@@ -10,18 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError
-from passhat.messages import plural
-from passhat.records import frames, given_columns, joined_columns
+from passhat.messages import closest, listed, plural
+from passhat.records import frames, given_columns
 from passhat.records.duplicates import TrialKeys, check_duplicates, duplicate_trials
 from passhat.records.given_columns import NO_SEED
-from passhat.records.labels import NO_CODE, Labels
+from passhat.records.given_records import columns_of_records
+from passhat.records.joined_columns import (
+    joined_feature,
+    joined_labels,
+    joined_seeds,
+    joined_weights,
+)
+from passhat.records.labels import Labels
 from passhat.records.source import Source
 from passhat.records.tally import Tally, count_trials
 from passhat.records.trial import FEATURES, Duplicates, Outcome, Trial
 
 Floats = NDArray[np.float64]
 
-_TEXTS = ("level", "tags", "tools", "error", "started", "family")
+_TEXTS = ("level", "family", "tags", "tools", "error", "started")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -41,12 +48,12 @@ class Trials:
     seed: NDArray[np.int64] | None = None
     features: Mapping[str, Floats] = field(default_factory=dict)
     level: Labels | None = None
+    family: Labels | None = None
+    weight: Floats | None = None
     tags: Labels | None = None
     tools: Labels | None = None
     error: Labels | None = None
     started: Labels | None = None
-    family: Labels | None = None
-    weight: Floats | None = None
     sources: tuple[Source, ...] = ()
 
     def __post_init__(self) -> None:
@@ -71,29 +78,19 @@ class Trials:
         *,
         duplicates: Duplicates | None = "error",
         sources: tuple[Source, ...] = (),
+        **renamed: str | None,
     ) -> Trials:
-        """A table of Trial objects, or of dicts with the same keys.
+        """A table of Trial objects, or of dicts whose keys are called as in files.
 
-        >>> Trials.from_records([{"task": "a", "passed": False, "seconds": 2.5}]).trial.tolist()
-        [0]
+        `task="case"` names a key of your own, `pass_if="score>=0.8"` says what passes.
+
+        >>> Trials.from_records([{"sample_id": "a", "status": "fail", "seconds": 2.5}]).tasks
+        ('a',)
         """
-        frames.refuse_frame("records", "must be Trial objects or dicts", records)
-        rows: list[Any] = list(records)
-        for row in rows:
-            if not isinstance(row, Trial | Mapping):
-                raise ArgumentError("records", "must be Trial objects or dicts", row)
-        names = [f.name for f in fields(Trial)] + ["passed"]
-        columns: dict[str, list[Any]] = {}
-        for name in names:
-            values = [_get(row, name) for row in rows]
-            if any(value is not None and value != () for value in values):
-                columns[name] = values
-        unknown = {key for row in rows if isinstance(row, Mapping) for key in row} - set(names)
-        if unknown:
-            raise ArgumentError("records", f"have only the keys {', '.join(names)}", min(unknown))
-        if not rows:
-            columns = {"task": [], "outcome": []}
-        return cls.from_columns(columns, duplicates=duplicates, sources=sources)
+        columns, source = columns_of_records(records, renamed)
+        return cls.from_columns(
+            columns, duplicates=duplicates, sources=sources or ((source,) if source else ())
+        )
 
     @classmethod
     def from_columns(
@@ -140,25 +137,27 @@ class Trials:
                 name: given_columns.numbers(name, given[name]) for name in FEATURES if name in given
             },
             level=given_columns.labels(given.get("level")),
+            family=given_columns.labels(given.get("family")),
+            weight=given_columns.weights(given.get("weight")),
             tags=given_columns.word_labels("tags", given.get("tags")),
             tools=given_columns.word_labels("tools", given.get("tools")),
             error=given_columns.labels(given.get("error")),
             started=given_columns.labels(given.get("started")),
-            family=given_columns.labels(given.get("family")),
-            weight=given_columns.weights(given.get("weight")),
             sources=sources,
         )
         return table._settled(None if trial is None else duplicates)
 
     @classmethod
     def from_frame(
-        cls, frame: Any, *, duplicates: Duplicates | None = "error", **renamed: str
+        cls, frame: Any, *, duplicates: Duplicates | None = "error", **renamed: str | None
     ) -> Trials:
-        """A table from pandas, polars, Arrow or any Arrow stream; `task="case"` renames.
+        """A table from pandas, polars, Arrow or any Arrow stream, its columns called as in files.
 
-        Missing outcomes and trials that occur twice are as in `from_columns`.
+        `task="case"` names a column of your own, `pass_if="score>=0.8"` says what passes. Missing
+        outcomes and trials that occur twice are as in `from_columns`.
         """
-        return cls.from_columns(frames.columns_of_frame(frame, renamed), duplicates=duplicates)
+        columns, source = frames.columns_of_frame(frame, renamed)
+        return cls.from_columns(columns, duplicates=duplicates, sources=(source,))
 
     @classmethod
     def concat(cls, tables: Sequence[Trials], *, duplicates: Duplicates | None = "error") -> Trials:
@@ -181,10 +180,10 @@ class Trials:
             trial=np.concatenate([table.trial for table in tables]),
             outcome=np.concatenate([table.outcome for table in tables]),
             score=np.concatenate([table.score for table in tables]),
-            seed=joined_columns.seeds(tables),
-            weight=joined_columns.weights(tables),
-            features={name: joined_columns.feature(name, tables) for name in features},
-            **{name: joined_columns.labels(name, tables) for name in _TEXTS},
+            seed=joined_seeds(tables),
+            weight=joined_weights(tables),
+            features={name: joined_feature(name, tables) for name in features},
+            **{name: joined_labels(name, tables) for name in _TEXTS},
             sources=tuple(source for table in tables for source in table.sources),
         )
         return joined._settled(duplicates)
@@ -243,15 +242,14 @@ class Trials:
         tag: str | None = None,
     ) -> Trials:
         """The trials of one system, task, level or tag (all that are named must hold)."""
+        asked = {"system": system, "task": task, "level": level}
         mask = np.ones(len(self), dtype=bool)
-        for column, name in ((self.system, system), (self.task, task), (self.level, level)):
+        for column, name in asked.items():
             if name is not None:
-                mask &= (
-                    np.zeros(len(self), dtype=bool)
-                    if column is None
-                    else (column.codes == column.code(name)) & (column.codes != NO_CODE)
-                )
+                mask &= _having(column, getattr(self, column), name)
         if tag is not None:
+            if tag not in self.words("tags"):
+                raise _no_such("tag", tag, self.words("tags"))
             mask &= self.has_word("tags", tag)
         return self.take(mask)
 
@@ -339,7 +337,7 @@ class Trials:
         columns |= {name: _optional(column) for name, column in self.features.items()}
         if self.weight is not None:
             columns["weight"] = _optional(self.weight)
-        for name in ("level", "error", "started", "family"):
+        for name in ("level", "family", "error", "started"):
             if (labels := getattr(self, name)) is not None:
                 columns[name] = labels.texts()
         for name in ("tags", "tools"):
@@ -369,8 +367,18 @@ class Trials:
         yield from self.features.items()
 
 
-def _get(row: Trial | Mapping[str, Any], name: str) -> Any:
-    return row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
+def _having(argument: str, column: Labels | None, name: str) -> NDArray[np.bool_]:
+    """Which rows have a name; one that no row has is an error, not an empty answer."""
+    known = () if column is None else column.names
+    if column is None or name not in known:
+        raise _no_such(argument, name, known)
+    return np.asarray(column.codes == column.code(name))
+
+
+def _no_such(argument: str, name: str, known: Sequence[str]) -> ArgumentError:
+    near = closest(str(name), known)
+    hint = f" (did you mean {near}?)" if near else ""
+    return ArgumentError(argument, f"must be one of {listed(known, 5) or 'none'}{hint}", name)
 
 
 def _optional(column: Floats) -> list[float | None]:

@@ -34,6 +34,15 @@ def readable(kept: str) -> str:
     """
     parts = _parsed(kept)
     text = kept if parts is None else "\n".join(line for part in _parts(parts) for line in part)
+    return safe_passage(text)
+
+
+def safe_passage(text: str) -> str:
+    r"""Words of several lines, safe to show; tabs stay.
+
+    >>> safe_passage("two\n\x1b[31mlines\u202e")
+    'two\nlines\\u202e'
+    """
     return "\n".join(map(_safe_line, text.split("\n")))
 
 

@@ -58,7 +58,13 @@ def build_server(name: str, model: ServerModel, around: Surroundings) -> Server:
         if model.auth is not None:
             text = f"Bearer ${{{model.auth.bearer_token_env}}}"
             headers["Authorization"] = secret(text, around.env)
-        return HttpServer(name=name, url=model.url, headers=headers, **_shared_fields(model))
+        return HttpServer(
+            name=name,
+            url=model.url,
+            transport=model.transport,
+            headers=headers,
+            **_shared_fields(model),
+        )
     return StdioServer(
         name=name,
         argv=_argv([*(model.command or ()), *model.args]),
@@ -92,7 +98,15 @@ def build_system(entry: SystemModel, around: Surroundings) -> System:
         )
     if entry.http is not None:
         headers = build_secrets(entry.headers, around)
-        return HttpSystem(name=entry.name, url=entry.http, headers=headers, timeout=timeout)
+        response = {} if entry.response is None else entry.response.model_dump()
+        return HttpSystem(
+            name=entry.name,
+            url=entry.http,
+            headers=headers,
+            request=entry.request,
+            reads={what: tuple(paths) for what, paths in response.items() if paths},
+            timeout=timeout,
+        )
     return _model_system(entry, entry.name, str(entry.model), around)
 
 
@@ -154,6 +168,8 @@ def _parameters(settings: Mapping[str, Any]) -> ModelParameters:
         parallel_tool_calls=settings["parallel_tool_calls"],
         tool_choice=settings["tool_choice"],
         stop=tuple(settings["stop"]),
+        reasoning=settings["reasoning"],
+        prompt_cache=bool(settings["prompt_cache"]),
         extra=settings["extra"],
     )
 

@@ -6,6 +6,7 @@ These checks read the tree, not the models, so that they are reported beside fau
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from passhat.suite.problems import Path, Problem, did_you_mean, nearest
 from passhat.suite.tree_parts import as_list, entries, expectations, is_map, is_text, section, texts
 from passhat.suite.yaml_tree import Tree
 
+PATH = re.compile(r"[^.\[\]]+(\.[^.\[\]]+|\[-?\d+\])*")
 EVERY_TASK = "every task"
 SYSTEM_WORDS = {"command", "python", "http"}
 """What an agent that is not a model is written with, under `systems:`."""
@@ -30,6 +32,7 @@ def inconsistencies(tree: Tree) -> Iterator[Problem]:
     yield from _unknown_systems(tree)
     yield from _unknown_tasks(tree)
     yield from _models(tree)
+    yield from _answer_paths(tree)
     yield from _rubrics_without_judge(tree)
     yield from _gates(tree)
 
@@ -128,6 +131,18 @@ def _script(
         yield tree.problem(path, "the model scripted needs a script: what it does, and how often")
     if models and entry.get("script") and SCRIPTED not in models:
         yield tree.problem((*path, "script"), f"only the model {SCRIPTED} plays a script")
+
+
+def _answer_paths(tree: Tree) -> Iterator[Problem]:
+    for path, entry in entries(tree, "systems"):
+        response = entry.get("response")
+        given = response.items() if is_map(response) else [("answer", response)]
+        for what, paths in given:
+            for one in texts(paths):
+                if not PATH.fullmatch(one):
+                    message = f"{one!r} is no path: write it like choices[0].message.content"
+                    where = (*path, "response", what) if is_map(response) else (*path, "response")
+                    yield tree.problem(where, message)
 
 
 def _rubrics_without_judge(tree: Tree) -> Iterator[Problem]:

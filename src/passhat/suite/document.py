@@ -50,6 +50,7 @@ PARTS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("`calls:` of a script", system_schema.CallModel),
     ("`faults:`", system_schema.FaultModel),
     ("`auth:` of a server", system_schema.AuthModel),
+    ("`response:` of an endpoint", system_schema.AnswerModel),
     ("a value by reference", system_schema.ReferenceModel),
 )
 

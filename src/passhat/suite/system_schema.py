@@ -83,6 +83,8 @@ class ServerModel(Strict):
     SHELL, LANG, LC_ALL, TERM, TMPDIR and TZ are passed on anyway, and nothing else."""
     url: str | None = Field(default=None, pattern=r"^https?://")
     """Where it listens (streamable HTTP)."""
+    transport: Literal["http", "sse"] = "http"
+    """How it is spoken to at its `url`: streamable HTTP, or the older SSE."""
     headers: dict[str, Reference] = Field(default_factory=dict)
     """Headers sent to it; secrets by reference."""
     auth: AuthModel | None = None
@@ -99,7 +101,7 @@ class ServerModel(Strict):
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
         _exactly_one(self, "command", "url")
-        process = {"args", "cwd", "env"} if self.url else {"headers", "auth"}
+        process = {"args", "cwd", "env"} if self.url else {"headers", "auth", "transport"}
         if strangers := sorted(process & self.model_fields_set):
             kind = "url" if self.url else "command"
             message = "{key} has no meaning with {kind}"
@@ -167,6 +169,10 @@ class ModelFields(Strict):
     """auto, required, none, constrained (held to the tools' JSON schema), or a tool's name."""
     stop: Texts = Field(default_factory=list)
     """Texts that end the answer."""
+    reasoning: Literal["low", "medium", "high"] | int | None = None
+    """How much the model thinks first: an effort, or tokens."""
+    prompt_cache: bool = False
+    """Mark the beginning of the conversation for the provider's cache (Anthropic)."""
     extra: dict[str, Any] = Field(default_factory=dict)
     """Merged into the request as it stands."""
     wire: WireFormat | None = None
@@ -185,6 +191,23 @@ class ModelFields(Strict):
     """What goes wrong with the model on purpose, under `--faults`."""
 
 
+class AnswerModel(Strict):
+    """Where in the answer of an endpoint things are: a path, or paths that are tried in turn."""
+
+    answer: Texts = Field(default_factory=list)
+    """The text, such as `choices[0].message.content`."""
+    tool_calls: Texts = Field(default_factory=list)
+    """A list of tool calls."""
+    messages: Texts = Field(default_factory=list)
+    """The conversation."""
+    usage: Texts = Field(default_factory=list)
+    """Token counts: an object with `input_tokens`, `prompt_tokens` or the like."""
+    cost: Texts = Field(default_factory=list)
+    """Dollars."""
+    error: Texts = Field(default_factory=list)
+    """What is there only when something went wrong."""
+
+
 class SystemModel(ModelFields):
     """An agent under test: `model`, `command`, `python` or `http`."""
 
@@ -198,6 +221,11 @@ class SystemModel(ModelFields):
     """A function `module:name`."""
     http: str | None = Field(default=None, pattern=r"^https?://")
     """An address the task is posted to."""
+    request: dict[str, Any] | list[Any] | None = None
+    """The body that is posted: `{prompt}`, `{task}`, `{trial}`, `{seed}`, `{messages}` and
+    `{values}` are filled in."""
+    response: Annotated[AnswerModel, Short("answer")] | None = None
+    """Where in what comes back the answer is: `choices[0].message.content`, or more such paths."""
     servers: Texts = Field(default_factory=list)
     """The servers whose tools a model sees."""
     system: str | None = None
@@ -233,7 +261,7 @@ SYSTEM_KINDS: dict[str, tuple[str, ...]] = {
     "model": (*ModelFields.model_fields, "servers", "system", "max_turns"),
     "command": ("cwd", "env", "inherit_env", "outcome", "exit_codes"),
     "python": ("workers",),
-    "http": ("headers",),
+    "http": ("headers", "request", "response"),
 }
 
 

@@ -47,7 +47,7 @@ def plot_differences(comparison: Comparison, *, most: int = MOST_ROWS) -> Figure
 
 
 def plot_ranks(report: RankReport) -> Figure:
-    """The ranks each system may truly have; a shaded band cannot be told apart.
+    """The ranks each system may truly have; a line joins those that cannot be told apart.
 
     >>> from passhat import rank, simulate
     >>> found = rank(simulate(tasks=40, runs=8, rate={"a": 0.9, "b": 0.88, "c": 0.4}, seed=1))
@@ -55,7 +55,7 @@ def plot_ranks(report: RankReport) -> Figure:
     'b and a cannot be told apart; c stands alone at rank 3.'
     """
     places = {system.name: i for i, system in enumerate(report.systems)}
-    bands = [sorted(places[name] for name in band) for band in report.tie_bands if len(band) > 1]
+    ties = [[places[name] for name in band] for band in report.tie_bands if len(band) > 1]
     count = len(report.systems)
     return interval_rows(
         [
@@ -74,7 +74,7 @@ def plot_ranks(report: RankReport) -> Figure:
         x_label="rank, with every rank it may truly have",
         x_range=(0.5, count + 0.5),
         x_kind="whole",
-        bands=[(band[0], band[-1], "") for band in bands],
+        ties=ties,
     )
 
 

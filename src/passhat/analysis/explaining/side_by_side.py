@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from passhat.analysis.explaining.alignment import AlignedCalls, align, first_parting
 from passhat.analysis.explaining.divergence import nearest_passing
@@ -16,12 +16,18 @@ from passhat.records.transcript import Transcripts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideBySide:
-    """Two runs call by call; `parting` is the place of the first pair that is not the same."""
+    """Two runs call by call; `parting` is the place of the first pair that is not the same.
+
+    `runs` are all runs of the task that left a transcript, passing ones first, and `partings` says
+    for each that failed which of its calls is the first that the nearest passing run did not make.
+    """
 
     left: ExplainedRun
     right: ExplainedRun
     pairs: tuple[AlignedCalls, ...]
     parting: int | None
+    runs: tuple[ExplainedRun, ...] = ()
+    partings: Mapping[int, int] = field(default_factory=dict)
 
     __repr__ = repr_fields
 
@@ -47,7 +53,27 @@ def side_by_side(
         if run.transcript is None:
             raise InputError(f"trial {run.trial} of task {task} has no transcript to compare")
     pairs = align(one.calls, other.calls)
-    return SideBySide(left=one, right=other, pairs=pairs, parting=first_parting(pairs))
+    said = [run for run in runs if run.transcript is not None]
+    return SideBySide(
+        left=one,
+        right=other,
+        pairs=pairs,
+        parting=first_parting(pairs),
+        runs=tuple(sorted(said, key=lambda run: (not run.passed, run.trial))),
+        partings=dict(_partings(said)),
+    )
+
+
+def _partings(runs: Sequence[ExplainedRun]) -> Iterator[tuple[int, int]]:
+    """The first call of each failing run that has no equal in the nearest passing run."""
+    passing = [run for run in runs if run.passed]
+    tools = frozenset(tool for run in runs for tool in run.tools)
+    for run in runs:
+        if run.failed and passing:
+            pairs = align(run.calls, nearest_passing(run, passing, tools).calls)
+            differing = (p.left for p in pairs if p.left is not None and p.relation != "same")
+            if first := next(differing, None):
+                yield run.trial, first.place
 
 
 def _runs_of(

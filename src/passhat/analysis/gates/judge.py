@@ -110,7 +110,7 @@ def judge_one(gate: Gate, trials: Trials, around: Circumstances) -> Verdict:
     if isinstance(demand, EveryTaskDemand):
         verdict = judge_every_task(gate, subject)
     elif isinstance(demand, NoWorseDemand):
-        verdict = judge_no_worse(gate, subject, _baseline(demand, around).tally())
+        verdict = judge_no_worse(gate, subject, _baseline(demand, around))
     elif isinstance(demand, NoTaskWorseDemand):
         verdict = judge_no_task_worse(gate, subject, _baseline(demand, around).tally())
     else:
@@ -159,10 +159,9 @@ def gated_tables(trials: Trials, gate: Gate, quarantined: Sequence[str] = ()) ->
     table = trials.take(kept)
     names = (gate.system,) if gate.system is not None else _subjects(gate, trials)
     for name in names:
-        part = table.where(system=name)
-        if not len(part):
+        if name not in table.systems:
             raise ArgumentError(f"gate {gate.label!r}", f"finds no trial of {name} to judge", 0)
-        yield part
+        yield table.where(system=name)
 
 
 def _subjects(gate: Gate, trials: Trials) -> tuple[str, ...]:

@@ -71,11 +71,11 @@ def budgets(design: Design, tasks: int, spending: Spending) -> tuple[Budget, ...
     found = []
     if spending.max_cost is not None:
         if spending.cost_per_run is None:
-            raise ArgumentError("cost_per_run", "must be given with max_cost", None)
+            raise ArgumentError("cost_per_run", "must be given with `max_cost`", None)
         found.append(_budget(design, tasks, spending.max_cost, spending.cost_per_run, "money"))
     if spending.max_minutes is not None:
         if spending.seconds_per_run is None:
-            raise ArgumentError("seconds_per_run", "must be given with max_minutes", None)
+            raise ArgumentError("seconds_per_run", "must be given with `max_minutes`", None)
         minutes = spending.seconds_per_run / 60 / spending.at_once
         found.append(_budget(design, tasks, spending.max_minutes, minutes, "minutes"))
     return tuple(found)

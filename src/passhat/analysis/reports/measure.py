@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from passhat.analysis.reports.unsettled import list_unsettled
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.records.frames import refuse_frame
+from passhat.records.subject import framed_trials
 from passhat.stats.arguments import ascending, confidence_level, whole_number
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.proportions import proportion_interval
@@ -37,7 +38,7 @@ from passhat.stats.variance import icc, spearman_brown, variance_components
 
 
 def measure(
-    trials: Trials | Sequence[Tally],
+    trials: Trials | Sequence[Tally] | Any,
     *,
     ks: Sequence[int] | None = None,
     confidence: float = CONFIDENCE,
@@ -49,12 +50,14 @@ def measure(
 
     `ks` are the k of pass@k and pass^k (by default those the runs allow); `errors` says whether
     an errored trial is a failure or no trial; `bars` is what each task's pass^k should reach: one
-    number, or one a task. From tallies, all is measured that needs no single trial.
+    number, or one a task. From tallies, all is measured that needs no single trial; of a data frame
+    the columns are found as in files (`Trials.from_frame` names them).
 
     >>> trials = Trials.from_columns(task=["a", "a", "b", "b"], passed=[True, True, True, False])
     >>> measure(trials).system().pass_hat(2).value
     0.5
     """
+    trials = framed_trials(trials)
     subjects = _subjects(trials)
     options = Options(
         ks=None if ks is None else ascending("ks", ks),
@@ -88,7 +91,6 @@ def _subjects(trials: object) -> list[_Subject]:
         names = trials.systems
         tables = [trials] if len(names) == 1 else [trials.where(system=name) for name in names]
         return [_Subject(tally=table.tally(), trials=table) for table in tables]
-    refuse_frame("trials", "must be Trials or a list of Tally", trials)
     if not isinstance(trials, Sequence) or not all(isinstance(one, Tally) for one in trials):
         raise ArgumentError("trials", "must be Trials or a list of Tally", trials)
     return [_Subject(tally=tally, trials=None) for tally in trials if tally.trials]

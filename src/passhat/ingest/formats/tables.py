@@ -5,12 +5,9 @@ Any tool's export can be read this way once its columns are named; passhat's own
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-
-import msgspec
 
 from passhat.errors import ReadError, UnknownFile
 from passhat.ingest.decimal_commas import SEPARATORS, comma_fault, with_points
@@ -19,7 +16,7 @@ from passhat.ingest.marked_numbers import shares, without_marks
 from passhat.ingest.reader import Reader, Reading, Table
 from passhat.ingest.repeated_tests import NUMBERED_NOTE, without_numbers
 from passhat.ingest.rows import Sheet, column_names, is_own_file, sheet_of
-from passhat.ingest.table_meanings import aggregates, conflicting, find_meanings
+from passhat.ingest.table_faults import aggregates, conflicting
 from passhat.ingest.transcripts.messages import transcript_of
 from passhat.messages import short_value
 from passhat.records import FEATURES, Outcome
@@ -28,7 +25,6 @@ from passhat.records.column_names import (
     find_columns,
     has_column,
     is_table,
-    milliseconds,
     missing_column,
     transcript_column,
 )
@@ -36,11 +32,12 @@ from passhat.records.outcome_words import (
     Comparison,
     error_text,
     is_missing,
-    number,
     parse_pass_if,
     seen,
 )
+from passhat.records.table_meanings import find_meanings
 from passhat.records.transcript import Transcript
+from passhat.records.usual_columns import typed_cells
 from passhat.records.verdicts import (
     find_conflict,
     judged_outcomes,
@@ -77,7 +74,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     sheet, commas = _without_commas(sheet, found, tests)
     table = Table(columns={}, entry=_entry(document), numbers=sheet.numbers)
     columns = {
-        meaning: _typed(meaning, column, sheet.cells(column))
+        meaning: typed_cells(meaning, column, sheet.cells(column))
         for meaning, column in found.items()
         if meaning not in ("task", "passed")
     }
@@ -250,42 +247,6 @@ def _without_commas(
 
 def _entry(document: Document) -> str:
     return {"text": "line", "lines": "line", "parquet": "row"}.get(document.kind, "entry")
-
-
-def _typed(meaning: str, column: str, cells: Sequence[Any]) -> list[Any]:
-    """Cells as what they stand for; numbers are left to be checked with all others."""
-    if meaning == "error":
-        return [error_text(cell) for cell in cells]
-    if meaning in ("tags", "tools"):
-        split = column.lower() in ("tags", "tools")
-        return [_words(cell, split) for cell in cells]
-    if meaning in ("level", "started"):
-        return [None if is_missing(cell) else str(cell) for cell in cells]
-    if meaning == "seconds" and milliseconds(column):
-        return [_thousandth(cell) for cell in cells]
-    return list(cells)
-
-
-def _thousandth(cell: Any) -> Any:
-    try:
-        return number(cell) / 1000
-    except ValueError:
-        return cell
-
-
-def _words(cell: Any, split: bool) -> tuple[str, ...]:
-    if is_missing(cell):
-        return ()
-    if isinstance(cell, str) and cell.startswith("["):
-        try:
-            cell = msgspec.json.decode(cell, type=list[str])
-        except msgspec.DecodeError:
-            return (cell,)
-    if isinstance(cell, (list, tuple, Mapping)):  # of an object, such as calls by tool, its keys
-        words = [str(word) for word in cell if word is not None]
-        return tuple(word for word in words if word.strip())
-    words = re.split("[,;|]", str(cell)) if split else [str(cell)]
-    return tuple(word.strip() for word in words if word.strip())
 
 
 def _tasks(

@@ -8,8 +8,10 @@ from passhat.analysis.explaining.alignment import AlignedCalls, Relation
 from passhat.analysis.explaining.normal_calls import NormalCall
 from passhat.analysis.explaining.runs import ExplainedRun
 from passhat.analysis.explaining.side_by_side import SideBySide
-from passhat.messages import listed, plural
+from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.answers.diff_page import diff_values
+from passhat.reporters.answers.diff_words import LONGEST_CALL, OUTCOMES, call_words, verdict
 from passhat.reporters.blocks import Block, Headline, Paragraph, Table
 from passhat.reporters.safe_text import shorten
 from passhat.reporters.wording import short
@@ -23,8 +25,6 @@ MARKS: dict[Relation, str] = {
 }
 """What stands between two calls."""
 
-_OUTCOMES = ("failed", "passed", "errored")
-_LONGEST_CALL = 60
 _MOST_DETAILS = 5
 
 
@@ -98,43 +98,6 @@ def side_by_side_object(found: SideBySide) -> SideBySideObject:
     }
 
 
-def verdict(found: SideBySide) -> str:
-    """Where two runs part, in one sentence."""
-    names = (
-        f"Trial {found.left.trial} ({_OUTCOMES[found.left.outcome]}) and trial "
-        f"{found.right.trial} ({_OUTCOMES[found.right.outcome]}) of task {short(found.left.task)}"
-    )
-    if found.parting is None:
-        made = plural(len(found.pairs), "call")
-        return f"{names} made the same {made}: read what they said."
-    return f"{names} part at row {found.parting + 1}: {_parting(found.pairs[found.parting])}."
-
-
-def call_words(call: NormalCall | None) -> str:
-    """A call on one short line.
-
-    >>> call_words(None)
-    ''
-    """
-    if call is None:
-        return ""
-    given = ", ".join(
-        f"{name}={value}" if name else value for name, value in call.arguments.items()
-    )
-    failed = " !error" if call.error is not None else ""
-    return shorten(f"{call.tool}({given})", _LONGEST_CALL) + failed
-
-
-def _parting(pair: AlignedCalls) -> str:
-    if pair.left is not None and pair.right is not None:
-        if pair.relation == "other result":
-            return f"{pair.left.tool} worked in one and failed in the other"
-        names = listed([name or "its argument" for name in pair.arguments], 4)
-        return f"{pair.left.tool} with another {names}"
-    only, side = (pair.left, "first") if pair.left is not None else (pair.right, "second")
-    return f"only the {side} calls {only.tool if only else ''}"
-
-
 def _sides(found: SideBySide) -> list[tuple[str, ExplainedRun]]:
     return [(f"Trial {found.left.trial}", found.left), (f"Trial {found.right.trial}", found.right)]
 
@@ -143,11 +106,11 @@ def _table(found: SideBySide) -> Table:
     (left, one), (right, other) = _sides(found)
     return Table(
         header=(
-            f"{left}, {_OUTCOMES[one.outcome]}",
+            f"{left}, {OUTCOMES[one.outcome]}",
             "",
             "row",
             "",
-            f"{right}, {_OUTCOMES[other.outcome]}",
+            f"{right}, {OUTCOMES[other.outcome]}",
         ),
         rows=tuple(
             (
@@ -189,11 +152,11 @@ def _detail(pair: AlignedCalls) -> str:
 
 
 def _value(call: NormalCall, name: str) -> str:
-    return shorten(call.arguments.get(name, "(not given)"), 4 * _LONGEST_CALL)
+    return shorten(call.arguments.get(name, "(not given)"), 4 * LONGEST_CALL)
 
 
 def _ending(run: ExplainedRun) -> str:
-    told = [f"{_OUTCOMES[run.outcome]} after {plural(len(run.calls), 'call')}"]
+    told = [f"{OUTCOMES[run.outcome]} after {plural(len(run.calls), 'call')}"]
     if run.stop_reason:
         told.append(f"stopped with {short(run.stop_reason)}")
     told += [
@@ -202,7 +165,7 @@ def _ending(run: ExplainedRun) -> str:
         if one.score is not None and one.score < 1
     ]
     if said := _last_words(run):
-        told.append(f'last said "{shorten(said, 5 * _LONGEST_CALL)}"')
+        told.append(f'last said "{shorten(said, 5 * LONGEST_CALL)}"')
     return "; ".join(told) + "."
 
 
@@ -219,7 +182,7 @@ def _side(run: ExplainedRun) -> SideObject:
         "system": run.system,
         "task": run.task,
         "trial": run.trial,
-        "outcome": _OUTCOMES[run.outcome],
+        "outcome": OUTCOMES[run.outcome],
         "stop_reason": run.stop_reason,
         "calls": len(run.calls),
     }
@@ -254,5 +217,7 @@ KIND = AnswerKind(
     blocks=side_by_side_blocks,
     data=side_by_side_object,
     rows=_rows,
+    page=lambda found, _: diff_values(found),
+    template="diff.html",
     title=verdict,
 )

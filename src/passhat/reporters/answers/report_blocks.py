@@ -48,7 +48,7 @@ def report_blocks(report: Report, options: Options) -> list[Block]:
     else:
         blocks = several_blocks(report, options)
     blocks += paragraphs("Note", *(f"{note}." for note in report.notes))
-    return blocks if options.brief else [*blocks, Paragraph("Made from", _origin(report))]
+    return blocks if options.brief else [*blocks, Paragraph("Made from", origin(report))]
 
 
 def system_blocks(system: SystemReport, options: Options) -> list[Block]:
@@ -99,6 +99,17 @@ def worst_tasks(table: TaskTable, most: int) -> list[TaskRow]:
     """Flaky tasks, then broken ones; where none has a label, those that went both ways."""
     found = table.labelled("flaky", most) + table.labelled("broken", most)
     return found[:most] or table.mixed(most)
+
+
+def origin(report: Report) -> str:
+    """What the report was made from: enough to make it again."""
+    origin = report.provenance
+    names = ", ".join(source.name for source in origin.sources) or "counts"
+    return (
+        f"{names}; passhat {origin.versions['passhat']}, confidence {origin.options.confidence:g}, "
+        f"errors {origin.options.errors}, seed {origin.options.seed}, "
+        f"input {origin.input_sha256[:12]}."
+    )
 
 
 def _few_numbers(system: SystemReport) -> list[Block]:
@@ -292,13 +303,3 @@ def _by(report: Report) -> str:
     if any(one.design.typical_runs >= found.k for one in others):
         return ""
     return f" --by pass^{found.k}{at_confidence(found.confidence)}"
-
-
-def _origin(report: Report) -> str:
-    origin = report.provenance
-    names = ", ".join(source.name for source in origin.sources) or "counts"
-    return (
-        f"{names}; passhat {origin.versions['passhat']}, confidence {origin.options.confidence:g}, "
-        f"errors {origin.options.errors}, seed {origin.options.seed}, "
-        f"input {origin.input_sha256[:12]}."
-    )

@@ -10,7 +10,8 @@ from passhat.analysis.reports.system_report import SystemReport
 from passhat.records.transcript import TranscriptKey
 from passhat.reporters import wording
 from passhat.reporters.answer_kind import Options
-from passhat.reporters.answers.report_blocks import system_blocks
+from passhat.reporters.answers.explanation_blocks import why_section
+from passhat.reporters.answers.report_blocks import origin, system_blocks
 from passhat.reporters.blocks import Block, Judged, Paragraph
 from passhat.reporters.next_steps import results_of
 from passhat.reporters.page_transcripts import PageTranscripts, embedded, fit_transcripts
@@ -26,19 +27,20 @@ def page_of(
     said = options.transcripts
     if not isinstance(said, PageTranscripts):
         said = fit_transcripts(report, said or {}, trials=options.trials)
-    many = len(report.systems) > 1
+    many, why = len(report.systems) > 1, options.explanation
     return {
         "report": report,
         "results": {s.name: results_of(report, s, options.results) for s in report.systems},
         "many": many,
         "answer": wording.overview(report) if many else wording.verdict(report.systems[0]),
         "gates": gates,
-        "after": after,
+        "after": [*after, *([] if why is None else why_section(why))],
         "sentences": {s.name: page_sentences(s) for s in report.systems},
         "transcripts": _by_task(said.texts, options.first_trial),
         "stored": ", ".join(map(embedded, said.texts.values())),
         "cut_at": said.cut_at if said.cut else None,
         "left_out": said.left_out_note,
+        "origin": origin(report),
     }
 
 

@@ -20,6 +20,7 @@ from passhat.reporters.blocks import Bar, Block, Marks, Picture, Shares, Table
 from passhat.reporters.next_steps import next_steps
 from passhat.reporters.numbers import amount, points, span
 from passhat.reporters.page_transcripts import MOST_ROWS, page_rows
+from passhat.reporters.reading_lines import reading_lines
 from passhat.reporters.safe_text import safe_text
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def render(kind: AnswerKind, answer: Any, options: Options) -> str:
         "script": script,
         "style": style,
     }
-    template = "report.html" if kind.page else "answer.html"
+    template = kind.template if kind.page else "answer.html"
     return templates().get_template(template).render({**shared, **values})
 
 
@@ -72,6 +73,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals |= {
+        "reading_lines": reading_lines,
         "labels": LABELS,
         "most_rows": MOST_ROWS,
         "most_unfolded": MOST_UNFOLDED,
@@ -136,13 +138,14 @@ def page_style() -> str:
     # Paper is white, whatever the reader prefers on a screen.
     paper = "color-scheme:light;--ground:#fff;--raised:#f6f8fa"
     printed = f":root,:root[data-theme]{{{paper}}}.ph,:root[data-theme] .ph{{{LIGHT}}}"
-    return STYLE + themes + _asset("style.css") + f"@media print{{{printed}}}"
+    own = _asset("style.css") + _asset("cards.css")
+    return STYLE + themes + own + f"@media print{{{printed}}}"
 
 
 @cache
 def page_script() -> str:
-    """What makes tables sort and filter."""
-    return _asset("page.js")
+    """What makes tables sort and filter, and runs open by their address."""
+    return _asset("page.js") + _asset("cards.js")
 
 
 def content_policy(script: str, style: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from passhat.reporters.answer_kind import AnswerKind, Options
-from passhat.reporters.blocks import Bar, Block, Headline, Marks, Span, Table
+from passhat.reporters.blocks import Bar, Block, Headline, Judged, Marks, Span, Table
 from passhat.reporters.safe_text import safe_text
 
 _ESCAPES = {
@@ -40,7 +40,11 @@ def escape_tex(text: str) -> str:
 
 
 def _tables(blocks: Sequence[Block]) -> list[Table]:
-    return [block for block in blocks if isinstance(block, Table)][:1]
+    """The first table; of verdicts, which have none, one of their words and sentences."""
+    if found := [block for block in blocks if isinstance(block, Table)]:
+        return found[:1]
+    verdicts = [(one.word, one.sentence) for one in blocks if isinstance(one, Judged)]
+    return [Table(header=("verdict", "gate"), rows=tuple(verdicts), left=(0, 1))]
 
 
 def _float(table: Table, caption: str) -> str:

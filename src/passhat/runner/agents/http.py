@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from passhat.errors import RunError
 from passhat.records import HttpSystem, Observation
 from passhat.runner.agents.attempt_request import AttemptRequest
-from passhat.runner.agents.reported import observe_value
+from passhat.runner.agents.reported import observe_report, observe_value
+from passhat.runner.value_paths import MISSING, value_at
 
 if TYPE_CHECKING:
     import httpx2
 
 MOST_ANSWER = 16 * 2**20
+SHOWN = 300
+"""Characters of an answer that a message quotes."""
+
+PLACE = re.compile(r"\{(\w+)\}")
 
 
 class HttpAgent:
-    """Posts `{"task", "prompt", "trial", "seed", "values", ...}` and reads JSON or text."""
+    """Posts what the suite says, or all that is known of the trial, and reads JSON or text."""
 
     def __init__(self, system: HttpSystem, client: httpx2.AsyncClient) -> None:
         self._system = system
@@ -30,12 +38,32 @@ class HttpAgent:
 
         try:
             async with asyncio.timeout(request.timeout):
-                content, kind = await self._post(msgspec.json.encode(request.describe()))
+                content, kind = await self._post(self._body(request))
         except httpx2.HTTPError as error:
             raise RunError(
                 f"{self._system.name} at {self._system.url}: {type(error).__name__} {error}"
             ) from error
-        return observe_value(self._value(content, kind), about=self._system.name)
+        return self._observe(self._value(content, kind))
+
+    def _body(self, request: AttemptRequest) -> bytes:
+        known = request.describe()
+        if self._system.request is None:
+            return msgspec.json.encode(known, enc_hook=str)
+        said = [*request.history, {"role": "user", "content": request.prompt}]
+        return msgspec.json.encode(
+            filled(self._system.request, {**known, "messages": said}), enc_hook=str
+        )
+
+    def _observe(self, value: object) -> Observation:
+        if not self._system.reads:
+            return observe_value(value, about=self._system.name)
+        found = {what: _first(value, paths) for what, paths in self._system.reads.items()}
+        report = {what: part for what, part in found.items() if part is not MISSING}
+        if "answer" in self._system.reads and not {"answer", "error"} & report.keys():
+            paths = " or ".join(self._system.reads["answer"])
+            said = msgspec.json.encode(value, enc_hook=str)[:SHOWN].decode("utf-8", "replace")
+            raise RunError(f"{self._system.name} answers with nothing at {paths}: {said}")
+        return replace(observe_report(report, about=self._system.name), reported=_mapping(value))
 
     async def _post(self, body: bytes) -> tuple[bytes, str]:
         headers = {name: secret.reveal() for name, secret in self._system.headers.items()}
@@ -60,3 +88,30 @@ class HttpAgent:
             return msgspec.json.decode(content)
         except msgspec.DecodeError as error:
             raise RunError(f"{self._system.name} answers with broken JSON: {error}") from error
+
+
+def filled(template: Any, known: Mapping[str, Any]) -> Any:
+    """A template with its places filled in; a text that is one place alone becomes that value.
+
+    >>> filled({"q": "Say {prompt}", "all": "{messages}"}, {"prompt": "hi", "messages": [1]})
+    {'q': 'Say hi', 'all': [1]}
+    """
+    if isinstance(template, Mapping):
+        return {key: filled(value, known) for key, value in template.items()}
+    if isinstance(template, list):
+        return [filled(value, known) for value in template]
+    if not isinstance(template, str):
+        return template
+    alone = PLACE.fullmatch(template)
+    if alone and alone[1] in known:
+        return known[alone[1]]
+    return PLACE.sub(lambda m: str(known[m[1]]) if m[1] in known else m[0], template)
+
+
+def _first(value: object, paths: tuple[str, ...]) -> Any:
+    found = (value_at(value, path) for path in paths)
+    return next((part for part in found if part is not MISSING and part is not None), MISSING)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {"body": value}

@@ -12,7 +12,7 @@ from typing import Any
 from passhat.errors import GraderError
 from passhat.records import Expectation
 from passhat.runner.graders import patterns
-from passhat.runner.graders.targets import MISSING
+from passhat.runner.value_paths import MISSING
 
 MAX_SHOWN = 160
 

@@ -16,8 +16,8 @@ from typing import Any
 from passhat.errors import GraderError
 from passhat.records import Expectation, Observation
 from passhat.runner.graders.matches import Match, shown, text_of
-from passhat.runner.graders.targets import MISSING
 from passhat.runner.processes import Tail, end_group, start_group
+from passhat.runner.value_paths import MISSING
 
 
 async def match_function(

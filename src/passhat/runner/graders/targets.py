@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from passhat.errors import GraderError
 from passhat.records import Observation, ToolCall
 from passhat.records.task import TARGETS
+from passhat.runner.value_paths import MISSING, inside, path_parts
 
 MAX_FILE = 2**20
 MAX_FILES = 10_000
 
 CALL_FIELDS = tuple(field.name for field in fields(ToolCall))
-PART = re.compile(r"\.?([^.\[\]]+)|\[(-?\d+)\]|\[\"([^\"]*)\"\]|\['([^']*)'\]")
-
-
-class _Missing:
-    """What is found where there is nothing."""
-
-    def __repr__(self) -> str:
-        return "nothing"
-
-
-MISSING: Final = _Missing()
 
 
 def find(observation: Observation, target: str) -> Any:
@@ -50,15 +39,8 @@ def find(observation: Observation, target: str) -> Any:
 
 
 def _parts(path: str) -> list[str | int]:
-    parts: list[str | int] = []
-    end = 0
-    for match in PART.finditer(path):
-        if match.start() != end:
-            break
-        name, index, double, single = match.groups()
-        parts.append(name or double or single or "" if index is None else int(index))
-        end = match.end()
-    if end != len(path) or not parts:
+    parts = path_parts(path)
+    if parts is None:
         raise GraderError(f"target {path!r} is no path: write it like tool_calls[0].arguments.city")
     return parts
 
@@ -94,14 +76,7 @@ def _step(value: Any, part: str | int) -> Any:
         name = "arguments" if part == "args" else part
         found = getattr(value, str(name)) if name in CALL_FIELDS else None
         return MISSING if found is None else found
-    if isinstance(value, Mapping):
-        return value.get(part, value.get(str(part), MISSING))
-    if isinstance(value, (list, tuple)):
-        if part in ("length", "count"):
-            return len(value)
-        inside = isinstance(part, int) and -len(value) <= part < len(value)
-        return value[int(part)] if inside else MISSING
-    return MISSING
+    return inside(value, part)
 
 
 def _files(directory: Path | None, path: str) -> Any:

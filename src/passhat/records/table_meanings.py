@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from passhat.errors import ReadError
-from passhat.messages import short_value
 from passhat.records.column_names import ColumnMap, find_columns, usual_name
 from passhat.records.outcome_words import is_missing, number
-from passhat.records.verdicts import Conflict
 from passhat.short_names import short
 
 Cells = Callable[[str], Sequence[Any]]
@@ -61,39 +58,19 @@ def holds_prompts(cells: Iterable[Any]) -> bool:
     return any(isinstance(cell, str) and _is_prompt(cell) for cell in distinct)
 
 
-def aggregates(
-    name: str,
-    columns: Collection[str],
-    found: Mapping[str, str],
-    mapping: ColumnMap,
-    cells: Cells,
-) -> ReadError | None:
-    """The error of a table that has one row for all runs of a task."""
+def aggregate_column(
+    columns: Iterable[str], found: Mapping[str, str], mapping: ColumnMap, cells: Cells
+) -> str | None:
+    """The column that gives away a table with one row for all runs of a task; None where none."""
     if "trial" in found or mapping.chosen() or mapping.pass_if:
         return None
     for column in columns:
         usual = usual_name(column)
         if usual in COUNTS and any(_number(cell) > 1 for cell in cells(column)):
-            break
+            return column
         if usual in RATES and any(0 < _number(cell) < 1 for cell in cells(column)):
-            break
-    else:
-        return None
-    return ReadError(
-        f'{name}: holds one row for all runs of a task (column "{short(column)}"), not trials; '
-        "give the file that has a row for each run (TraceLens: trials.json), or name the columns "
-        "with --task and --pass if each row is one run"
-    )
-
-
-def conflicting(where: str, conflict: Conflict) -> ReadError:
-    """The error of two columns that disagree on how a trial ended."""
-    one, two = conflict.columns
-    first, second = map(short_value, conflict.cells)
-    return ReadError(
-        f'{where}: the columns "{short(one)}" ({first}) and "{short(two)}" ({second}) disagree on '
-        f"whether the trial passed; choose one with --pass {short(one)} or --pass {short(two)}"
-    )
+            return column
+    return None
 
 
 def _is_prompt(text: str) -> bool:

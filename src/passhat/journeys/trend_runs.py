@@ -1,20 +1,61 @@
-"""Runs of the history store as moments of a trend."""
+"""How reliability moved over the runs of a history store."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from passhat.analysis.comparing.trends import Moment
+from passhat.defaults import CONFIDENCE, STORE
 from passhat.errors import HistoryError
-from passhat.history.lookups import run_label
+from passhat.journeys.results import open_store
 from passhat.messages import listed
 
 if TYPE_CHECKING:
+    from passhat.analysis.comparing.flaky import FlakyTasks
+    from passhat.analysis.comparing.trends import Moment, SystemTrend
     from passhat.history import History, Run
 
 MOST_SUITES = 20
 """Suites that a message names."""
+
+LAST, FLAKY_LAST = 50, 20
+"""Runs that a trend and the flaky tasks look at, where nothing else is said."""
+
+
+def trend_of_runs(
+    suite: str | None = None,
+    *,
+    store: str | Path = STORE,
+    branch: str | None = None,
+    last: int = LAST,
+    only: Collection[str] = (),
+    k: int | None = None,
+    confidence: float = CONFIDENCE,
+) -> tuple[SystemTrend, ...]:
+    """How did the reliability of each agent move over the newest `last` runs of a suite?"""
+    from passhat.analysis.comparing.trends import trends
+
+    with open_store(store) as history:
+        moments = read_moments(history, suite=suite, branch=branch, last=last, only=only)
+    return trends(moments, k=k, confidence=confidence)
+
+
+def flaky_tasks(
+    suite: str | None = None,
+    *,
+    store: str | Path = STORE,
+    branch: str | None = None,
+    last: int = FLAKY_LAST,
+    only: Collection[str] = (),
+    confidence: float = CONFIDENCE,
+) -> FlakyTasks:
+    """Which tasks passed and failed over the newest `last` runs of a suite?"""
+    from passhat.analysis.comparing.flaky import find_flaky
+
+    with open_store(store) as history:
+        moments = read_moments(history, suite=suite, branch=branch, last=last, only=only)
+    return find_flaky(moments, confidence=confidence)
 
 
 def read_moments(
@@ -55,5 +96,8 @@ def _suites(history: History) -> list[str]:
 
 
 def _moment(history: History, run: Run, only: Collection[str]) -> Moment:
+    from passhat.analysis.comparing.trends import Moment
+    from passhat.history.lookups import run_label
+
     tallies = [t for t in history.tallies(run) if not only or t.system in only]
     return Moment(key=run.key, label=run_label(run), started=run.started, tallies=tallies)

@@ -1,0 +1,93 @@
+"""A picture as a file of its own: plain colours on white, its heading and finding written out.
+
+Style sheets, variables and media queries are for browsers. Other programs that draw SVG (Inkscape,
+librsvg, CairoSVG, LaTeX's converters) know attributes best, so that is all a file holds.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from xml.etree import ElementTree as ET
+
+SVG = "http://www.w3.org/2000/svg"
+FONT = "Helvetica, Arial, sans-serif"
+INK, SOFT, RULE = "#1b1f24", "#57606a", "#d0d7de"
+SERIES = {
+    "a": "#0062a3", "b": "#b34700", "c": "#007a5a", "d": "#8f4a7d", "e": "#8a6100", "n": SOFT,
+}  # fmt: skip
+"""The colours of `figure.LIGHT`, which have 4.5 : 1 on white."""
+
+_MARGIN, _LETTER, _TITLE_LETTER = 8, 6.6, 8.6
+_TITLE_HEIGHT, _LINE_HEIGHT = 19, 16
+
+
+def plain_svg(body: str, *, title: str, finding: str, width: int, height: int) -> str:
+    """The SVG text of a figure with nothing but attributes."""
+    room = width - 2 * _MARGIN
+    titles = textwrap.wrap(title, int(room / _TITLE_LETTER))
+    lines = textwrap.wrap(finding, int(room / _LETTER))
+    top = _TITLE_HEIGHT * len(titles) + _LINE_HEIGHT * len(lines) + 2 * _MARGIN
+    root = ET.Element(
+        "svg",
+        {
+            "xmlns": SVG,
+            "width": str(width),
+            "height": str(height + top),
+            "viewBox": f"0 0 {width} {height + top}",
+            "font-family": FONT,
+            "font-size": "12",
+            "role": "img",
+        },
+    )
+    ET.SubElement(root, "title").text = title
+    ET.SubElement(root, "desc").text = finding
+    # A ground of its own: readable wherever it is shown, on white or on dark.
+    ET.SubElement(root, "rect", width=str(width), height=str(height + top), fill="#ffffff")
+    _write(root, titles, 17, _TITLE_HEIGHT, {"fill": INK, "font-size": "14", "font-weight": "bold"})
+    _write(root, lines, _TITLE_HEIGHT * len(titles) + 14, _LINE_HEIGHT, {"fill": SOFT})
+    drawn = ET.fromstring(f'<g transform="translate(0 {top})">{body}</g>')  # noqa: S314  # our own
+    _paint(drawn, SOFT)
+    root.append(drawn)
+    return ET.tostring(root, encoding="unicode")
+
+
+def _write(root: ET.Element, lines: list[str], top: int, height: int, look: dict[str, str]) -> None:
+    for i, line in enumerate(lines):
+        place = {"x": str(_MARGIN), "y": str(top + height * i)}
+        ET.SubElement(root, "text", place | look).text = line
+
+
+def _paint(element: ET.Element, series: str) -> None:
+    """Attributes for what the classes of an element mean; `series` is the colour around it."""
+    classes = (element.attrib.pop("class", "") or "").split()
+    for name in [name for name in element.attrib if name.startswith("data-")]:
+        del element.attrib[name]
+    series = next((SERIES[one] for one in classes if one in SERIES), series)
+    for name, value in _attributes(element.tag, classes, series).items():
+        element.set(name, value)
+    for child in element:
+        _paint(child, series)
+
+
+def _attributes(tag: str, classes: list[str], series: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    if tag == "text":
+        found["fill"] = SOFT if "soft" in classes else series if "key" in classes else INK
+        found |= {"font-weight": "bold"} if "key" in classes else {}
+        found |= {"text-anchor": "end"} if "end" in classes else {}
+        found |= {"text-anchor": "middle"} if "mid" in classes else {}
+        return found
+    strokes = {"rule": (RULE, "1"), "axis": (SOFT, "1"), "line": (series, "2")}
+    for name, (colour, width) in strokes.items():
+        if name in classes:
+            found |= {"fill": "none", "stroke": colour, "stroke-width": width}
+    if "thin" in classes or "open" in classes:
+        found |= {"fill": "none", "stroke": series, "stroke-width": "1.5"}
+    if "fill" in classes:
+        found["fill"] = series
+    if "band" in classes:
+        found |= {"fill": series, "fill-opacity": "0.16"}
+    for name, pattern in (("dash", "5 4"), ("dot", "1.5 3")):
+        if name in classes:
+            found["stroke-dasharray"] = pattern
+    return found

@@ -1,0 +1,41 @@
+"""The errors of tables that can be read in more ways than one, or hold no trials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from passhat.errors import ReadError
+from passhat.messages import short_value
+from passhat.records.column_names import ColumnMap
+from passhat.records.table_meanings import aggregate_column
+from passhat.records.verdicts import Conflict
+from passhat.short_names import short
+
+
+def aggregates(
+    name: str,
+    columns: Collection[str],
+    found: Mapping[str, str],
+    mapping: ColumnMap,
+    cells: Callable[[str], Sequence[Any]],
+) -> ReadError | None:
+    """The error of a table that has one row for all runs of a task."""
+    column = aggregate_column(columns, found, mapping, cells)
+    if column is None:
+        return None
+    return ReadError(
+        f'{name}: holds one row for all runs of a task (column "{short(column)}"), not trials; '
+        "give the file that has a row for each run (TraceLens: trials.json), or name the columns "
+        "with --task and --pass if each row is one run"
+    )
+
+
+def conflicting(where: str, conflict: Conflict) -> ReadError:
+    """The error of two columns that disagree on how a trial ended."""
+    one, two = conflict.columns
+    first, second = map(short_value, conflict.cells)
+    return ReadError(
+        f'{where}: the columns "{short(one)}" ({first}) and "{short(two)}" ({second}) disagree on '
+        f"whether the trial passed; choose one with --pass {short(one)} or --pass {short(two)}"
+    )

@@ -1,0 +1,273 @@
+"""Report on results, compare and rank agents, profile one among others, and plan runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from passhat.defaults import CONFIDENCE, PROFILE_KS, SEED
+from passhat.errors import InputError
+from passhat.journeys.results import (
+    Results,
+    ResultsLike,
+    as_results,
+    choose_systems,
+    subjects_of,
+    trials_of,
+)
+from passhat.messages import listed
+
+if TYPE_CHECKING:
+    from passhat.analysis.comparing.comparison import Comparison
+    from passhat.analysis.comparing.profile import Profile
+    from passhat.analysis.comparing.rank import RankReport
+    from passhat.analysis.gates.gate_plan import GatePlan
+    from passhat.analysis.planning.plan import Plan
+    from passhat.analysis.reports.report import Report
+    from passhat.records import ErrorPolicy, Trials
+
+LARGEST_ICC = 0.95
+"""A gate is planned with at most this share of spread between tasks: at 1 runs would not differ."""
+
+
+def report_results(
+    results: ResultsLike,
+    *,
+    only: Sequence[str] = (),
+    ks: Sequence[int] | None = None,
+    confidence: float = CONFIDENCE,
+    errors: ErrorPolicy = "fail",
+    bars: Mapping[str, float] | float | None = None,
+    seed: int = SEED,
+) -> Report:
+    r"""How reliable is the agent in these results?
+
+    `results` are trials, paths of files that any supported tool wrote, or runs of the history.
+
+    >>> from passhat.ingest import read_trials
+    >>> trials = read_trials(b"task,trial,passed\na,1,1\na,2,0\n")
+    >>> report_results(trials, ks=[1, 2]).systems[0].pass_hat(2).this_suite.value
+    0.0
+    """
+    from passhat.analysis.reports.measure import measure
+
+    return measure(
+        subjects_of(results, only),
+        ks=ks,
+        confidence=confidence,
+        errors=errors,
+        bars=bars,
+        seed=seed,
+    )
+
+
+def compare_results(
+    results: ResultsLike,
+    *,
+    only: Sequence[str] = (),
+    margin: float | None = None,
+    ks: Sequence[int] | None = None,
+    confidence: float = CONFIDENCE,
+    errors: ErrorPolicy = "fail",
+    seed: int = SEED,
+) -> Comparison | RankReport:
+    """Is one agent better than another, on the same tasks? More than two are ranked.
+
+    Two files or runs of one agent each are the two sides; otherwise each agent is one. The
+    difference is the first minus the second.
+    """
+    sides, held = _sides(results, only)
+    if len(sides) > 2:
+        return rank_results(
+            [side.tally() for side in sides],
+            by=usual_metric(ks),
+            confidence=confidence,
+            errors=errors,
+            seed=seed,
+        )
+    from passhat.analysis.comparing.comparison import compare
+
+    answer = compare(*sides, ks=ks, margin=margin, confidence=confidence, errors=errors, seed=seed)
+    if held > len(sides):
+        answer = replace(answer, notes=(*answer.notes, _picked(held)))
+    return answer
+
+
+def rank_results(
+    results: ResultsLike,
+    *,
+    only: Sequence[str] = (),
+    by: str | None = None,
+    ks: Sequence[int] | None = None,
+    confidence: float = CONFIDENCE,
+    errors: ErrorPolicy = "fail",
+    seed: int = SEED,
+) -> RankReport:
+    """Which of several agents are ahead, and which cannot be told apart?
+
+    `by` is mean_score, pass^k or pass@k; without it, pass^k of the largest of `ks`, or mean_score.
+    """
+    from passhat.analysis.comparing.rank import rank
+    from passhat.stats.estimate import Unavailable
+
+    answer = rank(
+        subjects_of(results, only),
+        by=by or usual_metric(ks),
+        confidence=confidence,
+        errors=errors,
+        seed=seed,
+    )
+    if isinstance(answer, Unavailable):
+        raise InputError(answer.reason)
+    return answer
+
+
+def profile_results(
+    results: ResultsLike,
+    *,
+    against: ResultsLike | None = None,
+    only: str | None = None,
+    ks: Sequence[int] | None = None,
+    confidence: float = CONFIDENCE,
+    errors: ErrorPolicy = "fail",
+    seed: int = SEED,
+) -> Profile:
+    """Where does an agent stand among others: those of `against`, or the others in `results`?"""
+    from passhat.analysis.comparing.profile import profile
+
+    trials = trials_of(results)
+    if only is None and len(trials.systems) > 1:
+        raise _several("a profile is of one agent", trials.systems)
+    if against is None and len(trials.systems) == 1:
+        raise InputError(
+            f"there is only {trials.systems[0]}: say which agents it stands among with "
+            "`against=REFERENCE`"
+        )
+    return profile(
+        choose_systems(trials, [only] if only else ()),
+        trials if against is None else trials_of(against),
+        ks=ks or PROFILE_KS,
+        confidence=confidence,
+        errors=errors,
+        seed=seed,
+    )
+
+
+def plan_results(
+    results: ResultsLike | None = None, *, only: str | None = None, **terms: Any
+) -> Plan:
+    """How many runs and tasks does an answer need? From guesses, or from results that are there.
+
+    `terms` are those of `passhat.plan`: tasks, runs, half_width, difference, power, rate,
+    correlation, cost_ratio, spending, confidence, errors.
+    """
+    from passhat.analysis.planning.plan import plan
+
+    return plan(_seen(results, only), **terms)
+
+
+def plan_gates(
+    require: Sequence[str],
+    results: ResultsLike | None = None,
+    *,
+    only: str | None = None,
+    tasks: int | None = None,
+    icc: float | None = None,
+    indifference: float | None = None,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
+) -> list[GatePlan]:
+    """What will each gate cost, on as many tasks as the results have or as `tasks` says?"""
+    from passhat.analysis.gates.demands import parse_gate
+    from passhat.analysis.gates.gate_plan import plan_gate
+    from passhat.analysis.planning.plan import plan
+
+    # the spread between tasks: as given, as observed, or the usual guess
+    base = plan(_seen(results, only), tasks=tasks, correlation=icc)
+    terms = {"indifference": indifference, "confidence": confidence}
+    return [
+        plan_gate(
+            parse_gate({"require": demand, **terms}),
+            tasks=base.chosen.tasks,
+            icc=min(base.assumptions.icc, LARGEST_ICC),
+            seed=seed,
+        )
+        for demand in require
+    ]
+
+
+def usual_metric(ks: Sequence[int] | None) -> str:
+    """What agents are ranked by where nothing else is said."""
+    return f"pass^{ks[-1]}" if ks else "mean_score"
+
+
+def _seen(results: ResultsLike | None, only: str | None) -> Trials | None:
+    """The trials of the one agent that a plan is made from."""
+    if results is None:
+        return None
+    trials = trials_of(results, [only] if only else ())
+    if len(trials.systems) > 1:
+        raise _several("a plan is made from one agent", trials.systems)
+    return trials
+
+
+def _several(rule: str, systems: Sequence[str]) -> InputError:
+    return InputError(
+        f"{rule}; there are {len(systems):,}: {listed(systems)}. Name one with `only=AGENT`"
+    )
+
+
+def _picked(held: int) -> str:
+    """Of many pairs some differ by chance: whoever picks one after looking should know."""
+    pairs = held * (held - 1) // 2
+    return (
+        f"this is 1 of the {pairs:,} pairs of the {held:,} agents in these results, looked at by "
+        "itself; passhat rank holds for all of them at once"
+    )
+
+
+def _sides(given: ResultsLike, only: Sequence[str]) -> tuple[list[Trials], int]:
+    """The sides of a comparison, and how many agents the results hold."""
+    from passhat.records import Trials
+
+    results = None if isinstance(given, Trials) else as_results(given)
+    if results is not None and len(results.paths) == 2 and not only:
+        parts = [one.trials() for one in results.each()]
+        if all(len(part.systems) == 1 for part in parts):
+            return _told_apart(parts, results), 2
+    every = given if isinstance(given, Trials) else trials_of(given)
+    trials = choose_systems(every, only)
+    names = tuple(dict.fromkeys(only)) or trials.systems
+    if len(names) < 2:
+        raise InputError(f"comparing needs two agents; there is only {names[0]}")
+    return [trials.where(system=name) for name in names], len(every.systems)
+
+
+def _told_apart(parts: list[Trials], results: Results) -> list[Trials]:
+    """Two runs of one agent go by the names of their files, or whatever else tells them apart."""
+    if parts[0].systems != parts[1].systems:
+        return parts
+    from passhat.records import Labels
+
+    return [
+        replace(part, system=Labels((f"{part.systems[0]} ({label})",), part.system.codes))
+        for part, label in zip(parts, _labels(results.paths), strict=True)
+    ]
+
+
+def _labels(paths: Sequence[str]) -> list[str]:
+    """File names, else whole paths, else the one path numbered.
+
+    >>> _labels(["a/new.eval", "a/old.eval"]), _labels(["a/run.eval", "b/run.eval"])
+    (['new.eval', 'old.eval'], ['a/run.eval', 'b/run.eval'])
+    >>> _labels(["a/run.eval", "a/run.eval"])
+    ['run.eval, first', 'run.eval, second']
+    """
+    files = [Path(path).name for path in paths]
+    if len(set(files)) == len(files):
+        return files
+    if len(set(paths)) == len(paths):
+        return list(paths)
+    return [f"{file}, {place}" for file, place in zip(files, ("first", "second"), strict=True)]

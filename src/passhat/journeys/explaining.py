@@ -1,0 +1,64 @@
+"""Why do runs fail, and where do two runs of a task part?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from passhat.defaults import CONFIDENCE, SEED
+from passhat.errors import ArgumentError
+from passhat.journeys.results import Results, as_results, choose_systems
+from passhat.messages import closest, listed
+
+if TYPE_CHECKING:
+    from passhat.analysis.explaining.explain import Explanation
+    from passhat.analysis.explaining.side_by_side import SideBySide
+    from passhat.journeys.results import Place
+
+ALPHA = 0.05
+"""How often something may be named where failing is pure luck."""
+
+MOST_TASKS = 5
+"""Tasks that a message names."""
+
+
+def explain_results(
+    results: Results | Place | Sequence[Place],
+    *,
+    task: str | None = None,
+    only: Sequence[str] = (),
+    alpha: float = ALPHA,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
+) -> Explanation:
+    """What do failing runs do that passing runs of the same task do not?
+
+    `results` keep what was said in each run: files, or runs of the history.
+    """
+    from passhat.analysis.explaining.explain import explain
+
+    trials, said = as_results(results).with_transcripts()
+    chosen = choose_systems(trials, only)
+    if task is not None:
+        if task not in chosen.tasks:
+            near = closest(task, chosen.tasks)
+            guess = f" (did you mean {near}?)" if near else ""
+            rule = f"must be one of {listed(chosen.tasks, MOST_TASKS)}{guess}"
+            raise ArgumentError("task", rule, task)
+        chosen = chosen.where(task=task)
+    return explain(chosen, said, alpha=alpha, confidence=confidence, seed=seed)
+
+
+def diff_trials(
+    results: Results | Place | Sequence[Place],
+    task: str,
+    left: int | None = None,
+    right: int | None = None,
+    *,
+    only: str | None = None,
+) -> SideBySide:
+    """Two runs of a task beside each other; without numbers, a failing and the nearest passing."""
+    from passhat.analysis.explaining.side_by_side import side_by_side
+
+    trials, said = as_results(results).with_transcripts()
+    return side_by_side(trials, said, task, left, right, system=only)

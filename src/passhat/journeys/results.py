@@ -1,0 +1,286 @@
+"""Where results come from: files that any supported tool wrote, or runs of a history store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from passhat.defaults import STORE
+from passhat.errors import ArgumentError, HistoryError, InputError, ReadError
+from passhat.messages import closest
+
+if TYPE_CHECKING:
+    from passhat.history import History
+    from passhat.history.references import Found
+    from passhat.ingest import ColumnMap, Limits
+    from passhat.records import Duplicates, Tally, Transcripts, Trials
+
+LATEST = "latest"
+"""The newest run of a history store."""
+
+_SQLITE = b"SQLite format 3\0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """What to read and how to understand it.
+
+    `paths` are files, folders, globs or `-`; a history store, of which `run` is read; or runs of
+    `store` by key, tag, branch, commit or `latest`. `names` are what to call the agent of each
+    path. `drop_rounds` leaves these rounds of every task out, counted from 1. `on_note`
+    hears what was left out, and which run was taken where a name fits several.
+    """
+
+    paths: tuple[str, ...]
+    format: str | None = None
+    mapping: ColumnMap | None = None
+    duplicates: Duplicates = "error"
+    limits: Limits | None = None
+    names: tuple[str, ...] = ()
+    run: str = LATEST
+    store: str | Path = STORE
+    drop_rounds: tuple[int, ...] = ()
+    on_note: Callable[[str], None] | None = field(default=None, repr=False, compare=False)
+
+    def subjects(self, only: Sequence[str] = ()) -> Trials | list[Tally]:
+        """The trials of the named systems (all, if none is named); of huge tables the counts."""
+        from passhat.ingest import count_big
+
+        stored = any(self.is_stored(path) for path in self.paths)
+        # counts do not say which round a run was in
+        if stored or len(self.names) > 1 or self.drop_rounds:
+            return choose_systems(self.trials(), only)
+        tallies = count_big(list(self.paths), **self._how(self.names))
+        if tallies is None:
+            return choose_systems(self.trials(), only)
+        _check_names(only, [tally.system for tally in tallies])
+        return [tally for tally in tallies if not only or tally.system in only]
+
+    def trials(self) -> Trials:
+        """Every trial of all the paths."""
+        from passhat.records import Trials
+
+        tables = [part.read(transcripts=False)[0] for part in self._parts()]
+        whole = tables[0]
+        if len(tables) > 1:
+            whole = Trials.concat(tables, duplicates=self.duplicates)
+        return self._without_rounds(whole)
+
+    def with_transcripts(self) -> tuple[Trials, Transcripts]:
+        """Every trial, with what was said in each."""
+        from passhat.records import Trials
+
+        found = [part.read(transcripts=True) for part in self._parts()]
+        whole, said = found[0]
+        if len(found) > 1:
+            said = {key: text for _, texts in found for key, text in texts.items()}
+            whole = Trials.concat([trials for trials, _ in found], duplicates=self.duplicates)
+        return self._without_rounds(whole), said
+
+    def each(self) -> list[Results]:
+        """The same for each path by itself, with its own name."""
+        names = self._names_by_path()
+        return [
+            replace(self, paths=(path,), names=(name,) if name else ())
+            for path, name in zip(self.paths, names, strict=True)
+        ]
+
+    def read(self, *, transcripts: bool) -> tuple[Trials, Transcripts]:
+        """One store, one run, or files that are read together."""
+        if self.is_stored(self.paths[0]):
+            return self._stored(transcripts=transcripts)
+        from passhat.ingest import read_trials, read_with_transcripts
+
+        how = {**self._how(self.names), "limits": self.limits}
+        try:
+            if transcripts:
+                return read_with_transcripts(list(self.paths), **how)
+            return read_trials(list(self.paths), **how), {}
+        except ReadError as error:
+            raise self._neither_file_nor_run(error) from error
+
+    def _neither_file_nor_run(self, error: ReadError) -> InputError:
+        """What to say of a word that may be meant as a run; any other error stays as it is."""
+        name = self.paths[0]
+        missing = not is_there(name) and not is_pattern(name) and name != "-"
+        if len(self.paths) > 1 or not missing or not store_is_there(self.store):
+            return error
+        with open_store(self.store) as history:
+            if "/" in name or Path(name).suffix:
+                known = f"{history.name} has no run, tag or branch of that name"
+                return ReadError(f"{str(error).rstrip('.')}; and {known}")
+            from passhat.history.references import look_up
+
+            try:
+                look_up(history, name)
+            except HistoryError as unknown:
+                return unknown
+        return error
+
+    def is_stored(self, path: str) -> bool:
+        """Whether a path is a history store, or names a run of one."""
+        return is_store(path) or self.names_a_run(path)
+
+    def names_a_run(self, name: str) -> bool:
+        """Whether it is a run of the store: no file is called so, or a folder and a run are."""
+        if name == "-" or is_pattern(name) or (is_there(name) and not Path(name).is_dir()):
+            return False
+        if not store_is_there(self.store):
+            return False
+        from passhat.history.references import knows
+
+        with open_store(self.store) as history:
+            return knows(history, name)
+
+    def _without_rounds(self, trials: Trials) -> Trials:
+        if not self.drop_rounds:
+            return trials
+        from passhat.analysis.reports.disturbances import drop_rounds, dropped_note
+
+        kept = drop_rounds(trials, self.drop_rounds)
+        if self.on_note is not None:
+            self.on_note(f"{dropped_note(kept)}.")
+        return kept
+
+    def _parts(self) -> Iterator[Results]:
+        """What can be read at one go: each stored run by itself, files of one name together."""
+        several = len(self.names) > 1 or any(self.is_stored(path) for path in self.paths)
+        yield from self.each() if several and len(self.paths) > 1 else [self]
+
+    def _stored(self, *, transcripts: bool) -> tuple[Trials, Transcripts]:
+        from passhat.history.lookups import all_transcripts
+        from passhat.history.references import look_up
+
+        path = self.paths[0]
+        store, run = (path, self.run) if is_store(path) else (self.store, path)
+        with open_store(store) as history:
+            found = self.noted(look_up(history, run))
+            trials = history.trials(found.run)
+            said = all_transcripts(history, found.run) if transcripts else {}
+        if len(self.names) == 1 and len(trials.systems) == 1:
+            (old,), new = trials.systems, self.names[0]
+            said = {(new if s == old else s, t, n): text for (s, t, n), text in said.items()}
+            trials = renamed(trials, new)
+        return trials, said
+
+    def noted(self, found: Found) -> Found:
+        """The run that was found, after saying why it was taken."""
+        if found.note and self.on_note is not None:
+            self.on_note(found.note)
+        return found
+
+    def _names_by_path(self) -> Sequence[str | None]:
+        if len(self.names) <= 1:
+            return [*self.names, *[None] * len(self.paths)][:1] * len(self.paths)
+        if len(self.names) != len(self.paths):
+            rule = f"must name one agent for each of the {len(self.paths)} results"
+            raise ArgumentError("names", rule, self.names)
+        return self.names
+
+    def _how(self, names: Sequence[str]) -> dict[str, Any]:
+        from passhat.ingest import ColumnMap
+
+        mapping = self.mapping or ColumnMap()
+        if names:
+            mapping = replace(mapping, name=names[0])
+        return {"format": self.format, "mapping": mapping, "duplicates": self.duplicates}
+
+
+Place = str | os.PathLike[str]
+ResultsLike: TypeAlias = "Results | Trials | Sequence[Tally] | Place | Sequence[Place]"
+"""What journeys read: trials, counts, paths of results, names of runs, or Results in full."""
+
+
+def as_results(given: ResultsLike) -> Results:
+    """Results from a path, several paths, or Results themselves."""
+    if isinstance(given, Results):
+        return given
+    paths = [given] if isinstance(given, str | os.PathLike) else list(given)
+    if not paths or not all(isinstance(path, str | os.PathLike) for path in paths):
+        raise ArgumentError("results", "must be trials, paths or names of runs", given)
+    return Results(paths=tuple(str(path) for path in paths))
+
+
+def subjects_of(given: ResultsLike, only: Sequence[str] = ()) -> Trials | list[Tally]:
+    """The trials of the named systems, from results or from trials that are there already."""
+    from passhat.records import Tally, Trials
+
+    if isinstance(given, Trials):
+        return choose_systems(given, only)
+    if isinstance(given, Sequence) and given and isinstance(given[0], Tally):
+        tallies = [one for one in given if isinstance(one, Tally)]
+        _check_names(only, [tally.system for tally in tallies])
+        return [tally for tally in tallies if not only or tally.system in only]
+    return as_results(given).subjects(only)
+
+
+def trials_of(given: ResultsLike, only: Sequence[str] = ()) -> Trials:
+    """The same, one by one, however big the table is."""
+    from passhat.records import Trials
+
+    return choose_systems(given if isinstance(given, Trials) else as_results(given).trials(), only)
+
+
+def choose_systems(trials: Trials, only: Sequence[str]) -> Trials:
+    """The trials of the named systems; all of them, where none is named."""
+    if not only:
+        return trials
+    _check_names(only, trials.systems)
+    import numpy as np
+
+    codes = [trials.system.code(name) for name in only]
+    return trials.take(np.isin(trials.system.codes, codes))
+
+
+def renamed(trials: Trials, name: str) -> Trials:
+    """The trials of one agent under another name."""
+    from passhat.records import Labels
+
+    return replace(trials, system=Labels((name,), trials.system.codes))
+
+
+def is_store(path: str) -> bool:
+    """Whether it is a history store: a SQLite file, or the address of a PostgreSQL database."""
+    if path.startswith("postgres"):
+        from passhat.history.database import is_postgres
+
+        if is_postgres(path):
+            return True
+    if not is_there(path) or not (file := Path(path)).is_file():
+        return False
+    with file.open("rb") as opened:
+        return opened.read(len(_SQLITE)) == _SQLITE
+
+
+def open_store(store: str | Path) -> History:
+    """A history store, to be read."""
+    from passhat.history import History
+
+    return History.open(store, read_only=True)
+
+
+def store_is_there(store: str | Path) -> bool:
+    """Whether there is such a store; of one on a server, it is known when it is opened."""
+    from passhat.history.database import is_postgres
+
+    return is_postgres(store) or is_there(str(store))
+
+
+def is_there(word: str) -> bool:
+    """Whether a file or folder has that name; no file has one of thousands of letters."""
+    return bool(word) and os.path.exists(word)  # noqa: PTH110 # of a long word, Path raises
+
+
+def is_pattern(word: str) -> bool:
+    """Whether it is a glob."""
+    return any(mark in word for mark in "*?[")
+
+
+def _check_names(only: Sequence[str], systems: Sequence[str]) -> None:
+    if unknown := [name for name in only if name not in systems]:
+        near = closest(unknown[0], systems)
+        guess = f" (did you mean {near}?)" if near else ""
+        raise ArgumentError("only", f"must be one of {', '.join(systems)}{guess}", unknown[0])

@@ -1,0 +1,170 @@
+"""Two runs as a page: the calls of every run, the two beside each other as cards, then each run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from passhat.analysis.explaining.alignment import AlignedCalls
+from passhat.analysis.explaining.runs import ExplainedRun
+from passhat.analysis.explaining.side_by_side import SideBySide
+from passhat.messages import listed, plural
+from passhat.records import Outcome
+from passhat.reporters.answers.diff_words import parting_words, verdict
+from passhat.reporters.transcript_cards import (
+    Card,
+    CheckCard,
+    check_cards,
+    ending_words,
+    transcript_cards,
+)
+from passhat.reporters.transcript_text import safe_passage
+
+OUTCOMES = {Outcome.PASSED: "passed", Outcome.FAILED: "failed", Outcome.ERRORED: "errored"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Cards of both runs up to a call that both made; `banner` where they part, `foot` below."""
+
+    left: tuple[Card, ...]
+    right: tuple[Card, ...]
+    banner: str = ""
+    foot: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """One run of the task: its cards, its checks, and the tools it called.
+
+    `parting` is the first of its calls that the nearest passing run did not make.
+    """
+
+    trial: int
+    outcome: str
+    tools: tuple[str, ...]
+    parting: int | None
+    checks: tuple[CheckCard, ...]
+    cards: tuple[Card, ...]
+    ending: str
+
+
+def diff_values(found: SideBySide) -> dict[str, Any]:
+    """What the template of two runs shows."""
+    views = run_views(found)
+    by_trial = {view.trial: view for view in views}
+    return {
+        "verdict": verdict(found),
+        "left": by_trial[found.left.trial],
+        "right": by_trial[found.right.trial],
+        "stretches": stretches(found),
+        "views": views,
+        "neighbours": list(neighbours(views)),
+    }
+
+
+def stretches(found: SideBySide) -> tuple[Stretch, ...]:
+    """The two runs in stretches that stand beside each other, divided at calls that both made."""
+    left = _marked(_cards(found.left), {p.left.place: p for p in found.pairs if p.left})
+    right = _marked(_cards(found.right), {p.right.place: p for p in found.pairs if p.right})
+    ends = _Ends(left), _Ends(right)
+    rows: list[Stretch] = []
+    at = [0, 0]
+    parted = False
+    for i, pair in enumerate(found.pairs):
+        here = not parted and found.parting is not None and i >= found.parting
+        if pair.left is None or pair.right is None:
+            continue
+        upto = ends[0].after(pair.left.place), ends[1].after(pair.right.place)
+        rows.append(
+            Stretch(
+                left=left[at[0] : upto[0]],
+                right=right[at[1] : upto[1]],
+                banner=_banner(found) if here else "",
+                foot=_foot(pair),
+            )
+        )
+        parted, at = parted or here, [max(at[0], upto[0]), max(at[1], upto[1])]
+    banner = _banner(found) if found.parting is not None and not parted else ""
+    rest = Stretch(left=left[at[0] :], right=right[at[1] :], banner=banner)
+    return (*rows, rest) if rest.left or rest.right else tuple(rows)
+
+
+def run_views(found: SideBySide) -> tuple[RunView, ...]:
+    """Every run of the task, those that passed first."""
+    return tuple(
+        RunView(
+            trial=run.trial,
+            outcome=OUTCOMES[run.outcome],
+            tools=tuple(safe_passage(tool) for tool in run.tools),
+            parting=found.partings.get(run.trial),
+            checks=check_cards(run.checks),
+            cards=_cards(run),
+            ending=_ending(run),
+        )
+        for run in found.runs
+    )
+
+
+class _Ends:
+    """Where the cards of each call end, with its result if that has come."""
+
+    def __init__(self, cards: Sequence[Card]) -> None:
+        self._ends: dict[int, int] = {}
+        for i, card in enumerate(cards):
+            if card.place is not None:
+                self._ends[card.place] = i + 1
+
+    def after(self, place: int) -> int:
+        """The number of cards up to a call and its result, and all calls before it."""
+        return max(end for one, end in self._ends.items() if one <= place)
+
+
+def _cards(run: ExplainedRun) -> tuple[Card, ...]:
+    return transcript_cards(run.transcript) if run.transcript else ()
+
+
+def _marked(cards: Sequence[Card], pairs: Mapping[int, AlignedCalls]) -> tuple[Card, ...]:
+    """The cards, those of calls that differ from the other run's marked with how."""
+    return tuple(
+        replace(card, differs=_difference(pairs[card.place]))
+        if card.kind == "call" and card.place is not None
+        else card
+        for card in cards
+    )
+
+
+def _difference(pair: AlignedCalls) -> str:
+    if pair.relation == "same":
+        return ""
+    if pair.relation == "other arguments":
+        names = listed([name or "its argument" for name in pair.arguments], 3)
+        return f"other {safe_passage(names)}"
+    return pair.relation if pair.relation == "other result" else "only here"
+
+
+def _banner(found: SideBySide) -> str:
+    assert found.parting is not None, "asked only where the runs part"
+    before = plural(found.parting, "identical call")
+    said = parting_words(found.pairs[found.parting])
+    return f"After {before}: {said}."
+
+
+def _foot(pair: AlignedCalls) -> str:
+    if pair.relation == "same":
+        return "same call"
+    return "same call, another result" if pair.relation == "other result" else "other arguments"
+
+
+def _ending(run: ExplainedRun) -> str:
+    ending = ending_words(run.transcript) if run.transcript else ""
+    return ", ".join(part for part in (plural(len(run.calls), "call"), ending) if part)
+
+
+def neighbours(views: Sequence[RunView]) -> Iterator[tuple[RunView, int | None, int | None]]:
+    """Each run with the trials before and after it on the page."""
+    for i, view in enumerate(views):
+        before = views[i - 1].trial if i else None
+        after = views[i + 1].trial if i + 1 < len(views) else None
+        yield view, before, after

@@ -1,0 +1,77 @@
+"""Two runs beside each other on a page: every card once on each side, divided where they meet."""
+
+import json
+
+import pytest
+
+from passhat import Trials
+from passhat.analysis.explaining.side_by_side import side_by_side
+from passhat.records.transcript import Call, Transcript, Turn
+from passhat.reporters.answers.diff_page import neighbours, run_views, stretches
+
+
+def said(*tools):
+    turns = [Turn(role="user", text="Help me")]
+    for i, tool in enumerate(tools):
+        name, _, value = tool.partition("=")
+        call = Call(name=name, arguments=json.dumps({"x": value}), id=str(i))
+        turns += [
+            Turn(role="assistant", text=f"I call {tool}", calls=(call,)),
+            Turn(role="tool", text="ok", call_id=str(i)),
+        ]
+    return Transcript(messages=(*turns, Turn(role="assistant", text="Done"))).to_json()
+
+
+@pytest.fixture
+def pair():
+    def make(*runs):
+        trials = Trials.from_columns(task=["a"] * len(runs), passed=[ok for ok, *_ in runs])
+        texts = {("system", "a", i): said(*tools) for i, (_, *tools) in enumerate(runs)}
+        return side_by_side(trials, texts, "a", 0, 1)
+
+    return make
+
+
+def test_every_card_stands_once_and_in_order_on_its_side(pair):
+    found = pair((False, "look", "cancel", "note=1"), (True, "look", "think", "note=2", "end"))
+    rows = stretches(found)
+    views = {view.trial: view for view in run_views(found)}
+    for side, trial in (("left", 0), ("right", 1)):
+        shown = [card.number for row in rows for card in getattr(row, side)]
+        assert shown == [card.number for card in views[trial].cards]
+
+
+def test_runs_meet_at_calls_that_both_made_and_the_banner_stands_before_they_part(pair):
+    found = pair((False, "look", "cancel", "note=1"), (True, "look", "think", "note=2"))
+    rows = stretches(found)
+    assert [row.foot for row in rows] == ["same call", "other arguments", ""]
+    assert [bool(row.banner) for row in rows] == [False, True, False]
+    assert rows[1].banner == "After 1 identical call: only the first calls cancel."
+    differs = {card.tool: card.differs for row in rows for card in row.left if card.kind == "call"}
+    assert differs == {"look": "", "cancel": "only here", "note": "other x"}
+
+
+def test_runs_that_part_after_their_last_common_call_part_in_the_last_stretch(pair):
+    rows = stretches(pair((False, "look", "cancel"), (True, "look")))
+    assert [bool(row.banner) for row in rows] == [False, True]
+
+
+def test_equal_runs_have_no_banner(pair):
+    assert not any(row.banner for row in stretches(pair((False, "look"), (True, "look"))))
+
+
+def test_runs_without_any_call_stand_in_one_stretch(pair):
+    (row,) = stretches(pair((False,), (True,)))
+    assert [card.kind for card in row.left] == ["user", "agent"]
+    assert row.banner == ""
+
+
+def test_passing_runs_come_first_and_each_failing_one_says_where_it_parts(pair):
+    found = pair((False, "look", "cancel"), (True, "look"), (False, "look"), (True, "look"))
+    views = run_views(found)
+    assert [(view.trial, view.parting) for view in views] == [
+        *((1, None), (3, None), (0, 1), (2, None))
+    ]
+    assert [(before, after) for _, before, after in neighbours(views)] == [
+        *((None, 3), (1, 0), (3, 2), (0, None))
+    ]
