@@ -104,7 +104,6 @@ _COLUMNS = {
     "tags": ("--tags", "Column with tags."),
     "family": ("--family", "Column with the family of the task: tasks of one are alike."),
     "weight": ("--weight", "Column with how much the task weighs."),
-    "started": ("--started", "Column with the time at which the attempt began."),
     "level": ("--level", "Column with the level: function, task or system."),
     "cost": ("--cost", "Column with its cost; '' leaves it out, as it does any but the task."),
     "seconds": ("--seconds", "Column with the seconds the attempt took."),
@@ -116,6 +115,13 @@ _COLUMNS = {
 }
 _NAMES = ("scorer", "pass_if")
 """What else the mapper is told."""
+
+COLUMN_NAMES = {
+    **{name: f"column_{name}" for name in _COLUMNS},
+    "transcript": "transcript_column",
+    **{name: name for name in _NAMES},
+}
+"""The parameter that each column of a configuration sets."""
 
 _TRANSCRIPT_COLUMN = shared(
     READING,

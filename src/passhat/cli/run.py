@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from passhat.cli.exit_codes import ExitCode
+from passhat.cli.forge_output import announce_run, forge_options, wanted
 from passhat.cli.options import output_options
 from passhat.cli.output import Output
 from passhat.cli.page_transcripts import wants_page
@@ -14,6 +16,9 @@ from passhat.cli.run_options import OptionalValues, run_options
 from passhat.cli.run_output import show_run
 from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
+
+if TYPE_CHECKING:
+    from passhat.analysis.gates.run_answer import RunAnswer
 
 
 @click.command(cls=OptionalValues)
@@ -47,6 +52,7 @@ from passhat.defaults import STORE
 @click.option("--no-store", is_flag=True, help="Keep nothing; an interrupted run is lost.")
 @click.option("--html", metavar="FILE", help="Also write the report as a page.")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
+@forge_options
 @output_options("run", verbose=True)
 @click.pass_context
 def run(
@@ -62,6 +68,8 @@ def run(
     no_store: bool,
     html: str | None,
     transcripts: bool,
+    github: bool | None,
+    informational: bool,
     output: Output,
 ) -> None:
     """Run SUITE (default: passhat.yml in this folder) and say how reliable its agents are.
@@ -89,23 +97,27 @@ def run(
     from passhat.journeys import run_suite
 
     files = {"outputs": output.paths_out, "html": html, "transcripts": transcripts}
-    context.exit(
-        show_run(
-            lambda on_event: run_suite(
-                suite,
-                **options,
-                store=kept,
-                executor=executor,
-                workers=workers,
-                resume=resume,
-                transcripts=wants_page(transcripts, output, html=html),
-                on_event=on_event,
-                interface=files,
-            ),
-            output,
-            html=html,
-        )
+
+    def tell(answer: RunAnswer) -> None:
+        announce_run(answer, output, store=kept, informational=informational)
+
+    code = show_run(
+        lambda on_event: run_suite(
+            suite,
+            **options,
+            store=kept,
+            resume=resume,
+            transcripts=wants_page(transcripts, output, html=html),
+            on_event=on_event,
+            interface=files,
+            executor=executor,
+            workers=workers,
+        ),
+        output,
+        html=html,
+        tell_reviewers=tell if wanted(github) else None,
     )
+    context.exit(0 if informational and code in (ExitCode.FAIL, ExitCode.UNDECIDED) else code)
 
 
 def _show_plan(

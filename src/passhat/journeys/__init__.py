@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from passhat.journeys.keeping import keep_results as keep_results
     from passhat.journeys.repeating import repeat_command as repeat_command
     from passhat.journeys.results import Results as Results
+    from passhat.journeys.reviewing import review_change as review_change
     from passhat.journeys.run_events import RunEvent as RunEvent
     from passhat.journeys.run_events import RunOpened as RunOpened
     from passhat.journeys.run_plan import plan_run as plan_run
     from passhat.journeys.running import resume_run as resume_run
     from passhat.journeys.running import run_suite as run_suite
+    from passhat.journeys.trend_runs import flaky_tasks as flaky_tasks
     from passhat.journeys.trend_runs import trend_of_runs as trend_of_runs
 
 __getattr__, __dir__, __all__ = lazy_exports(__name__)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from passhat.analysis.comparing.comparison import Comparison, Difference
+from passhat.analysis.comparing.comparison import Comparison
+from passhat.analysis.comparing.difference import Difference
 from passhat.analysis.comparing.task_differences import TaskDifference
 from passhat.messages import listed, plural
 from passhat.reporters.answer_kind import AnswerKind, Options, Records
@@ -246,7 +247,7 @@ def _needed(difference: Difference, scope: Scope) -> str | None:
     return f"For {scope}, about {' or '.join(ways)} would settle it, if the difference holds."
 
 
-def _rows(comparison: Comparison) -> Records:
+def comparison_rows(comparison: Comparison) -> Records:
     """A row a number, then a row a task: the first system minus the second."""
     suite = [_suite_record(one) for one in comparison.differences.values()]
     return [*suite, *map(_task_record, comparison.tasks)]
@@ -304,7 +305,7 @@ KIND = AnswerKind(
     name="comparison",
     blocks=comparison_blocks,
     data=comparison_object,
-    rows=_rows,
+    rows=comparison_rows,
     figures=_figures,
     provenance=lambda comparison: comparison.provenance,
     title=_title,

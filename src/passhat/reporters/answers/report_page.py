@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
-from passhat.records.transcript import TranscriptKey
 from passhat.reporters import wording
 from passhat.reporters.answer_kind import Options
+from passhat.reporters.answers.explanation_blocks import why_section
 from passhat.reporters.answers.report_blocks import origin, system_blocks
 from passhat.reporters.blocks import Block, Judged, Paragraph
 from passhat.reporters.next_steps import results_of
@@ -26,16 +26,16 @@ def page_of(
     said = options.transcripts
     if not isinstance(said, PageTranscripts):
         said = fit_transcripts(report, said or {}, trials=options.trials)
-    many = len(report.systems) > 1
+    many, why = len(report.systems) > 1, options.explanation
     return {
         "report": report,
         "results": {s.name: results_of(report, s, options.results) for s in report.systems},
         "many": many,
         "answer": wording.overview(report) if many else wording.verdict(report.systems[0]),
         "gates": gates,
-        "after": after,
+        "after": [*after, *([] if why is None else why_section(why))],
         "sentences": {s.name: page_sentences(s) for s in report.systems},
-        "transcripts": _by_task(said.texts, options.first_trial),
+        "transcripts": _by_task(said, options.first_trial),
         "stored": ", ".join(map(embedded, said.texts.values())),
         "cut_at": said.cut_at if said.cut else None,
         "left_out": said.left_out_note,
@@ -50,9 +50,12 @@ def page_sentences(system: SystemReport) -> list[Paragraph]:
 
 
 def _by_task(
-    keys: Iterable[TranscriptKey], first_trial: int
-) -> dict[tuple[str, str], list[tuple[int, str]]]:
-    found: dict[tuple[str, str], list[tuple[int, str]]] = {}
-    for index, (system, task, trial) in enumerate(keys):
-        found.setdefault((system, task), []).append((index, f"run {trial - first_trial + 1}"))
+    said: PageTranscripts, first_trial: int
+) -> dict[tuple[str, str], list[tuple[int, str, bool]]]:
+    """Of each task: where its transcripts are stored, their titles, and which came as turns."""
+    found: dict[tuple[str, str], list[tuple[int, str, bool]]] = {}
+    for index, key in enumerate(said.texts):
+        system, task, trial = key
+        title = f"run {trial - first_trial + 1}"
+        found.setdefault((system, task), []).append((index, title, key in said.turns))
     return found
