@@ -42,7 +42,7 @@ def test_a_replay_is_the_recorded_run_again(recorded, call):
 
 def test_the_mode_is_printed(recorded, call):
     assert "; replay; run " in call("run", "--replay").stderr
-    assert "; live; run " in call("run").stderr
+    assert "; live; run " in call("run", "--live").stderr
 
 
 def test_other_expectations_and_gates_replay_without_recording_again(recorded, suite, call):
@@ -146,10 +146,9 @@ def test_no_secret_reaches_the_cassette(keyed, here):
     assert "sk-not-a-real-key" not in path.read_text()
 
 
-def test_in_ci_cassettes_come_first_unless_a_key_is_set(recorded, call, monkeypatch):
-    monkeypatch.setenv("CI", "true")
+def test_cassettes_come_first_unless_a_live_run_is_asked_for(recorded, call):
     done = call("run")
-    assert "replay (cassettes are there and no key is set; --live asks)" in done.stderr
+    assert "replay (cassettes are there; --live asks the models)" in done.stderr
     assert "; live; run " in call("run", "--live").stderr
 
 

@@ -115,3 +115,13 @@ def test_results_without_transcripts_say_so(call, here):
     done = call("why", "plain.csv")
     assert done.exit_code == 0
     assert "hold no transcripts" in done.stdout
+
+
+def test_the_page_of_a_report_says_why_runs_fail(call, here, log):
+    done = call("report", log, "--transcripts", "-o", "report.html")
+    assert done.exit_code == 0, done.stderr
+    page = (here / "report.html").read_text()
+    assert "<h2>Why runs fail</h2>" in page
+    assert "8 of 8 failing runs called refund without calling find_order first" in page
+    assert call("report", log, "-o", "plain.html").exit_code == 0
+    assert "Why runs fail" not in (here / "plain.html").read_text()

@@ -16,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("passhat.cli.init:init", "Write a suite that runs at once."),
     "run": ("passhat.cli.run:run", "Run a suite many times: how reliable are its agents?"),
     "resume": ("passhat.cli.resume:resume", "Go on with a run that broke off."),
+    "worker": ("passhat.cli.worker:worker", "Run trials of runs that others lead."),
     "repeat": ("passhat.cli.repeat:repeat", "Run any command many times: how often does it work?"),
     "doctor": ("passhat.cli.doctor:doctor", "Will the suite run here?"),
     "cassette": ("passhat.cli.cassette:cassette", "Recorded runs: list, show, verify, prune."),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.forge_output import announce, forge_options, wanted
 from passhat.cli.option_types import Share
 from passhat.cli.options import (
     SectionedCommand,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 @click.option("--explain", is_flag=True, help="Print the evidence, step by step, and a picture.")
 @errors_option()
 @seed_option()
+@forge_options
 @output_options("verdicts")
 @reading_options()
 @click.pass_context
@@ -74,6 +76,8 @@ def gate(
     errors: ErrorPolicy,
     explain: bool,
     seed: int,
+    github: bool | None,
+    informational: bool,
     output: Output,
     **terms: object,
 ) -> None:
@@ -108,4 +112,16 @@ def gate(
     if output.paths_out:  # what is in a file is not in the log of a CI job
         for verdict in found:
             output.say(verdict.sentence)
-    context.exit(found.exit_code)
+    if wanted(github):
+        from passhat.journeys import review_change
+
+        review = review_change(
+            reading.results(),
+            against=against,
+            only=only,
+            seed=seed,
+            judged=found,
+            informational=informational,
+        )
+        announce(review, output, key=str(suite or "gate"))
+    context.exit(0 if informational else found.exit_code)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from passhat.reporters import endings_for, formats_for, render
-from passhat.reporters.grid import ENDINGS
+from passhat.reporters.grid import ENDINGS, format_of_file
 
 if TYPE_CHECKING:
     from passhat.reporters.terminal_style import Ink
@@ -105,13 +105,14 @@ def ink_for(stream: TextIO) -> Ink:
 
 def _format_of(path: Path, answer: Any) -> str:
     """The format that a file's ending asks for, of those that can hold the answer."""
-    known = endings_for(answer)
-    if path.suffix.lower() not in known:
+    name = format_of_file(path.name)
+    if name is None or name not in formats_for(answer):
+        known = endings_for(answer)
         raise click.UsageError(
             f"-o {path}: cannot write {path.suffix or 'a file without an ending'}; "
             f"the ending must be one of {' '.join(known)}"
         )
-    return ENDINGS[path.suffix.lower()]
+    return name
 
 
 def _save(path: Path, found: str | bytes) -> None:

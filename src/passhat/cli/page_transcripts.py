@@ -22,7 +22,9 @@ def wants_page(transcripts: bool, output: Output, *, html: str | None = None) ->
 def fitted_transcripts(
     report: Report, trials: Trials | None, transcripts: Transcripts, output: Output
 ) -> dict[str, Any]:
-    """As many as a page has room for, as options of `render`; says what did not fit."""
+    """What a page has room for and why runs fail, as options of `render`; says what is left out."""
+    from passhat.analysis.explaining.explain import explain
+    from passhat.journeys.results import choose_systems
     from passhat.reporters.page_transcripts import fit_transcripts
 
     fitted = fit_transcripts(report, transcripts, trials=trials)
@@ -31,4 +33,6 @@ def fitted_transcripts(
     options: dict[str, Any] = {"transcripts": fitted}
     if trials is not None:
         options["first_trial"] = min(1, int(trials.trial.min()))  # logs count from 0 or from 1
+        shown = choose_systems(trials, [system.name for system in report.systems])
+        options["explanation"] = explain(shown, transcripts)
     return options

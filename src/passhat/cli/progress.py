@@ -274,6 +274,10 @@ def _announcements(event: RunEvent) -> Iterator[str]:
             yield f"{event.suite}: {event.size}; {event.source}{run}"
         case events.RunStarted(kept=kept) if kept:
             yield f"resuming: {kept:,} of {event.planned:,} trials are already done"
+        case events.WorkersChanged(workers=0):
+            yield "no workers yet: start some with `passhat worker --store URL`"
+        case events.WorkersChanged():
+            yield f"{plural(event.workers, 'worker')}, {plural(event.hands, 'trial')} at a time"
         case events.BudgetHit():
             yield f"{event.limit} is reached ({event.spent}): no new trial is started"
         case events.Stopping():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passhat.cli.forge_output import announce, forge_options, wanted
 from passhat.cli.options import (
     Analysing,
     SectionedCommand,
@@ -52,6 +53,7 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said in each run.")
 @click.option("--targets", is_flag=True, help="List every number by the name a gate uses.")
 @analysis_options
+@forge_options
 @output_options("report", verbose=True)
 @reading_options(transcripts=True)
 def report(
@@ -62,6 +64,8 @@ def report(
     transcripts: bool,
     targets: bool,
     analysing: Analysing,
+    github: bool | None,
+    informational: bool,
     output: Output,
 ) -> None:
     """How reliable is the agent in these results?
@@ -103,6 +107,10 @@ def report(
         page = fitted_transcripts(answer, subjects, said, output)
     again = reading.again(*again_options(analysing, only))
     output.write(answer, results=again, all_tasks=all_tasks, narrowed=len(only) > 1, **page)
+    if wanted(github):
+        from passhat.analysis.gates.change import ChangeReview
+
+        announce(ChangeReview(report=answer, informational=informational), output, key="report")
 
 
 def _task_names(subjects: Trials | list[Tally]) -> tuple[str, ...]:

@@ -36,6 +36,16 @@ def _limit_options(command: Command) -> Command:
     show_default=True,
     help="Where the run is kept.",
 )
+@click.option(
+    "--executor",
+    type=click.Choice(["local", "workers", "ray"]),
+    default="local",
+    show_default=True,
+    help="Who runs the trials: this process, `passhat worker` processes, or a Ray cluster.",
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=2, help="Workers to start on the Ray cluster."
+)
 @click.option("--html", metavar="FILE", help="Also write the report as a page.")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
 @output_options("run", verbose=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from passhat.cli.exit_codes import ExitCode
+from passhat.cli.forge_output import announce_run, forge_options, wanted
 from passhat.cli.options import output_options
 from passhat.cli.output import Output
 from passhat.cli.page_transcripts import wants_page
@@ -15,9 +17,18 @@ from passhat.cli.run_output import show_run
 from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
 
+if TYPE_CHECKING:
+    from passhat.analysis.gates.run_answer import RunAnswer
+
 
 @click.command(cls=OptionalValues)
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The suite file: another way to name SUITE.",
+)
 @run_options
 @click.option("--dry-run", is_flag=True, help="Say what would be run and what it may cost.")
 @click.option("--resume", is_flag=True, help="Continue the newest run of the same request.")
@@ -28,21 +39,37 @@ from passhat.defaults import STORE
     show_default=True,
     help="Where trials are kept.",
 )
+@click.option(
+    "--executor",
+    type=click.Choice(["local", "workers", "ray"]),
+    default="local",
+    show_default=True,
+    help="Who runs the trials: this process, `passhat worker` processes, or a Ray cluster.",
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=2, help="Workers to start on the Ray cluster."
+)
 @click.option("--no-store", is_flag=True, help="Keep nothing; an interrupted run is lost.")
 @click.option("--html", metavar="FILE", help="Also write the report as a page.")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
+@forge_options
 @output_options("run", verbose=True)
 @click.pass_context
 def run(
     context: click.Context,
     suite: Path | None,
+    config: Path | None,
     options: dict[str, Any],
     dry_run: bool,
     resume: bool,
     store: Path | str,
+    executor: Literal["local", "workers", "ray"],
+    workers: int,
     no_store: bool,
     html: str | None,
     transcripts: bool,
+    github: bool | None,
+    informational: bool,
     output: Output,
 ) -> None:
     """Run SUITE (default: passhat.yml in this folder) and say how reliable its agents are.
@@ -60,6 +87,9 @@ def run(
     2 usage or configuration; 3 the run could not be completed; 4 undecided; 130/143 stopped by a
     signal.
     """
+    if suite is not None and config is not None:
+        raise click.UsageError(f"name the suite once: {suite} or --config {config}", ctx=context)
+    suite = suite or config
     kept = None if no_store else store
     if dry_run:
         _show_plan(suite, options, kept, as_json=output.as_json)
@@ -67,21 +97,27 @@ def run(
     from passhat.journeys import run_suite
 
     files = {"outputs": output.paths_out, "html": html, "transcripts": transcripts}
-    context.exit(
-        show_run(
-            lambda on_event: run_suite(
-                suite,
-                **options,
-                store=kept,
-                resume=resume,
-                transcripts=wants_page(transcripts, output, html=html),
-                on_event=on_event,
-                interface=files,
-            ),
-            output,
-            html=html,
-        )
+
+    def tell(answer: RunAnswer) -> None:
+        announce_run(answer, output, store=kept, informational=informational)
+
+    code = show_run(
+        lambda on_event: run_suite(
+            suite,
+            **options,
+            store=kept,
+            resume=resume,
+            transcripts=wants_page(transcripts, output, html=html),
+            on_event=on_event,
+            interface=files,
+            executor=executor,
+            workers=workers,
+        ),
+        output,
+        html=html,
+        tell_reviewers=tell if wanted(github) else None,
     )
+    context.exit(0 if informational and code in (ExitCode.FAIL, ExitCode.UNDECIDED) else code)
 
 
 def _show_plan(

@@ -65,7 +65,7 @@ def _choosing() -> list[Callable[[Command], Command]]:
     named: dict[str, Any] = {"metavar": "NAME", "multiple": True}
     return [
         click.option("--only", **named, help="Only this agent or system; * and ? match."),
-        click.option("--task", "tasks", **named, help="Only this task; * and ? match."),
+        click.option("--task", "tasks", **named, help="Only this task, or one run: 'refund #3'."),
         click.option("--tag", "tags", **named, help="Only tasks with this tag."),
         click.option("--runs", type=click.IntRange(min=1), help="Trials of each task."),
         click.option("--seed", type=click.IntRange(min=0), help="Where the seeds begin."),

@@ -28,11 +28,16 @@ _EXIT_CODES = {
 
 
 def show_run(
-    start: Callable[[OnRunEvent], RunAnswer], output: Output, *, html: str | None = None
+    start: Callable[[OnRunEvent], RunAnswer],
+    output: Output,
+    *,
+    html: str | None = None,
+    tell_reviewers: Callable[[RunAnswer], None] | None = None,
 ) -> ExitCode:
     """Start a run, show its progress and its answer, and say how to exit.
 
-    `html` is a page to write beside what `output` asks for.
+    `html` is a page to write beside what `output` asks for. `tell_reviewers` is called with the
+    answer of a run that was not interrupted.
     """
     places = _places(output, html)
     for place in places:
@@ -52,6 +57,8 @@ def show_run(
         place.write(answer, **said)
     for line in _remarks(answer, output):
         output.say(line)
+    if tell_reviewers is not None:
+        tell_reviewers(answer)
     return exit_code(answer)
 
 
@@ -75,11 +82,19 @@ def _remarks(answer: RunAnswer, output: Output) -> Iterator[str]:
     if hidden:
         yield from (verdict.sentence for verdict in answer.verdicts or ())
         yield from (floor.line for floor in answer.floors)
+    else:
+        yield from _broken_demands(answer)
     if answer.why_not_passed:
         yield answer.why_not_passed
         yield from _reasons(answer) if hidden else ()
     if hidden and answer.undone:
         yield answer.undone
+
+
+def _broken_demands(answer: RunAnswer) -> Iterator[str]:
+    """The gates and floors that keep the run from passing: standard error has every reason."""
+    yield from (v.sentence for v in answer.verdicts or () if v.word != "PASS")
+    yield from (floor.line for floor in answer.floors if not floor.passed)
 
 
 def _reasons(answer: RunAnswer) -> Iterator[str]:

@@ -22,16 +22,18 @@ from passhat.dashboard.rendering import page, render, streamed, url
 from passhat.dashboard.shelf import Shelf
 from passhat.dashboard.task_moments import plot_task
 from passhat.dashboard.task_window import SORTS, Choice, look, page_number
+from passhat.dashboard.two_runs import beside_passing
 from passhat.errors import HistoryError, InputError
 from passhat.history import History, Run, lookups
-from passhat.records.transcript import cut_text
+from passhat.records.transcript import Transcript
 from passhat.reporters import wording
 from passhat.reporters.answer_kind import Options
 from passhat.reporters.answers import comparison, ranking, trend
+from passhat.reporters.answers.diff_page import diff_values
 from passhat.reporters.answers.report_figures import report_figures
 from passhat.reporters.answers.report_page import page_sentences
 from passhat.reporters.blocks import Block, Steps
-from passhat.reporters.transcript_text import readable
+from passhat.reporters.transcript_cards import check_cards, ending_words, transcript_cards
 from passhat.stats.per_task import TaskAnswer
 from passhat.stats.proportions import proportion_interval
 
@@ -158,12 +160,24 @@ class Pages:
             run, kept = self._trial(history, request)
             text = history.transcript(run, kept.trial.system, kept.trial.task, kept.trial.trial)
             first = lookups.first_trial(history, run)
-        shown = None if text is None else readable(text)
+            beside = [self._numbered(history, run, kept, step) for step in (-1, 1)]
+        said = None if text is None else Transcript.from_json(text)
+        shown = None if said is None else said.cut(LONGEST_TRANSCRIPT)
         return page(
             "trial.html", store=self.shelf.title, run=run, trial=kept.trial, first=first,
-            transcript=None if shown is None else cut_text(shown, LONGEST_TRANSCRIPT),
-            cut=shown is not None and len(shown) > LONGEST_TRANSCRIPT,
+            cards=None if shown is None else transcript_cards(shown),
+            checks=() if shown is None else check_cards(shown.checks),
+            ending="" if shown is None else ending_words(shown),
+            cut=shown is not said, before=beside[0], after=beside[1],
         )  # fmt: skip
+
+    def diff(self, request: Request) -> Response:
+        """A trial beside the passing one that is nearest to it, with every run of its task."""
+        with self.shelf.open() as history:
+            run, kept = self._trial(history, request)
+            found = beside_passing(history, run, kept.trial)
+        return page("two_runs.html", store=self.shelf.title, run=run, trial=kept.trial,
+                    **diff_values(found))  # fmt: skip
 
     def transcript(self, request: Request) -> Response:
         """What was said in one trial, whole, as plain text."""
@@ -173,6 +187,17 @@ class Pages:
         if text is None:
             raise HistoryError(f"run {run.key}: no transcript of this trial was kept")
         return PlainTextResponse(text)
+
+    def _numbered(
+        self, history: History, run: Run, kept: lookups.KeptTrial, step: int
+    ) -> int | None:
+        """The number of the trial before or after one, if it was made."""
+        trial = kept.trial
+        number = trial.trial + step
+        if number < 0:
+            return None
+        there = lookups.find_trial(history, run, trial.system, trial.task, number)
+        return number if there else None
 
     def _trial(self, history: History, request: Request) -> tuple[Run, lookups.KeptTrial]:
         system, task = _named(request, "system"), _named(request, "task")

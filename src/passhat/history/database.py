@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 
+_SECRET = ("password", "sslpassword", "passfile")
+
 Row = tuple[Any, ...]
 Values = Sequence[Any] | Mapping[str, Any]
 
@@ -80,6 +82,10 @@ class Database(Protocol):
         """A second connection to the same store, for another thread."""
         ...
 
+    def reconnect(self) -> None:
+        """A new connection in the place of one that broke."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -95,12 +101,14 @@ def is_postgres(address: Path | str) -> bool:
 def shown_address(address: Path | str) -> str:
     """A store's address as it may be shown: without the password.
 
-    >>> shown_address("postgresql://ann:secret@db.example:5433/evals?password=x")
-    'postgresql://ann@db.example:5433/evals'
+    >>> shown_address("postgresql://ann:secret@db.example:5433/evals?password=x&sslmode=require")
+    'postgresql://ann@db.example:5433/evals?sslmode=require'
     """
     if not is_postgres(address):
         return str(address)
     parts = urlsplit(str(address))
     at = f"{parts.username}@" if parts.username else ""
     port = f":{parts.port}" if parts.port else ""
-    return f"postgresql://{at}{parts.hostname or ''}{port}{parts.path}"
+    settings = [part for part in parts.query.split("&") if part.partition("=")[0] not in _SECRET]
+    query = "?" * bool(any(settings)) + "&".join(settings)
+    return f"postgresql://{at}{parts.hostname or ''}{port}{parts.path}{query}"

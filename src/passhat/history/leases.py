@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,7 +17,7 @@ from passhat.history.runs import Run, now
 if TYPE_CHECKING:
     from passhat.history.store import History
 
-LEASE_SECONDS = 30.0
+LEASE_SECONDS = float(os.environ.get("PASSHAT_LEASE_SECONDS", "30"))
 """How long a silent process keeps its run. It renews three times as often, so that two lost
 heartbeats (a slow disk, a paused machine) do not cost it the run."""
 
@@ -88,6 +89,7 @@ class Lease:
             except LostRun:
                 break  # the next write says so
             except StoreError:
+                database = None
                 continue  # the lease outlasts a short outage; a long one fails the next write
         if database is not None:
             database.close()

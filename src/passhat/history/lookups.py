@@ -130,6 +130,22 @@ def find_trial(history: History, run: Run, system: str, task: str, trial: int) -
     return found[0] if found else None
 
 
+def read_trials_from(
+    history: History, run: Run, number: int, *, limit: int
+) -> list[tuple[int, Trial]]:
+    """Finished trials from the one with this number on, each with its number in the order."""
+    rows = history.database.execute(
+        f"""
+        SELECT s.text, t.text, x.sequence, {", ".join(f"x.{name}" for name in _TRIAL_COLUMNS)},
+          x.tools, x.tags, 0
+        FROM trials x JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task
+        WHERE x.run = ? AND x.sequence >= ? ORDER BY x.sequence LIMIT ?
+        """,  # noqa: S608  our own names
+        (run.id, number, limit),
+    )
+    return [(row[2], _kept_trial(row[0], row[1], row[3:]).trial) for row in rows]
+
+
 def first_trial(history: History, run: Run) -> int:
     """The number of a first trial: 0, or 1 where a log counts from there."""
     row = history.database.execute(

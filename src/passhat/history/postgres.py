@@ -110,6 +110,11 @@ class PostgresDatabase:
     def another(self) -> PostgresDatabase:
         return PostgresDatabase.open(self._address, read_only=self._read_only)
 
+    def reconnect(self) -> None:
+        """A new connection in the place of one that broke."""
+        self._connection.close()
+        self._connection = _connect(self._address, self._read_only)
+
     def close(self) -> None:
         self._connection.close()
 
@@ -155,8 +160,13 @@ class PostgresDatabase:
             raise stale(self.name, has_runs=version > 0)
 
     def _version(self) -> int:
-        row = self.execute("SELECT to_regclass('passhat_version')").fetchone()
-        if row is None or row[0] is None:
+        # Not to_regclass: inside a transaction that waited for the lock it answers from a cache
+        # that does not know yet what the other process has made.
+        row = self.execute(
+            "SELECT 1 FROM pg_catalog.pg_tables "
+            "WHERE tablename = 'passhat_version' AND schemaname = current_schema()"
+        ).fetchone()
+        if row is None:
             return 0
         row = self.execute("SELECT version FROM passhat_version").fetchone()
         return 0 if row is None else int(row[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passhat.history.leases import Lease
+from passhat.history.micro_dollars import MICRO, micro
 from passhat.history.runs import Run
 from passhat.history.store import History
 from passhat.records.ledger import (
@@ -16,9 +17,6 @@ from passhat.records.ledger import (
     Ticket,
     UnansweredCalls,
 )
-
-MICRO = 1_000_000
-"""Micro-dollars in a dollar: whole numbers, so that sums are exact."""
 
 _UPSERT_TICKET = (
     "INSERT INTO tickets (run, number, system, task, trial, stamp) VALUES (?, ?, ?, ?, ?, ?) "
@@ -197,12 +195,3 @@ class RunJournal:
             return entry.request, entry.reply, 0, 0, 1, session
         cost, tokens = entry.most.cost, entry.most.tokens
         return entry.request, None, micro(cost), tokens, int(cost is not None), session
-
-
-def micro(dollars: float | None) -> int:
-    """Dollars in whole micro-dollars, rounded up: what is reserved must be enough.
-
-    >>> micro(0.0000012), micro(None)
-    (2, 0)
-    """
-    return 0 if dollars is None else -int(-dollars * MICRO // 1)

@@ -142,6 +142,12 @@ DROP TABLE answers;
 ALTER TABLE new_answers RENAME TO answers;
 """
 
+# The family that a task belongs to, and how much it weighs.
+_VERSION_3 = """
+ALTER TABLE trials ADD COLUMN family TEXT;
+ALTER TABLE trials ADD COLUMN weight REAL;
+"""
+
 # What only a store with many workers needs: what is ready and what a session holds are found by
 # index; rates may be forgotten when the server crashes.
 _QUEUE_OF_POSTGRES = """
@@ -183,6 +189,7 @@ def _same(script: str, *, first: str = "", more: str = "") -> Migration:
 MIGRATIONS: tuple[Migration, ...] = (
     _same(_VERSION_1, first="CREATE TABLE passhat_version (version BIGINT NOT NULL);"),
     _same(_VERSION_2, more=_QUEUE_OF_POSTGRES),
+    _same(_VERSION_3),
 )
 """Step i leads from version i to version i + 1. Never edit one that was released."""
 

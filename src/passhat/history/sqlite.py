@@ -107,6 +107,12 @@ class SqliteDatabase:
     def another(self) -> SqliteDatabase:
         return SqliteDatabase.open(self._path, read_only=self._read_only)
 
+    def reconnect(self) -> None:
+        """A new connection in the place of one that broke."""
+        self._connection.close()
+        self._connection = _connect(self._path, read_only=self._read_only)
+        self._prepare()
+
     def close(self) -> None:
         self._connection.close()
 

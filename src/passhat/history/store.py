@@ -103,6 +103,14 @@ class History:
             )
         return self.run_by_id(run.id)
 
+    def reopen_run(self, run: Run) -> Run:
+        """Say that a run goes on."""
+        with self.writing():
+            self.database.execute(
+                "UPDATE runs SET status = 'running', finished = NULL WHERE id = ?", (run.id,)
+            )
+        return self.run_by_id(run.id)
+
     def add_trials(self, run: Run, trials: Iterable[Trial], *, first_sequence: int = 0) -> None:
         """Keep finished trials, in one transaction."""
         with self.writing():

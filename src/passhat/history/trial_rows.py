@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 TRIAL_COLUMNS = (
     "trial", "sequence", "outcome", "score", "seed", *FEATURES,
-    "tools", "level", "tags", "error", "started",
+    "tools", "level", "tags", "error", "started", "family", "weight",
 )  # fmt: skip
 """What is kept of a trial, beside its run, system and task."""
 
@@ -37,7 +37,9 @@ def trials_of_rows(rows: list[tuple[Any, ...]], sources: tuple[Source, ...]) -> 
     values = list(zip(*rows, strict=True)) or [()] * len(names)
     columns = dict(zip(names, values, strict=True))
     del columns["sequence"]
-    optional = ("seed", *FEATURES, "tools", "level", "tags", "error", "started")
+    optional = (
+        "seed", *FEATURES, "tools", "level", "tags", "error", "started", "family", "weight",
+    )  # fmt: skip
     for name in optional:
         if all(value is None for value in columns[name]):
             del columns[name]

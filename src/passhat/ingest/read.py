@@ -190,7 +190,7 @@ def _same(earlier: Part, part: Part) -> str:
 
 
 def _fingerprint(part: Part) -> str:
-    digest = hashlib.sha256((part.run or "").encode())
+    digest = hashlib.sha256(f"{part.submission}/{part.run}".encode())
     for name, values in part.trials.to_columns().items():
         digest.update(f"{name}={values}".encode())
     return digest.hexdigest()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from passhat.journeys.keeping import keep_results as keep_results
     from passhat.journeys.repeating import repeat_command as repeat_command
     from passhat.journeys.results import Results as Results
+    from passhat.journeys.reviewing import review_change as review_change
     from passhat.journeys.run_events import RunEvent as RunEvent
     from passhat.journeys.run_events import RunOpened as RunOpened
     from passhat.journeys.run_plan import plan_run as plan_run

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
-
-from passhat.errors import PasshatError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +53,7 @@ def choose_source(suite: Suite, request: RunRequest, *, resumed: bool = False) -
     """What the request says, else the suite; else a replay where nothing else is possible."""
     told = request.cassette or suite.cassette.mode
     if told is None:
-        return _by_circumstances(suite, os.environ)
+        return _by_circumstances(suite, resumed=resumed)
     if told == "none":
         return AnswerSource(mode=None)
     return AnswerSource(mode=cast("Mode", TAKEN_UP.get(told, told) if resumed else told))
@@ -90,16 +87,19 @@ def open_source(
         yield cassettes
 
 
-def _by_circumstances(suite: Suite, environment: Mapping[str, str]) -> AnswerSource:
+def _by_circumstances(suite: Suite, *, resumed: bool) -> AnswerSource:
+    """Replay what is recorded: nobody should pay because a key happens to be set.
+
+    A resumed run stays live where it can: it was started before there was anything to replay.
+    """
     if not all(_path(suite, name) for name in suite.systems):
         return AnswerSource(mode=None)
-    models = _models(suite)
-    reasons = (_why_not_live(model, suite.directory) for model in models)
+    reasons = (_why_not_live(model, suite.directory) for model in _models(suite))
     if reason := next(filter(None, reasons), None):
         return AnswerSource(mode="replay", why=reason)
-    if environment.get("CI") and models and not any(map(_has_key, models)):
-        return AnswerSource(mode="replay", why="cassettes are there and no key is set; --live asks")
-    return AnswerSource(mode=None)
+    if resumed:
+        return AnswerSource(mode=None)
+    return AnswerSource(mode="replay", why="cassettes are there; --live asks the models")
 
 
 def _path(suite: Suite, system: str, ending: str = "") -> Path | None:
@@ -128,12 +128,3 @@ def _why_not_live(model: Model, directory: Path) -> str | None:
     if reason is None or model.name.startswith(f"{LOCAL}/"):
         return reason
     return f"no key is set for {model.name}"
-
-
-def _has_key(model: Model) -> bool:
-    from passhat.runner.models.catalog import locate
-
-    try:
-        return bool(locate(model).key)
-    except PasshatError:
-        return False

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from passhat.errors import RunError, RunInterrupted, SuiteError
 from passhat.journeys.answer_source import choose_source, open_source, surely_asked
 from passhat.journeys.chosen_suite import apply_request
+from passhat.journeys.executors import Executor, lead, refuse_cassettes
 from passhat.journeys.run_conclusion import conclude, undone_sentence
 from passhat.journeys.run_events import RunOpened
 from passhat.journeys.run_gates import (
@@ -48,6 +49,8 @@ class RunJob:
     resumed: str | None = None
     retry_errors: bool = False
     faults_off: bool = False
+    executor: Executor = "local"
+    workers: int = 2
 
     @property
     def gates(self) -> tuple[Gate, ...]:
@@ -113,7 +116,11 @@ def conduct(
             refuse_unreachable(job.suite, asked)
         if on_event is not None:
             on_event(_opening(job, opened, source, rule))
-        result = _run(job, opened, cassettes, rule, on_event, handle_signals)
+        if job.executor == "local":
+            result = _run(job, opened, cassettes, rule, on_event, handle_signals)
+        else:
+            refuse_cassettes(cassettes)
+            result, rule = lead(job, opened, baselines, on_event, handle_signals)
         opened.close(result)
         _raise_if_over(result, opened)
         table = _table(job.suite, result)

@@ -13,6 +13,7 @@ from passhat.errors import HistoryError, InputError, LostRun, StoreError
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
+    from passhat.history.leases import Lease
     from passhat.history.references import Found
     from passhat.journeys.run_request import RunRequest
     from passhat.records import Suite, Trial
@@ -29,6 +30,7 @@ class RunStore:
     journal: Journal
     history: History | None = None
     run: Run | None = None
+    lease: Lease | None = None
     name: str = ""
 
     @property
@@ -85,8 +87,11 @@ def open_run_store(
                 options=request.to_json(),
             )
         with hold(history, run) as lease:
+            run = run if resumed is None else history.reopen_run(run)
             journal = RunJournal(history, run, lease)
-            opened = RunStore(journal=journal, history=history, run=run, name=history.name)
+            opened = RunStore(
+                journal=journal, history=history, run=run, lease=lease, name=history.name
+            )
             try:
                 yield opened
             except LostRun:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passhat.errors import HistoryError
 from passhat.journeys.chosen_suite import apply_request
+from passhat.journeys.executors import Executor
 from passhat.journeys.run_job import RunJob, conduct, prepare
 from passhat.journeys.run_request import RunRequest
 from passhat.journeys.run_store import unfinished_run
@@ -41,6 +43,8 @@ def run_suite(
     compress: bool = False,
     faults: str | None = None,
     store: str | Path | None = None,
+    executor: Executor = "local",
+    workers: int = 2,
     resume: bool = False,
     transcripts: bool = False,
     on_event: OnRunEvent | None = None,
@@ -55,6 +59,8 @@ def run_suite(
     "record", "append", "missing", "all", "drifted", "replay", "replay-or-live" or "none" (live);
     None leaves it to the suite. With a `store` every trial is kept as soon as it ends, `resume`
     continues the newest run of the same request, and an interrupted run raises RunInterrupted.
+    With the `executor` "workers" the trials are run by `passhat worker` processes that share a
+    PostgreSQL store; "ray" starts `workers` of them on a Ray cluster.
 
     >>> from passhat.records import Behaviour, Model, ModelSystem, Pairing, Suite, Task
     >>> model = Model(name="scripted", script=(Behaviour(answer="4"),))
@@ -86,7 +92,11 @@ def run_suite(
         interface=interface or {},
     )
     return conduct(
-        prepare(loaded, request, store=store, resume=resume),
+        replace(
+            prepare(loaded, request, store=store, resume=resume),
+            executor=executor,
+            workers=workers,
+        ),
         transcripts=transcripts,
         on_event=on_event,
         handle_signals=handle_signals,
@@ -97,6 +107,8 @@ def resume_run(
     run: str | None = None,
     *,
     store: str | Path,
+    executor: Executor = "local",
+    workers: int = 2,
     retry_errors: bool = False,
     changed: bool = False,
     max_cost: float | None = None,
@@ -134,7 +146,13 @@ def resume_run(
             "would be mixed. Start a new run, or resume all the same with `changed=True`"
         )
     job = RunJob(
-        suite=suite, request=request, store=store, resumed=found.key, retry_errors=retry_errors
+        suite=suite,
+        request=request,
+        store=store,
+        resumed=found.key,
+        retry_errors=retry_errors,
+        executor=executor,
+        workers=workers,
     )
     return conduct(job, transcripts=transcripts, on_event=on_event, handle_signals=handle_signals)
 

@@ -25,6 +25,8 @@ DEFAULT_RETRIES = 8
 class Pairing:
     """One system on one task, so many times. No two pairings share both names.
 
+    `only` names single runs, counted from 0; None means all of them.
+
     >>> from passhat.records import CommandSystem
     >>> agent = CommandSystem(name="gpt-5", argv=("agent",))
     >>> task = Task(name="weather selection")
@@ -36,6 +38,12 @@ class Pairing:
     task: Task
     runs: int
     label: str
+    only: tuple[int, ...] | None = None
+
+    @property
+    def planned(self) -> int:
+        """How many trials are to be made."""
+        return self.runs if self.only is None else len(self.only)
 
     def row(self, trial: int) -> str:
         """The name of one trial (counted from 0) as people see it; a lone run has no number."""
@@ -115,7 +123,7 @@ class Suite:
     @property
     def trials(self) -> int:
         """How many trials the whole suite asks for."""
-        return sum(pairing.runs for pairing in self.pairings)
+        return sum(pairing.planned for pairing in self.pairings)
 
     @property
     def size(self) -> str:

@@ -18,7 +18,7 @@ Transcripts = Mapping[TranscriptKey, str]
 CUT = "[cut here: "
 """How the mark begins that stands where a text was cut."""
 
-_PARTS = {"messages", "answer", "error", "stop_reason", "checks"}
+_PARTS = {"messages", "answer", "error", "stop_reason", "checks", "stderr"}
 _ITEM_COST = 16  # of an empty turn, call or check: many of nothing are not free either
 
 Item = TypeVar("Item")
@@ -63,6 +63,8 @@ class Check:
 class Transcript:
     """A trial as a conversation; `answer` and `error` stand alone where no turn holds them.
 
+    `stderr` and `exit_code` are a command's; `faults` are those that were injected on purpose.
+
     >>> Transcript(messages=(Turn(role="user", text="Hi"),), stop_reason="done").to_json()
     '{"messages": [{"role": "user", "text": "Hi"}], "stop_reason": "done"}'
     """
@@ -72,6 +74,9 @@ class Transcript:
     error: str = ""
     stop_reason: str = ""
     checks: tuple[Check, ...] = ()
+    stderr: str = ""
+    exit_code: int | None = None
+    faults: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, kept: str) -> Transcript:
@@ -88,12 +93,16 @@ class Transcript:
             return cls(answer=kept)
         if not isinstance(parts, dict) or not _PARTS & set(parts):
             return cls(answer=kept)
+        code, faults = parts.get("exit_code"), parts.get("faults")
         return cls(
             messages=tuple(_kept_turn(turn) for turn in _objects(parts.get("messages"))),
             answer=_text(parts.get("answer")),
             error=_text(parts.get("error")),
             stop_reason=_text(parts.get("stop_reason")),
             checks=tuple(_kept_check(check) for check in _objects(parts.get("checks"))),
+            stderr=_text(parts.get("stderr")),
+            exit_code=code if isinstance(code, int) else None,
+            faults=tuple(map(_text, faults)) if isinstance(faults, list) else (),
         )
 
     def __bool__(self) -> bool:
@@ -108,8 +117,12 @@ class Transcript:
             "error": self.error,
             "stop_reason": self.stop_reason,
             "checks": [_check(check) for check in self.checks],
+            "stderr": self.stderr,
+            "exit_code": self.exit_code,
+            "faults": list(self.faults),
         }
-        return json.dumps({name: part for name, part in parts.items() if part}, ensure_ascii=False)
+        kept = {name: part for name, part in parts.items() if part or part == 0}
+        return json.dumps(kept, ensure_ascii=False)
 
     def cut(self, limit: int) -> Transcript:
         """The same, at most about `limit` characters of it, with a mark where it ends.
@@ -125,17 +138,24 @@ class Transcript:
             return self
         spoken = sum(map(turn_size, self.messages))
         end = _Room(given := max(limit - spoken_room(limit), limit - spoken))
-        error, answer, stop = map(end.take, (self.error, self.answer, self.stop_reason))
+        ends = self.error, self.answer, self.stop_reason, self.stderr
+        error, answer, stop, stderr = map(end.take, ends)
         checks = tuple(_fit(self.checks, end, _check_size, _cut_check, _more_checks))
         room = _Room(limit - (given - end.left))
         messages = tuple(_fit(self.messages, room, turn_size, _cut_turn, _more_messages))
-        return Transcript(
-            messages=messages, answer=answer, error=error, stop_reason=stop, checks=checks
+        return replace(
+            self,
+            messages=messages,
+            answer=answer,
+            error=error,
+            stop_reason=stop,
+            stderr=stderr,
+            checks=checks,
         )
 
     def size(self) -> int:
         """How many characters it shows, in whatever field; a turn, call or check costs some too."""
-        ends = len(self.answer) + len(self.error) + len(self.stop_reason)
+        ends = len(self.answer) + len(self.error) + len(self.stop_reason) + len(self.stderr)
         said = sum(map(turn_size, self.messages))
         return ends + said + sum(map(_check_size, self.checks))
 

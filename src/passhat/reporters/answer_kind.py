@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from passhat.reporters.blocks import Block
 
 if TYPE_CHECKING:
+    from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.reports.provenance import Provenance
     from passhat.drawing.figure import Figure
     from passhat.records import Trials
@@ -31,6 +32,7 @@ class Options:
     `ink` is there where text goes to a terminal. `results` is what suggested commands read: None
     where nothing was kept; they hold more systems than the answer where it is `narrowed`.
     `verbose` shows everything; None leaves that to the format: a terminal gets one screen.
+    `explanation` says on the page of a report why its runs fail.
     """
 
     ink: Ink | None = None
@@ -44,6 +46,7 @@ class Options:
     transcripts: Transcripts | PageTranscripts | None = None
     trials: Trials | None = None
     first_trial: int = 0
+    explanation: Explanation | None = None
 
     @property
     def brief(self) -> bool:

@@ -63,11 +63,12 @@ MetricObject = KnownMetricObject | UnavailableObject
 
 
 class SourceObject(TypedDict):
-    """A file that was read."""
+    """A file that was read; `read_as` says what in it became which part of a trial."""
 
     name: str
     format: str
     sha256: str
+    read_as: dict[str, str]
 
 
 class OptionsObject(TypedDict):
@@ -155,7 +156,12 @@ def provenance_object(provenance: Provenance) -> ProvenanceObject:
     return {
         "input_sha256": provenance.input_sha256,
         "sources": [
-            {"name": source.name, "format": source.format, "sha256": source.sha256}
+            {
+                "name": source.name,
+                "format": source.format,
+                "sha256": source.sha256,
+                "read_as": dict(source.read_as),
+            }
             for source in provenance.sources
         ],
         "versions": dict(provenance.versions),

@@ -32,6 +32,13 @@ FORMATS: Mapping[str, Format] = {
     "csv": Format("csv:render", "rows", (".csv",)),
     "tex": Format("tex:render", "blocks", (".tex",)),
     "junit": Format("junit:render", "cases", (".xml",)),
+    "ctrf": Format("ctrf:render", "cases", (".ctrf.json",)),
+    "sarif": Format("sarif:render", "cases", (".sarif", ".sarif.json")),
+    "tap": Format("tap:render", "cases", (".tap",)),
+    "code-quality": Format("code_quality:render", "cases", (".codequality.json",)),
+    "openmetrics": Format("openmetrics:render", "cases", (".prom", ".om")),
+    "badge": Format("badge:render_svg", "cases", (".badge.svg",)),
+    "badge-json": Format("badge:render_json", "cases", (".badge.json",)),
     "svg": Format("pictures:render_svg", "figures", (".svg",)),
     "png": Format("pictures:render_png", "figures", (".png",)),
     "pdf": Format("pictures:render_pdf", "figures", (".pdf",)),
@@ -49,6 +56,7 @@ ANSWERS: Mapping[str, tuple[str, str]] = {
     "explanation": ("Explanation", "blocks data rows"),
     "diff": ("SideBySide", "blocks data rows"),
     "trend": ("SystemTrend", "blocks data rows figures"),
+    "change": ("ChangeReview", "blocks rows cases"),
     "run": ("RunAnswer", "blocks data rows figures cases"),
     "demo": ("Demonstration", "blocks data rows figures"),
     "run list": ("RunList", "blocks data rows"),
@@ -64,6 +72,16 @@ ENDINGS: Mapping[str, str] = {
     ending: name for name, one in FORMATS.items() for ending in one.endings
 }
 """The format that a file's ending asks for."""
+
+
+def format_of_file(name: str) -> str | None:
+    """The format that the name of a file asks for, by its longest known ending.
+
+    >>> format_of_file("out.json"), format_of_file("out.ctrf.json"), format_of_file("out")
+    ('json', 'ctrf', None)
+    """
+    known = [ending for ending in ENDINGS if name.lower().endswith(ending)]
+    return ENDINGS[max(known, key=len)] if known else None
 
 
 def render(

@@ -13,6 +13,7 @@ from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import TaskRow
 from passhat.messages import plural
+from passhat.stats.estimate import Estimate
 
 UNJUDGED = "every trial errored: there is nothing to judge"
 
@@ -39,10 +40,11 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestSuite:
-    """Test cases under one name."""
+    """Test cases under one name; `values` are numbers of the whole, such as pass^3."""
 
     name: str
     cases: Sequence[Case]
+    values: Mapping[str, object] = field(default_factory=dict)
 
     __test__ = False  # pytest: this is not a class of tests
 
@@ -58,6 +60,7 @@ def task_suites(
                 _task_case(system, row, (marks or {}).get((system.name, row.name)))
                 for row in system.tasks
             ],
+            values=dict(_streaks(system)),
         )
         for system in report.systems
     ]
@@ -84,6 +87,17 @@ def run_suites(answer: RunAnswer) -> list[TestSuite]:
         case = Case(name="completed", classname="passhat.run", mark=mark)
         suites.append(TestSuite(name="run", cases=[case]))
     return suites
+
+
+def _streaks(system: SystemReport) -> Iterator[tuple[str, str]]:
+    """pass^k of this suite for each k, with the ends of its interval."""
+    for k in system.ks:
+        number = system.pass_hat(k).this_suite
+        if isinstance(number, Estimate):
+            yield f"pass^{k}", f"{number.value:.6g}"
+            if number.interval is not None:
+                yield f"pass^{k}_low", f"{number.interval.low:.6g}"
+                yield f"pass^{k}_high", f"{number.interval.high:.6g}"
 
 
 def _task_case(system: SystemReport, row: TaskRow, mark: Mark | None) -> Case:

@@ -83,6 +83,18 @@ def transcript_cards(transcript: Transcript) -> tuple[Card, ...]:
     return (*found, *_ends(transcript, len(transcript.messages)))
 
 
+def ending_words(transcript: Transcript) -> str:
+    """How it ended: the reason to stop, the exit code, the faults that were injected."""
+    parts = []
+    if transcript.stop_reason:
+        parts.append(f"stopped with {safe_passage(transcript.stop_reason)}")
+    if transcript.exit_code is not None:
+        parts.append(f"exit code {transcript.exit_code}")
+    if transcript.faults:
+        parts.append(f"faults: {safe_passage(', '.join(transcript.faults))}")
+    return ", ".join(parts)
+
+
 def check_cards(checks: tuple[Check, ...]) -> tuple[CheckCard, ...]:
     """The checks, those that failed first."""
     cards = [
@@ -154,13 +166,14 @@ def _result(turn: Turn, number: int, name: str, place: int | None) -> Card:
 
 
 def _ends(transcript: Transcript, messages: int) -> Iterator[Card]:
-    """The answer and the error that no message holds."""
+    """The answer and the errors that no message holds."""
     for title, text, broke in (
         ("Answer", transcript.answer, False),
+        ("Standard error", transcript.stderr, False),
         ("Error", transcript.error, True),
     ):
         if text:
-            kind: Kind = "other" if broke else "agent"
+            kind: Kind = "agent" if title == "Answer" else "other"
             yield Card(
                 kind=kind,
                 title=title,

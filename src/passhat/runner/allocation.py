@@ -46,7 +46,7 @@ class FixedRuns:
     """
 
     def __init__(self, pairings: Sequence[Pairing]) -> None:
-        self.planned = sum(pairing.runs for pairing in pairings)
+        self.planned = sum(pairing.planned for pairing in pairings)
         self._done: set[tuple[str, str, int]] = set()
         self._number = 0
         self._rest = self._interleaved(pairings)
@@ -65,6 +65,7 @@ class FixedRuns:
         for trial in range(max((pairing.runs for pairing in pairings), default=0)):
             for pairing in pairings:
                 key = (pairing.system.name, pairing.task.name, trial)
-                if trial < pairing.runs and key not in self._done:
+                wanted = pairing.only is None or trial in pairing.only
+                if wanted and trial < pairing.runs and key not in self._done:
                     yield Ticket(number=self._number, system=key[0], task=key[1], trial=trial)
                     self._number += 1

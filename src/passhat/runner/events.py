@@ -73,5 +73,22 @@ class RunFinished:
     seconds: float
 
 
-Event = RunStarted | TrialStarted | TrialFinished | Retry | BudgetHit | Stopping | RunFinished
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkersChanged:
+    """Workers came or went: how many there are, and how many trials they run at once."""
+
+    workers: int
+    hands: int
+
+
+Event = (
+    WorkersChanged
+    | RunStarted
+    | TrialStarted
+    | TrialFinished
+    | Retry
+    | BudgetHit
+    | Stopping
+    | RunFinished
+)
 OnEvent = Callable[[Event], None]

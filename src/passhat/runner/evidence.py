@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passhat.records import Answer, Finished, Outcome, Ticket, Trial
+from passhat.records.ledger import NO_CALLS
 from passhat.runner.allocation import Allocation
 from passhat.runner.journal import Journal
 
@@ -30,6 +31,15 @@ class Evidence:
         """All of them, by number."""
         return tuple(self._trials[number][1] for number in sorted(self._trials))
 
+    @property
+    def seen(self) -> int:
+        """How many the rule has been shown: the number of the first that is missing."""
+        return self._seen
+
+    def has(self, number: int) -> bool:
+        """Whether the trial of this ticket is known."""
+        return number in self._trials
+
     def __len__(self) -> int:
         return len(self._trials)
 
@@ -37,7 +47,7 @@ class Evidence:
 class Restored:
     """What an earlier start of this run left in its journal."""
 
-    def __init__(self, journal: Journal, *, retry_errored: bool) -> None:
+    def __init__(self, journal: Journal, *, retry_errored: bool, count_lost: bool = True) -> None:
         self.launched: Sequence[Ticket] = journal.launched()
         self.finished: list[Finished] = [
             entry
@@ -45,7 +55,7 @@ class Restored:
             if not (retry_errored and entry.trial.outcome is Outcome.ERRORED)
         ]
         self.calls = journal.calls()
-        self.asked_again = journal.asked_again()
+        self.asked_again = journal.asked_again() if count_lost else NO_CALLS
         self.answers: dict[Key, dict[int, Answer]] = {}
         for answer in journal.answered():
             key = (answer.system, answer.task, answer.trial)

@@ -5,12 +5,34 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from passhat.runner.processes import kill_groups
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def signals_to_thread(interrupt: Callable[[int], None], *, enabled: bool = True) -> Iterator[None]:
+    """As `signals_to`, for a run that waits in the main thread without an event loop."""
+    asked = False
+
+    def receive(number: int, frame: object) -> None:
+        nonlocal asked
+        if asked:
+            os._exit(128 + number)
+        asked = True
+        interrupt(number)
+
+    here = enabled and threading.current_thread() is threading.main_thread()
+    before = {sign: signal.signal(sign, receive) for sign in SIGNALS} if here else {}
+    try:
+        yield
+    finally:
+        for sign, handler in before.items():
+            signal.signal(sign, handler)
 
 
 @contextmanager

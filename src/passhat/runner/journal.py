@@ -13,16 +13,23 @@ from passhat.records.ledger import Answer, Asked, Entry, Finished, Refused, Tick
 MOST_AT_ONCE = 4096
 
 
-class Journal(Protocol):
-    """The ledger of one run. The history store has one; `MemoryJournal` forgets at exit.
+class Writing(Protocol):
+    """Where entries are written.
 
     `write` is called from one thread at a time and not always the same; everything in it is
     durable when it returns, but for the intents (`Asked`) whose places it returns: a budget that
     the store keeps refuses those. A `Finished` takes the place of an earlier one for the same
-    trial. The others are read before the run begins, on the thread that starts it.
+    trial.
     """
 
     def write(self, entries: Sequence[Entry], /) -> Collection[int] | None: ...
+
+
+class Journal(Writing, Protocol):
+    """The ledger of one run. The history store has one; `MemoryJournal` forgets at exit.
+
+    Everything but `write` is called before the run begins, on the thread that starts it.
+    """
 
     def launched(self) -> Sequence[Ticket]:
         """All tickets, by number."""
@@ -111,11 +118,12 @@ class Scribe:
     gathers, so that a hundred trials share one flush of the disk.
     """
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Writing, *, thread: ThreadPoolExecutor | None = None) -> None:
         self._journal = journal
         self._waiting: list[tuple[Entry, asyncio.Future[None] | None]] = []
         self._writing: asyncio.Task[None] | None = None
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="passhat-journal")
+        self._own = thread is None
+        self._thread = thread or ThreadPoolExecutor(1, thread_name_prefix="passhat-journal")
 
     async def __aenter__(self) -> Self:
         return self
@@ -128,7 +136,8 @@ class Scribe:
     ) -> None:
         while self._writing is not None:
             await asyncio.wait([self._writing])
-        self._thread.shutdown()
+        if self._own:
+            self._thread.shutdown()
 
     async def keep(self, entry: Entry) -> None:
         """Write an entry; it is durable on return. BudgetRefused where the store's budget is."""

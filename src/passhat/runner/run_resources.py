@@ -85,6 +85,7 @@ class RunResources:
         cassettes: Cassettes | None = None,
         on_event: OnEvent | None = None,
         environment: Mapping[str, str] | None = None,
+        must_price: bool = False,
     ) -> None:
         self._suite = suite
         self._scribe = scribe
@@ -96,7 +97,7 @@ class RunResources:
         self._supply = ModelSupply(
             environment,
             directory=suite.directory,
-            must_price=spending.budget.max_cost is not None,
+            must_price=must_price or spending.budget.max_cost is not None,
         )
         self._pool = ServerPool(directory=suite.directory)
         self._throttles: dict[str, tuple[Throttle, RetryBudget]] = {}

@@ -58,6 +58,9 @@ class Spending:
     unsettled: float = 0.0
     """Dollars that calls of earlier starts, or calls given up, have perhaps cost."""
     given_up: UnansweredCalls = NO_CALLS
+    unseen: int = 0
+    """Tokens reserved for the first answer of a model whose requests set no limit; 0 lets that
+    call go alone instead."""
     _under_way: int = 0
     _unbounded: int = 0
     _reserved_cost: float = 0.0
@@ -222,7 +225,9 @@ class Metered:
         if self._scribe is None and budget.max_cost is None and budget.max_tokens is None:
             return Amount(cost=0.0)
         seen = self._spending.most_seen(self._name)
-        tokens_out = request.parameters.max_tokens or LONGER * (seen.tokens if seen else 0)
+        tokens_out = request.parameters.max_tokens or (
+            LONGER * seen.tokens if seen else self._spending.unseen
+        )
         if not tokens_out:
             return None
         asked = (request.messages, request.system, request.tools)

@@ -49,7 +49,7 @@ def test_a_name_that_merely_contains_the_tool_is_not_the_tool():
     demand = ToolSelection(expected_tool="get_weather")
     floor = selection_floor(table, demand, label="t")
     assert (floor.selected, floor.word) == (0, "FAIL")
-    assert floor.line.endswith("max tokens unknown")
+    assert "max tokens unknown; get_weather was called in 0 % of the runs" in floor.line
 
 
 def test_a_suite_has_a_floor_for_every_pairing_that_asks_for_one():
@@ -62,3 +62,12 @@ def test_a_suite_has_a_floor_for_every_pairing_that_asks_for_one():
     ]
     (floor,) = suite_floors(pairs, runs(9, 10))
     assert floor.label == "weather selection [gpt-5]"
+
+
+def test_a_floor_that_fails_by_its_cap_says_so():
+    table = Trials.from_columns(
+        task=["t"] * 2, outcome=[1, 1], tools=[("get_weather",)] * 2, tokens=[900.0, 5200.0]
+    )
+    demand = ToolSelection(expected_tool="get_weather", max_total_tokens=4000)
+    floor = selection_floor(table, demand, label="t")
+    assert floor.line.endswith("a run took 5200 tokens, and 4000 are allowed")

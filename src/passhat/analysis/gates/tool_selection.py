@@ -52,12 +52,31 @@ class SelectionFloor:
 
     @property
     def line(self) -> str:
-        """One line, exactly of the form that tools before it print."""
+        """One line of the form that tools before it print, and why the floor fails.
+
+        `pass^k` is here what those tools call so: the share of runs that called the tool.
+        """
         share = f"{100 * self.rate:.0f}%"
         tokens = "unknown" if self.max_tokens is None else str(self.max_tokens)
-        return (
+        text = (
             f"tool-selection floor [{self.word}] {self.label}: selection "
             f"{self.selected}/{self.runs} ({share}), pass^k {share}, max tokens {tokens}"
+        )
+        return f"{text}; {self.why_failed}" if self.why_failed else text
+
+    @property
+    def why_failed(self) -> str:
+        """What breaks the floor, too many tokens or too few calls; empty where it holds."""
+        if self.passed:
+            return ""
+        demand, limit = self.demand, self.demand.max_total_tokens
+        if limit is not None and self.max_tokens is not None and self.max_tokens > limit:
+            return f"a run took {self.max_tokens} tokens, and {limit} are allowed"
+        rate = self.bound if demand.bound else self.rate
+        what = "at least" if demand.bound else "in"
+        return (
+            f"{demand.expected_tool} was called {what} {100 * rate:.0f} % of the runs, and "
+            f"{100 * demand.min_selection_rate:.0f} % are demanded"
         )
 
     @property

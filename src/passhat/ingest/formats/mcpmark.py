@@ -84,6 +84,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         "system": meta.model_name,
         "task": meta.task_name,
         "tags": (meta.mcp,) if meta.mcp else (),
+        "family": meta.mcp or None,
         "started": meta.time.start if meta.time else None,
         **_ending(run),
     }
@@ -133,6 +134,7 @@ def _task_rows(task: _Task) -> Iterator[dict[str, Any]]:
             "task": task.task,
             "trial": name,
             "tags": (task.service,),
+            "family": task.service,
             **_ending(run),
         }
 

@@ -191,6 +191,7 @@ def _row(system: str, domain: str, simulation: _Simulation) -> dict[str, Any]:
         "system": system,
         "task": f"{domain}/{simulation.task_id}" if domain else simulation.task_id,
         "trial": simulation.trial or 0,
+        "family": domain or None,
         "seed": simulation.seed,
         "outcome": Outcome.ERRORED if broke else Outcome((reward or 0) >= SUCCESS),
         "score": reward,

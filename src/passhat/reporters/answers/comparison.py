@@ -246,7 +246,7 @@ def _needed(difference: Difference, scope: Scope) -> str | None:
     return f"For {scope}, about {' or '.join(ways)} would settle it, if the difference holds."
 
 
-def _rows(comparison: Comparison) -> Records:
+def comparison_rows(comparison: Comparison) -> Records:
     """A row a number, then a row a task: the first system minus the second."""
     suite = [_suite_record(one) for one in comparison.differences.values()]
     return [*suite, *map(_task_record, comparison.tasks)]
@@ -304,7 +304,7 @@ KIND = AnswerKind(
     name="comparison",
     blocks=comparison_blocks,
     data=comparison_object,
-    rows=_rows,
+    rows=comparison_rows,
     figures=_figures,
     provenance=lambda comparison: comparison.provenance,
     title=_title,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
 from passhat.analysis.explaining.alignment import AlignedCalls, Relation
 from passhat.analysis.explaining.normal_calls import NormalCall
@@ -11,8 +10,8 @@ from passhat.analysis.explaining.runs import ExplainedRun
 from passhat.analysis.explaining.side_by_side import SideBySide
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, Options, Records
-from passhat.reporters.answers.diff_page import neighbours, run_views, stretches
-from passhat.reporters.answers.diff_words import LONGEST_CALL, call_words, parting_words
+from passhat.reporters.answers.diff_page import diff_values
+from passhat.reporters.answers.diff_words import LONGEST_CALL, OUTCOMES, call_words, verdict
 from passhat.reporters.blocks import Block, Headline, Paragraph, Table
 from passhat.reporters.safe_text import shorten
 from passhat.reporters.wording import short
@@ -26,7 +25,6 @@ MARKS: dict[Relation, str] = {
 }
 """What stands between two calls."""
 
-_OUTCOMES = ("failed", "passed", "errored")
 _MOST_DETAILS = 5
 
 
@@ -100,18 +98,6 @@ def side_by_side_object(found: SideBySide) -> SideBySideObject:
     }
 
 
-def verdict(found: SideBySide) -> str:
-    """Where two runs part, in one sentence."""
-    names = (
-        f"Trial {found.left.trial} ({_OUTCOMES[found.left.outcome]}) and trial "
-        f"{found.right.trial} ({_OUTCOMES[found.right.outcome]}) of task {short(found.left.task)}"
-    )
-    if found.parting is None:
-        made = plural(len(found.pairs), "call")
-        return f"{names} made the same {made}: read what they said."
-    return f"{names} part at row {found.parting + 1}: {parting_words(found.pairs[found.parting])}."
-
-
 def _sides(found: SideBySide) -> list[tuple[str, ExplainedRun]]:
     return [(f"Trial {found.left.trial}", found.left), (f"Trial {found.right.trial}", found.right)]
 
@@ -120,11 +106,11 @@ def _table(found: SideBySide) -> Table:
     (left, one), (right, other) = _sides(found)
     return Table(
         header=(
-            f"{left}, {_OUTCOMES[one.outcome]}",
+            f"{left}, {OUTCOMES[one.outcome]}",
             "",
             "row",
             "",
-            f"{right}, {_OUTCOMES[other.outcome]}",
+            f"{right}, {OUTCOMES[other.outcome]}",
         ),
         rows=tuple(
             (
@@ -170,7 +156,7 @@ def _value(call: NormalCall, name: str) -> str:
 
 
 def _ending(run: ExplainedRun) -> str:
-    told = [f"{_OUTCOMES[run.outcome]} after {plural(len(run.calls), 'call')}"]
+    told = [f"{OUTCOMES[run.outcome]} after {plural(len(run.calls), 'call')}"]
     if run.stop_reason:
         told.append(f"stopped with {short(run.stop_reason)}")
     told += [
@@ -196,7 +182,7 @@ def _side(run: ExplainedRun) -> SideObject:
         "system": run.system,
         "task": run.task,
         "trial": run.trial,
-        "outcome": _OUTCOMES[run.outcome],
+        "outcome": OUTCOMES[run.outcome],
         "stop_reason": run.stop_reason,
         "calls": len(run.calls),
     }
@@ -226,25 +212,12 @@ def _rows(found: SideBySide) -> Records:
     ]
 
 
-def _page(found: SideBySide, options: Options) -> Mapping[str, Any]:
-    views = run_views(found)
-    by_trial = {view.trial: view for view in views}
-    return {
-        "verdict": verdict(found),
-        "left": by_trial[found.left.trial],
-        "right": by_trial[found.right.trial],
-        "stretches": stretches(found),
-        "views": views,
-        "neighbours": list(neighbours(views)),
-    }
-
-
 KIND = AnswerKind(
     name="diff",
     blocks=side_by_side_blocks,
     data=side_by_side_object,
     rows=_rows,
-    page=_page,
+    page=lambda found, _: diff_values(found),
     template="diff.html",
     title=verdict,
 )

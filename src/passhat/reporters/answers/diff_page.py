@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from passhat.analysis.explaining.alignment import AlignedCalls
 from passhat.analysis.explaining.runs import ExplainedRun
 from passhat.analysis.explaining.side_by_side import SideBySide
 from passhat.messages import listed, plural
 from passhat.records import Outcome
-from passhat.reporters.answers.diff_words import parting_words
+from passhat.reporters.answers.diff_words import parting_words, verdict
 from passhat.reporters.transcript_cards import (
     Card,
     CheckCard,
     check_cards,
+    ending_words,
     transcript_cards,
 )
 from passhat.reporters.transcript_text import safe_passage
@@ -46,6 +48,20 @@ class RunView:
     checks: tuple[CheckCard, ...]
     cards: tuple[Card, ...]
     ending: str
+
+
+def diff_values(found: SideBySide) -> dict[str, Any]:
+    """What the template of two runs shows."""
+    views = run_views(found)
+    by_trial = {view.trial: view for view in views}
+    return {
+        "verdict": verdict(found),
+        "left": by_trial[found.left.trial],
+        "right": by_trial[found.right.trial],
+        "stretches": stretches(found),
+        "views": views,
+        "neighbours": list(neighbours(views)),
+    }
 
 
 def stretches(found: SideBySide) -> tuple[Stretch, ...]:
@@ -142,10 +158,8 @@ def _foot(pair: AlignedCalls) -> str:
 
 
 def _ending(run: ExplainedRun) -> str:
-    parts = [plural(len(run.calls), "call")]
-    if run.stop_reason:
-        parts.append(f"stopped with {safe_passage(run.stop_reason)}")
-    return ", ".join(parts)
+    ending = ending_words(run.transcript) if run.transcript else ""
+    return ", ".join(part for part in (plural(len(run.calls), "call"), ending) if part)
 
 
 def neighbours(views: Sequence[RunView]) -> Iterator[tuple[RunView, int | None, int | None]]:

@@ -4,11 +4,28 @@ from __future__ import annotations
 
 from passhat.analysis.explaining.alignment import AlignedCalls
 from passhat.analysis.explaining.normal_calls import NormalCall
-from passhat.messages import listed
+from passhat.analysis.explaining.side_by_side import SideBySide
+from passhat.messages import listed, plural
 from passhat.reporters.safe_text import shorten
+from passhat.reporters.wording import short
+
+OUTCOMES = ("failed", "passed", "errored")
+"""Outcomes in words, by their code."""
 
 LONGEST_CALL = 60
 """Columns of a call on one line."""
+
+
+def verdict(found: SideBySide) -> str:
+    """Where two runs part, in one sentence."""
+    names = (
+        f"Trial {found.left.trial} ({OUTCOMES[found.left.outcome]}) and trial "
+        f"{found.right.trial} ({OUTCOMES[found.right.outcome]}) of task {short(found.left.task)}"
+    )
+    if found.parting is None:
+        made = plural(len(found.pairs), "call")
+        return f"{names} made the same {made}: read what they said."
+    return f"{names} part at row {found.parting + 1}: {parting_words(found.pairs[found.parting])}."
 
 
 def parting_words(pair: AlignedCalls) -> str:

@@ -12,7 +12,7 @@ from passhat.messages import listed, plural
 from passhat.records.transcript import TranscriptKey
 from passhat.reporters.answer_kind import Options
 from passhat.reporters.answers.explanation_ways import way_blocks
-from passhat.reporters.blocks import Bar, Block, Headline, Paragraph, Step, Steps, Table
+from passhat.reporters.blocks import Bar, Block, Headline, Paragraph, Section, Step, Steps, Table
 from passhat.reporters.next_steps import advise, only
 from passhat.reporters.numbers import percent, points, span
 from passhat.reporters.wording import short
@@ -32,23 +32,16 @@ FEW_RUNS = (
 
 def explanation_blocks(explanation: Explanation, options: Options) -> list[Block]:
     """The answer first, then the causes, what went wrong, the ways, the suite, and how to look."""
-    blocks: list[Block] = [
-        Headline(verdict(explanation)),
-        Paragraph("Compared", _compared(explanation)),
-    ]
-    blocks += [
-        Paragraph(str(i), _cause_words(cause, explanation))
-        for i, cause in enumerate(explanation.causes, 1)
-    ]
-    if explanation.causes or explanation.counts.mixed_tasks:
-        blocks.append(Paragraph("Mind", _caution(explanation)))
-    if explanation.categories:
-        blocks.append(_categories(explanation.categories, "what went wrong"))
-    if _logged(explanation) and explanation.divergences:
-        blocks.append(_categories(explanation.divergences, "first difference from passing runs"))
+    blocks: list[Block] = [Headline(verdict(explanation)), *_findings(explanation)]
     blocks += way_blocks(explanation)
     steps = _steps(explanation, options.results)
     return [*blocks, Steps("Next", tuple(steps))] if steps else blocks
+
+
+def why_section(explanation: Explanation) -> list[Block]:
+    """The same findings as a part of another answer."""
+    short_answer = Paragraph("In short", verdict(explanation))
+    return [Section("Why runs fail"), short_answer, *_findings(explanation)]
 
 
 def verdict(explanation: Explanation) -> str:
@@ -72,6 +65,22 @@ def place(key: TranscriptKey, explanation: Explanation) -> str:
     system, task, trial = key
     run = f"task {short(task)}, trial {trial}"
     return f"{short(system)}, {run}" if len(explanation.systems) > 1 else run
+
+
+def _findings(explanation: Explanation) -> list[Block]:
+    """What was compared, the causes, and what went wrong."""
+    blocks: list[Block] = [Paragraph("Compared", _compared(explanation))]
+    blocks += [
+        Paragraph(str(i), _cause_words(cause, explanation))
+        for i, cause in enumerate(explanation.causes, 1)
+    ]
+    if explanation.causes or explanation.counts.mixed_tasks:
+        blocks.append(Paragraph("Mind", _caution(explanation)))
+    if explanation.categories:
+        blocks.append(_categories(explanation.categories, "what went wrong"))
+    if _logged(explanation) and explanation.divergences:
+        blocks.append(_categories(explanation.divergences, "first difference from passing runs"))
+    return blocks
 
 
 def _named(causes: Sequence[Cause]) -> str:

@@ -13,6 +13,7 @@ from passhat.drawing.scale import Scale
 from passhat.records.transcript import TranscriptKey
 from passhat.reporters import wording
 from passhat.reporters.answer_kind import Options
+from passhat.reporters.answers.explanation_blocks import why_section
 from passhat.reporters.answers.report_blocks import origin, system_blocks
 from passhat.reporters.answers.report_figures import report_figures
 from passhat.reporters.blocks import Block, Judged, Paragraph
@@ -32,7 +33,7 @@ def page_of(
     said = options.transcripts
     if not isinstance(said, PageTranscripts):
         said = fit_transcripts(report, said or {}, trials=options.trials)
-    many = len(report.systems) > 1
+    many, why = len(report.systems) > 1, options.explanation
     return {
         "chip": wording.chip(report.systems[0]),
         "hero": None if many else hero_numbers(report.systems[0]),
@@ -42,7 +43,7 @@ def page_of(
         "many": many,
         "answer": wording.overview(report) if many else wording.verdict(report.systems[0]),
         "gates": gates,
-        "after": after,
+        "after": [*after, *([] if why is None else why_section(why))],
         "sentences": {s.name: page_sentences(s) for s in report.systems},
         "transcripts": _by_task(said.texts, options.first_trial),
         "stored": ", ".join(map(embedded, said.texts.values())),

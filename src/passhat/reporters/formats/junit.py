@@ -28,6 +28,8 @@ def suites_xml(found: Sequence[TestSuite]) -> str:
         for case in suite.cases:
             _add_case(element, case)
         _count(element)
+        if suite.values:
+            _add_properties(element, suite.values)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -51,8 +53,10 @@ def _count(suite: ET.Element) -> None:
         suite.set(attribute, str(len(suite.findall(f"testcase/{kind}"))))
 
 
-def _add_properties(case: ET.Element, values: Mapping[str, object]) -> None:
-    properties = ET.SubElement(case, "properties")
+def _add_properties(owner: ET.Element, values: Mapping[str, object]) -> None:
+    """Properties stand before everything else, as the schemas of CI systems want it."""
+    properties = ET.Element("properties")
+    owner.insert(0, properties)
     for name, value in values.items():
         ET.SubElement(properties, "property", name=name, value=_clean(str(value)))
 

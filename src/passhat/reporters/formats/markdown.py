@@ -24,13 +24,15 @@ from passhat.reporters.blocks import (
     Steps,
     Table,
 )
+from passhat.reporters.reading_lines import reading_paragraphs
 from passhat.reporters.safe_text import safe_text
 from passhat.reporters.text_bars import run_marks
 
 
 def render(kind: AnswerKind, answer: Any, options: Options) -> str:
     """The answer as Markdown."""
-    return blocks_markdown(kind.blocks(answer, options))
+    blocks = kind.blocks(answer, options)
+    return blocks_markdown([*blocks, *reading_paragraphs(kind.provenance(answer))])
 
 
 def blocks_markdown(blocks: Sequence[Block]) -> str:

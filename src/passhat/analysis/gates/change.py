@@ -1,0 +1,40 @@
+"""A change under review: what was demanded, before and after, which tasks moved, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from passhat.analysis.comparing.comparison import Comparison
+from passhat.analysis.explaining.explain import Explanation
+from passhat.analysis.gates.verdict import Verdicts, Word
+from passhat.analysis.reports.report import Report
+from passhat.messages import short_repr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeReview:
+    """What the people who review a change should be told.
+
+    `comparison` is against the baseline of that name, where there is one; `explanation` is there
+    where what was said in the runs was kept. An `informational` review never fails the change.
+    """
+
+    report: Report
+    verdicts: Verdicts | None = None
+    comparison: Comparison | None = None
+    baseline: str | None = None
+    explanation: Explanation | None = None
+    informational: bool = False
+
+    def __repr__(self) -> str:
+        told = [self.word or "no gates"] + ([f"against {self.baseline}"] if self.baseline else [])
+        return short_repr("ChangeReview", *told, see=".report, .verdicts, .comparison")
+
+    @property
+    def word(self) -> Word | None:
+        """The overall verdict; None where nothing was demanded."""
+        return None if self.verdicts is None else self.verdicts.word
+
+    @property
+    def exit_code(self) -> int:
+        return 0 if self.informational or self.verdicts is None else self.verdicts.exit_code

@@ -1,0 +1,148 @@
+"""Where reviewers read: the summary, annotations, comment and check of a pull request."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from passhat.errors import ForgeError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from passhat.analysis.gates.change import ChangeReview
+    from passhat.analysis.gates.run_answer import RunAnswer
+    from passhat.cli.output import Output
+    from passhat.forges.github import Annotation, Conclusion, GitHub
+    from passhat.forges.sticky import Posted
+
+BASE_BRANCHES = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
+"""Where CI says which branch a change is to be merged into."""
+
+_CONCLUSIONS: Mapping[str | None, Conclusion] = {"PASS": "success", "FAIL": "failure"}
+
+
+def forge_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--github`, which is on by itself in Actions, and `--informational`."""
+    github = click.option(
+        "--github/--no-github",
+        default=None,
+        help="Write to the pull request: summary, annotations, one comment, a check. "
+        "[default: in GitHub Actions]",
+    )
+    informational = click.option(
+        "--informational",
+        is_flag=True,
+        help="Tell reviewers, and exit with 0 whatever the verdict.",
+    )
+    return github(informational(command))
+
+
+def wanted(github: bool | None) -> bool:
+    """Whether reviewers are to be told: as asked, or because this is a job of a forge."""
+    in_job = os.environ.get("GITHUB_ACTIONS") == "true" or os.environ.get("GITLAB_CI") == "true"
+    return in_job if github is None else github
+
+
+def base_branch() -> str | None:
+    """The branch that the change under review is to be merged into."""
+    return next((os.environ[name] for name in BASE_BRANCHES if os.environ.get(name)), None)
+
+
+def announce_run(
+    answer: RunAnswer, output: Output, *, store: Path | str | None, informational: bool
+) -> None:
+    """Tell reviewers of a run, held against the branch that the change is to be merged into."""
+    from passhat.analysis.gates.change import ChangeReview
+    from passhat.errors import InputError
+    from passhat.journeys import review_change
+    from passhat.journeys.results import Results
+
+    key = answer.report.provenance.sources[0].name if answer.report.provenance.sources else "run"
+    review = ChangeReview(
+        report=answer.report, verdicts=answer.verdicts, informational=informational
+    )
+    base = base_branch()
+    if store is not None and answer.run is not None and base is not None:
+        results = Results(paths=(answer.run,), store=store)
+        try:
+            found = review_change(results, against=base, informational=informational)
+            review = replace(found, verdicts=answer.verdicts)
+        except InputError as error:  # the first change has no baseline yet
+            output.say(f"no comparison with {base}: {error}")
+    announce(review, output, key=key)
+
+
+def announce(review: ChangeReview, output: Output, *, key: str) -> None:
+    """Tell reviewers; what a forge refuses is said on standard error and changes no exit code."""
+    from passhat.forges.github import github_job
+    from passhat.forges.gitlab import gitlab_job, post_note
+    from passhat.reporters import render
+
+    text = str(render(review, "markdown"))
+    try:
+        if (job := github_job(os.environ)) is not None:
+            _announce_on_github(job, review, text, output, key)
+        elif (merge_job := gitlab_job(os.environ)) is not None:
+            _say(post_note(merge_job, text, key=key), output)
+        else:
+            output.say(
+                "--github: this is no job of GitHub Actions or GitLab CI; nothing was posted"
+            )
+    except ForgeError as error:
+        output.say(f"the pull request was not told: {error}")
+
+
+def _announce_on_github(
+    job: GitHub, review: ChangeReview, text: str, output: Output, key: str
+) -> None:
+    from passhat.forges.github import annotation_lines, post_check, post_comment, write_summary
+
+    write_summary(job, text)
+    for line in annotation_lines(_annotations(review)):
+        click.echo(line, file=sys.stdout if output.shows_text else sys.stderr)
+    _say(post_comment(job, text, key=key), output)
+    if job.token is None:
+        return
+    word = None if review.informational else review.word
+    title = review.verdicts.sentence if review.verdicts else "measured, nothing demanded"
+    try:
+        post_check(
+            job,
+            name=f"passhat ({key})",
+            conclusion=_CONCLUSIONS.get(word, "neutral"),
+            title=title,
+            summary=text,
+        )
+    except ForgeError as error:
+        output.say(f"no check was written: {error}")
+
+
+def _annotations(review: ChangeReview) -> Iterator[Annotation]:
+    from passhat.forges.github import Annotation, Level
+
+    levels: Mapping[str, Level] = {"FAIL": "error", "UNDECIDED": "warning"}
+    for verdict in review.verdicts or ():
+        if verdict.word != "PASS":
+            level = "notice" if review.informational else levels[verdict.word]
+            title = f"passhat: {verdict.word}"
+            yield Annotation(level=level, title=title, message=verdict.sentence)
+    if review.comparison is None:
+        return
+    for task in review.comparison.tasks:
+        if task.answer == "worse":
+            (now, runs), (before, earlier) = task.first, task.second
+            message = f"{task.name}: {before}/{earlier} before, {now}/{runs} now"
+            yield Annotation(level="warning", title="passhat: a task got worse", message=message)
+
+
+def _say(posted: Posted, output: Output) -> None:
+    if posted.outcome == "refused":
+        output.say(f"no comment was written: {posted.reason}")
+    else:
+        output.say(f"the comment on the change was {posted.outcome}")

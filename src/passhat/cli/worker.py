@@ -1,0 +1,43 @@
+"""`passhat worker`: run trials of runs that others lead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from passhat.cli.store_option import StoreType
+from passhat.errors import ArgumentError
+
+
+@click.command()
+@click.option("--store", type=StoreType(), required=True, help="The PostgreSQL store of the run.")
+@click.option("--run", metavar="KEY", help="Only this run; else every run that is waiting.")
+@click.option("--concurrency", type=click.IntRange(min=1), help="Trials at a time.")
+@click.option("--until-idle", is_flag=True, help="Stop when no run has work for 10 seconds.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
+def worker(
+    store: Path | str, run: str | None, concurrency: int | None, until_idle: bool, quiet: bool
+) -> None:
+    """Run trials of runs that `passhat run --executor workers` leads.
+
+    Start as many as you like, on any machine that reaches the store and has the suite's folder.
+    A worker that dies is replaced by the others: what it had is run again, and no answer that was
+    kept is paid for twice.
+
+    \b
+      passhat worker --store postgresql://passhat@db.example/evals --concurrency 50
+    """
+    from passhat.history.database import is_postgres
+    from passhat.journeys.working import work
+    from passhat.reporters.safe_text import safe_text
+
+    if not is_postgres(store):
+        raise ArgumentError("--store", "must be a postgresql:// address", str(store))
+    work(
+        store,
+        run=run,
+        concurrency=concurrency,
+        until_idle=until_idle,
+        say=(lambda text: None) if quiet else (lambda text: click.echo(safe_text(text), err=True)),
+    )

@@ -1,0 +1,111 @@
+"""Where the trials of a run are carried out: in this process, by workers, or on a Ray cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from passhat.errors import ArgumentError, LostRun, StoreError
+
+if TYPE_CHECKING:
+    from passhat.analysis.gates.stopping import Stopping
+    from passhat.journeys.run_events import OnRunEvent
+    from passhat.journeys.run_store import RunStore
+    from passhat.records import Suite, Trials
+    from passhat.runner import RunResult
+    from passhat.runner.cassettes import CassetteSet
+
+Executor = Literal["local", "workers", "ray"]
+
+OUTAGE_SECONDS = 120.0
+"""How long a driver waits for its store to come back: longer than a restart of PostgreSQL."""
+
+SECONDS_BETWEEN_TRIES = 1.0
+
+
+class Led(Protocol):
+    """What is led: a run and where it is carried out."""
+
+    @property
+    def suite(self) -> Suite: ...
+    @property
+    def store(self) -> str | Path | None: ...
+    @property
+    def executor(self) -> Executor: ...
+    @property
+    def workers(self) -> int: ...
+    @property
+    def retry_errors(self) -> bool: ...
+    def rule(self, baselines: Mapping[str, Trials] | None = None) -> Stopping | None: ...
+
+
+def refuse_cassettes(cassettes: CassetteSet | None) -> None:
+    """Cassettes are files of one machine."""
+    if cassettes is not None:
+        raise ArgumentError("--executor", "must be local where answers are recorded", "workers")
+
+
+def lead(
+    job: Led,
+    opened: RunStore,
+    baselines: Mapping[str, Trials],
+    on_event: OnRunEvent | None,
+    handle_signals: bool,
+) -> tuple[RunResult, Stopping | None]:
+    """Hand out the run to workers and wait for it; outages of the store are waited out."""
+    if opened.history is None or opened.run is None or job.store is None:
+        raise ArgumentError("--executor", "needs a --store that workers reach", job.executor)
+    with ExitStack() as stack:
+        if job.executor == "ray":
+            from passhat.journeys.ray_executor import ray_workers
+
+            stack.enter_context(ray_workers(str(job.store), opened.run.key, job.workers))
+        since = time.monotonic()
+        while True:
+            try:
+                rule = job.rule(baselines)
+                return _drive(job, opened, rule, on_event, handle_signals), rule
+            except LostRun:
+                raise
+            except StoreError:
+                if time.monotonic() - since > OUTAGE_SECONDS:
+                    raise
+            since = _reconnect(opened, since)
+
+
+def _drive(
+    job: Led,
+    opened: RunStore,
+    rule: Stopping | None,
+    on_event: OnRunEvent | None,
+    handle_signals: bool,
+) -> RunResult:
+    from passhat.history.run_board import RunBoard
+    from passhat.runner.executors.driver import drive
+
+    assert opened.history is not None
+    assert opened.run is not None
+    assert opened.lease is not None
+    return drive(
+        job.suite,
+        RunBoard(opened.history, opened.run, opened.lease),
+        opened.journal,
+        stopping_rule=rule,
+        on_event=on_event,
+        retry_errored=job.retry_errors,
+        handle_signals=handle_signals,
+    )
+
+
+def _reconnect(opened: RunStore, since: float) -> float:
+    """When the store was last there: now, if it has come back."""
+    time.sleep(SECONDS_BETWEEN_TRIES)
+    assert opened.history is not None
+    try:
+        opened.history.database.reconnect()
+    except StoreError:
+        return since
+    return time.monotonic()

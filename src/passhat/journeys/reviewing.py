@@ -1,0 +1,103 @@
+"""Review a change: gates, the comparison with a baseline, and why runs fail, in one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from passhat.defaults import CONFIDENCE, SEED
+from passhat.errors import InputError
+from passhat.journeys.gating import MARGIN, gate_results
+from passhat.journeys.results import Results, ResultsLike, as_results, choose_systems
+
+if TYPE_CHECKING:
+    from passhat.analysis.comparing.comparison import Comparison
+    from passhat.analysis.explaining.explain import Explanation
+    from passhat.analysis.gates.change import ChangeReview
+    from passhat.analysis.gates.judge import GateLike
+    from passhat.analysis.gates.verdict import Verdicts
+    from passhat.records import Suite, Transcripts, Trials
+
+
+def review_change(
+    results: ResultsLike,
+    require: GateLike | Sequence[GateLike] = (),
+    *,
+    against: str | Path | None = None,
+    margin: float = MARGIN,
+    suite: Suite | str | Path | None = None,
+    only: Sequence[str] = (),
+    ks: Sequence[int] | None = None,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
+    informational: bool = False,
+    judged: Verdicts | None = None,
+    **terms: Any,
+) -> ChangeReview:
+    r"""What to tell the people who review a change.
+
+    `against` is a baseline: results, or a run, tag or branch of the history. Without any demand of
+    its own, a change with a baseline must be no worse than it by more than `margin`. `judged` are
+    verdicts that were made already.
+
+    >>> from passhat.ingest import read_trials
+    >>> trials = read_trials(b"task,trial,passed\na,1,1\na,2,1\nb,1,0\nb,2,1\n")
+    >>> review_change(trials, "pass@1 >= 0.1").word
+    'PASS'
+    """
+    from passhat.analysis.gates.change import ChangeReview
+    from passhat.analysis.reports.measure import measure
+    from passhat.records import Trials
+
+    said: Transcripts = {}
+    if isinstance(results, Trials):
+        trials = results
+    else:
+        trials, said = as_results(results).read(transcripts=True)
+    trials = choose_systems(trials, only)
+    demanded = bool(require) or against is not None or suite is not None
+    if judged is None and demanded:
+        judged = gate_results(
+            results, require, against=against, margin=margin, suite=suite, only=only, seed=seed,
+            **terms,
+        )  # fmt: skip
+    return ChangeReview(
+        report=measure(trials, ks=ks, confidence=confidence, seed=seed),
+        verdicts=judged,
+        comparison=_comparison(results, trials, against, confidence, seed),
+        baseline=None if against is None else str(against),
+        explanation=_explanation(trials, said, confidence, seed),
+        informational=informational,
+    )
+
+
+def _comparison(
+    results: ResultsLike, trials: Trials, against: str | Path | None, confidence: float, seed: int
+) -> Comparison | None:
+    """Only of one system with one: more than two are ranked, which is another question."""
+    from passhat.analysis.comparing.comparison import compare
+    from passhat.records import Trials
+
+    if against is None or len(trials.systems) != 1:
+        return None
+    like = as_results(results) if not isinstance(results, Trials) else Results(paths=())
+    old, _ = replace(like, paths=(str(against),)).read(transcripts=False)
+    shared = [name for name in old.systems if name in trials.systems] or list(old.systems)
+    if len(shared) != 1:
+        return None
+    try:
+        return compare(
+            trials.tally(), old.where(system=shared[0]).tally(), confidence=confidence, seed=seed
+        )
+    except InputError:  # no task in common: the gate says so
+        return None
+
+
+def _explanation(
+    trials: Trials, said: Transcripts, confidence: float, seed: int
+) -> Explanation | None:
+    from passhat.analysis.explaining.explain import explain
+
+    return explain(trials, said, confidence=confidence, seed=seed) if said else None

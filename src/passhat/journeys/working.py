@@ -1,0 +1,115 @@
+"""What a worker does: find a run with trials to run, and run them until there are none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from passhat.errors import HistoryError, StoreError
+from passhat.journeys.chosen_suite import apply_request
+from passhat.journeys.run_request import RunRequest
+from passhat.suite import load_suite
+
+if TYPE_CHECKING:
+    from passhat.history import History, Run
+    from passhat.records import Suite
+    from passhat.runner.executors.worker import WorkDone
+
+IDLE_SECONDS = 10.0
+"""How long a worker that is to stop when idle waits for a run: drivers start at their own pace."""
+
+LOOK_SECONDS = 1.0
+CONCURRENCY = 20
+"""Trials at a time where neither the worker nor the suite says."""
+
+Say = Callable[[str], None]
+
+
+def work(
+    store: str | Path,
+    *,
+    run: str | None = None,
+    concurrency: int | None = None,
+    until_idle: bool = False,
+    say: Say = lambda text: None,
+) -> int:
+    """Run trials of the newest running run, or of one that is named; returns how many.
+
+    The worker outlives restarts of the store, and being taken for dead: it starts again under a
+    new session. It ends at a signal, or (`until_idle`) when no run has had work for a while.
+    """
+    trials, seen = 0, time.monotonic()
+    while True:
+        try:
+            done = _work_once(store, run, concurrency, say)
+        except StoreError as error:
+            say(f"{error}; trying again")
+            done = None
+        if done is not None:
+            trials, seen = trials + done.trials, time.monotonic()
+            if done.signal is not None:
+                return trials
+        elif until_idle and time.monotonic() - seen > IDLE_SECONDS:
+            return trials
+        else:
+            time.sleep(LOOK_SECONDS)
+
+
+def _work_once(
+    store: str | Path, run: str | None, concurrency: int | None, say: Say
+) -> WorkDone | None:
+    from passhat.history import History
+    from passhat.history.worker_session import WorkerSession
+    from passhat.runner.executors.worker import run_worker
+
+    with History.open(store) as history:
+        found = _find(history, run)
+        if found is None:
+            return None
+        suite = _suite(found)
+        hands = concurrency or suite.concurrency or CONCURRENCY
+        session = WorkerSession(history, found, hands=hands)
+        say(f"run {found.key} of {found.suite}: {hands} trials at a time")
+        try:
+            done = run_worker(suite, session, concurrency=hands, idle_seconds=LOOK_SECONDS)
+        finally:
+            _close(session)
+        if done.trials:
+            say(f"run {found.key}: {done.trials:,} trials")
+        return done if done.trials or done.signal is not None else None
+
+
+def _close(session: object) -> None:
+    try:
+        session.close()  # type: ignore[attr-defined]  # a WorkerSession
+    except StoreError:
+        return  # its lease runs out by itself
+
+
+def _find(history: History, reference: str | None) -> Run | None:
+    """The run to work on, if any has tickets that nobody has taken."""
+    row = history.database.execute(
+        "SELECT r.id FROM runs r WHERE r.status = 'running' "
+        "AND (CAST(?1 AS TEXT) IS NULL OR r.key = ?1) AND EXISTS "
+        "(SELECT 1 FROM tickets t WHERE t.run = r.id AND t.state = 0) "
+        "AND EXISTS (SELECT 1 FROM accounts a WHERE a.run = r.id AND a.stopped IS NULL) "
+        "ORDER BY r.id LIMIT 1",
+        (reference,),
+    ).fetchone()
+    return None if row is None else history.run_by_id(int(row[0]))
+
+
+def _suite(run: Run) -> Suite:
+    """The suite of a run, from this machine's copy of its file; it must be the same."""
+    request = RunRequest.from_json(run.options)
+    if not request.suite:
+        raise HistoryError(f"run {run.key} was not made by `passhat run`")
+    suite = apply_request(load_suite(request.suite, models_asked=False), request)
+    if suite.digest != run.suite_hash:
+        raise HistoryError(
+            f"{request.suite} here is not the file that run {run.key} was started with: bring "
+            "this machine's copy up to date"
+        )
+    return suite

@@ -1,0 +1,132 @@
+"""A change under review: the verdict, before and after, tasks that moved, why, and the cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from passhat.analysis.comparing.comparison import Comparison, Difference
+from passhat.analysis.gates.change import ChangeReview
+from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.answers.comparison import comparison_rows
+from passhat.reporters.answers.comparison_tasks import differing_tasks
+from passhat.reporters.answers.explanation_blocks import verdict as cause_sentence
+from passhat.reporters.answers.report_blocks import task_table, worst_tasks
+from passhat.reporters.answers.verdicts import judged
+from passhat.reporters.blocks import Block, Headline, Paragraph, Section, Table
+from passhat.reporters.numbers import percent, signed_span
+from passhat.reporters.wording import cost, overview
+from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.paired import PairedDifference
+
+if TYPE_CHECKING:
+    from passhat.reporters.test_cases import TestSuite
+
+MOST_TASKS = 10
+"""Tasks that a comment lists; the page of the run lists all."""
+
+
+def change_blocks(review: ChangeReview, options: Options) -> list[Block]:
+    """What a reviewer reads, the most important first."""
+    blocks: list[Block] = [Headline(_headline(review))]
+    blocks += [judged(verdict) for verdict in review.verdicts or ()]
+    if review.comparison is not None:
+        blocks += _before_and_after(review.comparison, review.baseline or "the baseline")
+    else:
+        blocks.append(Paragraph("Report", overview(review.report)))
+    blocks += _worst(review)
+    if review.explanation is not None:
+        blocks.append(Paragraph("Why", cause_sentence(review.explanation)))
+    blocks += [Paragraph("Cost", text) for text in _costs(review)]
+    if review.informational:
+        blocks.append(Paragraph("Note", "For information only: it does not fail the change."))
+    return blocks
+
+
+def _headline(review: ChangeReview) -> str:
+    if review.verdicts is None:
+        return overview(review.report)
+    return review.verdicts.sentence
+
+
+def _before_and_after(comparison: Comparison, baseline: str) -> list[Block]:
+    rows = tuple(
+        _difference_row(one) for one in comparison.differences.values() if one.value is not None
+    )
+    header = ("in %", "before", "after", "change", "this suite", "tasks like these")
+    blocks: list[Block] = [Section("Before and after", f"against {baseline}")]
+    blocks.append(Table(header=header, rows=rows))
+    moved = differing_tasks(comparison)
+    if moved:
+        blocks.append(
+            Table(
+                header=("tasks that moved", "before", "after"),
+                rows=tuple(
+                    (task.name, _count(task.second), _count(task.first))
+                    for task in moved[:MOST_TASKS]
+                ),
+            )
+        )
+    if len(moved) > MOST_TASKS:
+        blocks.append(Paragraph("Tasks", f"{len(moved) - MOST_TASKS:,} more moved."))
+    return blocks
+
+
+def _difference_row(one: Difference) -> tuple[str, ...]:
+    assert one.value is not None, "the caller looked"
+    return (
+        one.name,
+        "-" if one.second is None else percent(one.second, digits=1),
+        "-" if one.first is None else percent(one.first, digits=1),
+        f"{100 * one.value:+.1f}",
+        _points(one.this_suite),
+        _points(one.tasks_like_these),
+    )
+
+
+def _points(number: PairedDifference | Estimate | Unavailable) -> str:
+    return "-" if isinstance(number, Unavailable) else signed_span(number.interval)
+
+
+def _count(side: tuple[int, int]) -> str:
+    passed, runs = side
+    return f"{passed}/{runs}"
+
+
+def _worst(review: ChangeReview) -> Iterator[Block]:
+    for system in review.report.systems:
+        failing = [row for row in worst_tasks(system.tasks, MOST_TASKS) if row.passed < row.runs]
+        if failing and review.comparison is None:
+            yield Section(f"Least reliable tasks of {system.name}")
+            yield task_table(failing)
+
+
+def _costs(review: ChangeReview) -> Iterator[str]:
+    for system in review.report.systems:
+        if (text := cost(system)) is not None:
+            yield text
+
+
+def _rows(review: ChangeReview) -> Records:
+    return [] if review.comparison is None else comparison_rows(review.comparison)
+
+
+def _cases(review: ChangeReview) -> Sequence[TestSuite]:
+    from passhat.reporters.test_cases import gate_suite, task_suites
+
+    gates = [] if review.verdicts is None else [gate_suite(review.verdicts)]
+    return [*task_suites(review.report), *gates]
+
+
+def _title(review: ChangeReview) -> str:
+    return f"{review.word}: {overview(review.report)}" if review.word else overview(review.report)
+
+
+KIND = AnswerKind(
+    name="change",
+    blocks=change_blocks,
+    rows=_rows,
+    cases=_cases,
+    provenance=lambda review: review.report.provenance,
+    title=_title,
+)

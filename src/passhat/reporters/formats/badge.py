@@ -1,0 +1,66 @@
+"""One number for a README: a badge as SVG, or as JSON for shields.io."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from typing import Any
+
+from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.safe_text import shorten
+from passhat.reporters.test_cases import TestSuite
+
+_GOOD, _FAIR, _POOR = "#0b5cad", "#7d5600", "#ad3a06"
+_LETTER = 6.6  # pixels of an average letter of 11 px Verdana or DejaVu Sans
+_WIDEST = 40
+
+
+def render_svg(kind: AnswerKind, answer: Any, options: Options) -> str:
+    """The badge as a picture with plain colours."""
+    label, message, colour = _parts(kind, answer)
+    left, right = (round(_LETTER * len(text)) + 12 for text in (label, message))
+    title = escape(f"{label}: {message}")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img">'
+        f"<title>{title}</title>"
+        f'<rect width="{left}" height="20" fill="#444c56"/>'
+        f'<rect x="{left}" width="{right}" height="20" fill="{colour}"/>'
+        '<g fill="#ffffff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
+        f'<text x="6" y="14">{escape(label)}</text>'
+        f'<text x="{left + 6}" y="14">{escape(message)}</text></g></svg>\n'
+    )
+
+
+def render_json(kind: AnswerKind, answer: Any, options: Options) -> str:
+    """The badge as an endpoint of shields.io."""
+    label, message, colour = _parts(kind, answer)
+    badge = {"schemaVersion": 1, "label": label, "message": message, "color": colour.lstrip("#")}
+    return json.dumps(badge) + "\n"
+
+
+def _parts(kind: AnswerKind, answer: Any) -> tuple[str, str, str]:
+    """The reliability of the first system, with what it may be; or the verdict of the gates."""
+    assert kind.cases is not None, "the table of formats says so"
+    suites = kind.cases(answer)
+    for suite in suites:
+        if found := _reliability(suite):
+            return found
+    marks = [case.mark.kind for suite in suites for case in suite.cases if case.mark]
+    if "failure" in marks:
+        return "passhat", "failing", _POOR
+    return ("passhat", "undecided", _FAIR) if marks else ("passhat", "passing", _GOOD)
+
+
+def _reliability(suite: TestSuite) -> tuple[str, str, str] | None:
+    """pass^k at the largest k that the suite states."""
+    ks = [int(name[5:]) for name in suite.values if name.startswith("pass^") and name[5:].isdigit()]
+    if not ks:
+        return None
+    name = f"pass^{max(ks)}"
+    value, low, high = (
+        100 * float(str(suite.values.get(key, "nan")))
+        for key in (name, f"{name}_low", f"{name}_high")
+    )
+    colour = _GOOD if low >= 80 else _POOR if high < 50 else _FAIR
+    label = shorten(f"{suite.name} {name}", _WIDEST)
+    return label, f"{value:.0f} % [{low:.0f}, {high:.0f}]", colour

@@ -1,0 +1,48 @@
+"""What failed as SARIF 2.1.0, which code hosts show beside a change."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from passhat._version import __version__
+from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.test_cases import Case, TestSuite
+
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+_LEVELS = {"failure": "error", "error": "warning", "skipped": "note"}
+_RULES = {
+    "failure": "A demand is not met",
+    "error": "It could not be judged",
+    "skipped": "Undecided, or not judged on purpose",
+}
+
+
+def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+    """A result for each test case that did not pass."""
+    assert kind.cases is not None, "the table of formats says so"
+    found = [
+        _result(suite, case)
+        for suite in kind.cases(answer)
+        for case in suite.cases
+        if case.mark is not None
+    ]
+    rules = [{"id": name, "shortDescription": {"text": text}} for name, text in _RULES.items()]
+    driver = {"name": "passhat", "version": __version__, "rules": rules}
+    run = {"tool": {"driver": driver}, "results": found}
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=2) + "\n"
+
+
+def _result(suite: TestSuite, case: Case) -> dict[str, Any]:
+    assert case.mark is not None, "the caller looked"
+    return {
+        "ruleId": case.mark.kind,
+        "level": _LEVELS[case.mark.kind],
+        "message": {"text": f"{suite.name}: {case.name}: {case.mark.message}"},
+        # Code hosts want a file; a suite is what a person would open.
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": "passhat.yml"}}}],
+        "partialFingerprints": {"case/v1": f"{suite.name}/{case.name}"},
+    }

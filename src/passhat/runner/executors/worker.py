@@ -1,0 +1,203 @@
+"""A worker: claims tickets of a run, runs their trials, and writes them to the store."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from passhat.errors import LostRun
+from passhat.records import Answer, Budget, Suite, Ticket
+from passhat.records.ledger import Entry
+from passhat.runner.attempt import Attempts
+from passhat.runner.interruption import signals_to
+from passhat.runner.journal import Scribe
+from passhat.runner.run_resources import RunResources
+from passhat.runner.spending import Exhausted, Spending
+
+POLL_SECONDS = 0.3
+"""How often a worker with nothing to do looks for tickets."""
+
+GRACE = 1.0
+"""Seconds that trials under way have when a worker is told to stop."""
+
+UNSEEN_ANSWER = 4096
+"""Tokens reserved for the first answer of a model whose requests set no limit: workers cannot
+wait for one another as calls of one process do. The default of most providers' examples."""
+
+
+Answered = TypeVar("Answered")
+
+
+class Claimed(Protocol):
+    """A ticket that is this worker's, and the answers an earlier worker left for it."""
+
+    @property
+    def ticket(self) -> Ticket: ...
+
+    @property
+    def answers(self) -> Mapping[int, Answer]: ...
+
+
+class Session(Protocol):
+    """One life of a worker in the store; every call raises LostRun once it was taken for dead."""
+
+    @property
+    def beat_seconds(self) -> float:
+        """How often the lease is renewed while trials are silent."""
+        ...
+
+    def claim(self, count: int) -> Sequence[Claimed]: ...
+
+    def write(self, entries: Sequence[Entry], /) -> Collection[int]: ...
+
+    def give_back(self, ticket: Ticket) -> None: ...
+
+    def renew(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkDone:
+    """What one life of a worker did, and why it ended: idle, stopped by a signal, or lost."""
+
+    trials: int
+    ending: str
+    signal: int | None = None
+
+
+def run_worker(
+    suite: Suite,
+    session: Session,
+    *,
+    concurrency: int,
+    idle_seconds: float | None = None,
+    budget: Budget | None = None,
+    environment: Mapping[str, str] | None = None,
+    handle_signals: bool = True,
+) -> WorkDone:
+    """Run tickets until none came for `idle_seconds` (None: for ever), or a signal says stop."""
+    worker = _Worker(suite, session, concurrency=concurrency, idle_seconds=idle_seconds)
+    return asyncio.run(worker.go(budget or suite.budget, environment, handle_signals))
+
+
+class _Worker:
+    def __init__(
+        self, suite: Suite, session: Session, *, concurrency: int, idle_seconds: float | None
+    ) -> None:
+        self._suite = suite
+        self._session = session
+        self._concurrency = concurrency
+        self._idle_seconds = idle_seconds
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._changed = asyncio.Event()
+        self._done = 0
+        self._stopping = False
+        self._signal: int | None = None
+        self._error: BaseException | None = None
+        # One connection, one thread: claims and batches take turns on it.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="passhat-worker")
+
+    async def go(
+        self, budget: Budget, environment: Mapping[str, str] | None, handle_signals: bool
+    ) -> WorkDone:
+        # The store holds the limits that all workers share; here they only make calls bounded.
+        spending = Spending(Budget(), unseen=UNSEEN_ANSWER)
+        async with (
+            Scribe(self._session, thread=self._thread) as self._scribe,
+            RunResources(
+                self._suite,
+                scribe=self._scribe,
+                spending=spending,
+                environment=environment,
+                must_price=budget.max_cost is not None,
+            ) as resources,
+        ):
+            self._attempts = Attempts(self._suite, resources)
+            beat = asyncio.create_task(self._beat())
+            try:
+                with signals_to(self._stop, enabled=handle_signals):
+                    await self._take_turns()
+            finally:
+                beat.cancel()
+                await self._end()
+        lost = isinstance(self._error, LostRun)
+        if self._error is not None and not lost:
+            raise self._error
+        ending = "lost" if lost else "stopped" if self._signal else "idle"
+        return WorkDone(trials=self._done, ending=ending, signal=self._signal)
+
+    async def _take_turns(self) -> None:
+        since = time.monotonic()
+        while not self._stopping:
+            free = self._concurrency - len(self._tasks)
+            claims = await self._call(self._session.claim, free) if free else ()
+            for claim in claims:
+                self._start(claim)
+            if claims or self._tasks:
+                since = time.monotonic()
+            elif self._idle_seconds is not None and time.monotonic() - since > self._idle_seconds:
+                return
+            if len(claims) < free or not free:
+                await self._pause(free)
+
+    def _start(self, claim: Claimed) -> None:
+        task = asyncio.create_task(self._run(claim))
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._error = self._error or error
+            self._stopping = True
+        self._changed.set()
+
+    async def _run(self, claim: Claimed) -> None:
+        try:
+            finished = await self._attempts.run(claim.ticket, claim.answers)
+        except Exhausted:
+            await self._call(self._session.give_back, claim.ticket)
+            await asyncio.sleep(POLL_SECONDS)  # others' calls may settle for less than they hold
+            return
+        await self._scribe.keep(finished)
+        self._done += 1
+
+    async def _pause(self, free: int) -> None:
+        """Until a trial ends, or (with hands free) it is time to look for tickets again."""
+        self._changed.clear()
+        try:
+            await asyncio.wait_for(self._changed.wait(), POLL_SECONDS if free else None)
+        except TimeoutError:
+            return
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(self._session.beat_seconds)
+            try:
+                await self._call(self._session.renew)
+            except Exception as error:
+                self._error = self._error or error
+                self._stopping = True
+                self._changed.set()
+                return
+
+    def _stop(self, signal_number: int) -> None:
+        self._signal, self._stopping = signal_number, True
+        self._changed.set()
+
+    async def _end(self) -> None:
+        """Give what is under way a moment, then leave it to other workers."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=0 if self._error else GRACE)
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _call(self, function: Callable[..., Answered], *arguments: object) -> Answered:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)

@@ -1,0 +1,85 @@
+"""Single runs by their names, the suite by --config, and the reason of the exit code."""
+
+import json
+import sqlite3
+
+import pytest
+
+SUITE = """\
+name: rows
+defaults: {runs: 5, model: scripted}
+agents:
+  - name: coin
+    prompt: Heads or tails?
+    expect: [{contains: heads}]
+    script: [{answer: heads, weight: 2}, {answer: tails}]
+  - {name: sum, prompt: "2 + 2?", expect: [{contains: "4"}], script: [{answer: "4"}]}
+"""
+
+
+def rows_of(here):
+    with sqlite3.connect(here / ".passhat" / "history.db") as store:
+        found = store.execute(
+            "SELECT names.text, trial, outcome FROM trials JOIN names ON names.id = trials.task"
+        ).fetchall()
+    store.close()
+    return sorted(found)
+
+
+def test_one_run_is_run_again_by_its_name_with_the_same_outcome(suite, call, here, tmp_path):
+    suite(SUITE)
+    call("run", "--store", str(tmp_path / "all.db"))
+    with sqlite3.connect(tmp_path / "all.db") as store:
+        (third,) = store.execute(
+            "SELECT outcome FROM trials JOIN names ON names.id = trials.task "
+            "WHERE trial = 2 AND names.text = 'coin'"
+        ).fetchone()
+    store.close()
+    done = call("run", "--task", "coin #3")
+    assert done.exit_code in (0, 1), done.output
+    assert rows_of(here) == [("coin", 2, third)]
+
+
+def test_names_and_single_runs_can_be_mixed(suite, call, here):
+    suite(SUITE)
+    call("run", "--task", "coin #1", "--task", "coin #4", "--task", "sum")
+    assert [(task, trial) for task, trial, _ in rows_of(here)] == [
+        ("coin", 0), ("coin", 3), *[("sum", trial) for trial in range(5)]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", ["coin #6", "coin #0"])
+def test_a_run_that_there_is_not_is_refused(suite, call, row):
+    suite(SUITE)
+    done = call("run", "--task", row)
+    assert done.exit_code == 2
+    assert "must name one of the 5 runs of coin" in done.output
+
+
+def test_the_suite_may_be_named_by_config(suite, call, here):
+    (here / "other.yml").write_text(SUITE)
+    done = call("run", "--config", "other.yml", "--task", "sum", "--no-store")
+    assert done.exit_code == 0, done.output
+    done = call("run", "other.yml", "--config", "other.yml")
+    assert "name the suite once" in done.output
+
+
+def test_the_reason_of_the_exit_code_is_on_standard_error(suite, call):
+    suite(SUITE)
+    done = call("run", "--task", "coin", "--require", "pass@1 >= 0.999", "--no-store")
+    assert done.exit_code in (1, 4)
+    assert "pass@1" in done.stderr
+
+
+def test_a_floor_that_fails_is_on_standard_error_with_its_reason(suite, call):
+    floor = "tool_selection: {expected_tool: fly, min_selection_rate: 0.5}"
+    suite(SUITE.replace("prompt: Heads", f"{floor}\n    prompt: Heads"))
+    done = call("run", "--task", "coin", "--no-store")
+    assert done.exit_code == 1
+    assert "fly was called in 0 % of the runs, and 50 % are demanded" in done.stderr
+
+
+def test_every_run_has_a_row_in_the_list(suite, call):
+    suite(SUITE)
+    assert "coin #3" in call("list", "--rows").stdout
+    assert json.loads(call("list", "--json").stdout)[0]["runs"] == 5

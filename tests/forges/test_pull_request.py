@@ -1,0 +1,141 @@
+"""The commands tell a pull request what reviewers should know, through a real server."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.forges.forge_server import forge_server
+
+from passhat.cli import main
+from passhat.history import History
+
+HOSTILE = "x</td><script>alert(1)</script> | @everyone\n## forged ![i](http://e/x.png)"
+
+
+@pytest.fixture
+def forge():
+    with forge_server() as running:
+        yield running
+
+
+@pytest.fixture
+def job(forge, tmp_path, monkeypatch):
+    """A folder that is the checkout of a pull request in GitHub Actions."""
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps({"pull_request": {"number": 7, "head": {"sha": "abc"}}}))
+    monkeypatch.chdir(tmp_path)
+    for name, value in {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_REPOSITORY": "octo/agent",
+        "GITHUB_API_URL": forge.url,
+        "GITHUB_EVENT_PATH": str(event),
+        "GITHUB_TOKEN": "t",
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+    }.items():
+        monkeypatch.setenv(name, value)
+    return tmp_path
+
+
+def passhat(*words: str):
+    return CliRunner().invoke(main, list(words))
+
+
+def write(path: Path, passes: int, *, task: str = "refund") -> None:
+    rows = [{"task": task, "passed": i < passes} for i in range(10)]
+    rows += [{"task": f"other {i % 5}", "passed": True} for i in range(50)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_a_failed_gate_is_a_comment_a_red_check_an_annotation_and_a_summary(forge, job):
+    write(job / "new.jsonl", 0)
+    write(job / "old.jsonl", 10)
+    done = passhat("gate", "new.jsonl", "--against", "old.jsonl", "-r", "pass^3 >= 0.99")
+    assert done.exit_code == 1, done.output
+    (comment,) = forge.comments.values()
+    assert "FAIL" in comment["body"]
+    assert "| refund | 10/10 | 0/10 |" in comment["body"]
+    assert [check["conclusion"] for check in forge.checks] == ["failure"]
+    assert "::error title=passhat%3A FAIL::" in done.output
+    assert "refund: 10/10 before, 0/10 now" in done.output
+    assert "FAIL" in (job / "summary.md").read_text(encoding="utf-8")
+
+
+def test_the_same_command_again_keeps_one_comment_up_to_date(forge, job):
+    for passes in (0, 10):
+        write(job / "new.jsonl", passes)
+        passhat("gate", "new.jsonl", "-r", "pass^1 >= 0.9")
+    (comment,) = forge.comments.values()
+    assert "PASS" in comment["body"]
+    assert [check["conclusion"] for check in forge.checks] == ["failure", "success"]
+
+
+def test_an_open_verdict_is_neutral_and_informational_never_fails(forge, job):
+    (job / "few.jsonl").write_text('{"task": "a", "passed": true}\n' * 3)
+    assert passhat("gate", "few.jsonl", "-r", "pass^1 >= 0.9").exit_code == 4
+    write(job / "new.jsonl", 0)
+    words = ("gate", "new.jsonl", "-r", "pass^1 >= 0.99")
+    assert passhat(*words, "--informational").exit_code == 0
+    assert [check["conclusion"] for check in forge.checks] == ["neutral", "neutral"]
+
+
+def test_what_a_task_is_called_cannot_forge_anything_in_the_comment(forge, job):
+    write(job / "new.jsonl", 3, task=HOSTILE)
+    write(job / "old.jsonl", 10, task=HOSTILE)
+    done = passhat("gate", "new.jsonl", "--against", "old.jsonl", "-r", "pass^1 >= 0.99")
+    (comment,) = forge.comments.values()
+    assert "<script>" not in comment["body"]
+    assert "\n## forged" not in comment["body"]
+    assert "![i](" not in comment["body"]
+    commands = [line for line in done.output.splitlines() if line.startswith("::")]
+    assert all(line.startswith(("::error title=", "::warning title=")) for line in commands)
+
+
+def test_a_token_that_may_only_read_leaves_the_verdict_and_says_so(forge, job):
+    forge.may_write = False
+    write(job / "new.jsonl", 10)
+    done = passhat("gate", "new.jsonl", "-r", "pass^1 >= 0.5")
+    assert done.exit_code == 0
+    assert "no comment was written" in done.output
+    assert "PASS" in (job / "summary.md").read_text(encoding="utf-8")
+
+
+def test_a_forge_that_is_down_does_not_change_the_verdict(forge, job, monkeypatch):
+    monkeypatch.setenv("GITHUB_API_URL", "http://127.0.0.1:9/")
+    write(job / "new.jsonl", 10)
+    done = passhat("gate", "new.jsonl", "-r", "pass^1 >= 0.5")
+    assert done.exit_code == 0
+    assert "the pull request was not told" in done.output
+
+
+def test_nothing_is_posted_outside_a_job_or_where_it_is_not_wanted(forge, job, monkeypatch):
+    write(job / "new.jsonl", 10)
+    passhat("gate", "new.jsonl", "-r", "pass^1 >= 0.5", "--no-github")
+    monkeypatch.delenv("GITHUB_ACTIONS")
+    passhat("gate", "new.jsonl", "-r", "pass^1 >= 0.5")
+    assert forge.calls == []
+
+
+def test_a_report_is_commented_without_a_verdict(forge, job):
+    write(job / "new.jsonl", 5)
+    assert passhat("report", "new.jsonl").exit_code == 0
+    assert [check["conclusion"] for check in forge.checks] == ["neutral"]
+    (comment,) = forge.comments.values()
+    assert "refund" in comment["body"]
+
+
+def test_a_run_is_held_against_the_branch_that_it_is_to_be_merged_into(forge, job, monkeypatch):
+    monkeypatch.setenv("GITHUB_BASE_REF", "main")
+    suite = job / "passhat.yml"
+    suite.write_text(
+        "name: smoke\nsystems:\n  - name: agent\n    command: ['echo', 'hello']\n"
+        "tasks:\n  - name: works\n    prompt: hi\n    runs: 4\n    expect: [{contains: hello}]\n"
+        "gates: ['pass^1 >= 0.2']\n"
+    )
+    first = passhat("run", "-q")
+    assert first.exit_code in (0, 4), first.output
+    with History.open(job / ".passhat" / "history.db") as history:
+        history.tag(history.find_run("latest"), "main")
+    assert passhat("run", "-q").exit_code in (0, 4)
+    (comment,) = forge.comments.values()
+    assert "against main" in comment["body"]

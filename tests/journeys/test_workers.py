@@ -1,0 +1,124 @@
+"""A run that workers carry out through PostgreSQL, whatever happens to them."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from bench.kill_storm import answer_done, suite_text
+from bench.worker_storm import storm
+
+from passhat.testing import WireServer
+
+
+def passhat(*arguments, cwd):
+    return subprocess.Popen(
+        [sys.executable, "-m", "passhat", *arguments],
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.fixture
+def workers(tmp_path, new_database):
+    """Start workers on a new store; they are killed at the end."""
+    store, started = new_database(), []
+
+    def start(count=2, *more):
+        for _ in range(count):
+            command = ("worker", "--store", store, "--concurrency", "4", *more)
+            started.append(passhat(*command, cwd=tmp_path))
+        return store
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def answer_of(process):
+    out, err = process.communicate(timeout=100)
+    assert process.returncode in (0, 1, 3), err
+    return json.loads(out), err
+
+
+COIN = """
+name: coin
+seed: 7
+systems:
+  - {name: agent, model: scripted, script: [{answer: "yes", weight: 2}, {answer: "no"}]}
+defaults: {expect: [{contains: "yes"}]}
+tasks: [{name: a, prompt: "?"}, {name: b, prompt: "??"}, {name: c, prompt: "???"}]
+"""
+
+
+def test_the_report_of_workers_is_that_of_a_local_run(workers, tmp_path):
+    (tmp_path / "suite.yml").write_text(COIN)
+    request = ("run", "suite.yml", "--runs", "30", "--json", "-q")
+    local, _ = answer_of(passhat(*request, cwd=tmp_path))
+    store = workers(2)
+    shared, _ = answer_of(
+        passhat(*request, "--store", store, "--executor", "workers", cwd=tmp_path)
+    )
+    for answer in (local, shared):
+        # How long trials took is theirs alone; so is where the results are.
+        answer["report"].pop("next", None)
+        for system in answer["report"]["systems"]:
+            system.pop("features", None)
+    assert shared["report"]["systems"] == local["report"]["systems"]
+
+
+def test_a_budget_holds_for_all_workers_together(workers, tmp_path):
+    with WireServer(answer_done, latency=0.02) as server:
+        (tmp_path / "suite.yml").write_text(suite_text(server.url, 5))
+        store = workers(2)
+        command = ("run", "suite.yml", "--runs", "40", "--max-calls", "25", "--store", store)
+        _, err = answer_of(passhat(*command, "--executor", "workers", "--json", cwd=tmp_path))
+        assert "max_calls is reached" in err
+        assert len(server.asked) == 25
+
+
+def test_workers_are_refused_without_a_store_that_they_share(tmp_path):
+    (tmp_path / "suite.yml").write_text(COIN)
+    process = passhat("run", "suite.yml", "--executor", "workers", cwd=tmp_path)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "workers share a run through a server" in err
+
+
+def test_a_worker_with_another_suite_refuses_to_work(workers, tmp_path, new_database):
+    (tmp_path / "suite.yml").write_text(COIN)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "suite.yml").write_text(COIN.replace("weight: 2", "weight: 3"))
+    store = new_database()
+    driver = passhat(
+        *("run", "suite.yml", "--store", store, "--executor", "workers", "--max-minutes", "0.5"),
+        cwd=tmp_path,
+    )
+    worker = passhat("worker", "--store", store, cwd=elsewhere)
+    _, err = worker.communicate(timeout=60)
+    driver.kill()
+    driver.communicate()
+    assert worker.returncode == 2
+    assert "is not the file that run" in err
+
+
+def test_a_storm_over_workers_driver_and_server_loses_nothing(postgres):
+    result = storm(
+        postgres,
+        worker_kills=4,
+        driver_kills=1,
+        freezes=1,
+        restarts=1,
+        tasks=5,
+        runs=60,
+        workers=2,
+        latency=0.2,
+        pause=0.5,
+    )
+    assert (result.kept, result.counted_twice) == (result.trials, 0)
+    assert result.needed == result.trials
+    assert result.paid_twice <= result.reported

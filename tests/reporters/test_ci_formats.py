@@ -1,0 +1,101 @@
+"""Formats that CI systems read are valid for any names and messages."""
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from passhat import Trials, judge, measure, simulate
+from passhat.reporters import render
+
+CTRF = Path(__file__).parents[1] / "node_modules" / "ctrf" / "dist" / "ctrf-schema-0.0.json"
+NAMES = st.text(min_size=1).filter(lambda text: text.strip() == text)
+
+
+def report_of(system: str, task: str):
+    columns = {"system": [system] * 4, "task": [task, task, "other\x00", "other\x00"]}
+    return measure(Trials.from_columns(columns, passed=[True, False, True, True]))
+
+
+def verdicts_of(system: str, require: str = "pass^2 >= 0.99"):
+    trials = simulate(tasks=4, runs=6, rate={system: 0.5}, seed=1)
+    return judge(trials, [require, "pass^1 >= 0.01", "pass^1 >= 0.5"])
+
+
+@given(NAMES, NAMES)
+@example("a", "x\ud800y")
+@example('q"uo\\te', "new\nline # SKIP not really")
+def test_any_names_make_valid_ctrf(system, task):
+    if not CTRF.exists():
+        pytest.skip("npm's package ctrf is not installed")
+    schema = json.loads(CTRF.read_text(encoding="utf-8"))
+    for answer in (report_of(system, task), verdicts_of(system)):
+        jsonschema.validate(json.loads(render(answer, "ctrf")), schema)
+
+
+def test_ctrf_counts_what_it_lists_and_names_flaky_tasks():
+    found = json.loads(render(report_of("s", "t"), "ctrf"))["results"]
+    assert [test["flaky"] for test in found["tests"]] == [True, False]
+    gates = json.loads(render(verdicts_of("s"), "ctrf"))["results"]
+    assert gates["summary"]["tests"] == 3
+    assert sum(gates["summary"][word] for word in ("passed", "failed", "skipped", "other")) == 3
+
+
+@given(NAMES, NAMES)
+@example("a", "two\nlines\nnot ok 2")
+def test_any_names_make_tap_with_one_line_a_case(system, task):
+    lines = render(report_of(system, task), "tap").splitlines()
+    assert lines[:2] == ["TAP version 14", "1..2"]
+    points = [line for line in lines[2:] if not line.startswith("  ")]
+    assert [re.match(r"(ok|not ok) (\d+) - ", line)[2] for line in points] == ["1", "2"]
+    assert all(not re.search(r"(?<!\\)#", line) for line in points)
+
+
+def test_an_open_gate_is_skipped_in_tap_and_a_failed_one_is_not_ok():
+    lines = render(verdicts_of("s"), "tap").splitlines()
+    points = [line for line in lines[2:] if not line.startswith("  ")]
+    assert [line.startswith("not ok") for line in points] == [True, False, False]
+    assert "# SKIP" in points[2]
+
+
+@given(NAMES, NAMES)
+def test_any_names_make_openmetrics_that_ends_and_has_one_sample_a_line(system, task):
+    text = render(report_of(system, task), "openmetrics")
+    assert text.endswith("# EOF\n")
+    sample = re.compile(r'\w+\{(\w+="([^"\\\n]|\\.)*",?)+\} [-+.\de]+')
+    for line in text.split("\n")[:-2]:
+        assert line.startswith("# ") or sample.fullmatch(line), line
+
+
+@given(NAMES, NAMES)
+def test_any_names_make_badges_that_are_xml_and_json(system, task):
+    report = report_of(system, task)
+    assert json.loads(render(report, "badge-json"))["schemaVersion"] == 1
+    assert ET.fromstring(render(report, "badge")).tag.endswith("svg")
+
+
+def test_failed_and_open_gates_are_results_of_sarif_and_entries_of_code_quality():
+    verdicts = verdicts_of("s")
+    run = json.loads(render(verdicts, "sarif"))["runs"][0]
+    assert [one["level"] for one in run["results"]] == ["error", "note"]
+    rules = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    assert {one["ruleId"] for one in run["results"]} <= rules
+    entries = json.loads(render(verdicts, "code-quality"))
+    assert [one["severity"] for one in entries] == ["critical", "info"]
+    assert len({one["fingerprint"] for one in entries}) == 2
+
+
+def test_the_pass_hat_of_a_suite_and_its_interval_stand_in_junit_and_openmetrics():
+    report = measure(simulate(tasks=6, runs=5, seed=2))
+    number = report.system().pass_hat(3).this_suite
+    suite = ET.fromstring(render(report, "junit")).find("testsuite")
+    values = {one.get("name"): one.get("value") for one in suite.find("properties")}
+    assert float(values["pass^3"]) == pytest.approx(number.value, abs=1e-5)
+    assert float(values["pass^3_low"]) == pytest.approx(number.interval.low, abs=1e-5)
+    wanted = f'passhat_pass_hat{{system="agent",k="3",bound="high"}} {number.interval.high:g}'
+    assert wanted in render(report, "openmetrics").splitlines()
