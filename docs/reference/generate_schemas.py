@@ -34,6 +34,7 @@ from passhat.records import Trial
 from passhat.reporters.answers.comparison_data import ComparisonObject
 from passhat.reporters.answers.diff import SideBySideObject
 from passhat.reporters.answers.explanation_data import ExplanationObject
+from passhat.reporters.answers.flaky import FlakyObject
 from passhat.reporters.answers.gate_plan import GatePlansObject
 from passhat.reporters.answers.plan import PlanHead
 from passhat.reporters.answers.profile import ProfileObject
@@ -52,6 +53,7 @@ ANSWERS: dict[str, tuple[type, ...]] = {
     "diff": (SideBySideObject,),
     "dry-run": (RunPlan,),
     "explanation": (ExplanationObject,),
+    "flaky": (FlakyObject,),
     "gate-plan": (GatePlansObject,),
     "plan": (PlanHead, Plan),
     "profile": (ProfileObject,),

@@ -6,6 +6,7 @@ PasshatError                 anything a caller may want to catch at once
 │   ├── ReadError            a result file cannot be read
 │   │   └── UnknownFile      no reader knows it, unless its columns are named
 │   ├── SuiteError           a suite file is not valid
+│   ├── ConfigurationError   passhat.toml or [tool.passhat] is not valid
 │   ├── CassetteError        a cassette is torn, foreign, drifted or too short
 │   ├── HistoryError         the history store cannot serve the request
 │   └── MissingExtra         an optional dependency is not installed
@@ -65,6 +66,10 @@ class UnknownFile(ReadError):
 
 class SuiteError(InputError):
     """A suite file is not valid."""
+
+
+class ConfigurationError(InputError):
+    """passhat.toml, or `[tool.passhat]` in pyproject.toml, is not valid."""
 
 
 class CassetteError(InputError):

@@ -12,35 +12,59 @@ from passhat.cli.exit_codes import ExitCode
 from passhat.errors import InputError, PasshatError
 
 # name: (where it is, what it does in a few words); --help needs no command to be loaded.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "init": ("passhat.cli.init:init", "Write a suite that runs at once."),
-    "run": ("passhat.cli.run:run", "Run a suite many times: how reliable are its agents?"),
-    "resume": ("passhat.cli.resume:resume", "Go on with a run that broke off."),
-    "worker": ("passhat.cli.worker:worker", "Run trials of runs that others lead."),
-    "repeat": ("passhat.cli.repeat:repeat", "Run any command many times: how often does it work?"),
-    "doctor": ("passhat.cli.doctor:doctor", "Will the suite run here?"),
-    "cassette": ("passhat.cli.cassette:cassette", "Recorded runs: list, show, verify, prune."),
-    "scan": ("passhat.cli.scan:scan", "Are there secrets in these files?"),
-    "local": ("passhat.cli.local:local", "A real model with no key, on this machine."),
-    "validate": ("passhat.cli.validate:validate", "Everything that is wrong with a suite."),
-    "list": ("passhat.cli.list_rows:list_rows", "What a suite would run."),
-    "report": ("passhat.cli.report:report", "How reliable is the agent in these results?"),
-    "compare": ("passhat.cli.compare:compare", "Is one agent better than another?"),
-    "rank": ("passhat.cli.rank:rank", "Which of several agents are ahead, and which are tied?"),
-    "plan": ("passhat.cli.plan:plan", "How many runs and tasks does an answer need?"),
-    "gate": ("passhat.cli.gate:gate", "Do these results meet the demand? PASS, FAIL, UNDECIDED."),
-    "why": ("passhat.cli.why:why", "Why do runs fail sometimes?"),
-    "diff": ("passhat.cli.diff:diff", "Where do two runs of a task part?"),
-    "profile": ("passhat.cli.profile:profile", "Where does the agent stand among others?"),
-    "simulate": ("passhat.cli.simulate:simulate", "Write seeded trials of made-up agents."),
-    "convert": ("passhat.cli.convert:convert", "Rewrite any result file as JSONL, CSV or Parquet."),
-    "history": ("passhat.cli.history:history", "Every run that was kept."),
-    "trend": ("passhat.cli.trend:trend", "How did reliability move over history?"),
-    "mcp": ("passhat.cli.mcp:mcp", "Serve results to a coding agent (MCP)."),
-    "view": ("passhat.cli.view:view", "Look at everything that ran, in a browser."),
-    "schema": ("passhat.cli.schema:schema", "The JSON Schema of what --json prints."),
-    "demo": ("passhat.cli.demo:demo", "See what passhat says, with no key and no file."),
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Start": {
+        "demo": ("passhat.cli.demo:demo", "See what passhat says, with no key and no file."),
+        "init": ("passhat.cli.init:init", "Write a suite that runs at once."),
+        "doctor": ("passhat.cli.doctor:doctor", "Will the suite run here?"),
+    },
+    "Run agents": {
+        "run": ("passhat.cli.run:run", "Run a suite many times: how reliable are its agents?"),
+        "resume": ("passhat.cli.resume:resume", "Resume an interrupted run."),
+        "worker": ("passhat.cli.worker:worker", "Run trials of runs that others lead."),
+        "deploy": ("passhat.cli.deploy:deploy", "Write the file that starts workers on a cluster."),
+        "merge": ("passhat.cli.merge:merge", "Put the shards of a run together."),
+        "repeat": (
+            "passhat.cli.repeat:repeat",
+            "Run any command many times: how often does it work?",
+        ),
+        "validate": ("passhat.cli.validate:validate", "Check suites for errors."),
+        "list": ("passhat.cli.list_rows:list_rows", "List what a suite would run."),
+        "cassette": ("passhat.cli.cassette:cassette", "Recorded runs: list, show, verify, prune."),
+        "scan": ("passhat.cli.scan:scan", "Are there secrets in these files?"),
+        "local": ("passhat.cli.local:local", "A real model with no key, on this machine."),
+    },
+    "Ask about results": {
+        "report": ("passhat.cli.report:report", "How reliable is the agent in these results?"),
+        "gate": (
+            "passhat.cli.gate:gate",
+            "Do these results meet the demand? PASS, FAIL, UNDECIDED.",
+        ),
+        "compare": ("passhat.cli.compare:compare", "Is one agent better than another?"),
+        "rank": ("passhat.cli.rank:rank", "Which of several agents are ahead, and which are tied?"),
+        "why": ("passhat.cli.why:why", "Why do runs fail sometimes?"),
+        "diff": ("passhat.cli.diff:diff", "Where do two runs of a task part?"),
+        "profile": ("passhat.cli.profile:profile", "Where does the agent stand among others?"),
+        "plan": ("passhat.cli.plan:plan", "How many runs and tasks does an answer need?"),
+    },
+    "History": {
+        "history": ("passhat.cli.history:history", "Every run that was kept."),
+        "trend": ("passhat.cli.trend:trend", "How did reliability move over history?"),
+        "flaky": ("passhat.cli.flaky:flaky", "Which tasks pass only sometimes, run after run?"),
+        "view": ("passhat.cli.view:view", "Look at everything that ran, in a browser."),
+        "mcp": ("passhat.cli.mcp:mcp", "Serve results to a coding agent (MCP)."),
+    },
+    "Tools": {
+        "convert": (
+            "passhat.cli.convert:convert",
+            "Rewrite any result file as JSONL, CSV or Parquet.",
+        ),
+        "simulate": ("passhat.cli.simulate:simulate", "Write seeded trials of made-up agents."),
+        "schema": ("passhat.cli.schema:schema", "The JSON Schema of what --json prints."),
+        "completion": ("passhat.cli.completion:completion", "Complete commands in your shell."),
+    },
 }
+COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
 EPILOG = (
     "Exit codes: 0 done or passed, 1 a gate or expectation failed, 2 usage or unreadable input, "
@@ -74,12 +98,19 @@ class Commands(click.Group):
         raise click.UsageError(safe_text(what_was_meant(args, COMMANDS)), ctx=ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, what) for name, (_, what) in COMMANDS.items()])
+        width = max(map(len, COMMANDS))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{n:<{width}}", what) for n, (_, what) in commands.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; what passhat raises on purpose becomes one message and an exit code."""
+        from pathlib import Path
+
+        from passhat.cli.configuration import configured_defaults
+
         try:
+            ctx.default_map = configured_defaults(Path.cwd())
             return super().invoke(ctx)
         except PasshatError as error:
             from passhat.cli.error_messages import shell_message

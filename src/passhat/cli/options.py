@@ -40,7 +40,8 @@ class SectionedCommand(click.Command):
         for section in (ANALYSIS, OUTPUT, READING):
             sections[section] = []
         for param in self.get_params(ctx):
-            if (record := param.get_help_record(ctx)) is not None:
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
                 sections[getattr(param, "section", "Options")].append(record)
         for title, records in sections.items():
             if records:
@@ -129,7 +130,8 @@ def output_options(kind: str, *, verbose: bool = False) -> Callable[[Command], C
             "--as",
             "as_format",
             type=click.Choice(formats_for(kind)),
-            help="Print in this format.",
+            metavar="FORMAT",
+            help=f"Print as one of {', '.join(formats_for(kind))}.",
         ),
         shared(
             OUTPUT,

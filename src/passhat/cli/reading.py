@@ -114,6 +114,13 @@ _COLUMNS = {
 _NAMES = ("scorer", "pass_if")
 """What else the mapper is told."""
 
+COLUMN_NAMES = {
+    **{name: f"column_{name}" for name in _COLUMNS},
+    "transcript": "transcript_column",
+    **{name: name for name in _NAMES},
+}
+"""The parameter that each column of a configuration sets."""
+
 _TRANSCRIPT_COLUMN = shared(
     READING,
     "--transcript-column",

@@ -19,6 +19,7 @@ SCHEMAS = {
     "run": "run, resume, repeat: --json",
     "runs": "history list --json",
     "trend": "trend --json",
+    "flaky": "flaky --json",
     "list": "list --json",
     "validation": "validate --json",
     "dry-run": "run --dry-run --json",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from passhat.journeys.run_plan import plan_run as plan_run
     from passhat.journeys.running import resume_run as resume_run
     from passhat.journeys.running import run_suite as run_suite
+    from passhat.journeys.trend_runs import flaky_tasks as flaky_tasks
     from passhat.journeys.trend_runs import trend_of_runs as trend_of_runs
 
 __getattr__, __dir__, __all__ = lazy_exports(__name__)

@@ -12,14 +12,15 @@ from passhat.journeys.results import open_store
 from passhat.messages import listed
 
 if TYPE_CHECKING:
+    from passhat.analysis.comparing.flaky import FlakyTasks
     from passhat.analysis.comparing.trends import Moment, SystemTrend
     from passhat.history import History, Run
 
 MOST_SUITES = 20
 """Suites that a message names."""
 
-LAST = 50
-"""Runs of a trend, where nothing else is said."""
+LAST, FLAKY_LAST = 50, 20
+"""Runs that a trend and the flaky tasks look at, where nothing else is said."""
 
 
 def trend_of_runs(
@@ -38,6 +39,23 @@ def trend_of_runs(
     with open_store(store) as history:
         moments = read_moments(history, suite=suite, branch=branch, last=last, only=only)
     return trends(moments, k=k, confidence=confidence)
+
+
+def flaky_tasks(
+    suite: str | None = None,
+    *,
+    store: str | Path = STORE,
+    branch: str | None = None,
+    last: int = FLAKY_LAST,
+    only: Collection[str] = (),
+    confidence: float = CONFIDENCE,
+) -> FlakyTasks:
+    """Which tasks passed and failed over the newest `last` runs of a suite?"""
+    from passhat.analysis.comparing.flaky import find_flaky
+
+    with open_store(store) as history:
+        moments = read_moments(history, suite=suite, branch=branch, last=last, only=only)
+    return find_flaky(moments, confidence=confidence)
 
 
 def read_moments(

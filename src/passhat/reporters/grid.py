@@ -55,6 +55,7 @@ ANSWERS: Mapping[str, tuple[str, str]] = {
     "profile": ("Profile", "blocks data rows figures"),
     "explanation": ("Explanation", "blocks data rows"),
     "diff": ("SideBySide", "blocks data rows"),
+    "flaky": ("FlakyTasks", "blocks data rows"),
     "trend": ("SystemTrend", "blocks data rows figures"),
     "change": ("ChangeReview", "blocks rows cases"),
     "run": ("RunAnswer", "blocks data rows figures cases"),

@@ -1,0 +1,127 @@
+"""The tasks that passed and failed over the last runs."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+from passhat.analysis.comparing.flaky import FlakyTask, FlakyTasks
+from passhat.messages import plural
+from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.blocks import Block, Headline, Paragraph, Table
+from passhat.reporters.data import IntervalObject, interval_object
+from passhat.reporters.numbers import percent, span
+from passhat.reporters.safe_text import safe_text
+
+SCHEMA: Literal["passhat.flaky/1"] = "passhat.flaky/1"
+MOST_MARKS = 30
+"""Runs that are shown for a task: the newest."""
+
+
+class FlakyTaskObject(TypedDict):
+    """A task that passed and failed, over all runs and in each."""
+
+    system: str
+    task: str
+    label: str
+    trials: int
+    passed: int
+    rate: float
+    interval: IntervalObject | None
+    marks: str
+
+
+class FlakyObject(TypedDict):
+    """The tasks that passed and failed over some runs."""
+
+    schema: Literal["passhat.flaky/1"]
+    runs: int
+    tasks_seen: int
+    confidence: float
+    tasks: list[FlakyTaskObject]
+
+
+def flaky_blocks(found: FlakyTasks, options: Options) -> list[Block]:
+    """One row a task, flaky ones first."""
+    of_all = f"{len(found.tasks):,} of {plural(found.tasks_seen, 'task')}"
+    head = f"{of_all} passed and failed over {plural(found.runs, 'run')}."
+    if not found.tasks:
+        return [Headline(head)]
+    several = len({one.system for one in found.tasks}) > 1
+    header = (
+        "task",
+        *(("agent",) if several else ()),
+        "label",
+        "passed",
+        "rate",
+        "interval",
+        "runs",
+    )
+    rows = tuple(_cells(one, several=several) for one in found.tasks)
+    return [
+        Headline(head),
+        Table(
+            header=header,
+            rows=rows,
+            left=tuple(i for i, name in enumerate(header) if name in _LEFT),
+        ),
+        Paragraph("Runs", "oldest first: P all passed, F all failed, ~ some of each, . not run."),
+    ]
+
+
+_LEFT = ("task", "agent", "label", "runs")
+
+
+def _cells(one: FlakyTask, *, several: bool) -> tuple[str, ...]:
+    agent = (safe_text(one.system),) if several else ()
+    return (
+        safe_text(one.task),
+        *agent,
+        one.label,
+        f"{one.passed:,}/{one.trials:,}",
+        percent(one.rate),
+        span(one.interval, digits=0),
+        one.marks[-MOST_MARKS:],
+    )
+
+
+def _data(found: FlakyTasks) -> FlakyObject:
+    return {
+        "schema": SCHEMA,
+        "runs": found.runs,
+        "tasks_seen": found.tasks_seen,
+        "confidence": found.confidence,
+        "tasks": [_object(one) for one in found.tasks],
+    }
+
+
+def _object(one: FlakyTask) -> FlakyTaskObject:
+    return {
+        "system": one.system,
+        "task": one.task,
+        "label": one.label,
+        "trials": one.trials,
+        "passed": one.passed,
+        "rate": one.rate,
+        "interval": interval_object(one.interval),
+        "marks": one.marks,
+    }
+
+
+def _rows(found: FlakyTasks) -> Records:
+    return [
+        {
+            **{name: value for name, value in _object(one).items() if name != "interval"},
+            "low": one.interval.low,
+            "high": one.interval.high,
+        }
+        for one in found.tasks
+    ]
+
+
+KIND = AnswerKind(
+    name="flaky",
+    blocks=flaky_blocks,
+    data=_data,
+    rows=_rows,
+    title=lambda found: plural(len(found.tasks), "flaky task"),
+)
