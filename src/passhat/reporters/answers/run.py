@@ -13,9 +13,10 @@ from passhat.analysis.gates.verdict import Verdict, Verdicts, Word
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, Options
 from passhat.reporters.answers import report
-from passhat.reporters.answers.report import report_figures, report_rows
+from passhat.reporters.answers.report import report_rows
 from passhat.reporters.answers.report_blocks import report_blocks
 from passhat.reporters.answers.report_data import report_object
+from passhat.reporters.answers.report_figures import report_figures
 from passhat.reporters.answers.report_objects import ReportObject
 from passhat.reporters.answers.verdicts_data import VerdictObject, verdict_object
 from passhat.reporters.blocks import Block, Judged, Line, Step, Steps, paragraphs
