@@ -9,7 +9,7 @@ import numpy as np
 from passhat.analysis.comparing.comparison import Comparison, compare
 from passhat.analysis.comparing.days import Days
 from passhat.analysis.gates.bounds import Subject
-from passhat.analysis.gates.demands import Gate, NoWorseDemand
+from passhat.analysis.gates.demands import BetterDemand, EquivalentDemand, Gate, NoWorseDemand
 from passhat.analysis.gates.number_gate import open_verdict
 from passhat.analysis.gates.sentences import opening, percentage
 from passhat.analysis.gates.verdict import TaskEvidence, Verdict, Word
@@ -38,15 +38,24 @@ def judge_no_worse(
         return verdict
     interval = found.interval
     assert interval is not None, "a paired difference has an interval"
-    word: Word = "UNDECIDED"
-    if interval.low >= -demand.margin:
-        word = "PASS"
-    elif interval.high < -demand.margin:
-        word = "FAIL"
+    word = _word(demand, interval)
     more = None if word != "UNDECIDED" else _runs_to_settle(gate, demand, found)
     return replace(
         verdict, word=word, more_runs=more, sentence=_sentence(gate, verdict, word, found, more)
     )
+
+
+def _word(demand: NoWorseDemand, interval: Interval) -> Word:
+    """What the interval of the difference says of the demand."""
+    if isinstance(demand, EquivalentDemand):
+        if -demand.margin < interval.low and interval.high < demand.margin:
+            return "PASS"
+        apart = interval.low > demand.margin or interval.high < -demand.margin
+        return "FAIL" if apart else "UNDECIDED"
+    bar = -demand.margin
+    if interval.low > bar or (interval.low == bar and not isinstance(demand, BetterDemand)):
+        return "PASS"
+    return "FAIL" if interval.high < bar else "UNDECIDED"
 
 
 def judge_no_task_worse(gate: Gate, subject: Subject, baseline: Tally) -> Verdict:
@@ -150,6 +159,8 @@ def _sentence(gate: Gate, verdict: Verdict, word: Word, found: Estimate, more: i
     low, high = (f"{100 * end:+.1f}" for end in (found.interval.low, found.interval.high))
     start = f"{opening(gate, verdict.system, word)}. {demand.metric} changed by "
     start += f"{100 * found.value:+.1f} points"
+    if isinstance(demand, EquivalentDemand) and word != "UNDECIDED":
+        return f"{start}, between {low} and {high} at {percentage(1 - gate.alpha)} confidence."
     if word == "PASS":
         return f"{start}, no lower than {low} at {percentage(1 - gate.alpha)} confidence."
     if word == "FAIL":
