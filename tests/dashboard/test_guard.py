@@ -205,7 +205,7 @@ def test_another_interface_needs_a_flag_and_a_token(host):
     for exposed, token in ((False, None), (True, None), (False, "t" * 30)):
         with pytest.raises(InputError, match="give --expose and a token"):
             make_access(host, exposed=exposed, token=token)
-    with pytest.raises(ArgumentError, match="--token must have at least 20 characters"):
+    with pytest.raises(ArgumentError, match="token must have at least 20 characters"):
         make_access(host, exposed=True, token="short")
     access = make_access(host, exposed=True, token="t" * 30)
     assert access.enter("t" * 30)

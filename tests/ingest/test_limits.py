@@ -118,9 +118,7 @@ def test_a_log_may_be_compressed_more_than_a_hundredfold():
 def test_limits_of_the_command_line_are_names_and_numbers(given):
     assert parse_limits(["max_ratio=1000", "max_depth=3"]) == Limits(max_ratio=1000, max_depth=3)
     assert parse_limits([]) == Limits()
-    with pytest.raises(
-        ArgumentError, match=r"--limit must be NAME=NUMBER, .* for max_bytes, max_r"
-    ):
+    with pytest.raises(ArgumentError, match=r"limits must be NAME=NUMBER, .* for max_bytes, max_r"):
         parse_limits([given])
 
 

@@ -59,7 +59,7 @@ def test_percentages_are_compared_as_they_stand():
     )
     with pytest.raises(ReadError, match=r"write --pass-if 'accuracy>=60' for 60%, not 0.6"):
         read_trials(data, mapping=ColumnMap(pass_if="accuracy>=0.6"))
-    with pytest.raises(ArgumentError, match=r"--pass-if must write 60, without the mark: cells"):
+    with pytest.raises(ArgumentError, match=r"pass_if must write 60, without the mark: cells"):
         read_trials(data, mapping=ColumnMap(pass_if="accuracy>=60%"))
 
 

@@ -85,7 +85,7 @@ max_transcript=1000000)
         name, _, number = text.partition("=")
         if name.strip() not in known or not number.strip().isdecimal() or int(number) < 1:
             rule = f"must be NAME=NUMBER, a whole number of at least 1 for {', '.join(known)}"
-            raise ArgumentError("--limit", rule, text)
+            raise ArgumentError("limits", rule, text)
         stated[name.strip()] = int(number)
     return Limits(**stated)
 

@@ -112,6 +112,10 @@ class Verdicts(Sequence[Verdict]):
     def __len__(self) -> int:
         return len(self.each)
 
+    def __bool__(self) -> bool:
+        """Whether everything passed, so that `assert passhat.judge(...)` fails when a gate does."""
+        return self.exit_code == PASSED
+
     @overload
     def __getitem__(self, index: int) -> Verdict: ...
     @overload

@@ -72,7 +72,7 @@ def run_object(answer: RunAnswer) -> RunObject:
     return {
         "schema": SCHEMA,
         "verdict": None if answer.verdicts is None else answer.verdicts.word,
-        "verdicts": [verdict_object(verdict) for verdict in answer.verdicts or ()],
+        "verdicts": [verdict_object(verdict) for verdict in answer.judged],
         "floors": [_floor_object(floor) for floor in answer.floors],
         "failures": plain(answer.failures),
         "recovery": plain(answer.recoveries),
@@ -105,7 +105,7 @@ def failure_lines(answer: RunAnswer, *, most: int) -> list[str]:
 
 def _demands(answer: RunAnswer, options: Options) -> list[Block]:
     blocks: list[Block] = []
-    if answer.verdicts:
+    if answer.verdicts is not None:
         from passhat.reporters.answers.verdicts import verdicts_blocks
 
         blocks += verdicts_blocks(answer.verdicts, options)
@@ -161,7 +161,7 @@ def _page(answer: RunAnswer, options: Options) -> Mapping[str, Any]:
 
 def _title(answer: RunAnswer) -> str:
     verdicts = answer.verdicts
-    return f"{verdicts.word if verdicts else ''} {verdict_title(answer.report)}".strip()
+    return f"{'' if verdicts is None else verdicts.word} {verdict_title(answer.report)}".strip()
 
 
 KIND = AnswerKind(
