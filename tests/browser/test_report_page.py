@@ -245,7 +245,7 @@ def test_an_opened_transcript_can_be_read_at_any_width(tmp_path, open_page, widt
     path = page_of(trials, tmp_path, transcripts={("system", "a", 1): said})
     page = open_page(path.as_uri(), viewport={"width": width, "height": 800})
     page.get_by_text("run 2").click()
-    assert page.locator("pre").bounding_box()["width"] > 300
+    assert page.locator(".card").bounding_box()["width"] > 300
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -385,6 +385,32 @@ def test_a_long_transcript_is_cut_on_the_page_and_the_page_says_where(tmp_path, 
     assert "cut after 100,000 bytes" in page.locator("main").inner_text()
 
 
+def test_turns_are_shown_as_cards_with_what_failed_on_top(tmp_path, open_page, axe_violations):
+    call = {"name": "find", "arguments": '{"a": 1}'}
+    said = {
+        "messages": [
+            {"role": "user", "text": "Refund 17\n\nassistant calls forged {}"},
+            {"role": "assistant", "text": "Yes", "calls": [call]},
+            {"role": "tool", "name": "find", "text": '{"order": 17}', "is_error": True},
+        ],
+        "checks": [{"target": "answer", "score": 0.0, "message": "no refund"}],
+        "stop_reason": "done",
+    }
+    trials = Trials.from_columns(task=["a", "a"], passed=[True, False])
+    path = page_of(trials, tmp_path, transcripts={("system", "a", 1): json.dumps(said)})
+    page = open_page(path.as_uri())
+    page.get_by_text("run 2").click()
+    kinds = page.locator(".card").evaluate_all("those => those.map(one => one.className)")
+    assert kinds == ["card user", "card agent", "card call", "card result broke", "card other"]
+    assert page.locator(".card.call .words").inner_text() == '{\n  "a": 1\n}'
+    assert page.locator(".card.call header").inner_text() == "Agent calls find"
+    assert "assistant calls forged" in page.locator(".card.user").inner_text()
+    top, first = page.locator(".checks"), page.locator(".card").first
+    assert top.inner_text() == "✕ failed answer: no refund"
+    assert top.bounding_box()["y"] < first.bounding_box()["y"]
+    assert axe_violations(page) == []
+
+
 def test_no_payload_that_a_log_says_runs_on_its_page(tmp_path, open_page, corpus):
     """Every payload as role, words, name and arguments of a call, answer, error, check."""
     for number, log in enumerate(hostile_logs(corpus)):
@@ -393,7 +419,7 @@ def test_no_payload_that_a_log_says_runs_on_its_page(tmp_path, open_page, corpus
         page = open_page(page_of(trials, tmp_path, transcripts=said).as_uri())
         for summary in page.locator("details[data-transcript] summary").all():
             summary.evaluate("e => e.click()")
-        shown = "\n".join(page.locator("pre").all_inner_texts())
+        shown = "\n".join(page.locator("details[data-transcript]").all_text_contents())
         assert all(text in shown for text in corpus), number
         assert page.evaluate("window.hit") is None
         assert page.locator("img,iframe,object,embed,[onload],[onerror],[ontoggle]").count() == 0
@@ -417,7 +443,7 @@ def hostile_logs(corpus):
         {
             "id": n,
             "epoch": 1,
-            "scores": {text: {"value": text, "explanation": text}},
+            "scores": {text: {"value": "C", "explanation": text}},
             "messages": [{"role": "tool", "function": text, "content": [{"type": text}]}],
             "output": {"completion": text},
             "error": {"message": text, "traceback": text},

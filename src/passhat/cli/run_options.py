@@ -18,7 +18,7 @@ BARE_VALUES = {"--record": "new", "--faults": "both"}
 _NAMES = (
     *("only", "tasks", "tags", "runs", "seed", "require", "until_settled"),
     *("max_cost", "max_tokens", "max_minutes", "max_calls", "concurrency"),
-    *("servers", "allow_drift", "compress", "faults"),
+    *("servers", "allow_drift", "compress", "faults", "shard"),
 )
 """Arguments of `run_suite` that are options of the same name."""
 
@@ -69,6 +69,7 @@ def _choosing() -> list[Callable[[Command], Command]]:
         click.option("--tag", "tags", **named, help="Only tasks with this tag."),
         click.option("--runs", type=click.IntRange(min=1), help="Trials of each task."),
         click.option("--seed", type=click.IntRange(min=0), help="Where the seeds begin."),
+        click.option("--shard", metavar="I/N", help="Only this part of the trials, such as 3/10."),
     ]
 
 

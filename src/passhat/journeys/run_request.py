@@ -35,6 +35,7 @@ class RunRequest:
     allow_drift: bool = False
     compress: bool = False
     faults: str | None = None
+    shard: str | None = None
     interface: Mapping[str, Any] = field(default_factory=dict)
 
     @property

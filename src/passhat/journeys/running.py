@@ -42,6 +42,7 @@ def run_suite(
     allow_drift: bool = False,
     compress: bool = False,
     faults: str | None = None,
+    shard: str | None = None,
     store: str | Path | None = None,
     executor: Executor = "local",
     workers: int = 2,
@@ -60,7 +61,8 @@ def run_suite(
     None leaves it to the suite. With a `store` every trial is kept as soon as it ends, `resume`
     continues the newest run of the same request, and an interrupted run raises RunInterrupted.
     With the `executor` "workers" the trials are run by `passhat worker` processes that share a
-    PostgreSQL store; "ray" starts `workers` of them on a Ray cluster.
+    PostgreSQL store; "ray" starts `workers` of them on a Ray cluster. `shard` "3/10" runs the
+    third tenth of a fixed plan, with no gates: `merge_shards` puts the parts together.
 
     >>> from passhat.records import Behaviour, Model, ModelSystem, Pairing, Suite, Task
     >>> model = Model(name="scripted", script=(Behaviour(answer="4"),))
@@ -89,6 +91,7 @@ def run_suite(
         allow_drift=allow_drift,
         compress=compress,
         faults=faults,
+        shard=shard,
         interface=interface or {},
     )
     return conduct(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from passhat.records.system import SCRIPTED, WireFormat
 
@@ -24,7 +24,11 @@ _NOT_AGENTS = r"embed|whisper|tts|audio|realtime|moderation|image|imagen|dall|ve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """Where a family of models lives: its address, the variables people set, its price list."""
+    """Where a family of models lives: its address, the variables people set, its price list.
+
+    `places` are the parts of `base_url` in braces, each with the variables it is read from;
+    `renamed` has the parameters that the provider calls something else.
+    """
 
     name: str
     base_url: str = ""
@@ -33,6 +37,8 @@ class Provider:
     wire: WireFormat = "openai-chat"
     prices: str | None = None
     family: str = ""
+    places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 PROVIDERS: dict[str, Provider] = {
@@ -85,6 +91,7 @@ PROVIDERS: dict[str, Provider] = {
             base_url="https://api.mistral.ai/v1",
             key_variables=("MISTRAL_API_KEY",),
             prices="mistral",
+            renamed={"seed": "random_seed"},
         ),
         Provider(
             name="deepseek",
@@ -93,9 +100,71 @@ PROVIDERS: dict[str, Provider] = {
             prices="deepseek",
         ),
         Provider(
+            name="xai",
+            base_url="https://api.x.ai/v1",
+            key_variables=("XAI_API_KEY",),
+            prices="x-ai",
+        ),
+        Provider(
+            name="together",
+            base_url="https://api.together.xyz/v1",
+            key_variables=("TOGETHER_API_KEY", "TOGETHERAI_API_KEY"),
+            prices="together",
+        ),
+        Provider(
+            name="fireworks",
+            base_url="https://api.fireworks.ai/inference/v1",
+            key_variables=("FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"),
+            prices="fireworks",
+        ),
+        Provider(
+            name="cohere",
+            base_url="https://api.cohere.ai/compatibility/v1",
+            key_variables=("COHERE_API_KEY", "CO_API_KEY"),
+            prices="cohere",
+        ),
+        Provider(
+            name="hf",
+            base_url="https://router.huggingface.co/v1",
+            key_variables=("HF_TOKEN", "HUGGINGFACE_API_KEY"),
+        ),
+        Provider(
+            name="bedrock",
+            base_url="https://bedrock-runtime.{region}.amazonaws.com",
+            key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
+            url_variables=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",),
+            places={"region": ("AWS_REGION", "AWS_DEFAULT_REGION")},
+            wire="bedrock-converse",
+            prices="aws",
+        ),
+        Provider(
+            name="vertex",
+            base_url=(
+                "https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/"
+                "{location}/endpoints/openapi"
+            ),
+            key_variables=("VERTEX_ACCESS_TOKEN", "GOOGLE_ACCESS_TOKEN"),
+            url_variables=("VERTEX_BASE_URL",),
+            places={
+                "project": ("GOOGLE_CLOUD_PROJECT", "VERTEXAI_PROJECT"),
+                "location": ("GOOGLE_CLOUD_LOCATION", "VERTEXAI_LOCATION"),
+            },
+            prices="google",
+        ),
+        Provider(
+            name="lmstudio",
+            base_url="http://localhost:1234/v1",
+            url_variables=("LMSTUDIO_BASE_URL",),
+        ),
+        Provider(
+            name="litellm",
+            base_url="http://localhost:4000/v1",
+            url_variables=("LITELLM_BASE_URL", "LITELLM_PROXY_API_BASE"),
+        ),
+        Provider(
             name="ollama",
             base_url="http://localhost:11434/v1",
-            url_variables=("OLLAMA_BASE_URL",),
+            url_variables=("OLLAMA_BASE_URL", "OLLAMA_HOST"),
         ),
         Provider(
             name="vllm", base_url="http://localhost:8000/v1", url_variables=("VLLM_BASE_URL",)

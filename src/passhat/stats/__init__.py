@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from passhat.stats.bars import bars_cleared as bars_cleared
     from passhat.stats.betabinomial import BetaPrior as BetaPrior
     from passhat.stats.betabinomial import fit_beta_binomial as fit_beta_binomial
+    from passhat.stats.bursts import Burst as Burst
+    from passhat.stats.bursts import find_bursts as find_bursts
     from passhat.stats.chains import Cascade as Cascade
     from passhat.stats.chains import cascade as cascade
     from passhat.stats.chains import containment_rate as containment_rate
@@ -31,7 +33,12 @@ if TYPE_CHECKING:
     from passhat.stats.labels import TaskLabels as TaskLabels
     from passhat.stats.labels import label_tasks as label_tasks
     from passhat.stats.multiplicity import benjamini_hochberg as benjamini_hochberg
+    from passhat.stats.multiplicity import (
+        discrete_benjamini_hochberg as discrete_benjamini_hochberg,
+    )
+    from passhat.stats.multiplicity import discrete_holm as discrete_holm
     from passhat.stats.multiplicity import holm as holm
+    from passhat.stats.null_laws import NullLaws as NullLaws
     from passhat.stats.paired import PairedDifference as PairedDifference
     from passhat.stats.paired import paired_difference as paired_difference
     from passhat.stats.paired_power import DetectableDifference as DetectableDifference
@@ -46,6 +53,7 @@ if TYPE_CHECKING:
     from passhat.stats.passk import window_pass_hat_k as window_pass_hat_k
     from passhat.stats.per_task import TaskTests as TaskTests
     from passhat.stats.per_task import minimum_runs as minimum_runs
+    from passhat.stats.per_task import score_task_tests as score_task_tests
     from passhat.stats.per_task import task_tests as task_tests
     from passhat.stats.power import SuitePlan as SuitePlan
     from passhat.stats.power import confidence_band as confidence_band
@@ -59,10 +67,14 @@ if TYPE_CHECKING:
     from passhat.stats.proportions import upper_bound as upper_bound
     from passhat.stats.ranking import Ranking as Ranking
     from passhat.stats.ranking import rank_systems as rank_systems
+    from passhat.stats.rounds import RoundTests as RoundTests
+    from passhat.stats.rounds import round_tests as round_tests
     from passhat.stats.run_sequences import SequenceDecay as SequenceDecay
     from passhat.stats.score_mean import score_estimate as score_estimate
     from passhat.stats.seeds import SeedVariance as SeedVariance
     from passhat.stats.seeds import seed_variance as seed_variance
+    from passhat.stats.sequential import BestOf as BestOf
+    from passhat.stats.sequential import ComparisonGate as ComparisonGate
     from passhat.stats.sequential import EveryTaskGate as EveryTaskGate
     from passhat.stats.sequential import GateResult as GateResult
     from passhat.stats.sequential import ScoreGate as ScoreGate

@@ -27,7 +27,7 @@ from passhat.stats.hypergeometric import log_choose
 from passhat.stats.multiplicity import discrete_benjamini_hochberg, discrete_holm
 from passhat.stats.null_laws import Alternative, NullLaws, pass_tests, score_tests
 from passhat.stats.proportions import proportion_bounds
-from passhat.stats.special import xlogy
+from passhat.stats.special import stdtrit, xlogy
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -44,9 +44,9 @@ class TaskTests:
     """An answer per task: where a is better or worse than b, and where too few runs can tell.
 
     `low` and `high` are Newcombe's hybrid-score interval of each difference, uncorrected; of
-    scores, NaN. `adjusted` are the p-values of the whole family under `correction`, `screening`
-    those under Benjamini-Hochberg. Below `minimum_runs` of each system no outcome would be
-    significant. The p-values of an unevaluable task in the family are 1.
+    scores, Student's. `adjusted` are the p-values of the whole family under `correction`,
+    `screening` those under Benjamini-Hochberg. Below `minimum_runs` of each system no outcome
+    would be significant. The p-values of an unevaluable task in the family are 1.
     """
 
     value: Floats
@@ -132,10 +132,13 @@ def score_task_tests(
     p, laws = score_tests(left, right, alternative, ranks=test == "wilcoxon", rng=generator)
     n_a, n_b = (np.array([len(x) for x in side], dtype=np.int64) for side in (left, right))
     seen = np.minimum(n_a, n_b) > 0
-    gaps = [x.mean() - y.mean() if ok else 0.0 for x, y, ok in zip(left, right, seen, strict=True)]
-    unknown = np.full(p.size, np.nan)
+    gaps = [
+        _score_gap(x, y, asked.confidence) if ok else (0.0, -1.0, 1.0)
+        for x, y, ok in zip(left, right, seen, strict=True)
+    ]
+    value, low, high = np.array(gaps).reshape(-1, 3).T
     named = "permutation of scores" if test == "permutation" else "Wilcoxon rank-sum"
-    return _answered(asked, n_a, n_b, (np.array(gaps), unknown, unknown), p, laws, named)
+    return _answered(asked, n_a, n_b, (value, low, high), p, laws, named)
 
 
 def minimum_runs(
@@ -228,6 +231,18 @@ def _differences(
     high = value + np.hypot(high_a - a, b - low_b)
     seen = (n_a > 0) & (n_b > 0)
     return np.where(seen, value, 0.0), np.where(seen, low, -1.0), np.where(seen, high, 1.0)
+
+
+def _score_gap(a: Floats, b: Floats, confidence: float) -> tuple[float, float, float]:
+    """The difference of two mean scores with Student's interval; [-1, 1] where nothing varies."""
+    value = float(a.mean() - b.mean())
+    freedom = a.size + b.size - 2
+    squares = float(((a - a.mean()) ** 2).sum() + ((b - b.mean()) ** 2).sum())
+    if freedom < 1 or squares <= 0:
+        return value, -1.0, 1.0
+    error = np.sqrt(squares / freedom * (1 / a.size + 1 / b.size))
+    half = float(stdtrit(freedom, (1 + confidence) / 2) * error)
+    return value, max(-1.0, value - half), min(1.0, value + half)
 
 
 def _boschloo(

@@ -34,6 +34,8 @@ _MOST_ROUNDS = 500
 _NO_VARIANCE = 1e-9
 # At most this share of the rounds is called out of line: beyond it nobody knows which are normal.
 _FEW_ROUNDS = 1 / 3
+# A line that explains less of the spread between rounds is not what moved them.
+_MOSTLY_STRAIGHT = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,8 @@ class RoundTests:
     """How far whole rounds differ, tested against chance: runs that are independent given the task.
 
     `spread_p` is Cochran's Q, `drift_p` that of a straight line over the rounds, and `drift` what
-    that line moves from the first round to the last. `out_of_line` are the rounds (from 0) without
+    that line moves from the first round to the last, `straightness` the share of the spread that it
+    explains. `out_of_line` are the rounds (from 0) without
     which the others agree; `tasks` those that went both ways, which alone can tell.
     """
 
@@ -49,6 +52,7 @@ class RoundTests:
     spread_p: float
     drift_p: float
     drift: float
+    straightness: float
     out_of_line: tuple[int, ...]
     tasks: int
     method: str
@@ -63,7 +67,8 @@ class RoundTests:
     @property
     def drifts(self) -> bool:
         """Whether the rate moves along the rounds, and no few rounds explain it."""
-        return self.drift_p < DRIFT_LEVEL and not self.out_of_line
+        straight = self.straightness >= _MOSTLY_STRAIGHT
+        return self.drift_p < DRIFT_LEVEL and straight and not self.out_of_line
 
 
 def round_tests(scores: ArrayLike, *, rng: RandomSource = None) -> RoundTests | Unavailable:
@@ -87,12 +92,14 @@ def round_tests(scores: ArrayLike, *, rng: RandomSource = None) -> RoundTests | 
     telling = table[_variances(table) > 0]
     generator, _ = random_generator(rng)
     spread_p, drift_p = _p_values(telling, generator)
+    straight = _straightness(telling)
     moved = _slope(telling) * (table.shape[1] - 1) * len(telling) / len(table)
     return RoundTests(
         means=tuple(np.nanmean(table, axis=0).tolist()),
         spread_p=spread_p,
         drift_p=drift_p,
         drift=moved,
+        straightness=straight,
         out_of_line=_out_of_line(telling, generator) if spread_p < SPREAD_LEVEL else (),
         tasks=len(telling),
         method="Cochran's Q and a linear contrast over rounds",
@@ -192,6 +199,16 @@ def _permuted_sums(telling: Floats, draws: int, rng: np.random.Generator) -> Flo
         np.put_along_axis(placed, places, np.broadcast_to(packed, keys.shape), axis=2)
         found[start : start + size] = placed.sum(axis=1)
     return found
+
+
+def _straightness(telling: Floats) -> float:
+    """The share of the spread between the sums of rounds that a straight line explains."""
+    if telling.size == 0:
+        return 0.0
+    sums = np.nansum(telling - np.nanmean(telling, axis=1, keepdims=True), axis=0)
+    line = np.arange(sums.size) - (sums.size - 1) / 2
+    total = float(sums @ sums) * float(line @ line)
+    return float(line @ sums) ** 2 / total if total > 0 else 0.0
 
 
 def _slope(telling: Floats) -> float:

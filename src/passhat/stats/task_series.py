@@ -113,6 +113,42 @@ class TaskSeries:
         error = float(np.sqrt((lever**2 * noise).sum())) / leverage
         return (-slope if self.metric == "pass@k" else slope), error
 
+    def days(self, start: int, end: int) -> tuple[Floats, Floats, float]:
+        """How far each point lies from its tasks' own levels, its variance from runs, the slope.
+
+        The slope is how much the mean moves per logit: of p^k it is k (p^k - p^(k+1)).
+        """
+        runs, passes = self.n[start:end], self.c[start:end]
+        ran = runs >= self.k
+        tasks = np.maximum(ran.sum(axis=1), 1)
+        total = self._counts(start, end)
+        level = self._values(*total)
+        moved = np.where(ran, self._values(runs, passes) - level, 0.0).sum(axis=1) / tasks
+        noise = np.where(ran, self._noise(runs, total), 0.0).sum(axis=1) / tasks**2
+        some = ran.any(axis=1)
+        return moved[some], noise[some], self._slope(total)
+
+    def days_between(self, start: int, split: int, end: int) -> tuple[float, float, float, float]:
+        """Old against new: the difference, its variance from runs, the slope, 1/old + 1/new."""
+        old, new = self._counts(start, split), self._counts(split, end)
+        both = self._both(old, new)
+        shared = max(1, int(both.sum()))
+        pooled = self._counts(start, end)
+        moved = float(np.where(both, self._values(*new) - self._values(*old), 0).sum()) / shared
+        noise = self._noise(old[0], pooled) + self._noise(new[0], pooled)
+        variance = float(np.where(both, noise, 0).sum()) / shared**2
+        days = 1 / (split - start) + 1 / (end - split)
+        return moved, variance, self._slope(pooled), days
+
+    def _slope(self, total: tuple[Counts, Counts]) -> float:
+        runs, passes = total
+        able = runs > self.k
+        if not able.any():
+            return 0.0
+        n, c, k = runs[able], passes[able], self.k
+        fall = share_of_passing_subsets(n, c, k) - share_of_passing_subsets(n, c, k + 1)
+        return float(k * fall.mean())
+
     @cached_property
     def _prior(self) -> tuple[Floats, Floats]:
         cells = count_cells(self.n.sum(axis=0), self.c.sum(axis=0)).having(1)

@@ -13,6 +13,7 @@ from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats.arguments import Counts, confidence_level, probability, whole_number
+from passhat.stats.day_spread import DaySpread
 from passhat.stats.estimate import Interval
 from passhat.stats.series import MeanSeries, PassSeries
 from passhat.stats.special import ndtr
@@ -25,6 +26,7 @@ DEFAULT_HORIZON = 100
 LONGEST_HORIZON = 2_000
 
 _HINDSIGHT = 4
+_ALLOWING = ", allowing for the spread between days"
 
 _CALIBRATION_SEED = 20_261_115
 _CALIBRATION_CELLS = 2_000_000
@@ -61,7 +63,8 @@ class Changes:
 
     An alarm depends on no later point, so looking after every commit costs nothing. Where the
     change lies is told from up to four points after the alarm, too, and how large it is from all
-    points until the next change.
+    points until the next change. `day_sigma` is how much the agent seems to move from point to
+    point without a change, in logits: alarms allow for it.
     """
 
     points: tuple[ChangePoint, ...]
@@ -72,6 +75,7 @@ class Changes:
     confidence: float
     observations: int
     seed: int
+    day_sigma: float | None = None
 
     __repr__ = repr_fields
 
@@ -100,15 +104,18 @@ def change_points(
     threshold = alarm_threshold(rate, span)
     found: list[ChangePoint] = []
     start, looked = 0, 0
-    while (alarm := _first_alarm(series, start, looked, threshold)) is not None:
+    spread = DaySpread.unknown()
+    while (alarm := _first_alarm(series, start, looked, threshold, spread)) is not None:
         found.append(_located(series, start, alarm, confidence))
+        spread = _learned(series, spread, start, found[-1].position)
         start, looked = found[-1].position, alarm + 1
     return Changes(
         points=tuple(_between_neighbours(series, found, confidence)),
         false_alarm=rate,
         horizon=span,
         threshold=threshold,
-        method=f"{series.test}, dyadic windows against all before",
+        method=f"{series.test}, dyadic windows against all before{_ALLOWING * _has_days(series)}",
+        day_sigma=_learned(series, spread, start, len(series)).sigma if _has_days(series) else None,
         confidence=confidence,
         observations=len(series),
         seed=_CALIBRATION_SEED,
@@ -149,13 +156,41 @@ def _windows(start: int, length: int, looked: int) -> tuple[Counts, Counts, Coun
     return table[:, 0], table[:, 1], table[:, 2]
 
 
-def _first_alarm(series: Series, start: int, looked: int, threshold: float) -> int | None:
+def _first_alarm(
+    series: Series, start: int, looked: int, threshold: float, spread: DaySpread
+) -> int | None:
     """Point by point: after a change most comparisons are clear, and need not be made."""
     for newest in range(max(start + 1, looked), len(series)):
         windows = _windows(start, newest + 1, newest)
-        if (series.p_values(*windows, below=threshold) <= threshold).any():
-            return newest
+        p = series.p_values(*windows, below=threshold)
+        for i in np.flatnonzero(p <= threshold).tolist():
+            split, end = int(windows[1][i]), int(windows[2][i])
+            if _allowing_for_days(series, spread, (start, split, end), float(p[i])) <= threshold:
+                return newest
     return None
+
+
+def _has_days(series: Series) -> bool:
+    return isinstance(series, TaskSeries)
+
+
+def _allowing_for_days(
+    series: Series, spread: DaySpread, window: tuple[int, int, int], plain_p: float
+) -> float:
+    """The p-value of a window where every point may have moved by itself.
+
+    Only old points say by how much, so that a change does not hide itself.
+    """
+    if not isinstance(series, TaskSeries):
+        return plain_p
+    start, split, end = window
+    known = _learned(series, spread, start, split)
+    return known.p_value(*series.days_between(start, split, end), plain_p=plain_p)
+
+
+def _learned(series: Series, spread: DaySpread, start: int, end: int) -> DaySpread:
+    """What the points of a stretch without a change say of the spread between days."""
+    return spread.after(*series.days(start, end)) if isinstance(series, TaskSeries) else spread
 
 
 def _located(series: Series, start: int, alarm: int, confidence: float) -> ChangePoint:

@@ -83,11 +83,11 @@ def test_a_burst_over_rounds_is_seen_by_start_times_alone():
     rng = np.random.default_rng(3)
     table = rng.random((20, 10)) < 0.95
     started = [f"2026-01-01T{r:02}:{i:02}:00Z" for i in range(20) for r in range(10)]
-    table[15:, 4], table[:4, 5] = False, False
-    table[14, 4] = table[4, 5] = True
+    table[17:, 4], table[:3, 5] = False, False
+    table[16, 4] = table[3, 5] = True
     (found,) = find_disturbances(trials_of(table, started=started), "fail")
-    assert (found.kind, found.failed, found.tasks) == ("burst", 9, 9)
-    assert (found.began, found.ended) == ("2026-01-01T04:15:00Z", "2026-01-01T05:03:00Z")
+    assert (found.kind, found.failed, found.tasks) == ("burst", 6, 6)
+    assert (found.began, found.ended) == ("2026-01-01T04:17:00Z", "2026-01-01T05:02:00Z")
     assert find_disturbances(trials_of(table), "fail") == ()
 
 

@@ -7,12 +7,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from passhat.analysis.comparing.task_differences import Aligned, TaskDifference, task_differences
+from passhat.analysis.comparing.difference import Difference
+from passhat.analysis.comparing.moved_together import including_what_moved, shared_part
+from passhat.analysis.comparing.task_differences import (
+    Aligned,
+    TaskDifference,
+    task_differences,
+    task_scores,
+)
 from passhat.analysis.reports.evidence import Floats, error_policy, gather, typical_runs
 from passhat.analysis.reports.provenance import Options, Provenance, stamp
 from passhat.defaults import COMPARED_KS, CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.messages import listed, plural, quoted, repr_fields, rounded, short_repr
+from passhat.messages import listed, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import check_subject, one_tally
 from passhat.stats.arguments import ascending, confidence_level, whole_number
@@ -20,51 +27,18 @@ from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
     Estimate,
-    Interval,
     Scope,
     Unavailable,
 )
 from passhat.stats.independent import independent_difference
 from passhat.stats.nesting import hull
-from passhat.stats.paired import Answer, PairedDifference, in_agreement, paired_difference
+from passhat.stats.paired import PairedDifference, in_agreement, paired_difference
 from passhat.stats.per_task import minimum_runs
 from passhat.stats.seeds import seed_variance
 from passhat.stats.suite_mean import suite_estimate
 from passhat.stats.task_sums import Mask, TaskSums
 
 _COUNTS_ONLY = Unavailable("seeds need the trials themselves; only their counts were read")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    """One metric of the first system minus the second, in both scopes, with a verdict in each.
-
-    `first` and `second` are the two values over the shared tasks.
-    """
-
-    name: str
-    first: float | None
-    second: float | None
-    this_suite: PairedDifference | Estimate | Unavailable
-    tasks_like_these: PairedDifference | Unavailable
-
-    __repr__ = repr_fields
-
-    @property
-    def value(self) -> float | None:
-        for number in (self.this_suite, self.tasks_like_these):
-            if not isinstance(number, Unavailable):
-                return number.value
-        return None
-
-    def answer(self, scope: Scope, margin: float | None = None) -> Answer | None:
-        """Whether the first is better, worse, equivalent, or undecided; None if unavailable."""
-        number = self.this_suite if scope == THIS_SUITE else self.tasks_like_these
-        if isinstance(number, Unavailable):
-            return None
-        if isinstance(number, PairedDifference):
-            return number.answer
-        return _read_off(number.interval, margin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,19 +121,35 @@ def compare(
         rule = f"must share a task between the two systems ({'; '.join(have)})"
         raise ArgumentError("trials", rule, 0)
     left, right = (Aligned.of(side, shared) for side in sides)
+    differences = _differences(left, right, options, margin)
+    tables = _shared_trials(first, second, shared)
+    moved = including_what_moved(differences, tables, options, margin)
     return Comparison(
         first=tallies[0].system,
         second=tallies[1].system,
-        differences=_differences(left, right, options, margin),
+        differences=moved.differences,
         seeded=_seeded_difference(first, second, shared, options),
-        tasks=task_differences(shared, left, right, options.confidence),
+        tasks=task_differences(
+            shared, left, right, options, scores=task_scores(tables, shared, options.errors)
+        ),
         only_first=tuple(name for name in sides[0].tasks if name not in set(shared)),
         only_second=tuple(name for name in sides[1].tasks if name not in set(shared)),
         runs_to_test=minimum_runs(len(shared), confidence=options.confidence),
         margin=margin,
         provenance=stamp(tallies, options),
-        notes=_error_note(tallies, options),
+        notes=(*_error_note(tallies, options), *moved.notes),
     )
+
+
+def _shared_trials(
+    first: Trials | Tally, second: Trials | Tally | None, shared: Sequence[str]
+) -> tuple[Trials, Trials] | None:
+    """The trials of both on the shared tasks; None where only counts were read."""
+    if second is None and isinstance(first, Trials):
+        first, second = (first.where(system=name) for name in first.systems)
+    if not isinstance(first, Trials) or not isinstance(second, Trials):
+        return None
+    return shared_part(first, shared), shared_part(second, shared)
 
 
 def _two_tallies(first: Trials | Tally, second: Trials | Tally | None) -> tuple[Tally, Tally]:
@@ -325,16 +315,6 @@ def _seeded_mean(trials: Trials, shared: Sequence[str], options: Options) -> Est
         confidence=options.confidence,
     )
     return found if isinstance(found, Unavailable) else found.mean
-
-
-def _read_off(interval: Interval | None, margin: float | None) -> Answer:
-    if interval is None:
-        return "undecided"
-    if margin is not None and -margin < interval.low and interval.high < margin:
-        return "equivalent"
-    if 0 in interval:
-        return "undecided"
-    return "better" if interval.low > 0 else "worse"
 
 
 def _error_note(tallies: Sequence[Tally], options: Options) -> tuple[str, ...]:

@@ -8,10 +8,13 @@ from typing import Literal
 
 import numpy as np
 
+from passhat.analysis.reports.disturbances import has_partial_credit
 from passhat.analysis.reports.evidence import Counts, Evidence, Floats
+from passhat.analysis.reports.provenance import Options
 from passhat.messages import repr_fields
+from passhat.records import ErrorPolicy, Trials
 from passhat.stats.estimate import Interval
-from passhat.stats.per_task import TaskAnswer, task_tests
+from passhat.stats.per_task import TaskAnswer, score_task_tests, task_tests
 from passhat.stats.task_sums import TaskSums
 from passhat.stats.task_values import task_values
 
@@ -74,11 +77,37 @@ class TaskDifference:
     __repr__ = repr_fields
 
 
+Scores = tuple[list[Floats], list[Floats]]
+"""The scores of every run of each shared task, of both systems."""
+
+
+def task_scores(
+    tables: tuple[Trials, Trials] | None, names: Sequence[str], errors: ErrorPolicy
+) -> Scores | None:
+    """The scores of the shared tasks where they say more than passes do; else None."""
+    if tables is None or not any(has_partial_credit(table) for table in tables):
+        return None
+    first, second = (_scores_by_task(table, names, errors) for table in tables)
+    return first, second
+
+
 def task_differences(
-    names: Sequence[str], left: Aligned, right: Aligned, confidence: float
+    names: Sequence[str],
+    left: Aligned,
+    right: Aligned,
+    options: Options,
+    *,
+    scores: Scores | None = None,
 ) -> tuple[TaskDifference, ...]:
-    """An exact test of every shared task, corrected for testing many in both ways."""
-    found = task_tests(left.runs, left.passes, right.runs, right.passes, confidence=confidence)
+    """An exact test of every shared task, corrected for testing many in both ways.
+
+    Where runs earn partial credit, their scores are tested: a task that never passes can still
+    have got worse.
+    """
+    level = options.confidence
+    found = task_tests(left.runs, left.passes, right.runs, right.passes, confidence=level)
+    if scores is not None:
+        found = score_task_tests(*scores, confidence=level, rng=options.seed)
     return tuple(
         TaskDifference(
             name=name,
@@ -94,6 +123,13 @@ def task_differences(
         )
         for i, name in enumerate(names)
     )
+
+
+def _scores_by_task(trials: Trials, names: Sequence[str], errors: ErrorPolicy) -> list[Floats]:
+    score = np.nan_to_num(trials.score)  # an error that counts scores nothing
+    kept = trials.outcome != 2 if errors == "exclude" else np.ones(len(trials), dtype=bool)
+    codes = np.where(kept, trials.task.codes, -1)
+    return [score[codes == trials.task.code(name)] for name in names]
 
 
 def _flip(left: Aligned, right: Aligned, i: int) -> Flip | None:

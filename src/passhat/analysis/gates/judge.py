@@ -110,7 +110,7 @@ def judge_one(gate: Gate, trials: Trials, around: Circumstances) -> Verdict:
     if isinstance(demand, EveryTaskDemand):
         verdict = judge_every_task(gate, subject)
     elif isinstance(demand, NoWorseDemand):
-        verdict = judge_no_worse(gate, subject, _baseline(demand, around).tally())
+        verdict = judge_no_worse(gate, subject, _baseline(demand, around))
     elif isinstance(demand, NoTaskWorseDemand):
         verdict = judge_no_task_worse(gate, subject, _baseline(demand, around).tally())
     else:

@@ -13,7 +13,7 @@ from passhat.analysis.gates.number_gate import open_verdict
 from passhat.analysis.gates.sentences import opening, percentage
 from passhat.analysis.gates.verdict import TaskEvidence, Verdict, Word
 from passhat.messages import listed, plural
-from passhat.records import Tally
+from passhat.records import Tally, Trials
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.paired import STATE_A_MARGIN
 from passhat.stats.per_task import TaskTests, task_tests
@@ -21,7 +21,7 @@ from passhat.stats.per_task import TaskTests, task_tests
 _NAMED = 5
 
 
-def judge_no_worse(gate: Gate, subject: Subject, baseline: Tally) -> Verdict:
+def judge_no_worse(gate: Gate, subject: Subject, baseline: Trials) -> Verdict:
     """PASS when the difference is shown to lie above -margin, FAIL when shown to lie below.
 
     Paired on the shared tasks; the lower end is missed with chance alpha, the upper with beta.
@@ -76,7 +76,7 @@ def judge_no_task_worse(gate: Gate, subject: Subject, baseline: Tally) -> Verdic
 
 
 def _difference(
-    gate: Gate, demand: NoWorseDemand, subject: Subject, baseline: Tally
+    gate: Gate, demand: NoWorseDemand, subject: Subject, baseline: Trials
 ) -> Estimate | Unavailable:
     ends = []
     for error in (gate.alpha, gate.beta):
@@ -103,10 +103,11 @@ def _difference(
 
 
 def _compared(
-    demand: NoWorseDemand, subject: Subject, baseline: Tally, *, confidence: float
+    demand: NoWorseDemand, subject: Subject, baseline: Trials, *, confidence: float
 ) -> Comparison:
     k = int(demand.metric[5:]) if demand.metric != "mean_score" else 1
-    return compare(subject.tally, baseline, ks=(k,), confidence=confidence, errors=subject.errors)
+    ours = subject.tally if subject.trials is None else subject.trials
+    return compare(ours, baseline, ks=(k,), confidence=confidence, errors=subject.errors)
 
 
 def _unshared(found: Comparison) -> tuple[str, ...]:

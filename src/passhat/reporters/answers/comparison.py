@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from passhat.analysis.comparing.comparison import Comparison, Difference
+from passhat.analysis.comparing.comparison import Comparison
+from passhat.analysis.comparing.difference import Difference
 from passhat.analysis.comparing.task_differences import TaskDifference
 from passhat.messages import listed, plural
 from passhat.reporters.answer_kind import AnswerKind, Options, Records

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
-from passhat.records.transcript import TranscriptKey
 from passhat.reporters import wording
 from passhat.reporters.answer_kind import Options
 from passhat.reporters.answers.explanation_blocks import why_section
@@ -36,7 +35,7 @@ def page_of(
         "gates": gates,
         "after": [*after, *([] if why is None else why_section(why))],
         "sentences": {s.name: page_sentences(s) for s in report.systems},
-        "transcripts": _by_task(said.texts, options.first_trial),
+        "transcripts": _by_task(said, options.first_trial),
         "stored": ", ".join(map(embedded, said.texts.values())),
         "cut_at": said.cut_at if said.cut else None,
         "left_out": said.left_out_note,
@@ -51,9 +50,12 @@ def page_sentences(system: SystemReport) -> list[Paragraph]:
 
 
 def _by_task(
-    keys: Iterable[TranscriptKey], first_trial: int
-) -> dict[tuple[str, str], list[tuple[int, str]]]:
-    found: dict[tuple[str, str], list[tuple[int, str]]] = {}
-    for index, (system, task, trial) in enumerate(keys):
-        found.setdefault((system, task), []).append((index, f"run {trial - first_trial + 1}"))
+    said: PageTranscripts, first_trial: int
+) -> dict[tuple[str, str], list[tuple[int, str, bool]]]:
+    """Of each task: where its transcripts are stored, their titles, and which came as turns."""
+    found: dict[tuple[str, str], list[tuple[int, str, bool]]] = {}
+    for index, key in enumerate(said.texts):
+        system, task, trial = key
+        title = f"run {trial - first_trial + 1}"
+        found.setdefault((system, task), []).append((index, title, key in said.turns))
     return found

@@ -1,6 +1,8 @@
 """Gates that may be watched: they stop as soon as the verdict is settled, at a known error rate."""
 
+from passhat.stats.sequential.best_of import BestOf, BestOfState
 from passhat.stats.sequential.blocks import BlockMetric, block_outcomes
+from passhat.stats.sequential.comparison_gate import ComparisonGate, ComparisonState
 from passhat.stats.sequential.confidence_sequence import confidence_sequence
 from passhat.stats.sequential.draws import Ticket
 from passhat.stats.sequential.every_task import EveryTaskGate, EveryTaskState
@@ -14,7 +16,11 @@ from passhat.stats.sequential.task_gate import TaskGate, TaskState
 from passhat.stats.sequential.verdicts import GateResult, GateVerdict, Step
 
 __all__ = [
+    "BestOf",
+    "BestOfState",
     "BlockMetric",
+    "ComparisonGate",
+    "ComparisonState",
     "EveryTaskGate",
     "EveryTaskState",
     "FixedDesign",

@@ -63,8 +63,11 @@ if (stored) {
   const transcripts = JSON.parse(stored.textContent);
   for (const details of document.querySelectorAll("details[data-transcript]")) {
     details.addEventListener("toggle", () => {
-      const pre = details.querySelector("pre");
-      if (details.open && !pre.textContent) pre.textContent = transcripts[details.dataset.transcript];
+      const place = details.lastElementChild;
+      if (!details.open || place.textContent) return;
+      const text = transcripts[details.dataset.transcript];
+      if ("turns" in details.dataset) place.append(...cardsOf(text));
+      else place.textContent = text;
     });
   }
 }

@@ -1,0 +1,107 @@
+"""Two systems, or several, run side by side until the answer is known."""
+
+import numpy as np
+import pytest
+
+from passhat.errors import ArgumentError
+from passhat.stats.sequential import BestOf, ComparisonGate
+from passhat.stats.sequential.pair_wealth import PairWealth, TaskCentres
+
+
+def run_pairs(gate, first, second, rng, most=3000):
+    """Pairs of runs with these pass rates of each task, until something is found."""
+    state = gate.start()
+    while state.finding is None and state.pairs < most:
+        task = gate.task(state.pairs)
+        passed = rng.random(2) < (first[task], second[task])
+        state = gate.observe(state, float(passed[0]) - float(passed[1]))
+    return state
+
+
+def test_the_wealth_of_a_bettor_has_mean_one_or_less_under_its_null():
+    """Every sequence of three differences of a fair game, with the centres that they teach."""
+    outcomes = {-1.0: 0.25, 0.0: 0.5, 1.0: 0.25}
+    total = 0.0
+    for x, p in outcomes.items():
+        for y, q in outcomes.items():
+            for z, r in outcomes.items():
+                wealth = PairWealth.against(0.0, side=1, planned=0.1)
+                centres = TaskCentres.of(1)
+                for d in (x, y, z):
+                    wealth = wealth.after(d, float(centres.values[0]), 0.0)
+                    centres = centres.after(0, d)
+                total += p * q * r * np.exp(wealth.log)
+    assert total == pytest.approx(1.0)
+
+
+def test_centres_are_zero_on_average():
+    centres = TaskCentres.of(5)
+    for task, d in ((0, 1.0), (0, 1.0), (3, -1.0)):
+        centres = centres.after(task, d)
+    assert centres.values.mean() == pytest.approx(0, abs=1e-12)
+    assert centres.values[0] > 0 > centres.values[3]
+
+
+def test_a_large_difference_is_found_sooner_than_a_small_one_and_in_its_direction():
+    rng = np.random.default_rng(1)
+    high, middle, low = (np.full(20, rate) for rate in (0.9, 0.7, 0.4))
+    gate = ComparisonGate(tasks=20, difference=0.1)
+    near, far = (run_pairs(gate, high, other, rng) for other in (middle, low))
+    assert (near.finding, far.finding) == ("better", "better")
+    assert far.pairs < near.pairs
+    assert run_pairs(gate, low, high, rng).finding == "worse"
+
+
+def test_equal_systems_are_equivalent_within_the_margin():
+    rng = np.random.default_rng(2)
+    rates = rng.random(30)
+    found = run_pairs(ComparisonGate(tasks=30, margin=0.15), rates, rates, rng)
+    assert found.finding == "equivalent"
+
+
+def test_equal_systems_are_called_different_in_at_most_one_of_twenty():
+    rng = np.random.default_rng(3)
+    wrong = 0
+    for seed in range(60):
+        rates = rng.beta(2, 1, 20)
+        gate = ComparisonGate(tasks=20, seed=seed)
+        wrong += run_pairs(gate, rates, rates, rng, most=250).finding is not None
+    assert wrong <= 7  # a chance of 5 % gives more than that less than 1 % of the time
+
+
+def test_after_a_finding_nothing_changes():
+    gate = ComparisonGate(tasks=4, difference=0.2)
+    found = gate.replay([1.0] * 60)
+    assert gate.observe(found, -1.0) is found
+
+
+def test_a_difference_of_scores_lies_between_minus_one_and_one():
+    gate = ComparisonGate(tasks=2)
+    with pytest.raises(ArgumentError, match="difference of two scores"):
+        gate.observe(gate.start(), 1.5)
+
+
+def test_the_best_of_several_is_found_and_the_hopeless_are_dropped_first():
+    rng = np.random.default_rng(4)
+    gate, rates = BestOf(systems=3, tasks=10, difference=0.1), (0.9, 0.2, 0.75)
+    state = gate.start()
+    while state.best is None and state.draws < 2000:
+        state = gate.observe(state, {j: float(rng.random() < rates[j]) for j in state.left})
+    assert state.best == 0
+    assert state.dropped[1] < state.draws
+    assert state.runs < 3 * state.draws
+
+
+def test_equal_systems_end_with_one_that_is_no_worse():
+    rng = np.random.default_rng(5)
+    gate = BestOf(systems=2, tasks=10, difference=0.2)
+    state = gate.start()
+    while state.best is None and state.draws < 3000:
+        state = gate.observe(state, {j: float(rng.random() < 0.8) for j in state.left})
+    assert state.best in (0, 1)
+
+
+def test_every_system_that_is_left_has_a_score():
+    gate = BestOf(systems=2, tasks=3)
+    with pytest.raises(ArgumentError, match="must be those of systems"):
+        gate.observe(gate.start(), {0: 1.0})
