@@ -41,8 +41,11 @@ def shell_message(error: PasshatError, command: click.Command | None) -> str:
     columns = {
         name.removeprefix(COLUMN): flag for name, flag in options.items() if name.startswith(COLUMN)
     }
-    if isinstance(error, ArgumentError) and error.argument in options:
-        text = error.worded(options[error.argument])
+    columns["transcript"] = "--transcript-column"
+    if isinstance(error, ArgumentError):
+        named = options | {f"ColumnMap.{name}": flag for name, flag in columns.items()}
+        if error.argument in named:
+            text = error.worded(named[error.argument])
     return with_options(text, columns | options)
 
 
@@ -65,7 +68,13 @@ def with_options(text: str, options: Mapping[str, str]) -> str:
 
 
 def _shell_value(value: str) -> str:
-    """A Python literal as a shell word; a placeholder such as FILE stays as it is."""
+    """A Python literal as a shell word; a placeholder such as FILE stays as it is.
+
+    >>> _shell_value("'a b'"), _shell_value("FILE"), _shell_value("Limits(max_depth=...)")
+    ("'a b'", 'FILE', 'max_depth=...')
+    """
+    if value.startswith("Limits("):
+        return value.removeprefix("Limits(").removesuffix(")")
     try:
         literal = ast.literal_eval(value)
     except (SyntaxError, ValueError):

@@ -91,4 +91,4 @@ max_transcript=1000000)
 
 
 def _way_out(name: str) -> str:
-    return f"pass --limit {name}=... (in Python limits=Limits({name}=...))"
+    return f"allow more with `limits=Limits({name}=...)`"

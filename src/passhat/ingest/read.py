@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +20,7 @@ from passhat.ingest.rows import is_own_file
 from passhat.ingest.sources import Part, describe_sources, keep_submissions_apart
 from passhat.ingest.transcripts.kept import by_trial, kept_texts
 from passhat.ingest.unknown_files import own_answer, unknown_file
-from passhat.messages import plural
+from passhat.messages import closest, plural
 from passhat.records import Duplicates, Trials
 from passhat.records.column_names import ColumnMap
 from passhat.records.duplicates import check_duplicates
@@ -151,8 +150,8 @@ def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
 def _named(name: str) -> Reader:
     if name in READERS:
         return READERS[name]
-    near = difflib.get_close_matches(name, READERS, n=1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
+    near = closest(name, READERS)
+    hint = f" (did you mean {near}?)" if near else ""
     raise ArgumentError("format", f"must be one of {', '.join(READERS)}{hint}", name)
 
 
@@ -177,7 +176,7 @@ def _without_copies(parts: list[Part], duplicates: Duplicates) -> list[Part]:
         if key in kept and duplicates == "error":
             raise ReadError(
                 f"{part.source.name}: {_same(kept[key], part)}, trial for trial; leave one out, "
-                "or pass --duplicates keep if two runs did end alike"
+                "or pass `duplicates='keep'` if two runs did end alike"
             )
         kept[key] = part
     return list(kept.values())
@@ -225,8 +224,8 @@ def _occur_twice(parts: Sequence[Part], twice: Sequence[TranscriptKey]) -> ReadE
     files = few_paths(dict.fromkeys(part.source.name for part in parts), 3)
     return ReadError(
         f"{files}: {occur} more than once: "
-        f"{', '.join(shown)}{more}.{_given_twice(parts)} Pass --duplicates last to keep the last "
-        "of each, or --duplicates keep if they are different runs"
+        f"{', '.join(shown)}{more}.{_given_twice(parts)} Pass `duplicates='last'` to keep the last "
+        "of each, or `duplicates='keep'` if they are different runs"
     )
 
 
