@@ -55,7 +55,7 @@ def test_an_unknown_outcome_names_its_line_and_lists_what_was_seen():
     table = csv("task,result", "a,pass", "b,maybe", "c,fail")
     message = (
         r"input, line 3, column \"result\": 'maybe' does not say whether the trial passed\. "
-        r"The column holds 'pass', 'maybe', 'fail'; say what passes with --pass-if"
+        r"The column holds 'pass', 'maybe', 'fail'; say what passes with `pass_if"
     )
     with pytest.raises(ReadError, match=message):
         read_trials(table)

@@ -220,7 +220,7 @@ def _asked_for(columns: Collection[str], mapping: ColumnMap) -> Iterator[tuple[s
         for part in _parts(column) if joined else [column]:
             yield meaning, part
     for test in parse_pass_if(mapping.pass_if) if mapping.pass_if else ():
-        yield "pass-if", found.get(test.column, test.column)
+        yield "pass_if", found.get(test.column, test.column)
 
 
 def _without_commas(
