@@ -101,7 +101,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts(Sequence[Verdict]):
-    """All the verdicts of a run, and what they come to."""
+    """All the verdicts of a run, and what they come to; true where they passed."""
 
     each: tuple[Verdict, ...]
 
@@ -113,7 +113,7 @@ class Verdicts(Sequence[Verdict]):
         return len(self.each)
 
     def __bool__(self) -> bool:
-        """Whether everything passed, so that `assert passhat.judge(...)` fails when a gate does."""
+        """Whether they passed, as the exit code has it: `assert judge(...)` reads well."""
         return self.exit_code == PASSED
 
     @overload

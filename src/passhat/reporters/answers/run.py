@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from passhat.analysis.comparing.recovery import Recovery
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.gates.tool_selection import SelectionFloor
-from passhat.analysis.gates.verdict import Word
+from passhat.analysis.gates.verdict import Verdict, Verdicts, Word
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, Options
 from passhat.reporters.answers import report
-from passhat.reporters.answers.report import report_figures, report_rows
+from passhat.reporters.answers.report import report_rows
 from passhat.reporters.answers.report_blocks import report_blocks
 from passhat.reporters.answers.report_data import report_object
+from passhat.reporters.answers.report_figures import report_figures
 from passhat.reporters.answers.report_objects import ReportObject
 from passhat.reporters.answers.verdicts_data import VerdictObject, verdict_object
 from passhat.reporters.blocks import Block, Judged, Line, Step, Steps, paragraphs
@@ -161,7 +162,12 @@ def _page(answer: RunAnswer, options: Options) -> Mapping[str, Any]:
 
 def _title(answer: RunAnswer) -> str:
     verdicts = answer.verdicts
-    return f"{'' if verdicts is None else verdicts.word} {verdict_title(answer.report)}".strip()
+    word = verdicts.word if verdicts is not None and len(verdicts) else ""
+    return f"{word} {verdict_title(answer.report)}".strip()
+
+
+def _each(verdicts: Verdicts | None) -> tuple[Verdict, ...]:
+    return () if verdicts is None else verdicts.each
 
 
 KIND = AnswerKind(
