@@ -6,8 +6,8 @@ import sys
 import time
 
 import pytest
-
 from bench.kill_storm import answer_done, storm, suite_text
+
 from passhat.testing import WireServer
 
 
