@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from passhat.defaults import CONFIDENCE
+from passhat.journeys.judge_agreement import judge_notes
 from passhat.journeys.run_gates import floored, quarantined
 from passhat.suite.fault_variants import plain_pairings, variants
 
@@ -39,7 +40,14 @@ def conclude(
     confidence = suite.confidence or CONFIDENCE
     report = _report(suite, trials)
     answer = RunAnswer(
-        report=replace(report, notes=(*report.notes, *_perhaps_paid(result))),
+        report=replace(
+            report,
+            notes=(
+                *report.notes,
+                *_perhaps_paid(result),
+                *judge_notes(suite, result, opened),
+            ),
+        ),
         trials=trials,
         verdicts=verdicts,
         recoveries=measure_recovery(

@@ -11,8 +11,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Self
 
-from passhat.errors import ModelBusy
+import msgspec
+
+from passhat.errors import CassetteError, ModelBusy, ModelError
 from passhat.records import (
+    SCRIPTED,
     Answer,
     CommandSystem,
     Expectation,
@@ -34,6 +37,7 @@ from passhat.runner.agent_output import prints_to_stderr
 from passhat.runner.agents.attempt_request import Agent, AttemptRequest
 from passhat.runner.events import OnEvent, Retry
 from passhat.runner.faults import FaultyModel, FaultyTools
+from passhat.runner.graders.judging import GRADE_TOOL
 from passhat.runner.journal import Scribe
 from passhat.runner.mcp_servers import ServerPool
 from passhat.runner.memory import (
@@ -104,6 +108,7 @@ class RunResources:
         self._draw = draw
         self._throttles: dict[str, tuple[Throttle, RetryBudget]] = {}
         self._agents: dict[str, Agent] = {}
+        self._without_tools: set[str] = set()
         self._redirected = ExitStack()
         self._jitter = random.Random(suite.seed)  # noqa: S311 - spreads retries, no secret
 
@@ -216,9 +221,31 @@ class RunResources:
                 parameters=_with_seed(model.parameters, request.seed + repeat),
                 place=place,
             )
-            return (await memories.around(live).complete(question)).text
+            return await self._judged(model, memories.around(live), question)
 
         return ask
+
+    async def _judged(self, model: Model, judge: ChatModel, question: Request) -> str:
+        """What a judge says, by the schema of a tool where its model can call one."""
+        if model.name != SCRIPTED and model.name not in self._without_tools:
+            chosen = replace(question.parameters, tool_choice=GRADE_TOOL.name)
+            by_schema = replace(question, tools=(GRADE_TOOL,), parameters=chosen)
+            try:
+                reply = await judge.complete(by_schema)
+            except ModelBusy:
+                raise
+            except CassetteError:
+                if not self._cassettes.replaying:
+                    raise  # recorded with a model that cannot call tools, else
+            except ModelError as error:
+                if "tool" not in str(error).lower():
+                    raise
+                self._without_tools.add(model.name)
+            else:
+                if reply.calls and reply.calls[0].broken is None:
+                    return msgspec.json.encode(reply.calls[0].arguments).decode()
+                return reply.text
+        return (await judge.complete(question)).text
 
     async def _live(
         self, model: Model, faults: tuple[Fault, ...], seed: int, *, journalled: bool = True
