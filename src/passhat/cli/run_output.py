@@ -82,7 +82,9 @@ def _remarks(answer: RunAnswer, output: Output) -> Iterator[str]:
     """Why the run ends as it does; in full where the report does not stand on the terminal."""
     hidden = not output.shows_text
     if hidden:
-        yield from (verdict.sentence for verdict in answer.verdicts or ())
+        yield from (
+            verdict.sentence for verdict in ([] if answer.verdicts is None else answer.verdicts)
+        )
         yield from (floor.line for floor in answer.floors)
     else:
         yield from _broken_demands(answer)
