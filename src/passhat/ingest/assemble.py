@@ -17,6 +17,7 @@ from passhat.ingest.reader import Reader, Table
 from passhat.messages import short_value
 from passhat.records import FEATURES, Outcome, Source, Trial, Trials
 from passhat.records.column_names import ColumnMap, leave_out
+from passhat.records.family_names import families_by_name
 from passhat.records.given_columns import BEYOND, LARGEST
 from passhat.records.outcome_words import Comparison, is_missing, number, parse_pass_if
 from passhat.records.source import Facts
@@ -26,7 +27,10 @@ from passhat.short_names import few, short
 Fault = Callable[[int, str, str], ReadError]
 
 _NOT_NEEDED = frozenset(
-    ("system", "trial", "score", *FEATURES, "seed", "level", "tags", "tools", "started", "family")
+    (
+        *("system", "trial", "score", *FEATURES, "seed", "level", "tags", "tools", "started"),
+        *("family", "weight"),
+    )
 )
 
 _COLUMNS = frozenset((*(one.name for one in fields(Trial)), "passed"))
@@ -53,6 +57,8 @@ def assemble(document: File, reader: Reader, table: Table, mapping: ColumnMap) -
     fault = _fault_of(document.name, table)
     columns["task"] = _texts("task", columns.get("task", []), fault)
     columns["system"] = _systems(document, columns, mapping, fault)
+    if mapping.family_pattern is not None:
+        columns["family"] = families_by_name(columns["task"], mapping.family_pattern)
     for name in ("score", *FEATURES, "weight"):
         if name in columns:
             columns[name] = _numbers(name, columns[name], fault)

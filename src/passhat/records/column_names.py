@@ -119,7 +119,29 @@ class ColumnMap:
         >>> ColumnMap(task="question", pass_if="score>=0.8").chosen()
         {'task': 'question'}
         """
-        return {name: value for name in ALIASES if (value := getattr(self, name))}
+        return {
+            name: value
+            for name in ALIASES
+            if (value := getattr(self, name)) and not (name == "family" and self.family_pattern)
+        }
+
+    @property
+    def family_pattern(self) -> re.Pattern[str] | None:
+        r"""The pattern over task names whose first group is the family, where `family` is one.
+
+        A name with a parenthesis is taken for a pattern, any other for a column.
+
+        >>> ColumnMap(family=r"^(\w+)-").family_pattern.match("refund-12")[1]
+        'refund'
+        >>> ColumnMap(family="service").family_pattern
+        """
+        if self.family is None or "(" not in self.family:
+            return None
+        try:
+            return re.compile(self.family)
+        except re.error as error:
+            rule = f"must be a column, or a pattern with one group ({error})"
+            raise ArgumentError("--family", rule, self.family) from None
 
     def left_out(self) -> frozenset[str]:
         """What the user does not want, whatever the columns are called."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from passhat.analysis.comparing.recovery import Recovery
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.gates.tool_selection import SelectionFloor
-from passhat.analysis.gates.verdict import Word
+from passhat.analysis.gates.verdict import Verdict, Verdicts, Word
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, Options
 from passhat.reporters.answers import report
@@ -73,7 +73,10 @@ def run_object(answer: RunAnswer) -> RunObject:
     return {
         "schema": SCHEMA,
         "verdict": None if answer.verdicts is None else answer.verdicts.word,
-        "verdicts": [verdict_object(verdict) for verdict in answer.verdicts or ()],
+        "verdicts": [
+            verdict_object(verdict)
+            for verdict in ([] if answer.verdicts is None else answer.verdicts)
+        ],
         "floors": [_floor_object(floor) for floor in answer.floors],
         "failures": plain(answer.failures),
         "recovery": plain(answer.recoveries),
@@ -162,7 +165,12 @@ def _page(answer: RunAnswer, options: Options) -> Mapping[str, Any]:
 
 def _title(answer: RunAnswer) -> str:
     verdicts = answer.verdicts
-    return f"{verdicts.word if verdicts else ''} {verdict_title(answer.report)}".strip()
+    word = verdicts.word if verdicts is not None and len(verdicts) else ""
+    return f"{word} {verdict_title(answer.report)}".strip()
+
+
+def _each(verdicts: Verdicts | None) -> tuple[Verdict, ...]:
+    return () if verdicts is None else verdicts.each
 
 
 KIND = AnswerKind(
