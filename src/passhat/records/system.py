@@ -121,7 +121,7 @@ class ModelParameters:
     tool_choice: str | None = None
     stop: tuple[str, ...] = ()
     reasoning: str | int | None = None
-    prompt_cache: bool = False
+    prompt_cache: bool | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

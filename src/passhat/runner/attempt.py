@@ -118,7 +118,7 @@ class Attempts:
         """Let an agent with a loop of its own work on the task, and grade what it did."""
         clock = time.perf_counter()
         result = Result(prompt=request.prompt)
-        grader = self._grader(request, self._resources.memories(request, answers))
+        grader = self._grader(request, self._resources.memories(request, answers), result)
         try:
             await self._work(pairing, request, result, grader)
         except TimeoutError:
@@ -185,7 +185,7 @@ class Attempts:
                 charge=_Purse(self._budget(pairing)).take,
             )
             result = Result(conversation=conversation)
-            grader = self._grader(request, memories)
+            grader = self._grader(request, memories, result)
             try:
                 await self._converse(pairing, system, request, result, grader)
                 seen = conversation.observe()
@@ -240,17 +240,23 @@ class Attempts:
             if not held.passed:
                 return
 
-    def _grader(self, request: AttemptRequest, memories: Memories) -> Grader:
+    def _grader(self, request: AttemptRequest, memories: Memories, result: Result) -> Grader:
         means = replace(
             self._grading,
             ask=self._resources.ask(request, memories),
             clean=self._resources.redactor.clean,
+            transcript=result.spoken,
         )
 
         async def grader(task: Task, seen: Observation) -> Grade:
-            return await grade(task.expect, seen, pass_score=task.pass_score, grading=means)
+            asked = replace(means, asked=_asked(task))
+            return await grade(task.expect, seen, pass_score=task.pass_score, grading=asked)
 
         return grader
+
+
+def _asked(task: Task) -> str:
+    return task.prompt or "\n\n".join(step.prompt for step in task.steps)
 
 
 def attached(path: Path) -> Attachment:

@@ -169,7 +169,7 @@ def _parameters(settings: Mapping[str, Any]) -> ModelParameters:
         tool_choice=settings["tool_choice"],
         stop=tuple(settings["stop"]),
         reasoning=settings["reasoning"],
-        prompt_cache=bool(settings["prompt_cache"]),
+        prompt_cache=settings["prompt_cache"],
         extra=settings["extra"],
     )
 

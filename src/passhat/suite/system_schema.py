@@ -171,7 +171,7 @@ class ModelFields(Strict):
     """Texts that end the answer."""
     reasoning: Literal["low", "medium", "high"] | int | None = None
     """How much the model thinks first: an effort, or tokens."""
-    prompt_cache: bool = False
+    prompt_cache: bool | None = None
     """Mark the beginning of the conversation for the provider's cache (Anthropic)."""
     extra: dict[str, Any] = Field(default_factory=dict)
     """Merged into the request as it stands."""
