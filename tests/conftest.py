@@ -16,6 +16,13 @@ settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("passhat")
 
 
+@pytest.fixture(autouse=True)
+def outside_of_any_job(monkeypatch):
+    """Commands tell a pull request of themselves in CI; a test that wants it says so."""
+    for name in ("GITHUB_ACTIONS", "GITLAB_CI"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @dataclass
 class Site:
     """A running dashboard, spoken to in plain HTTP."""

@@ -58,5 +58,10 @@ CANDIDATES = {
     "s2 raised half-way to m2, guarded": partial(
         _candidate, used=lambda s2, m2: np.maximum(s2, (s2 + m2) / 2), guard=True
     ),
-    "s2 raised 2/5 of the way to m2, guarded (default)": default_bounds,
+    "s2 raised 2/5 of the way to m2, guarded (the default of 0.1)": partial(
+        _candidate, used=lambda s2, m2: np.maximum(s2, s2 + 0.4 * (m2 - s2)), guard=True
+    ),
+    "Dirichlet weights, 3/4 of a task not seen (default)": lambda cells, k, scope, level, _: (
+        default_bounds(cells, k, scope, level)
+    ),
 }

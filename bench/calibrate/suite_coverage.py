@@ -34,7 +34,7 @@ SCOPES: tuple[Scope, ...] = (THIS_SUITE, TASKS_LIKE_THESE)
 Prior = tuple[Floats, Floats]
 Formula = Callable[[Cells, int, Scope, float, Prior], Bounds]
 ANALYTIC: dict[str, Formula] = {
-    "default": default_bounds,
+    "default": lambda cells, k, scope, confidence, _: default_bounds(cells, k, scope, confidence),
     "t": lambda cells, k, scope, confidence, _: student_bounds(cells, k, scope, confidence),
     "z (CLT)": lambda cells, k, scope, confidence, _: normal_bounds(cells, k, scope, confidence),
     "Wilson on pooled runs": lambda cells, k, scope, confidence, _: pooled_wilson_bounds(

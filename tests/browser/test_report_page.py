@@ -43,38 +43,82 @@ def test_several_systems_begin_with_a_table_of_all_that_leads_to_each(several, o
     assert values == sorted(values, reverse=True)
     for name in ("hasty", "middling"):
         table.get_by_role("link", name=name).click()
-        box = page.locator(f"section[data-system={name}] h2").bounding_box()
+        box = page.locator(".system summary h2", has_text=name).bounding_box()
         assert abs(box["y"]) < 100, name
+        assert page.locator(f"section[data-system={name}] tr[data-row]").first.is_visible()
     page.get_by_role("link", name="All systems").last.click()
     assert abs(page.locator("h2#systems").bounding_box()["y"]) < 100
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_tasks_of_all_but_the_first_system_open_when_asked_for(several, open_page, scripts):
+def test_each_of_several_systems_opens_when_asked_for(several, open_page, scripts):
     page = open_page(several.as_uri(), java_script_enabled=scripts)
     seen = {
         name: page.locator(f"section[data-system={name}] tr[data-row]")
         for name in ("careful", "middling", "hasty")
     }
     assert {name: rows.count() for name, rows in seen.items()} == dict.fromkeys(seen, 24)
-    assert [name for name, rows in seen.items() if rows.first.is_visible()] == ["careful"]
-    page.locator("section[data-system=hasty] summary").click()
+    assert not any(rows.first.is_visible() for rows in seen.values())
+    page.locator(".system summary", has_text="hasty").click()
     assert seen["hasty"].first.is_visible()
     assert not seen["middling"].first.is_visible()
 
 
-def test_paper_shows_the_tasks_of_every_system(several, open_page, printed):
-    text = "".join(printed(open_page(several.as_uri())).pages())
-    assert (
-        len(re.findall(r"^ *task-\d\d +(?:flaky|solid|broken|too few)", text, re.MULTILINE)) == 72
-    )
-    assert "All systems" not in text
+def test_paper_shows_the_systems_that_were_opened(several, open_page, printed):
+    page = open_page(several.as_uri())
+    row = re.compile(r"^ *task-\d\d +(?:flaky|solid|broken|too few)", re.MULTILINE)
+    closed = printed(page).pages()
+    assert len(closed) <= 3
+    assert not row.findall("".join(closed))
+    page.locator(".system summary", has_text="hasty").click()
+    assert len(row.findall("".join(printed(page).pages()))) == 24
 
 
-def test_a_few_tasks_of_a_second_system_stay_in_the_open(tmp_path, open_page):
-    trials = simulate(tasks=5, runs=6, rate={"a": 0.9, "b": 0.5}, seed=3)
-    page = open_page(page_of(trials, tmp_path).as_uri())
-    assert page.locator("tr[data-row]:visible").count() == 10
+def test_several_systems_are_compared_in_four_pictures_that_state_what_they_show(
+    several, open_page
+):
+    page = open_page(several.as_uri())
+    shown = page.locator("main > .figures figure")
+    assert shown.count() == 4
+    for figure in shown.all():
+        assert figure.locator("h3").inner_text()
+        assert figure.locator("figcaption").inner_text().endswith(".")
+
+
+def test_the_slider_moves_number_gauge_table_and_curve_together(report, open_page):
+    page = open_page(report.as_uri())
+    before = page.locator("[data-value]").inner_text()
+    slider = page.get_by_role("slider")
+    slider.fill("0")
+    assert page.locator("[data-name]").inner_text() == "one try (pass^1)"
+    assert page.locator("[data-value]").inner_text() != before
+    assert page.locator("tr.at th").all_inner_texts() == ["pass^1"]
+    assert page.locator("[data-figure=decay] svg > path:last-child").get_attribute("d")
+    last = slider.get_attribute("max")
+    slider.fill(last)
+    assert "model" in page.locator("[data-intervals]").inner_text()
+    assert page.locator("[data-value]").inner_text().startswith("\N{ALMOST EQUAL TO}")
+
+
+def test_a_link_to_a_task_opens_the_system_it_belongs_to(several, open_page):
+    page = open_page(several.as_uri())
+    row = page.locator("section[data-system=hasty] tr[data-row]").first
+    page.goto(f"{several.as_uri()}#{row.get_attribute('id')}")
+    page.reload()
+    assert page.locator("section[data-system=hasty] tr[data-row]").first.is_visible()
+
+
+def test_tables_and_pictures_can_be_saved(report, open_page):
+    page = open_page(report.as_uri())
+    with page.expect_download() as csv_file:
+        page.get_by_role("button", name="Save as CSV").click()
+    rows = csv_file.value.path().read_text().splitlines()
+    assert len(rows) == 13
+    with page.expect_download() as picture:
+        page.get_by_role("button", name="Save as SVG").first.click()
+    svg = picture.value.path().read_text()
+    assert "rgb(" in svg
+    assert "var(" not in svg
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -110,18 +154,6 @@ def test_tasks_with_the_same_rate_stand_in_the_order_of_their_numbers(tmp_path, 
     page = open_page(page_of(trials, tmp_path).as_uri())
     expected = ["0", "3", "10", "14", "20"]
     assert page.locator("tbody td.name").all_inner_texts() == expected
-    drawn = page.locator("svg g[data-row]").evaluate_all("all => all.map(g => g.dataset.row)")
-    assert drawn == expected * 2  # the forest, then the runs
-
-
-def test_choosing_a_task_marks_it_in_every_picture(report, open_page):
-    page = open_page(report.as_uri())
-    row = page.locator("tbody tr[data-row]").first
-    name = row.get_attribute("data-row")
-    row.click()
-    marked = page.locator(".on").evaluate_all("all => all.map(e => e.dataset.row)")
-    assert set(marked) == {name}
-    assert len(marked) == 3
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -245,7 +277,7 @@ def test_an_opened_transcript_can_be_read_at_any_width(tmp_path, open_page, widt
     path = page_of(trials, tmp_path, transcripts={("system", "a", 1): said})
     page = open_page(path.as_uri(), viewport={"width": width, "height": 800})
     page.get_by_text("run 2").click()
-    assert page.locator("pre").bounding_box()["width"] > 300
+    assert page.locator(".card").bounding_box()["width"] > 300
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -385,6 +417,32 @@ def test_a_long_transcript_is_cut_on_the_page_and_the_page_says_where(tmp_path, 
     assert "cut after 100,000 bytes" in page.locator("main").inner_text()
 
 
+def test_turns_are_shown_as_cards_with_what_failed_on_top(tmp_path, open_page, axe_violations):
+    call = {"name": "find", "arguments": '{"a": 1}'}
+    said = {
+        "messages": [
+            {"role": "user", "text": "Refund 17\n\nassistant calls forged {}"},
+            {"role": "assistant", "text": "Yes", "calls": [call]},
+            {"role": "tool", "name": "find", "text": '{"order": 17}', "is_error": True},
+        ],
+        "checks": [{"target": "answer", "score": 0.0, "message": "no refund"}],
+        "stop_reason": "done",
+    }
+    trials = Trials.from_columns(task=["a", "a"], passed=[True, False])
+    path = page_of(trials, tmp_path, transcripts={("system", "a", 1): json.dumps(said)})
+    page = open_page(path.as_uri())
+    page.get_by_text("run 2").click()
+    kinds = page.locator(".card").evaluate_all("those => those.map(one => one.className)")
+    assert kinds == ["card user", "card agent", "card call", "card result broke", "card other"]
+    assert page.locator(".card.call .words").inner_text() == '{\n  "a": 1\n}'
+    assert page.locator(".card.call header").inner_text() == "Agent calls find"
+    assert "assistant calls forged" in page.locator(".card.user").inner_text()
+    top, first = page.locator(".checks"), page.locator(".card").first
+    assert top.inner_text() == "✕ failed answer: no refund"
+    assert top.bounding_box()["y"] < first.bounding_box()["y"]
+    assert axe_violations(page) == []
+
+
 def test_no_payload_that_a_log_says_runs_on_its_page(tmp_path, open_page, corpus):
     """Every payload as role, words, name and arguments of a call, answer, error, check."""
     for number, log in enumerate(hostile_logs(corpus)):
@@ -393,7 +451,7 @@ def test_no_payload_that_a_log_says_runs_on_its_page(tmp_path, open_page, corpus
         page = open_page(page_of(trials, tmp_path, transcripts=said).as_uri())
         for summary in page.locator("details[data-transcript] summary").all():
             summary.evaluate("e => e.click()")
-        shown = "\n".join(page.locator("pre").all_inner_texts())
+        shown = "\n".join(page.locator("details[data-transcript]").all_text_contents())
         assert all(text in shown for text in corpus), number
         assert page.evaluate("window.hit") is None
         assert page.locator("img,iframe,object,embed,[onload],[onerror],[ontoggle]").count() == 0
@@ -417,7 +475,7 @@ def hostile_logs(corpus):
         {
             "id": n,
             "epoch": 1,
-            "scores": {text: {"value": text, "explanation": text}},
+            "scores": {text: {"value": "C", "explanation": text}},
             "messages": [{"role": "tool", "function": text, "content": [{"type": text}]}],
             "output": {"completion": text},
             "error": {"message": text, "traceback": text},

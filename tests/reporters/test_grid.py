@@ -78,7 +78,9 @@ def answers():
     }
 
 
-KINDS = [kind for kind in ANSWERS if kind not in ("explanation", "diff")]  # see test_explanation
+ELSEWHERE = ("explanation", "diff", "change")
+"""Kinds that have a test file of their own."""
+KINDS = [kind for kind in ANSWERS if kind not in ELSEWHERE]
 CELLS = [(kind, name) for kind in KINDS for name in formats_for(kind) if name not in ("png", "pdf")]
 
 

@@ -8,7 +8,14 @@ from passhat.errors import ModelBusy, ModelError
 from passhat.records import ModelParameters, TokenUsage
 from passhat.runner.models.catalog import DIALECTS
 from passhat.runner.models.endpoint import Endpoint, http_client
-from passhat.runner.models.exchange import CallRequest, Message, Reply, Request, ToolSpec
+from passhat.runner.models.exchange import (
+    Attachment,
+    CallRequest,
+    Message,
+    Reply,
+    Request,
+    ToolSpec,
+)
 from passhat.testing import WireServer
 
 WEATHER = ToolSpec(
@@ -26,6 +33,7 @@ USAGE = TokenUsage(tokens_in=120, tokens_out=30, cached_in=40, cache_written=20)
 CALL = CallRequest(id="c1", name="get_weather", arguments={"city": "Paris"})
 
 every_format = pytest.mark.parametrize("name", sorted(DIALECTS))
+every_stream = pytest.mark.parametrize("name", sorted(n for n in DIALECTS if DIALECTS[n].streams))
 whole_or_streamed = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 
 
@@ -113,6 +121,15 @@ def test_the_conversation_goes_out_with_calls_and_results(name):
              "arguments": '{"city":"Paris"}', "status": "completed"},
             {"type": "function_call_output", "call_id": "c1", "output": "24 degrees"},
         ],
+        "bedrock-converse": [
+            {"role": "user", "content": [{"text": "Weather in Paris?"}]},
+            {"role": "assistant", "content": [
+                {"toolUse": {"toolUseId": "c1", "name": "get_weather",
+                             "input": {"city": "Paris"}}}]},
+            {"role": "user", "content": [
+                {"toolResult": {"toolUseId": "c1", "content": [{"text": "24 degrees"}],
+                                "status": "success"}}]},
+        ],
     }  # fmt: skip
     assert body["input" if name == "openai-responses" else "messages"] == expected[name]
 
@@ -156,7 +173,7 @@ def test_trouble_that_may_pass_is_a_busy_model(name, trouble):
         assert 57 < caught.value.retry_after <= 61
 
 
-@every_format
+@every_stream
 @pytest.mark.parametrize("trouble", ["cut", "early-end"])
 def test_a_stream_that_ends_early_is_never_taken_for_an_answer(name, trouble):
     with (
@@ -186,3 +203,83 @@ def test_a_model_that_the_endpoint_does_not_have_lists_those_it_has(name):
         pytest.raises(ModelError, match=r"404 model huge does not exist. Models there: big, small"),
     ):
         ask(server, name, QUESTION, model="huge")
+
+
+PIXEL = Attachment(mime="image/png", data="aWNvbg==")
+
+
+def sent(name, *messages, **parameters):
+    """The body that a conversation goes out as."""
+    request = Request(messages=messages, parameters=ModelParameters(**parameters))
+    return DIALECTS[name].encode("m", request, False)
+
+
+def test_an_image_goes_out_in_the_words_of_each_provider():
+    said = Message(role="user", text="What is this?", attachments=(PIXEL,))
+    url = "data:image/png;base64,aWNvbg=="
+    claude = sent("anthropic", said)["messages"][0]["content"][1]
+    assert claude["source"] == {"type": "base64", "media_type": "image/png", "data": "aWNvbg=="}
+    chat = sent("openai-chat", said)["messages"][0]["content"]
+    assert chat[1] == {"type": "image_url", "image_url": {"url": url}}
+    responses = sent("openai-responses", said)["input"][0]["content"]
+    assert responses[1] == {"type": "input_image", "image_url": url}
+    bedrock = sent("bedrock-converse", said)["messages"][0]["content"]
+    assert bedrock[1] == {"image": {"format": "png", "source": {"bytes": "aWNvbg=="}}}
+
+
+def test_the_image_of_a_tool_reaches_the_model_behind_all_results():
+    calls = (CALL, CallRequest(id="c2", name="get_weather"))
+    said = (
+        Message(role="user", text="?"),
+        Message(role="assistant", calls=calls),
+        Message(role="tool", text="[image]", call_id="c1", attachments=(PIXEL,)),
+        Message(role="tool", text="ok", call_id="c2"),
+    )
+    roles = [turn["role"] for turn in sent("openai-chat", *said)["messages"]]
+    assert roles == ["user", "assistant", "tool", "tool", "user"]
+    claude = sent("anthropic", *said)["messages"][2]["content"]
+    assert [block["type"] for block in claude[0]["content"]] == ["text", "image"]
+
+
+def test_a_sound_goes_out_where_it_is_understood():
+    sound = Attachment(mime="audio/wav", data="aWNvbg==")
+    chat = sent("openai-chat", Message(role="user", text="?", attachments=(sound,)))
+    part = chat["messages"][0]["content"][1]
+    assert part == {"type": "input_audio", "input_audio": {"data": "aWNvbg==", "format": "wav"}}
+
+
+def test_reasoning_goes_out_in_the_words_of_each_provider():
+    said = Message(role="user", text="?")
+    assert sent("openai-chat", said, reasoning="high")["reasoning_effort"] == "high"
+    assert sent("openai-responses", said, reasoning=2000)["reasoning"] == {"effort": "low"}
+    claude = sent("anthropic", said, reasoning="medium", max_tokens=100)
+    assert claude["thinking"] == {"type": "enabled", "budget_tokens": 4096}
+    assert claude["max_tokens"] == 4196
+
+
+def test_a_cached_prompt_is_marked_at_the_end_of_each_stable_part():
+    request = Request(
+        messages=(Message(role="user", text="?"),),
+        system="Be brief.",
+        tools=(WEATHER,),
+        parameters=ModelParameters(prompt_cache=True),
+    )
+    body = DIALECTS["anthropic"].encode("m", request, False)
+    marked = [body["tools"][-1], body["system"][-1], body["messages"][-1]["content"][-1]]
+    assert all(part["cache_control"] == {"type": "ephemeral"} for part in marked)
+
+
+def test_a_request_of_the_first_cassettes_still_has_their_fingerprint():
+    call = CallRequest(id="1", name="f", arguments={"a": 1})
+    request = Request(
+        messages=(
+            Message(role="user", text="Hello"),
+            Message(role="assistant", calls=(call,)),
+            Message(role="tool", text="é", call_id="1"),
+        ),
+        system="s",
+        tools=(ToolSpec(name="f"),),
+        parameters=ModelParameters(temperature=0.5, seed=3, extra={"x": 1}),
+    )
+    # Computed before images, reasoning and caching were added.
+    assert request.fingerprint() == "92d0c00c142f55d05b7eddf5f64bc6ff"

@@ -7,7 +7,6 @@ from scipy import stats
 from passhat.stats.mean_intervals import (
     SuiteSize,
     guarded_wilson,
-    population_bounds,
     student_quantile,
     suite_bounds,
 )
@@ -52,30 +51,6 @@ def test_a_guarded_wilson_of_one_coin_covers_everywhere():
         worst[name] = (chance * inside).sum(axis=1).min()
     assert worst["wilson"] < 0.87
     assert worst["guarded"] > 0.92
-
-
-def test_the_population_interval_is_wilson_on_effective_tasks():
-    mean, variance, size = (
-        np.array(0.6),
-        np.array(0.08),
-        SuiteSize(tasks=np.array(20.0), runs=np.array(200.0)),
-    )
-    low, high = population_bounds(mean, variance, size=size, model=np.array(0.0), confidence=0.95)
-    effective = 0.24 * 20 / 0.08 * 17 / 19
-    expected = wilson_bounds(mean, np.array(effective), float(stats.t.ppf(0.975, 19)))
-    assert float(low) == pytest.approx(float(expected[0]))
-    assert float(high) >= float(expected[1])
-
-
-def test_a_larger_model_variance_widens_the_population_interval():
-    size = SuiteSize(tasks=np.array(20.0), runs=np.array(200.0))
-    widths = []
-    for model in (0.0, 0.08, 0.16):
-        low, high = population_bounds(
-            np.array(0.6), np.array(0.08), size=size, model=np.array(model), confidence=0.95
-        )
-        widths.append(float(high - low))
-    assert widths[0] == widths[1] < widths[2]
 
 
 def test_noiseless_suites_keep_the_exact_bound_of_runs_not_seen():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from passhat.errors import ArgumentError
 from passhat.stats.cells import Cells
@@ -126,7 +127,7 @@ def test_many_suites_at_once_answer_as_one_by_one():
         for row, tally in enumerate(tallies.astype(int)):
             c = np.repeat(np.arange(9), tally)
             alone = suite_estimate(np.full(c.size, 8), c, k=3, scope=scope).interval
-            assert (alone.low, alone.high) == pytest.approx((low[row], high[row]), abs=1e-6)
+            assert (alone.low, alone.high) == pytest.approx((low[row], high[row]), abs=1e-4)
 
 
 def test_this_suite_is_narrower_than_tasks_like_these_when_tasks_differ():
@@ -143,10 +144,10 @@ def test_all_pass_leaves_the_exact_zero_failure_bound_for_this_suite():
         assert found.interval.high == 1
 
 
-def test_all_pass_leaves_the_unseen_tasks_for_tasks_like_these():
+def test_all_pass_leaves_three_quarters_of_an_unseen_task_for_tasks_like_these():
     found = suite_estimate([6] * 7, [6] * 7, k=4, scope="tasks like these")
-    assert found.interval.low == pytest.approx(0.025 ** (1 / 7))
-    assert found.interval.high == 1
+    assert found.interval.low == pytest.approx(stats.beta.ppf(0.025, 7, 0.75), abs=0.003)
+    assert found.interval.high == pytest.approx(1)
 
 
 def test_all_fail_mirrors_all_pass_at_k_one():
@@ -157,10 +158,12 @@ def test_all_fail_mirrors_all_pass_at_k_one():
         assert failing.high == pytest.approx(1 - passing.low)
 
 
-def test_identical_tasks_use_the_zero_variance_rule_for_tasks_like_these():
-    found = suite_estimate([5] * 10, [4] * 10, scope="tasks like these").interval
-    seen = 0.025 ** (1 / 10)
-    assert (found.low, found.high) == pytest.approx((seen * 0.8, seen * 0.8 + 1 - seen))
+def test_one_failure_in_256_runs_lowers_the_bound_that_none_had():
+    for scope in BOTH:
+        every, but_one = (
+            suite_estimate([32] * 8, [32] * 7 + [last], scope=scope).interval for last in (32, 31)
+        )
+        assert but_one.low < every.low
 
 
 def test_one_task_has_an_interval_for_this_suite_only():

@@ -22,6 +22,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "run": ("passhat.cli.run:run", "Run a suite many times: how reliable are its agents?"),
         "resume": ("passhat.cli.resume:resume", "Resume an interrupted run."),
         "worker": ("passhat.cli.worker:worker", "Run trials of runs that others lead."),
+        "deploy": ("passhat.cli.deploy:deploy", "Write the file that starts workers on a cluster."),
+        "merge": ("passhat.cli.merge:merge", "Put the shards of a run together."),
         "repeat": (
             "passhat.cli.repeat:repeat",
             "Run any command many times: how often does it work?",

@@ -102,6 +102,11 @@ _COLUMNS = {
     "error": ("--error", "Column that names what went wrong, where something did."),
     "seed": ("--seed-column", "Column with the seed of the attempt."),
     "tags": ("--tags", "Column with tags."),
+    "family": (
+        "--family",
+        "Column with the family of the task, or a pattern over task names: '^([a-z]+)-'.",
+    ),
+    "weight": ("--weight", "Column with how much the task stands for."),
     "level": ("--level", "Column with the level: function, task or system."),
     "cost": ("--cost", "Column with its cost; '' leaves it out, as it does any but the task."),
     "seconds": ("--seconds", "Column with the seconds the attempt took."),

@@ -16,9 +16,9 @@ BARE_VALUES = {"--record": "new", "--faults": "both"}
 """What these options mean without `=VALUE`."""
 
 _NAMES = (
-    *("only", "tasks", "tags", "runs", "seed", "require", "until_settled"),
+    *("only", "tasks", "tags", "runs", "seed", "require", "until_settled", "coverage_threshold"),
     *("max_cost", "max_tokens", "max_minutes", "max_calls", "concurrency"),
-    *("servers", "allow_drift", "compress", "faults"),
+    *("servers", "allow_drift", "compress", "faults", "shard"),
 )
 """Arguments of `run_suite` that are options of the same name."""
 
@@ -69,6 +69,7 @@ def _choosing() -> list[Callable[[Command], Command]]:
         click.option("--tag", "tags", **named, help="Only tasks with this tag."),
         click.option("--runs", type=click.IntRange(min=1), help="Trials of each task."),
         click.option("--seed", type=click.IntRange(min=0), help="Where the seeds begin."),
+        click.option("--shard", metavar="I/N", help="Only this part of the trials, such as 3/10."),
     ]
 
 
@@ -84,6 +85,12 @@ def _demanding() -> list[Callable[[Command], Command]]:
             "--until-settled",
             is_flag=True,
             help="Stop as soon as every gate has its verdict.",
+        ),
+        click.option(
+            "--coverage-threshold",
+            type=click.FloatRange(min=0, max=1),
+            metavar="SHARE",
+            help="Fail where fewer of the servers' tools were called.",
         ),
     ]
 

@@ -30,6 +30,7 @@ from passhat.reporters import wording
 from passhat.reporters.answer_kind import Options
 from passhat.reporters.answers import comparison, ranking, trend
 from passhat.reporters.answers.diff_page import diff_values
+from passhat.reporters.answers.report_figures import report_figures
 from passhat.reporters.answers.report_page import page_sentences
 from passhat.reporters.blocks import Block, Steps
 from passhat.reporters.transcript_cards import check_cards, ending_words, transcript_cards
@@ -118,6 +119,7 @@ class Pages:
             many=many,
             answer=wording.overview(report) if many else wording.verdict(report.systems[0]),
             windows=windows,
+            pictures=report_figures(report) if many else {},
             sentences={system.name: page_sentences(system) for system in report.systems},
             choice=choice,
             sorts=SORTS,

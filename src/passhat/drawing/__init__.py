@@ -4,6 +4,7 @@ from passhat.drawing.figure import STYLE, Figure
 from passhat.drawing.grid import CellRow, cell_grid
 from passhat.drawing.intervals import IntervalRow, interval_rows
 from passhat.drawing.lines import Guide, Marker, Series, line_chart
+from passhat.drawing.matrix import matrix
 from passhat.drawing.parts import Part, stacked_bar
 from passhat.drawing.scatter import Point, scatter
 from passhat.drawing.spark import sparkline
@@ -21,6 +22,7 @@ __all__ = [
     "cell_grid",
     "interval_rows",
     "line_chart",
+    "matrix",
     "scatter",
     "sparkline",
     "stacked_bar",

@@ -12,11 +12,13 @@ from passhat.messages import quoted, short_repr
 # alone (series differ in dash, outcomes in shape).
 LIGHT = (
     "--ink:#1b1f24;--soft:#57606a;--rule:#d0d7de;"
-    "--a:#0062a3;--b:#b34700;--c:#007a5a;--d:#8f4a7d;--e:#8a6100"
+    "--a:#0062a3;--b:#b34700;--c:#007a5a;--d:#8f4a7d;--e:#8a6100;"
+    "--l0:#eef1f4;--l1:#c3d9ef;--l2:#8db8e3;--l3:#4585c8;--l4:#0a4a8f"
 )
 DARK = (
     "--ink:#e6edf3;--soft:#9aa4ae;--rule:#3a424b;"
-    "--a:#56b4e9;--b:#f0884a;--c:#2fc79a;--d:#d99ac5;--e:#e6b13c"
+    "--a:#56b4e9;--b:#f0884a;--c:#2fc79a;--d:#d99ac5;--e:#e6b13c;"
+    "--l0:#1b2027;--l1:#26476a;--l2:#30659f;--l3:#5596da;--l4:#abd5ff"
 )
 
 RULES = """\
@@ -28,6 +30,9 @@ svg.ph{font:12px system-ui,-apple-system,"Segoe UI",sans-serif}
 .ph .band{fill:var(--s);opacity:.16}.ph .fill{fill:var(--s)}.ph .open{fill:none;stroke:var(--s)}
 .ph .dash{stroke-dasharray:5 4}.ph .dot{stroke-dasharray:1.5 3}.ph .end{text-anchor:end}
 .ph .mid{text-anchor:middle}.ph .key{fill:var(--s);font-weight:600}
+.ph .thick{stroke:var(--s);stroke-width:6;stroke-opacity:.4}
+.ph .l0{fill:var(--l0)}.ph .l1{fill:var(--l1)}.ph .l2{fill:var(--l2)}
+.ph .l3{fill:var(--l3)}.ph .l4{fill:var(--l4)}
 .ph .on text{font-weight:700}.ph .on .thin{stroke-width:4}
 """
 

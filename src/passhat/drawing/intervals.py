@@ -17,12 +17,16 @@ _TIE = 12  # how far the lines of two tie groups stand apart
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalRow:
-    """One row: a name, a value with its interval; `other` draws a dumbbell, `bar` a demand."""
+    """One row: a name, a value with its interval; `other` draws a dumbbell, `bar` a demand.
+
+    `inner` is a narrower interval, drawn thick: this suite, inside tasks like these.
+    """
 
     name: str
     value: float
     low: float | None = None
     high: float | None = None
+    inner: tuple[float, float] | None = None
     bar: float | None = None
     other: float | None = None
     colour: str = "a"
@@ -48,14 +52,16 @@ def interval_rows(
     """
     height = TOP + ROW * len(rows) + 24
     names = Names.of([row.name for row in rows])
-    width += names.more
-    x = Scale(low=x_range[0], high=x_range[1], start=names.width, stop=width - RIGHT, kind=x_kind)
+    room = _TIE * len(ties)
+    width += names.more + max(0, room - 2 * _TIE)  # a tie or two fit beside the notes
+    low, high = x_range
+    stop = width - RIGHT - room
+    x = Scale(low=low, high=high, start=names.width, stop=stop, kind=x_kind)
     body = (
         _frame(x, height, x_label, zero)
         + "".join(_row(row, _middle(i), x, names) for i, row in enumerate(rows))
-        + "".join(_tie(group, width + _TIE * i) for i, group in enumerate(ties))
+        + "".join(_tie(group, width - room + _TIE * i - 4) for i, group in enumerate(ties))
     )
-    width += _TIE * len(ties)
     text = "\n".join([title, *(_text_row(row, x) for row in rows)])
     return Figure(title=title, finding=finding, width=width, height=height, body=body, text=text)
 
@@ -77,6 +83,9 @@ def _row(row: IntervalRow, y: float, x: Scale, names: Names) -> str:
     if row.low is not None and row.high is not None:
         line = f"M{number(x(row.low))} {number(y)}H{number(x(row.high))}"
         parts.append(element("path", d=line, class_="thin"))
+    if row.inner is not None:
+        line = f"M{number(x(row.inner[0]))} {number(y)}H{number(x(row.inner[1]))}"
+        parts.append(element("path", d=line, class_="thick"))
     if row.other is not None:
         line = f"M{number(x(row.other))} {number(y)}H{number(x(row.value))}"
         parts.append(element("path", d=line, class_="thin dot"))

@@ -190,7 +190,7 @@ def _names(series: Sequence[Series], y: Scale, left: float) -> str:
     parts, last = [], -math.inf
     for at, i in ends:
         last = max(at, last + 14)
-        text = label(series[i].name, left, last + 4, "key", most=15)
+        text = label(series[i].name, left, last + 4, "key", most=13)
         parts.append(element("g", text, class_=COLOURS[i % len(COLOURS)]))
     return "".join(parts)
 

@@ -17,6 +17,9 @@ SERIES = {
 }  # fmt: skip
 """The colours of `figure.LIGHT`, which have 4.5 : 1 on white."""
 
+LEVELS = {"l0": "#eef1f4", "l1": "#c3d9ef", "l2": "#8db8e3", "l3": "#4585c8", "l4": "#0a4a8f"}
+"""One hue, ever darker: the cells of a matrix."""
+
 _MARGIN, _LETTER, _TITLE_LETTER = 8, 6.6, 8.6
 _TITLE_HEIGHT, _LINE_HEIGHT = 19, 16
 
@@ -77,10 +80,15 @@ def _attributes(tag: str, classes: list[str], series: str) -> dict[str, str]:
         found |= {"text-anchor": "end"} if "end" in classes else {}
         found |= {"text-anchor": "middle"} if "mid" in classes else {}
         return found
+    for name in classes:
+        if name in LEVELS:
+            found["fill"] = LEVELS[name]
     strokes = {"rule": (RULE, "1"), "axis": (SOFT, "1"), "line": (series, "2")}
     for name, (colour, width) in strokes.items():
         if name in classes:
             found |= {"fill": "none", "stroke": colour, "stroke-width": width}
+    if "thick" in classes:
+        found |= {"fill": "none", "stroke": series, "stroke-width": "6", "stroke-opacity": "0.4"}
     if "thin" in classes or "open" in classes:
         found |= {"fill": "none", "stroke": series, "stroke-width": "1.5"}
     if "fill" in classes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError, ReadError
 from passhat.ingest.decimal_commas import comma_fault
-from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Table
 from passhat.messages import short_value
 from passhat.records import FEATURES, Outcome, Source, Trial, Trials
 from passhat.records.column_names import ColumnMap, leave_out
+from passhat.records.family_names import families_by_name
 from passhat.records.given_columns import BEYOND, LARGEST
 from passhat.records.outcome_words import Comparison, is_missing, number, parse_pass_if
 from passhat.records.source import Facts
@@ -27,13 +27,29 @@ from passhat.short_names import few, short
 Fault = Callable[[int, str, str], ReadError]
 
 _NOT_NEEDED = frozenset(
-    ("system", "trial", "score", *FEATURES, "seed", "level", "tags", "tools", "started", "family")
+    (
+        *("system", "trial", "score", *FEATURES, "seed", "level", "tags", "tools", "started"),
+        *("family", "weight"),
+    )
 )
 
 _COLUMNS = frozenset((*(one.name for one in fields(Trial)), "passed"))
 
 
-def assemble(document: Document, reader: Reader, table: Table, mapping: ColumnMap) -> Trials:
+class File(Protocol):
+    """What is known of a file when its trials are checked."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def stem(self) -> str: ...
+
+    @property
+    def sha256(self) -> str: ...
+
+
+def assemble(document: File, reader: Reader, table: Table, mapping: ColumnMap) -> Trials:
     """The trials of one file, checked, with the file as their source."""
     columns = _without_empty(table.columns)
     for name in mapping.left_out() & _NOT_NEEDED:
@@ -41,6 +57,8 @@ def assemble(document: Document, reader: Reader, table: Table, mapping: ColumnMa
     fault = _fault_of(document.name, table)
     columns["task"] = _texts("task", columns.get("task", []), fault)
     columns["system"] = _systems(document, columns, mapping, fault)
+    if mapping.family_pattern is not None:
+        columns["family"] = families_by_name(columns["task"], mapping.family_pattern)
     for name in ("score", *FEATURES, "weight"):
         if name in columns:
             columns[name] = _numbers(name, columns[name], fault)
@@ -56,13 +74,7 @@ def assemble(document: Document, reader: Reader, table: Table, mapping: ColumnMa
         columns["seed"] = [_whole("seed", v, i, fault) for i, v in enumerate(columns["seed"])]
     if "trial" in columns:
         columns["trial"] = _trial_numbers(columns, fault)
-    source = Source(
-        name=document.name,
-        format=reader.name,
-        sha256=document.sha256,
-        notes=tuple(notes),
-        read_as=_read_as(reader, table, columns, mapping),
-    )
+    source = _source(document, reader, table, columns, mapping, notes)
     columns = {name: values for name, values in columns.items() if name in _COLUMNS}
     try:
         return Trials.from_columns(columns, duplicates=None, sources=(source,))
@@ -70,12 +82,17 @@ def assemble(document: Document, reader: Reader, table: Table, mapping: ColumnMa
         raise ReadError(f"{document.name}: {error}") from error
 
 
+def source_of(document: File, reader: Reader, table: Table, mapping: ColumnMap) -> Source:
+    """A file as a source, where its trials were checked with those of others."""
+    return _source(document, reader, table, _without_empty(table.columns), mapping, table.notes)
+
+
 def one_name(file: str, systems: Collection[str], name: str) -> str:
     """The user's name for the only system of a file; refused where it would merge several."""
     if len(systems) > 1:
         raise ReadError(
             f'{file}: holds {len(systems)} systems ({few(systems)}); one name, "{name}", would '
-            "merge them; add --system '' if they are one"
+            "merge them; add `system=''` if they are one"
         )
     return name
 
@@ -88,6 +105,23 @@ def scores_left_out(example: float) -> str:
 def judged_only(pass_if: str) -> str:
     """The note on scores that can only be judged."""
     return f"scores reach beyond [0, 1]: only whether {pass_if} holds was kept"
+
+
+def _source(
+    document: File,
+    reader: Reader,
+    table: Table,
+    columns: Mapping[str, Any],
+    mapping: ColumnMap,
+    notes: Sequence[str],
+) -> Source:
+    return Source(
+        name=document.name,
+        format=reader.name,
+        sha256=document.sha256,
+        notes=tuple(notes),
+        read_as=_read_as(reader, table, columns, mapping),
+    )
 
 
 def _read_as(reader: Reader, table: Table, columns: Mapping[str, Any], mapping: ColumnMap) -> Facts:
@@ -130,7 +164,7 @@ def _text(value: Any) -> str:
 
 
 def _systems(
-    document: Document, columns: dict[str, Any], mapping: ColumnMap, fault: Fault
+    document: File, columns: dict[str, Any], mapping: ColumnMap, fault: Fault
 ) -> list[str]:
     size = len(columns["task"])
     given = columns.get("system") or [document.stem] * size
@@ -170,7 +204,7 @@ def _apply_pass_if(pass_if: str, columns: dict[str, Any], fault: Fault) -> list[
     for test in tests:
         if test.column not in columns:
             known = few(sorted(columns))
-            raise fault(0, test.column, f"--pass-if {pass_if!r} can use here: {known}")
+            raise fault(0, test.column, f"`pass_if={pass_if!r}` can use here: {known}")
     outcomes = []
     for row, old in enumerate(columns.get("outcome", [None] * len(columns["task"]))):
         cells = [columns[test.column][row] for test in tests]
@@ -186,7 +220,7 @@ def _holds(test: Comparison, cell: Any, row: int, fault: Fault) -> bool:
     try:
         return test.holds(cell)
     except ValueError:
-        told = f"--pass-if compares it with a number, but it is {short_value(cell)}"
+        told = f"`pass_if` compares it with a number, but it is {short_value(cell)}"
         raise fault(row, test.column, told) from None
 
 
@@ -211,8 +245,8 @@ def _fit_scores(
         raise fault(
             row,
             "score",
-            f"must lie in [0, 1], got {scores[row]:g}; say what passes with --pass-if "
-            "'score>=...' (pass_if), or choose another score",
+            f"must lie in [0, 1], got {scores[row]:g}; say what passes with "
+            "`pass_if='score>=...'`, or choose another score",
         )
     columns.pop("score")
     return [judged_only(mapping.pass_if)]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from passhat.errors import ArgumentError, ReadError
-from passhat.ingest.assemble import assemble
 from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
 from passhat.ingest.inputs import Input, Recognise, as_inputs, open_input
@@ -18,10 +15,11 @@ from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
 from passhat.ingest.readers import READERS, readers_of
 from passhat.ingest.rows import is_own_file
+from passhat.ingest.small_files import Piece, checked_parts
 from passhat.ingest.sources import Part, describe_sources, keep_submissions_apart
 from passhat.ingest.transcripts.kept import by_trial, kept_texts
 from passhat.ingest.unknown_files import own_answer, unknown_file
-from passhat.messages import plural
+from passhat.messages import closest, plural
 from passhat.records import Duplicates, Trials
 from passhat.records.column_names import ColumnMap
 from passhat.records.duplicates import check_duplicates
@@ -102,19 +100,19 @@ def _read(
     mapping, limits, inputs = mapping or ColumnMap(), limits or Limits(), as_inputs(source)
     chosen = _recogniser(format_name, mapping)
     unknown: dict[int, dict[str, ReadError]] = {}
-    parts: list[Part] = []
+    pieces: list[Piece] = []
     for given, one in enumerate(inputs):
         for document, reader in open_input(one, chosen, limits, unknown.setdefault(given, {})):
-            if part := _part(document, reader, mapping, given):
-                if transcripts:
-                    said = kept_texts(document, reader, mapping, len(part.trials))
-                    part = replace(part, said=said)
-                parts.append(part)
-    if not parts:
+            table = reader.read(document, mapping)
+            if size := len(table):
+                said = kept_texts(document, reader, mapping, size) if transcripts else ()
+                pieces.append(Piece.of(document, reader, table, given, said))
+    if not pieces:
         shown = ("input" if isinstance(one, bytes) else str(one) for one in inputs)
         raise ReadError(f"{few_paths(shown)}: holds no trial")
-    parts = keep_submissions_apart(_without_copies(parts, duplicates))
-    trials = _number(Trials.concat([part.trials for part in parts], duplicates=None), parts)
+    parts = keep_submissions_apart(checked_parts(_without_copies(pieces, duplicates), mapping))
+    tables = [part.trials for part in parts if part.trials is not None]
+    trials = _number(Trials.concat(tables, duplicates=None), parts)
     trials = replace(trials, sources=describe_sources(parts, inputs, unknown, mapping))
     said = [text for part in parts for text in part.said]
     if twice := trials.duplicates():
@@ -122,21 +120,6 @@ def _read(
             raise _occur_twice(parts, twice)
         trials, said = _settle_duplicates(trials, said, duplicates)
     return trials, by_trial(trials, said)
-
-
-def _part(document: Document, reader: Reader, mapping: ColumnMap, given: int) -> Part | None:
-    table = reader.read(document, mapping)
-    if not len(table):
-        return None
-    trials = assemble(document, reader, table, mapping)
-    numbered = "trial" in table.columns and "trial" not in mapping.left_out()
-    return Part(
-        trials=trials,
-        given=given,
-        numbered=numbered,
-        submission=table.submission,
-        run=table.run,
-    )
 
 
 def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
@@ -151,8 +134,8 @@ def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
 def _named(name: str) -> Reader:
     if name in READERS:
         return READERS[name]
-    near = difflib.get_close_matches(name, READERS, n=1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
+    near = closest(name, READERS)
+    hint = f" (did you mean {near}?)" if near else ""
     raise ArgumentError("format", f"must be one of {', '.join(READERS)}{hint}", name)
 
 
@@ -164,43 +147,36 @@ def _chosen_columns(document: Document, mapping: ColumnMap) -> Reader:
     return tables.READER
 
 
-def _without_copies(parts: list[Part], duplicates: Duplicates) -> list[Part]:
+def _without_copies(pieces: list[Piece], duplicates: Duplicates) -> list[Piece]:
     """Files that number no trials and say exactly the same are likely one run, given twice.
 
     Where trials have numbers, those tell which of them occur twice.
     """
-    if len(parts) == 1 or duplicates == "keep":
-        return parts
-    kept: dict[str | int, Part] = {}
-    for place, part in enumerate(parts):
-        key = place if part.numbered else _fingerprint(part)
+    if len(pieces) == 1 or duplicates == "keep":
+        return pieces
+    kept: dict[str | int, Piece] = {}
+    for place, piece in enumerate(pieces):
+        key = place if piece.numbered else piece.fingerprint()
         if key in kept and duplicates == "error":
             raise ReadError(
-                f"{part.source.name}: {_same(kept[key], part)}, trial for trial; leave one out, "
-                "or pass --duplicates keep if two runs did end alike"
+                f"{piece.name}: {_same(kept[key], piece)}, trial for trial; leave one out, "
+                "or pass `duplicates='keep'` if two runs did end alike"
             )
-        kept[key] = part
+        kept[key] = piece
     return list(kept.values())
 
 
-def _same(earlier: Part, part: Part) -> str:
-    """What a part is to an earlier one that says the same; all bytes have one name."""
-    name = earlier.source.name
-    return "is given twice" if name == part.source.name else f"says the same as {name}"
-
-
-def _fingerprint(part: Part) -> str:
-    digest = hashlib.sha256(f"{part.submission}/{part.run}".encode())
-    for name, values in part.trials.to_columns().items():
-        digest.update(f"{name}={values}".encode())
-    return digest.hexdigest()
+def _same(earlier: Piece, piece: Piece) -> str:
+    """What a file is to an earlier one that says the same; all bytes have one name."""
+    name = earlier.name
+    return "is given twice" if name == piece.name else f"says the same as {name}"
 
 
 def _number(trials: Trials, parts: Sequence[Part]) -> Trials:
     """Number the trials of files that do not, on from file to file."""
     if len(parts) == 1 or all(part.numbered for part in parts):
         return trials
-    unnumbered = np.concatenate([np.full(len(part.trials), not part.numbered) for part in parts])
+    unnumbered = np.concatenate([np.full(part.size, not part.numbered) for part in parts])
     return trials.renumbered(unnumbered)
 
 
@@ -223,10 +199,11 @@ def _occur_twice(parts: Sequence[Part], twice: Sequence[TranscriptKey]) -> ReadE
     more = f" and {len(twice) - 5:,} more" if len(twice) > 5 else ""
     occur = plural(len(twice), "trial occurs", "trials occur")
     files = few_paths(dict.fromkeys(part.source.name for part in parts), 3)
+    apart = ", or `names` for each file to hold them side by side" if len(parts) > 1 else ""
     return ReadError(
         f"{files}: {occur} more than once: "
-        f"{', '.join(shown)}{more}.{_given_twice(parts)} Pass --duplicates last to keep the last "
-        "of each, or --duplicates keep if they are different runs"
+        f"{', '.join(shown)}{more}.{_given_twice(parts)} Pass `duplicates='last'` to keep the last "
+        f"of each, or `duplicates='keep'` if they are different runs{apart}"
     )
 
 

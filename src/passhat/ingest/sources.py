@@ -24,36 +24,36 @@ MOST_NAMES = 3
 class Part:
     """What one file gave; `numbered` where the file itself numbers its trials.
 
-    `given` is the place of the input that it was found through; `said` has the kept text of each
-    trial's transcript, where those were asked for. `submission` is the folder that holds all runs
-    of one system, in formats that have such folders; `run` the run that the file is a part of.
+    `trials` are its own, or with those of the files after it, whose parts have none; `size` is how
+    many are its own. `given` is the place of the input that it was found through; `said` has the
+    kept text of each trial's transcript, where those were asked for. `submission` is the folder
+    that holds all runs of one system, in formats that have such folders.
     """
 
-    trials: Trials
+    trials: Trials | None
+    source: Source
+    size: int
     given: int
     numbered: bool
     said: Sequence[str | None] = ()
     submission: str | None = None
-    run: str | None = None
-
-    @property
-    def source(self) -> Source:
-        return self.trials.sources[0]
 
 
 def keep_submissions_apart(parts: Sequence[Part]) -> list[Part]:
     """Call systems of one name by their submission too, where several submissions have it."""
     submissions: dict[str, set[str]] = {}
     for part in parts:
-        for system in part.trials.systems if part.submission else ():
+        for system in part.trials.systems if part.trials and part.submission else ():
             submissions.setdefault(system, set()).add(part.submission or "")
     shared = {system for system, folders in submissions.items() if len(folders) > 1}
     return [_called_by_submission(part, shared) for part in parts]
 
 
 def _called_by_submission(part: Part, shared: Set[str]) -> Part:
+    if part.trials is None or part.submission is None:
+        return part
     system = part.trials.system
-    if part.submission is None or shared.isdisjoint(system.names):
+    if shared.isdisjoint(system.names):
         return part
     folder = Path(part.submission).name
     names = tuple(f"{name} ({folder})" if name in shared else name for name in system.names)

@@ -24,6 +24,7 @@ from passhat.journeys.run_gates import (
     verdicts_on,
 )
 from passhat.journeys.run_store import RunStore, open_run_store, same_run
+from passhat.journeys.shards import read_shard, refuse_sequential_shard
 from passhat.suite import refuse_unknown_models
 from passhat.suite.fault_variants import has_faults
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from passhat.journeys.run_request import RunRequest
     from passhat.records import Suite, Trial, Trials
     from passhat.runner import RunResult
+    from passhat.runner.allocation import FixedRuns
     from passhat.runner.cassettes import CassetteSet
 
 
@@ -55,6 +57,8 @@ class RunJob:
     @property
     def gates(self) -> tuple[Gate, ...]:
         """What is demanded."""
+        if self.request.shard is not None:
+            return ()  # a part of the trials decides nothing
         return gates_of(self.suite, self.request.require)
 
     @property
@@ -71,12 +75,20 @@ class RunJob:
             baselines=baselines,
         )
 
+    @property
+    def plan(self) -> FixedRuns:
+        """The trials of a run whose number is fixed, or the shard of them that was asked for."""
+        from passhat.runner.allocation import FixedRuns
+
+        return FixedRuns(self.suite.pairings, shard=read_shard(self.request.shard))
+
 
 def prepare(
     loaded: Suite, request: RunRequest, *, store: str | Path | None = None, resume: bool = False
 ) -> RunJob:
     """Check what was asked for and cut the suite to it; nothing is started."""
     refuse_pointless(loaded, request.require)
+    refuse_sequential_shard(request)
     suite = apply_request(loaded, request)
     found = same_run(store, suite, request) if resume and store is not None else None
     return RunJob(
@@ -130,7 +142,13 @@ def conduct(
             else rule.verdicts()
         )
         return conclude(
-            job.suite, result, opened, trials=table, verdicts=verdicts, transcripts=transcripts
+            job.suite,
+            result,
+            opened,
+            trials=table,
+            verdicts=verdicts,
+            transcripts=transcripts,
+            coverage_threshold=job.request.coverage_threshold,
         )
 
 
@@ -185,7 +203,7 @@ def _run(
     one_by_one = cassettes is not None and cassettes.replaying and rule is not None
     return run_trials(
         job.suite,
-        stopping_rule=rule,
+        stopping_rule=job.plan if rule is None else rule,
         journal=opened.journal,
         concurrency=1 if one_by_one else None,
         on_event=on_event,

@@ -25,6 +25,7 @@ class RunRequest:
     seed: int | None = None
     require: tuple[str, ...] = ()
     until_settled: bool = False
+    coverage_threshold: float | None = None
     max_cost: float | None = None
     max_tokens: int | None = None
     max_minutes: float | None = None
@@ -35,6 +36,7 @@ class RunRequest:
     allow_drift: bool = False
     compress: bool = False
     faults: str | None = None
+    shard: str | None = None
     interface: Mapping[str, Any] = field(default_factory=dict)
 
     @property

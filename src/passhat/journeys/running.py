@@ -32,6 +32,7 @@ def run_suite(
     seed: int | None = None,
     require: Sequence[str] = (),
     until_settled: bool = False,
+    coverage_threshold: float | None = None,
     max_cost: float | None = None,
     max_tokens: int | None = None,
     max_minutes: float | None = None,
@@ -42,6 +43,7 @@ def run_suite(
     allow_drift: bool = False,
     compress: bool = False,
     faults: str | None = None,
+    shard: str | None = None,
     store: str | Path | None = None,
     executor: Executor = "local",
     workers: int = 2,
@@ -55,12 +57,14 @@ def run_suite(
 
     `suite` is a Suite, the path of a suite file, or None for the suite file in this folder.
     `only`, `tasks` and `tags` choose what is run; `require` adds gates to the suite's own, and
-    with `until_settled` the run ends as soon as every gate has its verdict. `cassette` is
+    with `until_settled` the run ends as soon as every gate has its verdict. `coverage_threshold` is
+    the least share of the servers' tools that must be called. `cassette` is
     "record", "append", "missing", "all", "drifted", "replay", "replay-or-live" or "none" (live);
     None leaves it to the suite. With a `store` every trial is kept as soon as it ends, `resume`
     continues the newest run of the same request, and an interrupted run raises RunInterrupted.
     With the `executor` "workers" the trials are run by `passhat worker` processes that share a
-    PostgreSQL store; "ray" starts `workers` of them on a Ray cluster.
+    PostgreSQL store; "ray" starts `workers` of them on a Ray cluster. `shard` "3/10" runs the
+    third tenth of a fixed plan, with no gates: `merge_shards` puts the parts together.
 
     >>> from passhat.records import Behaviour, Model, ModelSystem, Pairing, Suite, Task
     >>> model = Model(name="scripted", script=(Behaviour(answer="4"),))
@@ -79,6 +83,7 @@ def run_suite(
         seed=seed,
         require=(require,) if isinstance(require, str) else tuple(require),
         until_settled=until_settled,
+        coverage_threshold=coverage_threshold,
         max_cost=max_cost,
         max_tokens=max_tokens,
         max_minutes=max_minutes,
@@ -89,6 +94,7 @@ def run_suite(
         allow_drift=allow_drift,
         compress=compress,
         faults=faults,
+        shard=shard,
         interface=interface or {},
     )
     return conduct(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
+from functools import cache, lru_cache
 
 from passhat.errors import ArgumentError, UnknownFile
+from passhat.messages import closest
 from passhat.short_names import few, short
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -60,7 +61,9 @@ TRANSCRIPTS = (
 _LEFT_OUT = tuple(meaning for meaning in ALIASES if meaning != "task")
 """What a table can do without."""
 
-_OPTIONS = {"passed": "pass", "seed": "seed-column", "transcript": "transcript-column"}
+_MOST_KEPT = 200
+"""Tables with more columns than this are rare, and their columns are found anew each time."""
+
 """What the command line calls a part of the map, where it is not its own name."""
 
 
@@ -106,8 +109,9 @@ class ColumnMap:
             if value == "" and field.name in _LEFT_OUT:
                 continue
             if value is not None and (not isinstance(value, str) or not value.strip()):
-                option = f"--{_OPTIONS.get(field.name, field.name.replace('_', '-'))}"
-                raise ArgumentError(option, "must be a text that is not empty", value)
+                raise ArgumentError(
+                    f"ColumnMap.{field.name}", "must be a text that is not empty", value
+                )
 
     def chosen(self) -> dict[str, str]:
         """The columns the user named, by what they mean.
@@ -115,11 +119,38 @@ class ColumnMap:
         >>> ColumnMap(task="question", pass_if="score>=0.8").chosen()
         {'task': 'question'}
         """
-        return {name: value for name in ALIASES if (value := getattr(self, name))}
+        return {
+            name: value
+            for name in ALIASES
+            if (value := getattr(self, name)) and not (name == "family" and self.family_pattern)
+        }
+
+    @property
+    def family_pattern(self) -> re.Pattern[str] | None:
+        r"""The pattern over task names whose first group is the family, where `family` is one.
+
+        A name with a parenthesis is taken for a pattern, any other for a column.
+
+        >>> ColumnMap(family=r"^(\w+)-").family_pattern.match("refund-12")[1]
+        'refund'
+        >>> ColumnMap(family="service").family_pattern
+        """
+        if self.family is None or "(" not in self.family:
+            return None
+        try:
+            return re.compile(self.family)
+        except re.error as error:
+            rule = f"must be a column, or a pattern with one group ({error})"
+            raise ArgumentError("--family", rule, self.family) from None
 
     def left_out(self) -> frozenset[str]:
         """What the user does not want, whatever the columns are called."""
-        return frozenset(name for name in _LEFT_OUT if getattr(self, name) == "")
+        return _left_out(self)
+
+
+@cache
+def _left_out(mapping: ColumnMap) -> frozenset[str]:
+    return frozenset(name for name in _LEFT_OUT if getattr(mapping, name) == "")
 
 
 def find_columns(names: Iterable[str], mapping: ColumnMap) -> dict[str, str]:
@@ -128,12 +159,21 @@ def find_columns(names: Iterable[str], mapping: ColumnMap) -> dict[str, str]:
     >>> find_columns(["Agent", "taskId", "ok"], ColumnMap(passed="ok"))
     {'passed': 'ok', 'system': 'Agent', 'task': 'taskId'}
     """
+    names = tuple(names)
+    found = _find_columns if len(names) <= _MOST_KEPT else _find_columns.__wrapped__
+    return dict(found(names, mapping))
+
+
+# A folder holds thousands of tables with the same columns.
+@lru_cache(maxsize=64)
+def _find_columns(names: tuple[str, ...], mapping: ColumnMap) -> dict[str, str]:
+    left_out = mapping.left_out()
     found = mapping.chosen()
     by_usual_name: dict[str, str] = {}
     for name in names:
         by_usual_name.setdefault(usual_name(name), name)
     for meaning, aliases in ALIASES.items():
-        if meaning not in found and meaning not in mapping.left_out():
+        if meaning not in found and meaning not in left_out:
             for alias in aliases:
                 if alias in by_usual_name and by_usual_name[alias] not in found.values():
                     found[meaning] = by_usual_name[alias]
@@ -187,9 +227,9 @@ def leave_out(meaning: str) -> str:
     """How to do without a column that cannot be read.
 
     >>> leave_out("tokens_in")
-    "leave it out with --tokens-in ''"
+    "leave it out with `tokens_in=''`"
     """
-    return f"leave it out with --{_OPTIONS.get(meaning, meaning.replace('_', '-'))} ''"
+    return f"leave it out with `{meaning}=''`"
 
 
 def milliseconds(column: str) -> bool:
@@ -199,12 +239,11 @@ def milliseconds(column: str) -> bool:
 
 def missing_column(name: str, meaning: str, column: str, names: Iterable[str]) -> UnknownFile:
     """The error of a chosen column that the file does not have."""
-    option = _OPTIONS.get(meaning, meaning)
     known = [str(known) for known in names]
-    near = difflib.get_close_matches(column, known, n=1)
-    hint = f' Did you mean "{short(near[0])}"?' if near else ""
+    near = closest(column, known)
+    hint = f' Did you mean "{short(near)}"?' if near else ""
     return UnknownFile(
-        f'{name}: has no column "{short(column)}" for --{option}; it has {few(known)}.{hint}'
+        f'{name}: has no column "{short(column)}" for `{meaning}`; it has {few(known)}.{hint}'
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from passhat.messages import close_words, closest
 from passhat.records.system import SCRIPTED, WireFormat
 
 LOCAL = "local"
@@ -24,7 +24,11 @@ _NOT_AGENTS = r"embed|whisper|tts|audio|realtime|moderation|image|imagen|dall|ve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """Where a family of models lives: its address, the variables people set, its price list."""
+    """Where a family of models lives: its address, the variables people set, its price list.
+
+    `places` are the parts of `base_url` in braces, each with the variables it is read from;
+    `renamed` has the parameters that the provider calls something else.
+    """
 
     name: str
     base_url: str = ""
@@ -33,6 +37,8 @@ class Provider:
     wire: WireFormat = "openai-chat"
     prices: str | None = None
     family: str = ""
+    places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 PROVIDERS: dict[str, Provider] = {
@@ -85,6 +91,7 @@ PROVIDERS: dict[str, Provider] = {
             base_url="https://api.mistral.ai/v1",
             key_variables=("MISTRAL_API_KEY",),
             prices="mistral",
+            renamed={"seed": "random_seed"},
         ),
         Provider(
             name="deepseek",
@@ -93,9 +100,71 @@ PROVIDERS: dict[str, Provider] = {
             prices="deepseek",
         ),
         Provider(
+            name="xai",
+            base_url="https://api.x.ai/v1",
+            key_variables=("XAI_API_KEY",),
+            prices="x-ai",
+        ),
+        Provider(
+            name="together",
+            base_url="https://api.together.xyz/v1",
+            key_variables=("TOGETHER_API_KEY", "TOGETHERAI_API_KEY"),
+            prices="together",
+        ),
+        Provider(
+            name="fireworks",
+            base_url="https://api.fireworks.ai/inference/v1",
+            key_variables=("FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"),
+            prices="fireworks",
+        ),
+        Provider(
+            name="cohere",
+            base_url="https://api.cohere.ai/compatibility/v1",
+            key_variables=("COHERE_API_KEY", "CO_API_KEY"),
+            prices="cohere",
+        ),
+        Provider(
+            name="hf",
+            base_url="https://router.huggingface.co/v1",
+            key_variables=("HF_TOKEN", "HUGGINGFACE_API_KEY"),
+        ),
+        Provider(
+            name="bedrock",
+            base_url="https://bedrock-runtime.{region}.amazonaws.com",
+            key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
+            url_variables=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",),
+            places={"region": ("AWS_REGION", "AWS_DEFAULT_REGION")},
+            wire="bedrock-converse",
+            prices="aws",
+        ),
+        Provider(
+            name="vertex",
+            base_url=(
+                "https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/"
+                "{location}/endpoints/openapi"
+            ),
+            key_variables=("VERTEX_ACCESS_TOKEN", "GOOGLE_ACCESS_TOKEN"),
+            url_variables=("VERTEX_BASE_URL",),
+            places={
+                "project": ("GOOGLE_CLOUD_PROJECT", "VERTEXAI_PROJECT"),
+                "location": ("GOOGLE_CLOUD_LOCATION", "VERTEXAI_LOCATION"),
+            },
+            prices="google",
+        ),
+        Provider(
+            name="lmstudio",
+            base_url="http://localhost:1234/v1",
+            url_variables=("LMSTUDIO_BASE_URL",),
+        ),
+        Provider(
+            name="litellm",
+            base_url="http://localhost:4000/v1",
+            url_variables=("LITELLM_BASE_URL", "LITELLM_PROXY_API_BASE"),
+        ),
+        Provider(
             name="ollama",
             base_url="http://localhost:11434/v1",
-            url_variables=("OLLAMA_BASE_URL",),
+            url_variables=("OLLAMA_BASE_URL", "OLLAMA_HOST"),
         ),
         Provider(
             name="vllm", base_url="http://localhost:8000/v1", url_variables=("VLLM_BASE_URL",)
@@ -177,8 +246,8 @@ def unlisted_model(name: str) -> str | None:
     known = known_models(family) if family in LISTED else []
     if not known or bare in known or _has_price(bare, family):
         return None
-    near = difflib.get_close_matches(bare, known, n=1, cutoff=0.5)
-    guess = f" (did you mean {near[0]}?)" if near else ""
+    near = closest(bare, known, cutoff=0.5)
+    guess = f" (did you mean {near}?)" if near else ""
     return f'no price list has a model "{name}"{guess}: it is asked as it is'
 
 
@@ -234,8 +303,8 @@ def _near(name: str, known: list[str]) -> list[str]:
     prefix, slash, rest = name.partition("/")
     if not slash:
         own = [model for model in known if "/" not in model or model.startswith(LISTED)]
-        return difflib.get_close_matches(name, [*own, SCRIPTED], n=3, cutoff=0.5)
+        return close_words(name, [*own, SCRIPTED], most=3, cutoff=0.5)
     if prefix == LOCAL:
         return [f"{LOCAL}/{SMOLLM2}"]
-    prefixes = difflib.get_close_matches(prefix, [*PROVIDERS, LOCAL], n=1, cutoff=0.6)
+    prefixes = close_words(prefix, [*PROVIDERS, LOCAL], most=1)
     return [f"{found}/{rest}" for found in prefixes]

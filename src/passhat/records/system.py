@@ -21,7 +21,7 @@ FaultKind = Literal[
     "rate_limit",
     "truncated_answer",
 ]
-WireFormat = Literal["anthropic", "openai-chat", "openai-responses"]
+WireFormat = Literal["anthropic", "openai-chat", "openai-responses", "bedrock-converse"]
 
 SCRIPTED = "scripted"
 """The model name that plays a `script` instead of calling anybody."""
@@ -63,10 +63,11 @@ class StdioServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpServer:
-    """An MCP server that is reached over streamable HTTP."""
+    """An MCP server that is reached over streamable HTTP, or over the older SSE."""
 
     name: str
     url: str
+    transport: Literal["http", "sse"] = "http"
     headers: Mapping[str, Secret] = field(default_factory=dict)
     shared: bool = False
     start_timeout: float = 30.0
@@ -107,6 +108,8 @@ class ModelParameters:
 
     `seed` None sends each trial its own seed. `tool_choice` is `auto`, `required`, `none`,
     `constrained` (the answer is held to the JSON schema of the tools) or the name of a tool.
+    `reasoning` is an effort (`low`, `medium`, `high`) or a number of tokens to think with;
+    `prompt_cache` marks the stable beginning of a conversation for providers that ask for marks.
     `extra` is merged into the request as it stands.
     """
 
@@ -117,6 +120,8 @@ class ModelParameters:
     parallel_tool_calls: bool | None = None
     tool_choice: str | None = None
     stop: tuple[str, ...] = ()
+    reasoning: str | int | None = None
+    prompt_cache: bool | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

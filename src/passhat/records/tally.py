@@ -33,7 +33,8 @@ class FeatureSums:
 class Tally:
     """The trials of one system, counted per task.
 
-    `score_total` and `score_squares` run over completed (passed or failed) trials.
+    `score_total` and `score_squares` run over completed (passed or failed) trials. `family` names
+    the source that each task comes from, and `weight` says what it stands for, where any do.
     """
 
     system: str
@@ -45,6 +46,8 @@ class Tally:
     score_squares: Floats
     features: Mapping[str, FeatureSums] = field(default_factory=dict)
     sources: tuple[Source, ...] = ()
+    family: tuple[str | None, ...] | None = None
+    weight: Floats | None = None
 
     def __repr__(self) -> str:
         ended = (("passed", self.passed), ("failed", self.failed), ("errored", self.errored))
@@ -73,6 +76,8 @@ def count_trials(
     score: Floats,
     features: Mapping[str, Floats],
     sources: tuple[Source, ...] = (),
+    family: Labels | None = None,
+    weight: Floats | None = None,
 ) -> Tally:
     """The tally of one system's trials, given by column."""
     size = len(task.names)
@@ -94,7 +99,27 @@ def count_trials(
             for name, column in features.items()
         },
         sources=sources,
+        family=None if family is None else _task_families(task, family),
+        weight=None if weight is None else _task_weights(task, weight),
     )
+
+
+def _task_families(task: Labels, family: Labels) -> tuple[str | None, ...]:
+    """The family of each task: the last one that its trials name."""
+    found: list[str | None] = [None] * len(task.names)
+    for code, name in zip(task.codes.tolist(), family.texts(), strict=True):
+        if name:
+            found[code] = name
+    return tuple(found)
+
+
+def _task_weights(task: Labels, weight: Floats) -> Floats:
+    """The mean weight that the trials of a task name; 1 where they name none."""
+    known = ~np.isnan(weight)
+    size = len(task.names)
+    count = np.bincount(task.codes[known], minlength=size)
+    total = np.bincount(task.codes[known], weights=weight[known], minlength=size)
+    return np.where(count > 0, total / np.maximum(count, 1), 1.0)
 
 
 def _per_task(codes: Codes, weights: Floats, size: int) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from passhat.records.budget import Budget
@@ -95,3 +96,4 @@ class Task:
     tool_selection: ToolSelection | None = None
     budget: Budget = field(default_factory=Budget)
     values: Mapping[str, Any] = field(default_factory=dict)
+    images: tuple[Path, ...] = ()

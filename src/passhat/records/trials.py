@@ -315,6 +315,8 @@ class Trials:
             score=self.score[rows],
             features={name: column[rows] for name, column in self.features.items()},
             sources=self.sources,
+            family=None if self.family is None else self.family.take(rows),
+            weight=None if self.weight is None else self.weight[rows],
         )
 
     def to_columns(self) -> dict[str, list[Any]]:

@@ -13,7 +13,6 @@ GLOSSARY: Mapping[str, str] = {
     "pass@k": "the chance that at least one of k attempts at a task succeeds",
     "pass^k": 'the chance that all k attempts at a task succeed (say "pass hat k")',
     "reliability@k": "pass^k averaged over the tasks of the suite: the same number as pass^k",
-    "mean score": "the average score over tasks, partial credit counted",
     "this suite": "an interval for these very tasks, run again and again",
     "tasks like these": "a wider interval, for other tasks of the same kind",
     "confidence": "how often such intervals contain the true value, 95 % unless you say otherwise",

@@ -13,7 +13,7 @@ from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.natural_order import natural_key
 from passhat.records.transcript import CUT, TranscriptKey, Transcripts, cut_text
-from passhat.reporters.transcript_text import readable
+from passhat.reporters.transcript_text import read_kept
 from passhat.stats.arguments import whole_number
 
 if TYPE_CHECKING:
@@ -52,11 +52,15 @@ class PageLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageTranscripts:
-    """The transcripts of a page, readable and cut after `cut_at` bytes; `left_out` did not fit."""
+    """The transcripts of a page, readable and cut after `cut_at` bytes; `left_out` did not fit.
+
+    `turns` are those that came as turns, which a page can show as cards.
+    """
 
     texts: Transcripts
     cut_at: int
     left_out: int
+    turns: frozenset[TranscriptKey] = frozenset()
     limits: PageLimits = field(default_factory=PageLimits)
 
     @property
@@ -97,17 +101,22 @@ def fit_transcripts(
     fair = limits.max_bytes // max(1, len(wanted)) - _MARKUP
     longest = min(limits.max_transcript, max(SHORTEST, fair))
     kept: dict[TranscriptKey, str] = {}
+    turns: set[TranscriptKey] = set()
     room = limits.max_bytes
     for key in wanted:
-        text = _cut(readable(transcripts[key]), longest)
+        whole, in_turns = read_kept(transcripts[key])
+        text = _cut(whole, longest)
         room -= _MARKUP + _size(text)
         if room < 0:
             break
         kept[key] = text
+        if in_turns:
+            turns.add(key)
     return PageTranscripts(
         texts={key: kept[key] for key in asked if key in kept},
         cut_at=longest,
         left_out=len(asked) - len(kept),
+        turns=frozenset(turns),
         limits=limits,
     )
 

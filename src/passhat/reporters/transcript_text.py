@@ -32,9 +32,18 @@ def readable(kept: str) -> str:
       Hi
     stopped: done
     """
+    return read_kept(kept)[0]
+
+
+def read_kept(kept: str) -> tuple[str, bool]:
+    """A transcript as `readable` has it, and whether its parts are known: it came as turns.
+
+    Of turns, only lines of ours begin at the margin: what others wrote is indented.
+    """
     parts = _parsed(kept)
-    text = kept if parts is None else "\n".join(line for part in _parts(parts) for line in part)
-    return safe_passage(text)
+    if parts is None:
+        return safe_passage(kept), False
+    return safe_passage("\n".join(line for part in _parts(parts) for line in part)), True
 
 
 def safe_passage(text: str) -> str:
@@ -80,12 +89,14 @@ def _parts(parts: Mapping[str, Any]) -> Iterator[list[str]]:
 def _message(message: Mapping[str, Any]) -> list[str]:
     failed = " (error)" if message.get("is_error") else ""
     name = f" {_beside(message['name'])}" if message.get("name") else ""
-    lines = [f"{_beside(message.get('role', 'somebody'))}{name}{failed}"]
+    role, calls = _beside(message.get("role") or "somebody"), _dicts(message.get("calls"))
+    lines = [f"{role}{name}{failed}"] if message.get("text") or not calls else []
     if message.get("text"):
         lines += _indented(message["text"])
-    for call in _dicts(message.get("calls")):
-        lines.append(f"  calls {_beside(call.get('name'))} {_beside(call.get('arguments'))}")
-    return lines
+    return lines + [
+        f"{role} calls {_beside(call.get('name'))} {_beside(call.get('arguments'))}"
+        for call in calls
+    ]
 
 
 def _check(check: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
@@ -35,6 +36,26 @@ class Allocation(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One of several equal parts of a fixed plan; the whole plan is shard 1 of 1.
+
+    >>> [place for place in range(7) if Shard(2, 3).has(place)], Shard(2, 3).share(7)
+    ([1, 4], 2)
+    """
+
+    number: int = 1
+    of: int = 1
+
+    def has(self, place: int) -> bool:
+        """Whether the trial at this place of the plan is in this part."""
+        return place % self.of == self.number - 1
+
+    def share(self, trials: int) -> int:
+        """How many of so many trials are in this part."""
+        return len(range(self.number - 1, trials, self.of))
+
+
 class FixedRuns:
     """Every pairing as often as it asks for, interleaved so that an early stop is fair.
 
@@ -45,8 +66,9 @@ class FixedRuns:
     [('a', 0), ('b', 0), ('a', 1), ('b', 1)]
     """
 
-    def __init__(self, pairings: Sequence[Pairing]) -> None:
-        self.planned = sum(pairing.planned for pairing in pairings)
+    def __init__(self, pairings: Sequence[Pairing], *, shard: Shard | None = None) -> None:
+        self._shard = shard or Shard()
+        self.planned = self._shard.share(sum(pairing.planned for pairing in pairings))
         self._done: set[tuple[str, str, int]] = set()
         self._number = 0
         self._rest = self._interleaved(pairings)
@@ -62,10 +84,14 @@ class FixedRuns:
         """Nothing that is seen changes a fixed plan."""
 
     def _interleaved(self, pairings: Sequence[Pairing]) -> Iterator[Ticket]:
+        place = -1
         for trial in range(max((pairing.runs for pairing in pairings), default=0)):
             for pairing in pairings:
-                key = (pairing.system.name, pairing.task.name, trial)
                 wanted = pairing.only is None or trial in pairing.only
-                if wanted and trial < pairing.runs and key not in self._done:
+                if not wanted or trial >= pairing.runs:
+                    continue
+                place += 1
+                key = (pairing.system.name, pairing.task.name, trial)
+                if self._shard.has(place) and key not in self._done:
                     yield Ticket(number=self._number, system=key[0], task=key[1], trial=trial)
                     self._number += 1

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import mimetypes
 import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from passhat.errors import RunError, ServerError, ServerNeverStarted
 from passhat.records import (
@@ -27,7 +30,7 @@ from passhat.runner.agents.attempt_request import AttemptRequest
 from passhat.runner.agents.conversation import Conversation
 from passhat.runner.deadline import Deadline, excused
 from passhat.runner.graders import Grading, grade
-from passhat.runner.models.exchange import Place, Reply
+from passhat.runner.models.exchange import Attachment, Place, Reply
 from passhat.runner.outcome import Grader, Result, joined, judge, judge_step
 from passhat.runner.run_resources import Memories, RunResources
 
@@ -115,7 +118,7 @@ class Attempts:
         """Let an agent with a loop of its own work on the task, and grade what it did."""
         clock = time.perf_counter()
         result = Result(prompt=request.prompt)
-        grader = self._grader(request, self._resources.memories(request, answers))
+        grader = self._grader(request, self._resources.memories(request, answers), result)
         try:
             await self._work(pairing, request, result, grader)
         except TimeoutError:
@@ -182,7 +185,7 @@ class Attempts:
                 charge=_Purse(self._budget(pairing)).take,
             )
             result = Result(conversation=conversation)
-            grader = self._grader(request, memories)
+            grader = self._grader(request, memories, result)
             try:
                 await self._converse(pairing, system, request, result, grader)
                 seen = conversation.observe()
@@ -222,12 +225,14 @@ class Attempts:
         task, conversation = pairing.task, result.conversation
         assert conversation is not None
         max_turns = task.max_turns or system.max_turns
+        shown = tuple(map(attached, task.images))
         if not task.steps:
-            await conversation.say(task.prompt, max_turns=max_turns)
+            await conversation.say(task.prompt, max_turns=max_turns, attachments=shown)
             return
         for step in task.steps:
             so_far = len(conversation.calls)
-            await conversation.say(step.prompt, max_turns=max_turns)
+            await conversation.say(step.prompt, max_turns=max_turns, attachments=shown)
+            shown = ()
             seen = conversation.observe(since=so_far)
             with excused():  # a judge is slow on its own account
                 held = await judge_step(pairing, step, seen, grader)
@@ -235,17 +240,32 @@ class Attempts:
             if not held.passed:
                 return
 
-    def _grader(self, request: AttemptRequest, memories: Memories) -> Grader:
+    def _grader(self, request: AttemptRequest, memories: Memories, result: Result) -> Grader:
         means = replace(
             self._grading,
             ask=self._resources.ask(request, memories),
             clean=self._resources.redactor.clean,
+            transcript=result.spoken,
         )
 
         async def grader(task: Task, seen: Observation) -> Grade:
-            return await grade(task.expect, seen, pass_score=task.pass_score, grading=means)
+            asked = replace(means, asked=_asked(task))
+            return await grade(task.expect, seen, pass_score=task.pass_score, grading=asked)
 
         return grader
+
+
+def _asked(task: Task) -> str:
+    return task.prompt or "\n\n".join(step.prompt for step in task.steps)
+
+
+def attached(path: Path) -> Attachment:
+    """A file as a model is shown it."""
+    mime = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    try:
+        return Attachment(mime=mime, data=base64.b64encode(path.read_bytes()).decode())
+    except OSError as error:
+        raise RunError(f"{path} cannot be shown to the model: {error.strerror}") from error
 
 
 def _cleaned(row: Trial, clean: Callable[[str], str]) -> Trial:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passhat.errors import MissingExtra, PasshatError, ServerError, ServerNeverStarted
 from passhat.records import HttpServer, Server, StdioServer
 from passhat.runner.mcp_stdio import LONGEST_MESSAGE, StdioPipe
-from passhat.runner.models.exchange import ToolSpec
+from passhat.runner.models.exchange import Attachment, ToolSpec
 from passhat.runner.processes import unbroken
 from passhat.runner.tools import ToolRequest, ToolResult, unknown_tool
 
@@ -94,7 +94,11 @@ class RunningServer:
             return self._result(str(error), started, is_error=True)
         except Exception as error:
             raise await self._broken(name, error) from error
-        return self._result(_text_of(result), started, is_error=result.is_error)
+        attachments = tuple(_attachments(result))
+        return replace(
+            self._result(_text_of(result), started, is_error=result.is_error),
+            attachments=attachments,
+        )
 
     async def stop(self) -> None:
         """Put the server away, with everything that it started."""
@@ -150,6 +154,7 @@ class RunningServer:
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Client]:
         from mcp.client.client import Client
+        from mcp.client.sse import sse_client
         from mcp.client.streamable_http import streamable_http_client
         from mcp.shared._httpx_utils import create_mcp_http_client
 
@@ -159,8 +164,11 @@ class RunningServer:
             else:
                 assert isinstance(self.server, HttpServer)
                 headers = {name: secret.reveal() for name, secret in self.server.headers.items()}
-                http = await stack.enter_async_context(create_mcp_http_client(headers=headers))
-                transport = streamable_http_client(self.server.url, http_client=http)
+                if self.server.transport == "sse":
+                    transport = sse_client(self.server.url, headers=headers)
+                else:
+                    http = await stack.enter_async_context(create_mcp_http_client(headers=headers))
+                    transport = streamable_http_client(self.server.url, http_client=http)
             # The handshake has `start_timeout`, a call has `call_timeout`: each is bounded where
             # it is made, and this one must not cut the longer of them short.
             longest = max(self.server.start_timeout, self.server.call_timeout) + MARGIN
@@ -328,13 +336,22 @@ def _text_of(result: Any) -> str:
         elif block.type == "resource_link":
             parts.append(f"[{block.uri}]")
         else:
-            size = len(getattr(block, "data", "") or "")
-            parts.append(f"[{block.type} {getattr(block, 'mime_type', '')} {size} characters]")
+            parts.append(f"[{block.type} {getattr(block, 'mime_type', '')}]".replace(" ]", "]"))
     if not parts and result.structured_content is not None:
         import msgspec
 
         return msgspec.json.encode(result.structured_content).decode()
     return "\n".join(parts)
+
+
+def _attachments(result: Any) -> Iterator[Attachment]:
+    """The images and sounds of a result, for models that take them."""
+    total = 0
+    for block in result.content:
+        if block.type in ("image", "audio"):
+            total += len(block.data)
+            if total <= LONGEST_MESSAGE:
+                yield Attachment(mime=block.mime_type or "image/png", data=block.data)
 
 
 def _first_cause(error: BaseException) -> BaseException:

@@ -93,6 +93,10 @@ class Result:
         kept = {key: value for key, value in parts.items() if value not in (None, "", [], ())}
         return msgspec.json.encode(kept, enc_hook=str).decode()
 
+    def spoken(self) -> str:
+        """The conversation as JSON text, for a judge."""
+        return msgspec.json.encode(self._messages(), enc_hook=str).decode()
+
     def _messages(self) -> list[dict[str, Any]]:
         """The conversation: ours, or the agent's own account of it, or what its calls tell."""
         if self.conversation is not None:
@@ -139,7 +143,8 @@ async def judge_step(pairing: Pairing, step: Step, seen: Observation, grader: Gr
     """How one step of a chain did."""
     task = pairing.task
     if step.expect:
-        grade = await grader(replace(task, expect=step.expect, steps=()), seen)
+        alone = replace(task, prompt=step.prompt, expect=step.expect, steps=())
+        grade = await grader(alone, seen)
     else:
         done = seen.stop_reason not in CUT_SHORT
         score = float(done) if seen.score is None else seen.score

@@ -11,8 +11,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Self
 
-from passhat.errors import ModelBusy
+import msgspec
+
+from passhat.errors import CassetteError, ModelBusy, ModelError
 from passhat.records import (
+    SCRIPTED,
     Answer,
     CommandSystem,
     Expectation,
@@ -34,6 +37,7 @@ from passhat.runner.agent_output import prints_to_stderr
 from passhat.runner.agents.attempt_request import Agent, AttemptRequest
 from passhat.runner.events import OnEvent, Retry
 from passhat.runner.faults import FaultyModel, FaultyTools
+from passhat.runner.graders.judging import GRADE_TOOL
 from passhat.runner.journal import Scribe
 from passhat.runner.mcp_servers import ServerPool
 from passhat.runner.memory import (
@@ -47,7 +51,7 @@ from passhat.runner.memory import (
 )
 from passhat.runner.models.catalog import provider_of
 from passhat.runner.models.exchange import ChatModel, Message, Place, Request
-from passhat.runner.models.rate_limits import Throttle
+from passhat.runner.models.rate_limits import Draw, Throttle
 from passhat.runner.models.retrying import RetryBudget, Retrying, RetryPolicy
 from passhat.runner.models.supply import ModelSupply
 from passhat.runner.scratch import Scratch
@@ -86,6 +90,7 @@ class RunResources:
         on_event: OnEvent | None = None,
         environment: Mapping[str, str] | None = None,
         must_price: bool = False,
+        draw: Draw | None = None,
     ) -> None:
         self._suite = suite
         self._scribe = scribe
@@ -100,8 +105,11 @@ class RunResources:
             must_price=must_price or spending.budget.max_cost is not None,
         )
         self._pool = ServerPool(directory=suite.directory)
+        self._draw = draw
         self._throttles: dict[str, tuple[Throttle, RetryBudget]] = {}
         self._agents: dict[str, Agent] = {}
+        self._without_tools: set[str] = set()
+        self.tools_offered: set[str] = set()
         self._redirected = ExitStack()
         self._jitter = random.Random(suite.seed)  # noqa: S311 - spreads retries, no secret
 
@@ -172,11 +180,13 @@ class RunResources:
             return
         if (recorded := self._cassettes.tools(request)) is not None:
             assert memories.cassette is not None
+            self.tools_offered.update(spec.name for spec in recorded.specs)
             yield RememberingTools(recorded, memories.cassette)
             return
         servers = [self._suite.servers[name] for name in system.servers]
         async with self._pool.tools(servers, workdir=request.make_workdir()) as live:
             self._cassettes.heard(system.name, live.specs)
+            self.tools_offered.update(spec.name for spec in live.specs)
             tools: Tools = live
             if faults := _faults(servers):
                 tools = FaultyTools(tools, faults, seed=request.seed)
@@ -214,9 +224,31 @@ class RunResources:
                 parameters=_with_seed(model.parameters, request.seed + repeat),
                 place=place,
             )
-            return (await memories.around(live).complete(question)).text
+            return await self._judged(model, memories.around(live), question)
 
         return ask
+
+    async def _judged(self, model: Model, judge: ChatModel, question: Request) -> str:
+        """What a judge says, by the schema of a tool where its model can call one."""
+        if model.name != SCRIPTED and model.name not in self._without_tools:
+            chosen = replace(question.parameters, tool_choice=GRADE_TOOL.name)
+            by_schema = replace(question, tools=(GRADE_TOOL,), parameters=chosen)
+            try:
+                reply = await judge.complete(by_schema)
+            except ModelBusy:
+                raise
+            except CassetteError:
+                if not self._cassettes.replaying:
+                    raise  # recorded with a model that cannot call tools, else
+            except ModelError as error:
+                if "tool" not in str(error).lower():
+                    raise
+                self._without_tools.add(model.name)
+            else:
+                if reply.calls and reply.calls[0].broken is None:
+                    return msgspec.json.encode(reply.calls[0].arguments).decode()
+                return reply.text
+        return (await judge.complete(question)).text
 
     async def _live(
         self, model: Model, faults: tuple[Fault, ...], seed: int, *, journalled: bool = True
@@ -242,7 +274,10 @@ class RunResources:
             # A local model does one thing at a time; waiting for it is no trial's fault.
             usual = RateLimit(concurrency=1) if provider == LOCAL else RateLimit()
             limit = self._suite.rate_limits.get(provider, usual)
-            self._throttles[provider] = (Throttle(limit), RetryBudget())
+            self._throttles[provider] = (
+                Throttle(limit, name=provider, draw=self._draw),
+                RetryBudget(),
+            )
         throttle, budget = self._throttles[provider]
         return Retrying(
             live,

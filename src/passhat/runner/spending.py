@@ -185,6 +185,12 @@ class Metered:
         self._scribe = scribe
 
     async def complete(self, request: Request, /) -> Reply:
+        if self._scribe is None and not self._spending.budget.limited:
+            # A script without a budget: nothing to hold back, and nobody to pay twice.
+            reply = await self._model.complete(request)
+            self._spending.calls += 1
+            self._spending.take(reply.cost, reply.usage.total)
+            return reply
         most = self._most(request)
         async with self._spending.reserving(most, paid=self._scribe is not None):
             await self._intend(request, most)
@@ -221,9 +227,6 @@ class Metered:
 
     def _most(self, request: Request) -> Amount | None:
         """What a call may take at most, where that is known: a token is at least one byte."""
-        budget = self._spending.budget
-        if self._scribe is None and budget.max_cost is None and budget.max_tokens is None:
-            return Amount(cost=0.0)
         seen = self._spending.most_seen(self._name)
         tokens_out = request.parameters.max_tokens or (
             LONGER * seen.tokens if seen else self._spending.unseen

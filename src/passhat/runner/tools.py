@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from passhat.runner.models.exchange import Place, ToolSpec
+from passhat.runner.models.exchange import Attachment, Place, ToolSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,7 @@ class ToolResult:
     server: str = ""
     seconds: float = 0.0
     fault: str | None = None
+    attachments: tuple[Attachment, ...] = ()
 
 
 class Tools(Protocol):

@@ -44,7 +44,9 @@ class Interval:
 class Estimate:
     """A number with its interval, how both were made, and from how much.
 
-    `interval` is None where a point is known and no interval can be: `notes` says why.
+    `interval` is None where a point is known and no interval can be: `notes` says why. Where
+    tasks come in too few families to speak for others, `interval` is for tasks of these families
+    and `family_interval` for families like these.
     """
 
     value: float
@@ -57,6 +59,8 @@ class Estimate:
     excluded_tasks: int = 0
     seed: int | None = None
     notes: tuple[str, ...] = ()
+    families: int | None = None
+    family_interval: Interval | None = None
 
     __repr__ = repr_fields
 

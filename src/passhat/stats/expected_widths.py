@@ -6,7 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passhat.stats.mean_intervals import SuiteSize, population_bounds, suite_bounds
+from passhat.stats import special
+from passhat.stats.arguments import Floats
+from passhat.stats.mean_intervals import SuiteSize, suite_bounds
+from passhat.stats.population_mean import population_bounds
+
+# Tasks as they would be drawn from a beta of that mean and spread: its quantiles.
+_LEVELS = (np.arange(64) + 0.5) / 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +43,22 @@ def expected_half_widths(
     suite = suite_bounds(
         mean, np.array(luck / tasks), size=size, model=mean, k=1, confidence=confidence
     )
-    likes = population_bounds(mean, between, size=size, model=between, confidence=confidence)
+    likes = population_bounds(
+        _typical_values(expected.rate, float(between)),
+        np.full(_LEVELS.size, tasks / _LEVELS.size),
+        confidence,
+    )
     here, there = (float(high - low) / 2 for low, high in (suite, likes))
     return here, max(here, there)
+
+
+def _typical_values(rate: float, variance: float) -> Floats:
+    """Task means of a beta with this mean and variance; at the ends of [0, 1] where it has none."""
+    room = rate * (1 - rate)
+    size = room / variance - 1 if variance > 0 else np.inf
+    if room <= 0 or np.isinf(size):
+        return np.full(_LEVELS.size, rate)
+    if size <= 0:
+        return (rate >= 1 - _LEVELS).astype(np.float64)
+    values = special.betaincinv(rate * size, (1 - rate) * size, _LEVELS)
+    return np.asarray(np.clip(values + rate - values.mean(), 0.0, 1.0))

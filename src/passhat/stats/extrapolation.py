@@ -8,15 +8,18 @@ from numpy.typing import ArrayLike
 from passhat.defaults import CONFIDENCE
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level, whole_number
-from passhat.stats.betabinomial import fit_cells
-from passhat.stats.cells import count_cells
+from passhat.stats.cells import Cells, count_cells
+from passhat.stats.difficulty_atoms import fit_with_atoms
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
 from passhat.stats.hyperposterior import prior_weights
+from passhat.stats.passk import share_of_passing_subsets
+from passhat.stats.population_mean import population_bounds
 
 MODEL_WARNING = (
-    "model-based: assumes the tasks' pass rates follow a beta; wrong where they fall into clumps, "
-    "such as some tasks always passing and the rest never"
+    "model-based: assumes the tasks' pass rates follow a beta, with some tasks that always or "
+    "never pass where the counts ask for them"
 )
+ATOMS_NOTE = "more tasks pass or fail every time than a beta allows: the interval needs no model"
 
 
 def extrapolate_pass_hat_k(
@@ -24,7 +27,10 @@ def extrapolate_pass_hat_k(
 ) -> Estimate | Unavailable:
     """The suite's pass^k for any k, also beyond the runs there are: E[p^k] under the fitted beta.
 
-    The interval is the credible interval over the priors that the suite leaves possible.
+    Beyond the runs that every task has, n of them, value and interval stay inside the limits that
+    need no model: (pass^n)^(k/n) <= pass^k <= pass^n, the first by Jensen. The interval is the
+    credible interval over the priors that the suite leaves possible; where tasks at 0 or 1 are
+    too many for any beta, it is those limits themselves.
 
     >>> extrapolate_pass_hat_k([5] * 4, [5, 5, 4, 2], 32).method
     'beta-binomial extrapolation (model-based)'
@@ -34,10 +40,17 @@ def extrapolate_pass_hat_k(
     cells = every.having(1)
     if cells.n.size == 0:
         return Unavailable(f"extrapolating pass^{power} needs a task with a run; there is none")
-    a, b = fit_cells(cells)
-    value = float(_moment(a, b, power))
-    priors = prior_weights(cells)
-    interval = priors.interval(_moment(priors.a, priors.b, power), level)
+    model = fit_with_atoms(cells)
+    value = model.solid + (1 - model.solid - model.broken) * float(_moment(model.a, model.b, power))
+    limits, free = _limits(cells, power, level)
+    value = min(max(value, limits.low), limits.high)
+    if model.atoms:
+        interval = free
+    else:
+        priors = prior_weights(cells)
+        interval = priors.interval(_moment(priors.a, priors.b, power), level)
+        low = min(max(interval.low, free.low), free.high)
+        interval = Interval(low, max(low, min(interval.high, free.high)))
     return Estimate(
         value=value,
         interval=Interval(min(interval.low, value), max(interval.high, value)),
@@ -47,8 +60,19 @@ def extrapolate_pass_hat_k(
         tasks=int(cells.task_count),
         runs=int(cells.run_count),
         excluded_tasks=int(every.task_count - cells.task_count),
-        notes=(MODEL_WARNING,),
+        notes=(MODEL_WARNING, ATOMS_NOTE) if model.atoms else (MODEL_WARNING,),
     )
+
+
+def _limits(cells: Cells, power: int, confidence: float) -> tuple[Interval, Interval]:
+    """Where pass^k must lie given pass^n, and given the interval of pass^n; n every task has."""
+    runs = int(cells.n.min())
+    if power <= runs:
+        return Interval(0.0, 1.0), Interval(0.0, 1.0)
+    values = share_of_passing_subsets(cells.n, cells.c, runs)
+    seen, share = float(cells.mean(values)), power / runs
+    low, high = population_bounds(values, cells.tasks, confidence)
+    return Interval(seen**share, seen), Interval(float(low) ** share, float(high))
 
 
 def _moment(a: Floats, b: Floats, k: int) -> Floats:

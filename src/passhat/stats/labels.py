@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats import special
-from passhat.stats.arguments import Floats, probability
+from passhat.stats.arguments import Counts, Floats, probability
 from passhat.stats.betabinomial import chance_above
 from passhat.stats.cells import Cells, count_cells, task_counts
 from passhat.stats.hyperposterior import PriorWeights, prior_weights
@@ -50,7 +50,8 @@ def label_tasks(
     """Label each task by its pass rate p: broken below 0.1, solid above 0.95, flaky between.
 
     The chance of each is the posterior of p under the beta priors that the suite leaves possible.
-    A task gets a label when its chance reaches `certainty`; a wide interval is not flakiness.
+    A task gets a label when its chance reaches `certainty`; a wide interval is not flakiness, and
+    a task whose runs all ended alike is never called flaky.
 
     >>> label_tasks([60, 60, 60, 2], [60, 30, 0, 2]).labels.tolist()
     ['solid', 'flaky', 'broken', 'too few runs']
@@ -67,7 +68,7 @@ def label_tasks(
     broken, solid = _chances(cells, low, high)
     chances = np.stack((solid, 1 - solid - broken, broken))[:, cells.place(runs, passes)]
     return TaskLabels(
-        labels=_labels(chances, sure, runs > 0),
+        labels=_labels(chances, sure, runs, passes),
         solid=chances[0],
         flaky=chances[1],
         broken=chances[2],
@@ -86,9 +87,12 @@ def _posterior(priors: PriorWeights, cells: Cells) -> tuple[Floats, Floats]:
     return priors.a[:, None] + cells.c, priors.b[:, None] + cells.n - cells.c
 
 
-def _labels(chances: Floats, sure: float, ran: NDArray[np.bool_]) -> NDArray[np.str_]:
-    best = np.array((SOLID, FLAKY, BROKEN))[chances.argmax(axis=0)]
-    return np.where(ran & (chances.max(axis=0) >= sure), best, TOO_FEW_RUNS)
+def _labels(chances: Floats, sure: float, runs: Counts, passes: Counts) -> NDArray[np.str_]:
+    best = chances.argmax(axis=0)
+    found = np.array((SOLID, FLAKY, BROKEN))[best]
+    alike = (passes == 0) | (passes == runs)
+    known = (runs > 0) & (chances.max(axis=0) >= sure) & ~(alike & (best == 1))
+    return np.where(known, found, TOO_FEW_RUNS)
 
 
 def _unknown(tasks: int) -> TaskLabels:

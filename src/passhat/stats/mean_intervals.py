@@ -1,4 +1,4 @@
-"""Closed-form intervals for a mean over tasks of values in [0, 1], many suites at once."""
+"""Wilson's interval on as many coin flips as a mean of scores is worth, many suites at once."""
 
 from __future__ import annotations
 
@@ -11,12 +11,6 @@ from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.proportions import Bounds, wilson_bounds
 
-# Of variances below this share of mean (1 - mean), only rounding is left.
-_ROUNDING = 1e-13
-# How far a too small sample variance is raised to the model's. By simulation over 630 designs:
-# none covers 0.93 in every one (worst 0.84), 2/5 covers 0.94 at 9 % more width for pass@k, and
-# 1/2 little more at 11 % (bench/calibrate/default_search.py).
-_TRUST_IN_MODEL = 0.4
 # So many coin flips that Wilson's interval is a point: what constant scores amount to.
 _NO_NOISE = 1e12
 # With so small a tail scipy finds some beta quantiles, all below 1e-12, to be nan.
@@ -31,32 +25,6 @@ class SuiteSize:
 
     tasks: Floats
     runs: Floats
-
-
-def population_bounds(
-    mean: Floats, variance: Floats, *, size: SuiteSize, model: Floats, confidence: float
-) -> Bounds:
-    """For "tasks like these": Wilson on the number of coin-flip tasks that would vary as much.
-
-    `variance` is the sample variance of the per-task values and `model` their variance under the
-    fitted beta prior. Where the hard tasks were not drawn the sample variance is too small, and
-    the model knows: so it is raised part of the way to the model's. (T - 3) / (T - 1) turns
-    1 / s2 into an unbiased 1 / variance, as for normal values.
-    """
-    tasks, runs = size.tasks, size.runs
-    spread = mean * (1 - mean)
-    used = np.maximum(variance, variance + _TRUST_IN_MODEL * (model - variance))
-    shrunk = np.maximum(tasks - 3, 1) / np.maximum(tasks - 1, 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        effective = np.minimum(spread * tasks / used * shrunk, runs)
-    constant = variance <= _ROUNDING * np.maximum(spread, _ROUNDING)
-    quantile = student_quantile(tasks - 1, confidence)
-    low, high = guarded_wilson(mean, np.where(constant, 1.0, effective), quantile)
-    unseen = 1 - _tail(confidence) ** (1 / tasks)
-    return (
-        np.where(constant, (1 - unseen) * mean, low),
-        np.where(constant, (1 - unseen) * mean + unseen, high),
-    )
 
 
 def suite_bounds(

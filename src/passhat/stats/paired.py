@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
+from passhat.errors import ArgumentError
 from passhat.messages import plural, repr_fields
 from passhat.stats.arguments import (
     RandomSource,
@@ -27,7 +28,21 @@ from passhat.stats.estimate import (
 )
 from passhat.stats.nesting import to_zero
 from passhat.stats.paired_exact import ExactP, divided_passes_test, sign_flip_test
-from passhat.stats.paired_fit import Fit, Pair, aligned, population_fit, suite_fit
+from passhat.stats.paired_fit import (
+    Fit,
+    Pair,
+    aligned,
+    family_sums,
+    population_fit,
+    suite_fit,
+)
+from passhat.stats.population_mean import (
+    FEWEST_FAMILIES,
+    Families,
+    Grouping,
+    few_families_note,
+    grouping,
+)
 from passhat.stats.settling import Needed, needed
 from passhat.stats.task_sums import TaskSums
 
@@ -61,6 +76,8 @@ class PairedDifference:
     tasks: int
     runs: tuple[int, int] | None
     excluded: tuple[int, ...] = ()
+    families: int | None = None
+    family_interval: Interval | None = None
     seed: int | None = None
     notes: tuple[str, ...] = ()
 
@@ -74,13 +91,16 @@ def paired_difference(
     scope: Scope,
     confidence: float = CONFIDENCE,
     margin: float | None = None,
+    family: Families | None = None,
+    weight: ArrayLike | None = None,
     rng: RandomSource = None,
 ) -> PairedDifference | Unavailable:
     """How much better system a is than system b on the tasks that both ran.
 
     `a` and `b` are aligned by task: TaskSums, or (in "tasks like these") one value a task such
     as its pass^k, with nan where a task has none. Tasks without a run on both sides are
-    `excluded`, by position.
+    `excluded`, by position. `family` labels tasks that come from one source, and `weight` says
+    how much each stands for; in "tasks like these" families are then what was sampled.
 
     >>> a = TaskSums.of_passes([5] * 8, [5, 5, 4, 5, 3, 5, 5, 4])
     >>> b = TaskSums.of_passes([5] * 8, [3, 4, 2, 4, 1, 4, 5, 1])
@@ -91,11 +111,21 @@ def paired_difference(
     one_of("scope", scope, (THIS_SUITE, TASKS_LIKE_THESE))
     confidence = confidence_level(confidence)
     margin = None if margin is None else probability("margin", margin, open_ends=True)
-    pair = aligned(a, b, scope)
+    pair = aligned(a, b, scope, _grouping(a, family, weight, scope))
     reason = _why_not(pair, scope)
     if reason:
         return Unavailable(reason)
     return _judged(pair, scope=scope, confidence=confidence, margin=margin, rng=rng)
+
+
+def _grouping(
+    a: TaskSums | ArrayLike, family: Families | None, weight: ArrayLike | None, scope: Scope
+) -> Grouping | None:
+    if weight is not None and scope == THIS_SUITE:
+        rule = f'is taken for "{TASKS_LIKE_THESE}" only'
+        raise ArgumentError("weight", rule, f'scope "{THIS_SUITE}"')
+    tasks = a.runs.size if isinstance(a, TaskSums) else np.atleast_1d(np.asarray(a)).size
+    return grouping(family, weight, tasks)
 
 
 def in_agreement(found: PairedDifference) -> PairedDifference:
@@ -118,8 +148,10 @@ def _judged(
     pair: Pair, *, scope: Scope, confidence: float, margin: float | None, rng: RandomSource
 ) -> PairedDifference:
     generator, seed = random_generator(rng)
-    fit = population_fit(pair) if scope == TASKS_LIKE_THESE else suite_fit(pair)
-    exact = _exact_test(pair, scope, generator)
+    few = pair.group is not None and pair.group.repeats and pair.group.families < FEWEST_FAMILIES
+    sampled = scope == TASKS_LIKE_THESE
+    fit = population_fit(pair, by_family=not few) if sampled else suite_fit(pair)
+    exact = _exact_test(pair, scope, generator, by_family=not few)
     interval_p = fit.p_value()
     p = max(interval_p, exact.p_value) if exact else interval_p
     answer = _answer(fit, p, 1 - confidence, margin)
@@ -142,14 +174,18 @@ def _judged(
         tasks=fit.tasks,
         runs=_run_counts(pair),
         excluded=pair.excluded,
+        families=None if pair.group is None else pair.group.families,
+        family_interval=population_fit(pair).interval(1 - confidence) if sampled and few else None,
         seed=seed if exact and exact.random else None,
         notes=_notes(pair, fit, p, 1 - confidence, answer, margin),
     )
 
 
-def _exact_test(pair: Pair, scope: Scope, rng: np.random.Generator) -> ExactP | None:
+def _exact_test(
+    pair: Pair, scope: Scope, rng: np.random.Generator, *, by_family: bool
+) -> ExactP | None:
     if scope == TASKS_LIKE_THESE:
-        return sign_flip_test(pair.differences, rng)
+        return sign_flip_test(family_sums(pair, by_family=by_family)[0], rng)
     assert pair.sums is not None
     left, right = pair.sums
     if not (left.binary and right.binary):
@@ -191,8 +227,10 @@ def _notes(
         notes.append(f"{missing} no result from one of the systems and {is_out} left out")
     if fit.tasks < FEW_TASKS:
         notes.append(f"only {plural(fit.tasks, 'shared task')}")
+    if pair.group is not None and pair.group.families < FEWEST_FAMILIES and pair.group.repeats:
+        notes.append(few_families_note(pair.group.families))
     if answer == "undecided" and 0 not in fit.interval(alpha):
-        notes.append(f"t alone would leave out 0, but the exact test does not (p = {p:.3g})")
+        notes.append(f"the interval alone leaves out 0, but the exact test does not (p = {p:.3g})")
     if answer == "equivalent" and 0 not in fit.interval(alpha):
         notes.append("the difference is real, and smaller than the margin")
     if answer == "undecided" and fit.value == 0 and margin is None:

@@ -9,7 +9,14 @@ from numpy.typing import ArrayLike
 
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Floats, score_array
+from passhat.stats.dirichlet_mean import (
+    lower_quantile,
+    lower_ratio_quantile,
+    lower_ratio_tail,
+    lower_tail,
+)
 from passhat.stats.estimate import THIS_SUITE, Interval, Scope
+from passhat.stats.population_mean import Grouping
 from passhat.stats.special import ndtr, ndtri, stdtr, stdtrit
 from passhat.stats.task_sums import Mask, TaskSums
 
@@ -23,11 +30,15 @@ _LARGEST_VARIANCE = 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Both sides on their shared tasks; `sums` is None where only values were handed in."""
+    """Both sides on their shared tasks; `sums` is None where only values were handed in.
+
+    `group` has the families and weights of those tasks, where any were given.
+    """
 
     means: tuple[Floats, Floats]
     sums: tuple[TaskSums, TaskSums] | None
     excluded: tuple[int, ...]
+    group: Grouping | None = None
 
     @property
     def differences(self) -> Floats:
@@ -81,7 +92,50 @@ class Fit:
         return float(max(_SMALLEST, 2 * tail))
 
 
-def aligned(a: TaskSums | ArrayLike, b: TaskSums | ArrayLike, scope: Scope) -> Pair:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledFit(Fit):
+    """The mean difference of tasks, or families, that were drawn from others like them.
+
+    The interval is that of `dirichlet_mean`, so it is coherent: a failure of one side never moves
+    an end in its favour. The part of a task that was not seen is one that only the other side
+    passes, as often as it passes those that were seen.
+    """
+
+    sums: Floats
+    sizes: Floats
+    means: tuple[float, float]
+
+    def interval(self, alpha: float) -> Interval:
+        low = self._lower(self.sums, -self.means[1], alpha / 2)
+        high = -self._lower(-self.sums, -self.means[0], alpha / 2)
+        return Interval(min(low, self.value), max(high, self.value))
+
+    def p_value(self) -> float:
+        if self.value == 0:
+            return 1.0
+        sums, unseen = (
+            (self.sums, -self.means[1]) if self.value > 0 else (-self.sums, -self.means[0])
+        )
+        if self._equal:
+            tail = lower_tail(sums / self.sizes, np.ones(sums.size), 0.0, unseen=unseen)
+        else:
+            tail = lower_ratio_tail(sums, self.sizes, 0.0, unseen=unseen)
+        return float(max(_SMALLEST, 2 * float(tail)))
+
+    def _lower(self, sums: Floats, unseen: float, tail: float) -> float:
+        if not self._equal:
+            return float(lower_ratio_quantile(sums, self.sizes, tail, unseen=unseen))
+        values, tasks = np.unique(sums / self.sizes, return_counts=True)
+        return float(lower_quantile(values, tasks, tail, unseen=unseen))
+
+    @property
+    def _equal(self) -> bool:
+        return bool(np.ptp(self.sizes) == 0)
+
+
+def aligned(
+    a: TaskSums | ArrayLike, b: TaskSums | ArrayLike, scope: Scope, group: Grouping | None = None
+) -> Pair:
     """Both sides on the tasks that have a result from each."""
     if isinstance(a, TaskSums) != isinstance(b, TaskSums):
         came = (type(a).__name__, type(b).__name__)
@@ -91,7 +145,10 @@ def aligned(a: TaskSums | ArrayLike, b: TaskSums | ArrayLike, scope: Scope) -> P
         kept = (a.runs > 0) & (b.runs > 0)
         left, right = a.taken(kept), b.taken(kept)
         missing = tuple(np.flatnonzero(~kept).tolist())
-        return Pair(means=(left.means, right.means), sums=(left, right), excluded=missing)
+        shared = None if group is None else group.taken(kept)
+        return Pair(
+            means=(left.means, right.means), sums=(left, right), excluded=missing, group=shared
+        )
     if scope == THIS_SUITE:
         rule = f'must be TaskSums for "{THIS_SUITE}": a value per task does not show its run noise'
         raise ArgumentError("a and b", rule, "values per task")
@@ -99,16 +156,46 @@ def aligned(a: TaskSums | ArrayLike, b: TaskSums | ArrayLike, scope: Scope) -> P
     _same_length(one.size, other.size)
     kept = np.isfinite(one) & np.isfinite(other)
     missing = tuple(np.flatnonzero(~kept).tolist())
-    return Pair(means=(one[kept], other[kept]), sums=None, excluded=missing)
+    shared = None if group is None else group.taken(kept)
+    return Pair(means=(one[kept], other[kept]), sums=None, excluded=missing, group=shared)
 
 
-def population_fit(pair: Pair) -> Fit:
-    """The tasks are a sample: what varies is the difference between tasks."""
+def population_fit(pair: Pair, *, by_family: bool = True) -> Fit:
+    """The tasks, or their families, are a sample: what varies is the difference between them."""
+    sums, sizes = family_sums(pair, by_family=by_family)
+    total = float(sizes.sum())
+    value = float(sums.sum()) / total
+    residuals = sums - value * sizes
+    error = float(np.sqrt((residuals**2).sum() * sums.size / max(sums.size - 1, 1))) / total
+    constant = bool(np.ptp(sums / sizes) < _SAME)
+    weight = np.ones(pair.differences.size) if pair.group is None else pair.group.weight
+    # Half a task is added to how often a side passes, so that one that never did may yet.
+    left, right = (
+        (float((side * weight).sum() / weight.sum()) * sums.size + 0.5) / (sums.size + 1)
+        for side in pair.means
+    )
+    unit = "tasks" if sums.size == pair.differences.size else "families"
+    return SampledFit(
+        value=value,
+        error=0.0 if constant else error,
+        freedom=sums.size - 1,
+        method=f"paired, Dirichlet weights over {unit}",
+        tasks=pair.differences.size,
+        sums=sums,
+        sizes=sizes,
+        means=(left, right),
+    )
+
+
+def family_sums(pair: Pair, *, by_family: bool = True) -> tuple[Floats, Floats]:
+    """The summed difference and the size of each family; of each task where there are none."""
     d = pair.differences
-    constant = float(np.ptp(d)) < _SAME
-    error = 0.0 if constant else float(d.std(ddof=1)) / d.size**0.5
-    method = "identical differences, exact bound" if constant else "paired t over tasks"
-    return Fit(value=float(d.mean()), error=error, freedom=d.size - 1, method=method, tasks=d.size)
+    if pair.group is None:
+        return d, np.ones(d.size)
+    group = pair.group
+    codes = group.family if by_family else np.arange(d.size)
+    sums, sizes = (np.bincount(codes, part * group.weight) for part in (d, np.ones(d.size)))
+    return np.asarray(sums, np.float64), np.asarray(sizes, np.float64)
 
 
 def suite_fit(pair: Pair) -> Fit:

@@ -20,6 +20,13 @@ from passhat.stats.arguments import (
 )
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.nesting import to_zero
+from passhat.stats.population_mean import (
+    FEWEST_FAMILIES,
+    Families,
+    Grouping,
+    few_families_note,
+    grouping,
+)
 from passhat.stats.special import stdtr, stdtrit
 
 if TYPE_CHECKING:
@@ -84,6 +91,8 @@ def rank_systems(
     values: ArrayLike,
     *,
     confidence: float = CONFIDENCE,
+    family: Families | None = None,
+    weight: ArrayLike | None = None,
     replicates: int = DEFAULT_REPLICATES,
     rng: RandomSource = None,
 ) -> Ranking | Unavailable:
@@ -94,7 +103,8 @@ def rank_systems(
     with the stated confidence (max-T over sign-flipped residuals), and so do the rank sets. Two
     systems are told apart only where flipping the signs of the differences themselves says so
     too (max-T of Westfall and Young 1993), which is exact with few tasks, where residuals err;
-    and never where the paired t test of these two alone would not.
+    and never where the paired t test of these two alone would not. With eight `family` labels
+    or more, one per task, families are what was sampled: signs are flipped family by family.
 
     >>> table = np.random.default_rng(1).binomial(5, [0.3, 0.9, 0.9], size=(40, 3)) / 5
     >>> found = rank_systems(table)
@@ -104,20 +114,21 @@ def rank_systems(
     confidence = confidence_level(confidence)
     replicates = whole_number("replicates", replicates, least=100)
     table = _table(values)
-    shared = ~np.isnan(table).any(axis=1)
+    shared = np.asarray(~np.isnan(table).any(axis=1))
     excluded = tuple(np.flatnonzero(~shared).tolist())
+    group = grouping(family, weight, len(table))
     table = table[shared]
     if len(table) < 2:
         return Unavailable(f"ranking needs 2 tasks that every system ran; there are {len(table)}")
     generator, seed = random_generator(rng)
-    residuals = table - table.mean(axis=0)
+    shared_group = None if group is None else group.taken(shared)
+    rows, means, residuals = _sampled(table, shared_group)
     about_means, about_zero = (
         _Flipped(_largest_ratios(each, replicates, generator), confidence)
-        for each in (residuals, table)
+        for each in (residuals, rows)
     )
-    pairs = _pairs(table, about_means, about_zero, 1 - confidence)
+    pairs = _pairs(means, residuals, about_means, about_zero, 1 - confidence)
     better = _better(pairs, table.shape[1])
-    means = table.mean(axis=0)
     order = np.argsort(-means, kind="stable").tolist()
     return Ranking(
         means=tuple(means.tolist()),
@@ -132,7 +143,10 @@ def rank_systems(
         excluded=excluded,
         replicates=replicates,
         seed=seed,
-        notes=_notes(len(excluded), max(about_means.critical, about_zero.critical)),
+        notes=(
+            *_notes(len(excluded), max(about_means.critical, about_zero.critical)),
+            *_family_notes(shared_group),
+        ),
     )
 
 
@@ -143,6 +157,31 @@ def _table(values: ArrayLike) -> Floats:
         raise ArgumentError("values", rule, table.shape)
     score_array("values", table[~np.isnan(table)])
     return table
+
+
+def _sampled(table: Floats, group: Grouping | None) -> tuple[Floats, Floats, Floats]:
+    """What was sampled, a row each; the systems' means; and how the rows differ from these.
+
+    The rows are tasks, or the sums of families, scaled so that their mean is the systems' mean.
+    """
+    if group is None:
+        means = table.mean(axis=0)
+        return table, means, table - means
+    few = group.repeats and group.families < FEWEST_FAMILIES
+    codes = np.arange(len(table)) if few else group.family
+    units = int(codes.max()) + 1
+    sums, sizes = np.zeros((units, table.shape[1])), np.zeros((units, 1))
+    np.add.at(sums, codes, table * group.weight[:, None])
+    np.add.at(sizes, codes, group.weight[:, None])
+    means = sums.sum(axis=0) / sizes.sum()
+    scale = units / sizes.sum()
+    return sums * scale, means, (sums - sizes * means) * scale
+
+
+def _family_notes(group: Grouping | None) -> tuple[str, ...]:
+    if group is None or not group.repeats or group.families >= FEWEST_FAMILIES:
+        return ()
+    return (few_families_note(group.families),)
 
 
 class _Flipped:
@@ -199,11 +238,10 @@ def _flipped_sums(values: Floats, replicates: int, rng: np.random.Generator) -> 
 
 
 def _pairs(
-    table: Floats, about_means: _Flipped, about_zero: _Flipped, alpha: float
+    means: Floats, residuals: Floats, about_means: _Flipped, about_zero: _Flipped, alpha: float
 ) -> tuple[PairOfSystems, ...]:
-    tasks, systems = table.shape
-    means = table.mean(axis=0)
-    errors = np.sqrt(_pair_squares(table - means) / ((tasks - 1) * tasks))
+    tasks, systems = residuals.shape
+    errors = np.sqrt(_pair_squares(residuals) / ((tasks - 1) * tasks))
     count = errors.size
     found = []
     for a, b, error in zip(*np.triu_indices(systems, 1), errors.tolist(), strict=True):

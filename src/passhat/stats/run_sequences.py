@@ -15,10 +15,6 @@ from passhat.stats.estimate import Unavailable
 
 Flags = NDArray[np.bool_]
 
-TOO_SHORT_TO_HALVE = Unavailable("variance amplification compares two halves: it needs 2 runs")
-NOTHING_TO_AMPLIFY = Unavailable(
-    "the earlier half of the runs did not vary, so nothing can be amplified"
-)
 TOO_SHORT_TO_FLIP = Unavailable("flips between neighbouring runs need 2 runs")
 
 
@@ -26,18 +22,19 @@ TOO_SHORT_TO_FLIP = Unavailable("flips between neighbouring runs need 2 runs")
 class SequenceDecay:
     """What mcptest's documentation says of one task's runs, in the order they were made.
 
-    Whole percentages, rounded down. `curve` is (passes so far / runs so far)^(runs so far);
-    `graceful_degradation` the share of passes where run i weighs i; `variance_amplification` the
-    variance of the later half against that of the earlier; `flips` the share of neighbours that
-    differ (the documentation's P F P F = 100 fits both readings of amplification).
+    Whole percentages. `curve` is (passes so far / runs so far)^(runs so far), rounded down;
+    `graceful_degradation` the share of passes where run i weighs i, rounded;
+    `variance_amplification` the standard deviation of the outcomes against the largest it can be,
+    1/2, rounded: 0 where all runs end alike, 100 where half of them pass; `flips` the share of
+    neighbours that differ, rounded down.
 
-    All of them depend on the order of the runs. Where runs are exchangeable, so that nothing but
-    chance tells the third from the seventh, the order says nothing, amplification is noise, and
-    `DecayCurve` is what to read.
+    All but amplification depend on the order of the runs. Where runs are exchangeable, so that
+    nothing but chance tells the third from the seventh, the order says nothing and `DecayCurve`
+    is what to read.
     """
 
     curve: tuple[int, ...]
-    variance_amplification: int | Unavailable
+    variance_amplification: int
     graceful_degradation: int
     flips: int | Unavailable
     runs: int
@@ -51,7 +48,7 @@ class SequenceColumns:
     """`SequenceDecay` of many tasks with equally many runs, a row a task; NaN is unavailable."""
 
     curve: Counts
-    variance_amplification: Floats
+    variance_amplification: Counts
     graceful_degradation: Counts
     flips: Floats
     passes: Counts
@@ -83,8 +80,8 @@ def describe_columns(passed: Flags) -> SequenceColumns:
     changes = (passed[:, 1:] != passed[:, :-1]).sum(axis=1)
     return SequenceColumns(
         curve=np.floor(100 * (so_far / place) ** place).astype(np.int64),
-        variance_amplification=_amplification(so_far),
-        graceful_degradation=100 * (passed @ place) // place.sum(),
+        variance_amplification=_amplification(so_far[:, -1], runs),
+        graceful_degradation=np.rint(100 * (passed @ place) / place.sum()).astype(np.int64),
         flips=100 * changes // (runs - 1) * 1.0 if runs > 1 else np.full(len(passed), np.nan),
         passes=so_far[:, -1],
     )
@@ -98,27 +95,19 @@ def by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
         yield places.tolist()
 
 
-def _amplification(so_far: Counts) -> Floats:
-    """The variance of the later half of the runs as a percentage of that of the earlier half."""
-    runs = so_far.shape[1]
-    half = runs // 2
-    if half < 1:
-        return np.full(len(so_far), np.nan)
-    early = so_far[:, half - 1] / half
-    late = (so_far[:, -1] - so_far[:, half - 1]) / (runs - half)
-    before, after = early * (1 - early), late * (1 - late)
-    percent = np.divide(100 * after, before, out=np.full(early.shape, np.nan), where=before > 0)
-    return np.asarray(np.floor(percent + 1e-9))
+def _amplification(passes: Counts, runs: int) -> Counts:
+    """The population standard deviation of the outcomes, in percent of the 1/2 it is at most."""
+    rate = passes / runs
+    return np.rint(np.sqrt(rate * (1 - rate)) / 0.5 * 100).astype(np.int64)
 
 
 def _rows(columns: SequenceColumns) -> Iterator[SequenceDecay]:
     runs = columns.curve.shape[1]
-    still = TOO_SHORT_TO_HALVE if runs < 2 else NOTHING_TO_AMPLIFY
     for i, curve in enumerate(columns.curve.tolist()):
-        amplified, flips = columns.variance_amplification[i], columns.flips[i]
+        flips = columns.flips[i]
         yield SequenceDecay(
             curve=tuple(curve),
-            variance_amplification=still if np.isnan(amplified) else int(amplified),
+            variance_amplification=int(columns.variance_amplification[i]),
             graceful_degradation=int(columns.graceful_degradation[i]),
             flips=TOO_SHORT_TO_FLIP if np.isnan(flips) else int(flips),
             runs=runs,

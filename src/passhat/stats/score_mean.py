@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,14 +31,12 @@ from passhat.stats.estimate import (
     Scope,
     Unavailable,
 )
-from passhat.stats.mean_intervals import (
-    SuiteSize,
-    population_bounds,
-    student_quantile,
-    suite_bounds,
-)
+from passhat.stats.grouped_suite import population_of, weight_notes
+from passhat.stats.mean_intervals import SuiteSize, student_quantile, suite_bounds
+from passhat.stats.population_mean import Families, Grouping, grouping, task_value_bounds
 from passhat.stats.proportions import Bounds
-from passhat.stats.suite_mean import SCOPES, few_tasks_note
+from passhat.stats.suite_law import suite_bounds as coherent_suite_bounds
+from passhat.stats.suite_mean import DEFAULT_METHODS, SCOPES, few_tasks_note
 
 _SUMS_TOLERANCE = 1e-9
 # The sums of more tasks than this are rounded before the prior is fitted: it cannot tell.
@@ -52,6 +50,7 @@ class _Scores:
     runs: Floats
     totals: Floats
     dispersion: float
+    all_or_nothing: bool
     confidence: float
     scope: Scope
     resamples: int
@@ -78,13 +77,16 @@ def score_estimate(
     scope: Scope = THIS_SUITE,
     method: str = "default",
     confidence: float = CONFIDENCE,
+    family: Families | None = None,
+    weight: ArrayLike | None = None,
     rng: RandomSource = None,
     resamples: int = 10_000,
 ) -> Estimate | Unavailable:
     """The mean over tasks of the mean score, scores in [0, 1].
 
     A task is told by its number of runs, the sum of their scores and the sum of their squares.
-    Scores of 0 and 1 give the interval of `suite_estimate` at k = 1.
+    Scores of 0 and 1 give the interval of `suite_estimate` at k = 1. `family` and `weight` are
+    those of `suite_estimate`.
 
     >>> score_estimate([4, 4, 4], [3.0, 2.5, 1.0], [2.5, 1.75, 0.5]).value
     0.5416...
@@ -104,11 +106,17 @@ def score_estimate(
         runs=runs[present],
         totals=sums[present],
         dispersion=_dispersion(runs[present], sums[present], powers[present]),
+        all_or_nothing=_all_or_nothing(sums[present], powers[present]),
         confidence=confidence_level(confidence),
         scope=where,
         resamples=whole_number("resamples", resamples),
         rng=rng,
     )
+    group = grouping(family, weight, runs.size)
+    if group is not None:
+        if method != "default":
+            raise ArgumentError("method", "must be 'default' with families or weights", method)
+        return _grouped(scores, group.taken(present), excluded=int(runs.size - tasks))
     interval, name, seed = bounds_by(scores)
     return Estimate(
         value=scores.mean,
@@ -122,6 +130,50 @@ def score_estimate(
         seed=seed,
         notes=few_tasks_note(tasks, where),
     )
+
+
+def _grouped(scores: _Scores, group: Grouping, *, excluded: int) -> Estimate:
+    """The mean over families or weighted tasks."""
+    means, level = scores.means, scores.confidence
+    value = np.array([means @ group.weight / group.weight.sum()])
+    tasks = means.size
+    answer = population_of(means[None, :], value, group, level)
+    interval, method, notes = _first(answer.bounds), answer.method, answer.notes
+    if scores.scope == THIS_SUITE:
+        interval, method = _stratified(scores, group, float(value[0]))
+        notes = weight_notes(group)
+    over_families = answer.family_bounds if scores.scope == TASKS_LIKE_THESE else None
+    return Estimate(
+        value=float(value[0]),
+        interval=interval,
+        method=method,
+        confidence=level,
+        scope=scores.scope,
+        tasks=tasks,
+        runs=int(scores.runs.sum()),
+        excluded_tasks=excluded,
+        notes=notes + few_tasks_note(tasks, scores.scope),
+        families=group.families if group.repeats else None,
+        family_interval=None if over_families is None else _first(over_families),
+    )
+
+
+def _stratified(scores: _Scores, group: Grouping, mean: float) -> tuple[Interval, str]:
+    """Intervals of strata of equal weight, their distances joined as squares (Zou, Donner 2008)."""
+    below = above = 0.0
+    method = ""
+    for weight in np.unique(group.weight):
+        kept = group.weight == weight
+        some = replace(scores, runs=scores.runs[kept], totals=scores.totals[kept])
+        share = float(weight * kept.sum() / group.weight.sum())
+        interval, method, _ = _default(some)
+        below += (share * (some.mean - interval.low)) ** 2
+        above += (share * (interval.high - some.mean)) ** 2
+    return Interval(max(mean - below**0.5, 0.0), min(mean + above**0.5, 1.0)), method
+
+
+def _first(bounds: Bounds) -> Interval:
+    return Interval(float(bounds[0][0]), float(bounds[1][0]))
 
 
 def _checked_sums(
@@ -163,6 +215,11 @@ def _demand(name: str, rule: str, values: Floats, good: NDArray[np.bool_]) -> No
         raise ArgumentError(name, rule, float(values[~good][0]))
 
 
+def _all_or_nothing(sums: Floats, powers: Floats) -> bool:
+    """Scores in [0, 1] whose squares add up to as much as they do are 0 or 1."""
+    return bool((powers == sums).all() and (sums == np.round(sums)).all())
+
+
 def _dispersion(runs: Floats, sums: Floats, powers: Floats) -> float:
     """Mean within-task variance over mean m (1 - m): 1 for 0/1 scores, less for partial credit.
 
@@ -178,33 +235,33 @@ def _dispersion(runs: Floats, sums: Floats, powers: Floats) -> float:
 
 
 def _default(scores: _Scores) -> tuple[Interval, str, int | None]:
-    noise, model_variance, model_mean = _under_fitted_prior(scores)
+    method, level = DEFAULT_METHODS[scores.scope], scores.confidence
+    if scores.scope == TASKS_LIKE_THESE:
+        return _interval(task_value_bounds(scores.means, level)), method, None
+    if scores.all_or_nothing:
+        low, high = coherent_suite_bounds(_flips(scores), (1,), level)
+        return Interval(float(low[0]), float(high[0])), method, None
+    noise, model_mean = _under_fitted_prior(scores)
     size = SuiteSize(tasks=np.array(float(scores.means.size)), runs=np.array(scores.runs.sum()))
-    level = scores.confidence
-    mean, variance = np.array(scores.mean), np.array(scores.variance)
-    if scores.scope == THIS_SUITE:
-        noise = np.maximum(noise, _run_noise(scores))
-        bounds = suite_bounds(mean, noise, size=size, model=model_mean, k=1, confidence=level)
-        return _interval(bounds), "run noise within tasks, Wilson-t on effective runs", None
-    bounds = population_bounds(mean, variance, size=size, model=model_variance, confidence=level)
-    return _interval(bounds), "task mean, Wilson-t on effective tasks", None
+    noise = np.maximum(noise, _run_noise(scores))
+    mean = np.array(scores.mean)
+    bounds = suite_bounds(mean, noise, size=size, model=model_mean, k=1, confidence=level)
+    return _interval(bounds), "run noise within tasks, Wilson-t on effective runs", None
 
 
-def _under_fitted_prior(scores: _Scores) -> tuple[Floats, Floats, Floats]:
-    """Noise of the mean, variance of a task's mean, and mean, as a beta prior expects them.
+def _under_fitted_prior(scores: _Scores) -> tuple[Floats, Floats]:
+    """Noise of the mean, and the mean, as a beta prior expects them.
 
     A score that varies a share d of a coin flip counts as 1/d flips: n/d runs, total/d passes.
     """
     if scores.dispersion == 0:
-        return np.zeros(()), np.array(scores.variance), np.array(scores.mean)
+        return np.zeros(()), np.array(scores.mean)
     cells = _flips(scores)
     a, b = fit_cells(cells)
     s = a + b + cells.n
     left = (a + cells.c) * (b + cells.n - cells.c) / (s * (s + 1))
     noise = (cells.tasks * left / cells.n).sum() / cells.task_count**2
-    spread = a * b / (a + b) ** 2 / (a + b + 1)
-    variance = spread + a * b / ((a + b) * (a + b + 1)) * cells.mean(1 / cells.n)
-    return noise, variance, cells.mean((a + cells.c) / s)
+    return noise, cells.mean((a + cells.c) / s)
 
 
 def _flips(scores: _Scores) -> Cells:

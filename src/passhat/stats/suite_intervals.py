@@ -9,75 +9,47 @@ import numpy as np
 
 from passhat.stats import special
 from passhat.stats.arguments import Floats
-from passhat.stats.betabinomial import fit_cells
 from passhat.stats.cells import Cells
 from passhat.stats.estimate import THIS_SUITE, Scope
-from passhat.stats.mean_intervals import (
-    SuiteSize,
-    population_bounds,
-    student_quantile,
-    suite_bounds,
-)
+from passhat.stats.mean_intervals import student_quantile
 from passhat.stats.passk import share_of_passing_subsets
-from passhat.stats.passk_noise import (
-    Prior,
-    expected_noise_and_mean,
-    observed_noise_and_values,
-    value_variance,
-)
+from passhat.stats.passk_noise import observed_noise_and_values
+from passhat.stats.population_mean import population_bounds
 from passhat.stats.proportions import Bounds, wilson_bounds
+from passhat.stats.suite_law import suite_bounds
 
 
 class SuiteCurve:
-    """A suite's mean pass^k for several k, and what its default intervals are made of.
+    """A suite's mean pass^k for several k, and its default intervals.
 
-    Each part is computed when first asked for, for all k at once (along the last axis), and
-    serves every scope and confidence. `prior` saves the fit where it was made before.
+    Each part is computed when first asked for and serves every scope and confidence; k run along
+    the last axis.
     """
 
-    def __init__(self, cells: Cells, ks: Sequence[int], prior: Prior | None = None) -> None:
+    def __init__(self, cells: Cells, ks: Sequence[int]) -> None:
         self.cells, self.ks = cells, tuple(ks)
-        self.prior = prior or fit_cells(cells)
-        self._size = SuiteSize(tasks=cells.task_count[..., None], runs=cells.run_count[..., None])
 
-    @property
+    @cached_property
     def mean(self) -> Floats:
         """The mean over tasks."""
-        return self._observed[0]
+        return np.asarray(self.cells.tasks @ self._values.T / self.cells.task_count[..., None])
 
     def bounds(self, scope: Scope, confidence: float) -> Bounds:
         """The default intervals for the scope."""
-        mean, variance, noise = self._observed
         if scope == THIS_SUITE:
-            expected, level = expected_noise_and_mean(self.cells, self.ks, self.prior)
-            return suite_bounds(
-                mean,
-                np.maximum(noise, expected),
-                size=self._size,
-                model=level,
-                k=np.array(self.ks),
-                confidence=confidence,
-            )
-        model = value_variance(self.cells, self.ks, self.prior)
-        return population_bounds(
-            mean, variance, size=self._size, model=model, confidence=confidence
-        )
+            return suite_bounds(self.cells, self.ks, confidence)
+        return population_bounds(self._values, self.cells.tasks[..., None, :], confidence)
 
     @cached_property
-    def _observed(self) -> tuple[Floats, Floats, Floats]:
-        """The mean, the sample variance of a task's value (0 for one task), and the run noise."""
-        noise, values = observed_noise_and_values(self.cells, self.ks)
-        tasks = self._size.tasks
-        mean = np.asarray(self.cells.tasks @ values.T / tasks)
-        square = (self.cells.tasks[..., None, :] * (values - mean[..., None]) ** 2).sum(axis=-1)
-        return mean, square / np.maximum(tasks - 1, 1), noise
+    def _values(self) -> Floats:
+        """pass^k of each cell, a row for each k."""
+        cells = self.cells
+        return np.stack([share_of_passing_subsets(cells.n, cells.c, k) for k in self.ks])
 
 
-def default_bounds(
-    cells: Cells, k: int, scope: Scope, confidence: float, prior: Prior | None = None
-) -> Bounds:
+def default_bounds(cells: Cells, k: int, scope: Scope, confidence: float) -> Bounds:
     """The default interval for one k."""
-    low, high = SuiteCurve(cells, (k,), prior).bounds(scope, confidence)
+    low, high = SuiteCurve(cells, (k,)).bounds(scope, confidence)
     return low[..., 0], high[..., 0]
 
 

@@ -8,11 +8,12 @@ from itertools import groupby
 from math import comb
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import (
+    Counts,
     Floats,
     RandomSource,
     confidence_level,
@@ -20,7 +21,6 @@ from passhat.stats.arguments import (
     random_generator,
     whole_number,
 )
-from passhat.stats.betabinomial import fit_cells
 from passhat.stats.bootstrap import (
     EXACT_BOOTSTRAP_TASKS,
     bca_interval,
@@ -29,7 +29,7 @@ from passhat.stats.bootstrap import (
     percentile_interval,
     task_means,
 )
-from passhat.stats.cells import Cells, count_cells
+from passhat.stats.cells import Cells, count_cells, task_counts
 from passhat.stats.estimate import (
     FEW_TASKS,
     TASKS_LIKE_THESE,
@@ -39,7 +39,9 @@ from passhat.stats.estimate import (
     Scope,
     Unavailable,
 )
+from passhat.stats.grouped_suite import grouped_bounds
 from passhat.stats.passk import share_of_passing_subsets
+from passhat.stats.population_mean import Families, Grouping, grouping
 from passhat.stats.proportions import Bounds, proportion_interval
 from passhat.stats.suite_intervals import (
     SuiteCurve,
@@ -56,9 +58,9 @@ BIAS_WARNING = (
     "use it only to reproduce another tool"
 )
 _RESAMPLES_TASKS = 'resamples tasks, so its interval answers "tasks like these"'
-_DEFAULT_METHODS = {
-    THIS_SUITE: "run noise within tasks, Wilson-t on effective runs",
-    TASKS_LIKE_THESE: "task mean, Wilson-t on effective tasks",
+DEFAULT_METHODS = {
+    THIS_SUITE: "run noise within tasks, ordered laws",
+    TASKS_LIKE_THESE: "task mean, Dirichlet weights",
 }
 _IGNORES_TASKS = 'takes all runs for flips of one coin: far too narrow for "tasks like these"'
 
@@ -93,6 +95,8 @@ def suite_estimate(
     scope: Scope = THIS_SUITE,
     method: str = "default",
     confidence: float = CONFIDENCE,
+    family: Families | None = None,
+    weight: ArrayLike | None = None,
     rng: RandomSource = None,
     resamples: int = 10_000,
 ) -> Estimate | Unavailable:
@@ -100,7 +104,9 @@ def suite_estimate(
 
     Scope "this suite": these tasks are what matters, only their runs are random. Scope "tasks
     like these": the tasks are a sample. Tasks with fewer than k runs are left out and counted.
-    The suite mean of pass^k is reliability@k.
+    The suite mean of pass^k is reliability@k. `family` labels tasks that come from one source (a
+    repository, a service): they are then what was sampled, if there are at least eight. `weight`
+    says how much each task stands for.
 
     >>> suite_estimate([10, 10, 10, 10, 10], [10, 9, 9, 7, 10], k=3).value
     0.7383...
@@ -114,7 +120,13 @@ def suite_estimate(
         rng=rng,
     )
     answer_by = _METHODS[one_of("method", method, tuple(_METHODS))]
-    every = count_cells(n, c)
+    runs, passes = task_counts(n, c)
+    group = grouping(family, weight, runs.size)
+    if group is not None:
+        if method != "default":
+            raise ArgumentError("method", "must be 'default' with families or weights", method)
+        return _grouped_answers(runs, passes, group, (asked,))[0]
+    every = count_cells(runs, passes)
     cells = every.having(asked.k)
     missing = _why_not(every, cells, asked)
     if missing is not None:
@@ -132,6 +144,8 @@ def suite_estimates(
     metric: str = "pass^k",
     scopes: Sequence[Scope] = (THIS_SUITE, TASKS_LIKE_THESE),
     confidence: float = CONFIDENCE,
+    family: Families | None = None,
+    weight: ArrayLike | None = None,
 ) -> list[tuple[Estimate | Unavailable, ...]]:
     """`suite_estimate` by its default method for each k and scope, sharing most of the work.
 
@@ -150,13 +164,19 @@ def suite_estimates(
         for scope in scopes
         for k in ks
     ]
-    every = count_cells(n, c)
+    runs, passes = task_counts(n, c)
+    group = grouping(family, weight, runs.size)
+    if group is not None:
+        answers = iter(_grouped_answers(runs, passes, group, asked))
+        by_scope = [[next(answers) for _ in ks] for _ in scopes]
+        return list(zip(*by_scope, strict=True))
+    every = count_cells(runs, passes)
     found: dict[tuple[Scope, int], Estimate | Unavailable] = {}
     # What is shared is shared by the k that the same tasks have the runs for.
     short = sorted({one.k: int((every.n < one.k).sum()) for one in asked}.items())
     for _, alike in groupby(short, key=lambda pair: pair[1]):
-        group = {k for k, _ in alike}
-        questions = [one for one in asked if one.k in group]
+        together = {k for k, _ in alike}
+        questions = [one for one in asked if one.k in together]
         for one, answer in zip(questions, _answers(every, questions), strict=True):
             found[one.scope, one.k] = answer
     return [tuple(found[scope, k] for scope in scopes) for k in ks]
@@ -190,7 +210,7 @@ def _answers(every: Cells, asked: Sequence[_Question]) -> Iterator[Estimate | Un
         if missing is not None:
             yield missing
             continue
-        curve = curve or _curve(_counted(cells, one), one.metric, sorted({q.k for q in asked}))
+        curve = curve or SuiteCurve(_counted(cells, one), sorted({q.k for q in asked}))
         if one.scope not in found:
             found[one.scope] = curve.bounds(one.scope, one.confidence)
         place = curve.ks.index(one.k)
@@ -198,10 +218,60 @@ def _answers(every: Cells, asked: Sequence[_Question]) -> Iterator[Estimate | Un
         yield _estimate(every, cells, one, answer, curve.mean[place])
 
 
-def _curve(cells: Cells, metric: str, ks: Sequence[int]) -> SuiteCurve:
-    # The failures' prior is that of the passes, turned round: one fit serves both.
-    prior = fit_cells(cells.mirrored())[::-1] if metric == "pass@k" else fit_cells(cells)
-    return SuiteCurve(cells, ks, prior)
+def _grouped_answers(
+    runs: Counts, passes: Counts, group: Grouping, asked: Sequence[_Question]
+) -> list[Estimate | Unavailable]:
+    """Answers over families or weighted tasks: k that the same tasks have the runs for together."""
+    found: dict[_Question, Estimate | Unavailable] = {}
+    every = count_cells(runs, passes)
+    sets: dict[tuple[Scope, int], list[_Question]] = {}
+    for one in asked:
+        kept = runs >= one.k
+        missing = _why_not(every, every.having(one.k), one)
+        if missing is not None:
+            found[one] = missing
+        else:
+            sets.setdefault((one.scope, int(kept.sum())), []).append(one)
+    for alike in sets.values():
+        kept = runs >= alike[0].k
+        found.update(zip(alike, _grouped(runs, passes, group, kept, alike), strict=True))
+    return [found[one] for one in asked]
+
+
+def _grouped(
+    runs: Counts, passes: Counts, group: Grouping, kept: NDArray[np.bool_], asked: list[_Question]
+) -> Iterator[Estimate]:
+    first, some = asked[0], group.taken(kept)
+    mirrored = first.metric == "pass@k"
+    n = runs[kept].astype(np.float64)
+    c = (runs - passes if mirrored else passes)[kept].astype(np.float64)
+    answer = grouped_bounds(
+        n, c, some, ks=[one.k for one in asked], scope=first.scope, confidence=first.confidence
+    )
+    for place, one in enumerate(asked):
+        value = float(answer.values[place])
+        yield Estimate(
+            value=1 - value if mirrored else value,
+            interval=_interval_at(answer.bounds, place, mirrored=mirrored),
+            method=answer.method,
+            confidence=one.confidence,
+            scope=one.scope,
+            tasks=int(kept.sum()),
+            runs=int(runs[kept].sum()),
+            excluded_tasks=int((~kept).sum()),
+            notes=answer.notes + few_tasks_note(int(kept.sum()), one.scope),
+            families=some.families if some.repeats else None,
+            family_interval=(
+                None
+                if answer.family_bounds is None
+                else _interval_at(answer.family_bounds, place, mirrored=mirrored)
+            ),
+        )
+
+
+def _interval_at(bounds: Bounds, place: int, *, mirrored: bool) -> Interval:
+    low, high = (float(end[place]) for end in bounds)
+    return Interval(1 - high, 1 - low) if mirrored else Interval(low, high)
 
 
 def _counted(cells: Cells, asked: _Question) -> Cells:
@@ -228,7 +298,7 @@ def _estimate(
 
 
 def _default(cells: Cells, asked: _Question) -> _Answer:
-    curve = _curve(cells, asked.metric, (asked.k,))
+    curve = SuiteCurve(cells, (asked.k,))
     return _from_curve(curve, asked, curve.bounds(asked.scope, asked.confidence), 0)
 
 
@@ -236,7 +306,7 @@ def _from_curve(curve: SuiteCurve, asked: _Question, bounds: Bounds, place: int)
     if asked.scope == THIS_SUITE and curve.cells.task_count == 1:
         return _one_task(curve.cells, asked)
     interval = Interval(float(bounds[0][place]), float(bounds[1][place]))
-    return _Answer(interval=interval, method=_DEFAULT_METHODS[asked.scope])
+    return _Answer(interval=interval, method=DEFAULT_METHODS[asked.scope])
 
 
 def _one_task(cells: Cells, asked: _Question) -> _Answer:

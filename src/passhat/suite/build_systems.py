@@ -58,7 +58,13 @@ def build_server(name: str, model: ServerModel, around: Surroundings) -> Server:
         if model.auth is not None:
             text = f"Bearer ${{{model.auth.bearer_token_env}}}"
             headers["Authorization"] = secret(text, around.env)
-        return HttpServer(name=name, url=model.url, headers=headers, **_shared_fields(model))
+        return HttpServer(
+            name=name,
+            url=model.url,
+            transport=model.transport,
+            headers=headers,
+            **_shared_fields(model),
+        )
     return StdioServer(
         name=name,
         argv=_argv([*(model.command or ()), *model.args]),
@@ -162,6 +168,8 @@ def _parameters(settings: Mapping[str, Any]) -> ModelParameters:
         parallel_tool_calls=settings["parallel_tool_calls"],
         tool_choice=settings["tool_choice"],
         stop=tuple(settings["stop"]),
+        reasoning=settings["reasoning"],
+        prompt_cache=settings["prompt_cache"],
         extra=settings["extra"],
     )
 

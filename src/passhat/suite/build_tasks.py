@@ -68,7 +68,14 @@ def _task(entry: TaskFields, around: Surroundings, judge_for: JudgeFor) -> Task:
         system_prompt=getattr(entry, "system_prompt", None),
         tool_selection=ToolSelection(**floor.model_dump()) if floor is not None else None,
         budget=build_budget(entry.budget),
+        images=tuple(_existing(around.directory / name) for name in entry.images),
     )
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise SuiteError(f"there is no file {path} to show the agent")
+    return path
 
 
 def _expectations(models: Iterable[ExpectModel], judge_for: JudgeFor) -> tuple[Expectation, ...]:

@@ -102,6 +102,8 @@ class JudgeCheckModel(Strict):
     """The least mean score that earns the credit."""
     repeats: Count | None = None
     """How often the judge is asked; the suite's `judge.repeats` where it is left out."""
+    transcript: bool = False
+    """Whether the judge also reads all that was said, tool calls included."""
 
 
 class MatcherModel(Strict):

@@ -83,6 +83,8 @@ class ServerModel(Strict):
     SHELL, LANG, LC_ALL, TERM, TMPDIR and TZ are passed on anyway, and nothing else."""
     url: str | None = Field(default=None, pattern=r"^https?://")
     """Where it listens (streamable HTTP)."""
+    transport: Literal["http", "sse"] = "http"
+    """How it is spoken to at its `url`: streamable HTTP, or the older SSE."""
     headers: dict[str, Reference] = Field(default_factory=dict)
     """Headers sent to it; secrets by reference."""
     auth: AuthModel | None = None
@@ -99,7 +101,7 @@ class ServerModel(Strict):
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
         _exactly_one(self, "command", "url")
-        process = {"args", "cwd", "env"} if self.url else {"headers", "auth"}
+        process = {"args", "cwd", "env"} if self.url else {"headers", "auth", "transport"}
         if strangers := sorted(process & self.model_fields_set):
             kind = "url" if self.url else "command"
             message = "{key} has no meaning with {kind}"
@@ -167,6 +169,10 @@ class ModelFields(Strict):
     """auto, required, none, constrained (held to the tools' JSON schema), or a tool's name."""
     stop: Texts = Field(default_factory=list)
     """Texts that end the answer."""
+    reasoning: Literal["low", "medium", "high"] | int | None = None
+    """How much the model thinks first: an effort, or tokens."""
+    prompt_cache: bool | None = None
+    """Mark the beginning of the conversation for the provider's cache (Anthropic)."""
     extra: dict[str, Any] = Field(default_factory=dict)
     """Merged into the request as it stands."""
     wire: WireFormat | None = None

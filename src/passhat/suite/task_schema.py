@@ -54,6 +54,8 @@ class TaskFields(Strict):
     """Its name in every report."""
     prompt: str | None = None
     """What the agent is asked."""
+    images: Texts = Field(default_factory=list)
+    """Pictures or sounds that go with the prompt: files beside the suite."""
     steps: list[StepModel] = Field(default_factory=list)
     """A chain of prompts in one conversation, in place of `prompt`."""
     expect: list[ExpectModel] = Field(default_factory=list)

@@ -250,7 +250,31 @@ def _pieces(text: str, size: int = 7) -> Iterator[str]:
         yield text[start : start + size]
 
 
+def _converse(reply: Reply, model: str) -> Body:
+    blocks: list[Body] = [{"text": reply.text}] if reply.text else []
+    for call in reply.calls:
+        given = call.arguments if call.broken is None else call.broken
+        blocks.append({"toolUse": {"toolUseId": call.id, "name": call.name, "input": given}})
+    reason = {"done": "end_turn", "tool_calls": "tool_use"}.get(reply.stop_reason)
+    used = reply.usage
+    return {
+        "output": {"message": {"role": "assistant", "content": blocks}},
+        "stopReason": "tool_use" if reply.calls else reason or reply.stop_reason,
+        "usage": {
+            "inputTokens": used.tokens_in - used.cached_in - used.cache_written,
+            "outputTokens": used.tokens_out,
+            "cacheReadInputTokens": used.cached_in,
+            "cacheWriteInputTokens": used.cache_written,
+        },
+    }
+
+
+def _never_streamed(reply: Reply, model: str) -> Iterator[tuple[str, Body]]:
+    raise AssertionError("Bedrock is asked for whole answers")
+
+
 FORMS: dict[str, WireForm] = {
+    "/converse": WireForm(name="bedrock-converse", whole=_converse, events=_never_streamed),
     "/chat/completions": WireForm(name="openai-chat", whole=_chat, events=_chat_events),
     "/messages": WireForm(name="anthropic", whole=_messages, events=_messages_events),
     "/responses": WireForm(name="openai-responses", whole=_responses, events=_responses_events),

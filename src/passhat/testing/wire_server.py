@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from email.utils import formatdate
 from types import TracebackType
 from typing import Any, Literal, Self
+from urllib.parse import unquote
 
 import msgspec
 
@@ -164,7 +165,7 @@ class WireServer:
             number=self._count,
             form=form.name,
             path=path,
-            model=str(body.get("model", "")),
+            model=str(body.get("model") or _model_in(path)),
             headers=headers,
             body=body,
         )
@@ -266,3 +267,9 @@ def _event(form: WireForm, kind: str, body: Mapping[str, Any]) -> bytes:
     data = {"type": kind, **body} if kind else body
     name = f"event: {kind}\n" if kind and form.name != "openai-chat" else ""
     return name.encode() + b"data: " + msgspec.json.encode(data) + b"\n\n"
+
+
+def _model_in(path: str) -> str:
+    """The model that an address names, as Bedrock's does."""
+    _, _, rest = path.partition("/model/")
+    return unquote(rest.partition("/")[0])

@@ -41,6 +41,9 @@ from passhat.stats.task_sums import Mask, TaskSums
 
 _COUNTS_ONLY = Unavailable("seeds need the trials themselves; only their counts were read")
 
+_Groups = tuple[tuple[str | None, ...] | None, Floats | None]
+"""The families and the weights of tasks, where they have any."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
@@ -212,11 +215,24 @@ def _nested(found: Difference, margin: float | None) -> Difference:
 def _mean_score(
     left: Aligned, right: Aligned, options: Options, margin: float | None
 ) -> Difference:
-    return _of_sums("mean_score", left.scores, right.scores, options, margin)
+    return _of_sums("mean_score", left.scores, right.scores, options, margin, _groups(left, right))
+
+
+def _groups(left: Aligned, right: Aligned) -> _Groups:
+    """Families and weights of the shared tasks, as the first side that has them names them."""
+    return (
+        right.family if left.family is None else left.family,
+        right.weight if left.weight is None else left.weight,
+    )
 
 
 def _of_sums(
-    name: str, left: TaskSums, right: TaskSums, options: Options, margin: float | None
+    name: str,
+    left: TaskSums,
+    right: TaskSums,
+    options: Options,
+    margin: float | None,
+    groups: _Groups,
 ) -> Difference:
     def within(scope: Scope) -> PairedDifference | Unavailable:
         return paired_difference(
@@ -225,13 +241,15 @@ def _of_sums(
             scope=scope,
             confidence=options.confidence,
             margin=margin,
+            family=groups[0],
+            weight=groups[1] if scope == TASKS_LIKE_THESE else None,
             rng=options.seed,
         )
 
     return Difference(
         name=name,
-        first=float(left.means.mean()),
-        second=float(right.means.mean()),
+        first=float(np.average(left.means, weights=groups[1])),
+        second=float(np.average(right.means, weights=groups[1])),
         this_suite=within(THIS_SUITE),
         tasks_like_these=within(TASKS_LIKE_THESE),
     )
@@ -241,7 +259,8 @@ def _pass_hat(
     left: Aligned, right: Aligned, k: int, options: Options, margin: float | None
 ) -> Difference:
     if k == 1:
-        return _of_sums("pass^1", left.outcomes, right.outcomes, options, margin)
+        sides = left.outcomes, right.outcomes
+        return _of_sums("pass^1", *sides, options, margin, _groups(left, right))
     values = left.values(k), right.values(k)
     both = ~np.isnan(values[0]) & ~np.isnan(values[1])
     if not both.any():
@@ -254,20 +273,28 @@ def _pass_hat(
         first=float(values[0][both].mean()),
         second=float(values[1][both].mean()),
         this_suite=_suite_difference(left, right, k, both, options.confidence),
-        tasks_like_these=_alike_difference(values, both, k, options, margin),
+        tasks_like_these=_alike_difference(values, both, k, options, margin, _groups(left, right)),
     )
 
 
 def _alike_difference(
-    values: tuple[Floats, Floats], both: Mask, k: int, options: Options, margin: float | None
+    values: tuple[Floats, Floats],
+    both: Mask,
+    k: int,
+    options: Options,
+    margin: float | None,
+    groups: _Groups,
 ) -> PairedDifference | Unavailable:
     """Over the tasks with k runs on both sides; the others are counted in a note."""
+    family, weight = groups
     found = paired_difference(
         values[0][both],
         values[1][both],
         scope=TASKS_LIKE_THESE,
         confidence=options.confidence,
         margin=margin,
+        family=None if family is None else np.array(family, dtype=object)[both],
+        weight=None if weight is None else weight[both],
         rng=options.seed,
     )
     short = np.flatnonzero(~both).tolist()

@@ -133,7 +133,13 @@ def rank(
     tasks, values = value_table(
         [side.tasks for side in sides], [_values(side, sign, k) for side in sides]
     )
-    found = rank_systems(values, confidence=options.confidence, rng=options.seed)
+    found = rank_systems(
+        values,
+        confidence=options.confidence,
+        family=_first_families(sides, tasks),
+        weight=_first_weights(sides, tasks),
+        rng=options.seed,
+    )
     if isinstance(found, Unavailable):
         return Unavailable(_too_few_tasks(metric, k, able, found_sides))
     left_out = set(found.excluded)
@@ -235,6 +241,17 @@ def _values(side: Evidence, sign: str, k: int) -> Floats:
     return task_values(side.runs, side.passes, k, metric=f"pass{sign}k")
 
 
+def _first_families(
+    sides: Sequence[Evidence], tasks: Sequence[str]
+) -> tuple[str | None, ...] | None:
+    """The families of these tasks, as the first system that names any has them."""
+    return next((one for side in sides if (one := side.families_of(tasks)) is not None), None)
+
+
+def _first_weights(sides: Sequence[Evidence], tasks: Sequence[str]) -> Floats | None:
+    return next((one for side in sides if (one := side.weights_of(tasks)) is not None), None)
+
+
 def _metric_on(
     side: Evidence, names: Sequence[str], metric: str, k: int, confidence: float
 ) -> Metric:
@@ -247,6 +264,8 @@ def _metric_on(
         score_squares=side.score_squares[kept],
         rows=side.rows[kept],
         without=(),
+        family=None if side.family is None else tuple(np.array(side.family, object)[kept]),
+        weight=None if side.weight is None else side.weight[kept],
     )
     return measure_metrics(part, (k,), confidence=confidence)[metric]
 

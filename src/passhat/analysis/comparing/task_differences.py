@@ -29,6 +29,8 @@ class Aligned:
     passes: Counts
     total: Floats
     squares: Floats
+    family: tuple[str | None, ...] | None = None
+    weight: Floats | None = None
 
     @classmethod
     def of(cls, side: Evidence, names: Sequence[str]) -> Aligned:
@@ -39,6 +41,8 @@ class Aligned:
             passes=side.passes[rows],
             total=side.score_total[rows],
             squares=side.score_squares[rows],
+            family=side.families_of(names),
+            weight=side.weights_of(names),
         )
 
     @property

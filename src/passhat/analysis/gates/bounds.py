@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import Any
 
 import numpy as np
 
@@ -130,13 +131,16 @@ def _metric(gate: Gate, target: Target, subject: Subject, confidence: float) -> 
         return Unavailable(f"{target} needs a run; no task has one")
     # Without partial credit the mean score is pass^1, by the same interval as in a report.
     power = target.attempts or (("pass^k", 1) if evidence.all_or_nothing else None)
+    grouped: dict[str, Any] = {"family": evidence.family, "weight": evidence.weight}
     if power is None:
         sums = evidence.runs, evidence.score_total, evidence.score_squares
-        found = score_estimate(*sums, scope=gate.scope, confidence=confidence)
+        found = score_estimate(*sums, scope=gate.scope, confidence=confidence, **grouped)
     else:
         metric, k = power
         counts = evidence.runs, evidence.passes
-        found = suite_estimate(*counts, metric=metric, k=k, scope=gate.scope, confidence=confidence)
+        found = suite_estimate(
+            *counts, metric=metric, k=k, scope=gate.scope, confidence=confidence, **grouped
+        )
     found = _including_groups(found, gate, target, subject, confidence)
     if isinstance(found, Unavailable) or gate.scope != THIS_SUITE:
         return found

@@ -101,7 +101,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts(Sequence[Verdict]):
-    """All the verdicts of a run, and what they come to."""
+    """All the verdicts of a run, and what they come to; true where they passed."""
 
     each: tuple[Verdict, ...]
 
@@ -111,6 +111,10 @@ class Verdicts(Sequence[Verdict]):
 
     def __len__(self) -> int:
         return len(self.each)
+
+    def __bool__(self) -> bool:
+        """Whether they passed, as the exit code has it: `assert judge(...)` reads well."""
+        return self.exit_code == PASSED
 
     @overload
     def __getitem__(self, index: int) -> Verdict: ...

@@ -16,9 +16,7 @@ from passhat.stats.decay import LONGEST_DEFAULT, decay_curve
 from passhat.stats.estimate import THIS_SUITE, Unavailable
 from passhat.stats.extrapolation import extrapolate_pass_hat_k
 from passhat.stats.run_sequences import (
-    NOTHING_TO_AMPLIFY,
     TOO_SHORT_TO_FLIP,
-    TOO_SHORT_TO_HALVE,
     SequenceColumns,
     by_length,
     describe_columns,
@@ -59,10 +57,9 @@ def describe_run_order(
         for places in by_length([len(text) for text in kept])
     ]
     decay = _mean_curve(groups)
-    still = NOTHING_TO_AMPLIFY if len(decay) > 1 else TOO_SHORT_TO_HALVE
     return RunOrder(
         decay=decay,
-        variance_amplification=_mean_known([g.variance_amplification for g in groups], still),
+        variance_amplification=_mean([g.variance_amplification for g in groups]),
         graceful_degradation=_mean([g.graceful_degradation for g in groups]),
         flips=_mean_known([g.flips for g in groups], TOO_SHORT_TO_FLIP),
         tasks=len(kept),

@@ -10,6 +10,7 @@ import numpy as np
 
 from passhat.analysis.reports.lazy_value import Later
 from passhat.defaults import CONFIDENCE
+from passhat.errors import ArgumentError
 from passhat.records import Outcome, Trials
 from passhat.stats.arguments import confidence_level, whole_number
 from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
@@ -28,8 +29,12 @@ class Determinism:
         return self.same
 
 
-def determinism_check(make: Callable[[], Any], *, calls: int = 2) -> Determinism:
+def determinism_check(
+    make: Callable[[], Any], *, calls: int = 2, tolerance: float = 0.0
+) -> Determinism:
     """Call `make` several times and compare what comes back, bit for bit.
+
+    With a `tolerance`, numbers may differ by that much: absolutely, or as a share of the first.
 
     >>> determinism_check(lambda: {"pass^3": 0.42})
     Determinism(same=True, calls=2, difference=None)
@@ -38,9 +43,11 @@ def determinism_check(make: Callable[[], Any], *, calls: int = 2) -> Determinism
     'call 2 differs at [1]: 3 instead of 2'
     """
     times = whole_number("calls", calls, least=2)
+    if not 0 <= tolerance < np.inf:
+        raise ArgumentError("tolerance", "must be a number from 0 on", tolerance)
     first = list(_leaves("", make()))
     for call in range(2, times + 1):
-        difference = _first_difference(first, list(_leaves("", make())))
+        difference = _first_difference(first, list(_leaves("", make())), tolerance)
         if difference is not None:
             return Determinism(same=False, calls=call, difference=f"call {call} {difference}")
     return Determinism(same=True, calls=times)
@@ -100,15 +107,31 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def _first_difference(first: list[tuple[str, Any]], other: list[tuple[str, Any]]) -> str | None:
+def _first_difference(
+    first: list[tuple[str, Any]], other: list[tuple[str, Any]], tolerance: float
+) -> str | None:
     for (path, before), (place, after) in zip(first, other, strict=False):
         if path != place:
             return f"has {place or 'a value'} where the first has {path or 'a value'}"
-        # nan equals itself here: the same bits came out.
-        if before != after and not (before != before and after != after):
+        if not _same(before, after, tolerance):
             if isinstance(before, tuple):
                 return f"differs at {path or 'its array'}"
             return f"differs at {path or 'its value'}: {after!r} instead of {before!r}"
     if len(first) != len(other):
         return f"has {len(other)} values instead of {len(first)}"
     return None
+
+
+def _same(before: Any, after: Any, tolerance: float) -> bool:
+    # nan equals itself here: the same bits came out.
+    if before == after or (before != before and after != after):
+        return True
+    if tolerance == 0:
+        return False
+    if isinstance(before, tuple) and isinstance(after, tuple) and before[:2] == after[:2]:
+        one, other = (np.frombuffer(part[2], dtype=part[0]) for part in (before, after))
+        numeric = one.dtype.kind in "iuf"
+        close = numeric and np.allclose(one, other, rtol=tolerance, atol=tolerance, equal_nan=True)
+        return bool(close)
+    plain = all(isinstance(part, (int, float)) for part in (before, after))
+    return plain and abs(before - after) <= tolerance * max(1.0, abs(before))

@@ -20,7 +20,8 @@ Floats = NDArray[np.float64]
 class Evidence:
     """Runs, passes and sums of scores of the tasks that have a run; `without` names the others.
 
-    `rows` are the places of the tasks in the tally.
+    `rows` are the places of the tasks in the tally. `family` and `weight` are those of the tasks,
+    where the trials name any.
     """
 
     tasks: tuple[str, ...]
@@ -30,6 +31,8 @@ class Evidence:
     score_squares: Floats
     rows: NDArray[np.intp]
     without: tuple[str, ...]
+    family: tuple[str | None, ...] | None = None
+    weight: Floats | None = None
 
     @property
     def typical_runs(self) -> int:
@@ -43,6 +46,20 @@ class Evidence:
         """
         passes = self.passes
         return bool((self.score_total == passes).all() and (self.score_squares == passes).all())
+
+    def families_of(self, names: Sequence[str]) -> tuple[str | None, ...] | None:
+        """The families of these tasks, in this order; None where no task has one."""
+        if self.family is None:
+            return None
+        known = dict(zip(self.tasks, self.family, strict=True))
+        return tuple(known.get(name) for name in names)
+
+    def weights_of(self, names: Sequence[str]) -> Floats | None:
+        """The weights of these tasks, in this order; None where no task has one."""
+        if self.weight is None:
+            return None
+        known = dict(zip(self.tasks, self.weight.tolist(), strict=True))
+        return np.array([known.get(name, 1.0) for name in names])
 
     def short_of(self, k: int) -> tuple[str, ...]:
         """The tasks with fewer than k runs."""
@@ -72,6 +89,8 @@ def gather(tally: Tally, errors: ErrorPolicy) -> Evidence:
         score_squares=tally.score_squares[rows],
         rows=rows,
         without=tuple(tally.tasks[i] for i in np.flatnonzero(runs == 0)),
+        family=None if tally.family is None else tuple(tally.family[i] for i in rows),
+        weight=None if tally.weight is None else tally.weight[rows],
     )
 
 

@@ -74,6 +74,8 @@ def _mean_score(evidence: Evidence, confidence: float) -> Metric:
             evidence.score_squares,
             scope=scope,
             confidence=confidence,
+            family=evidence.family,
+            weight=evidence.weight,
         )
 
     return Metric(
@@ -94,7 +96,14 @@ def _pass_metrics(
             for name, reason in zip(names, none, strict=True)
         ]
     counts = evidence.runs, evidence.passes
-    found = suite_estimates(*counts, metric=f"pass{sign}k", ks=ks, confidence=confidence)
+    found = suite_estimates(
+        *counts,
+        metric=f"pass{sign}k",
+        ks=ks,
+        confidence=confidence,
+        family=evidence.family,
+        weight=evidence.weight,
+    )
     return [
         Metric(name=name, this_suite=this_suite, tasks_like_these=tasks_like_these)
         for name, (this_suite, tasks_like_these) in zip(names, found, strict=True)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from passhat.analysis.reports.parts import CurvePoint
+from passhat.analysis.reports.headline import common_k, is_judged
+from passhat.analysis.reports.parts import CurvePoint, Leaders, Metric
 from passhat.analysis.reports.system_report import SystemReport, system_named
 from passhat.analysis.reports.tasks import Label, TaskRow
 from passhat.drawing import (
@@ -20,6 +21,7 @@ from passhat.drawing import (
     cell_grid,
     interval_rows,
     line_chart,
+    matrix,
     scatter,
     stacked_bar,
 )
@@ -57,7 +59,7 @@ class Plots:
         hat = _series("pass^k", [*measured, *modelled], model_from=last)
         at = _series("pass@k", decay.pass_at)
         return line_chart(
-            [at, hat],
+            [hat, at],
             title="Can it ever, does it always",
             finding=_decay_finding(measured, decay.pass_at),
             x_label="k attempts",
@@ -113,8 +115,75 @@ class Plots:
             f"{_between(split.luck)}.",
         )
 
+    def compared(self, leaders: Leaders | Unavailable | None = None) -> Figure | Unavailable:
+        """pass^k of every system with both intervals; a line joins leaders that are tied."""
+        k = common_k(self.systems)
+        rows = [(s, s.pass_hat(k)) for s in self.systems if is_judged(s, k)]
+        rows.sort(key=lambda pair: (-(pair[1].value or 0.0), natural_key(pair[0].name)))
+        if len(rows) < 2:
+            return Unavailable(f"fewer than two systems have a pass^{k}")
+        tied = leaders.names if isinstance(leaders, Leaders) and len(leaders.names) > 1 else ()
+        places = [i for i, (system, _) in enumerate(rows) if system.name in tied]
+        return interval_rows(
+            [_system_row(system, metric) for system, metric in rows],
+            title=f"{k} in a row (pass^{k}) of each system",
+            finding=_compared_finding(rows, tied, k),
+            x_label=f"pass^{k}: thick this suite, thin tasks like these",
+            x_range=(0, 1),
+            x_kind="percent",
+            ties=[places] if len(places) > 1 else [],
+        )
+
+    def curves(self) -> Figure | Unavailable:
+        """pass^k of every system as k grows, in one picture."""
+        known = [
+            (s, [p for p in s.decay.pass_hat if isinstance(p.estimate, Estimate)])
+            for s in self.systems
+        ]
+        series = [_curve(s.name, points) for s, points in known if len(points) > 1]
+        if len(series) < 2:
+            return Unavailable("curves are compared where two systems have two runs of every task")
+        falls = [(one.y[0] - one.y[-1], one.name) for one in series]
+        most, least = max(falls), min(falls)
+        return line_chart(
+            series,
+            title="How reliability falls with every further success in a row",
+            finding=f"{most[1]} loses most on the way, {100 * most[0]:.0f} points; "
+            f"{least[1]} least, {100 * least[0]:.0f}.",
+            x_label="k attempts, all of them successful",
+            y_label="pass^k",
+            y_range=(0, 1),
+            y_kind="percent",
+        )
+
+    def matrix(self) -> Figure | Unavailable:
+        """Which task passes with which system: a cell each, systems and tasks by their means."""
+        shared = sorted({name for s in self.systems for name in s.tasks.names}, key=natural_key)
+        rates = {
+            s.name: dict(zip(s.tasks.names, s.tasks.rate.tolist(), strict=True))
+            for s in self.systems
+        }
+        if len(self.systems) < 2 or not shared:
+            return Unavailable("a matrix takes two systems")
+        order = sorted(
+            shared, key=lambda task: -_mean([r[task] for r in rates.values() if task in r])
+        )
+        systems = sorted(self.systems, key=lambda s: (-_mean(list(rates[s.name].values())), s.name))
+        shares = [[rates[s.name].get(task) for task in order] for s in systems]
+        every = sum(all(row[i] == 1 for row in shares) for i in range(len(order)))
+        none = sum(all(row[i] == 0 for row in shares) for i in range(len(order)))
+        return matrix(
+            [s.name for s in systems],
+            shares,
+            title="Which tasks pass with which system",
+            finding=f"Of {plural(len(order), 'task')}, every system passes {every} in every run; "
+            f"{none} pass with no system.",
+            x_label="tasks, the easiest first",
+        )
+
     def cost(self, *, feature: str = "cost", k: int | None = None) -> Figure | Unavailable:
         """What a success costs against how reliable it is, a point a system."""
+        k = k or common_k(self.systems)
         points = [point for s in self.systems if (point := _cost_point(s, feature, k)) is not None]
         if not points:
             return Unavailable(f"no system has trials that say their {feature}")
@@ -123,9 +192,9 @@ class Plots:
         return scatter(
             points,
             title="What reliability costs",
-            finding=f"{best.name} is the most reliable; {cheapest.name} spends least per success.",
-            x_label=f"{feature} per success",
-            y_label=f"pass^{k or max(self.systems[0].ks)}",
+            finding=_cost_finding(best.name, cheapest.name, k),
+            x_label=f"{feature} per success{' in dollars' if feature == 'cost' else ''}",
+            y_label=f"pass^{k}",
             y_range=(0, 1),
             y_kind="percent",
         )
@@ -179,6 +248,48 @@ def _labels_finding(system: SystemReport) -> str:
     labels = sorted(row.label for row in system.tasks)
     counts = [f"{len(list(same))} {label}" for label, same in groupby(labels)]
     return f"{plural(len(labels), 'task')}: {', '.join(counts)}."
+
+
+def _system_row(system: SystemReport, metric: Metric) -> IntervalRow:
+    inner, outer = metric.this_suite, metric.tasks_like_these
+    suite = inner.interval if isinstance(inner, Estimate) else None
+    like = outer.interval if isinstance(outer, Estimate) else None
+    return IntervalRow(
+        name=system.name,
+        value=metric.value or 0.0,
+        low=like.low if like else None,
+        high=like.high if like else None,
+        inner=(suite.low, suite.high) if suite else None,
+        note=f"{100 * (metric.value or 0.0):.1f} %",
+    )
+
+
+def _compared_finding(
+    rows: Sequence[tuple[SystemReport, Metric]], tied: Sequence[str], k: int
+) -> str:
+    best = rows[0][0].name
+    if tied:
+        return f"{', '.join(tied[:-1])} and {tied[-1]} cannot be told apart at {k} in a row."
+    return f"{best} has the highest pass^{k}, {_percent(rows[0][1].value or 0.0)}."
+
+
+def _curve(name: str, points: Sequence[CurvePoint]) -> Series:
+    values = [(float(p.k), p.estimate.value) for p in points if isinstance(p.estimate, Estimate)]
+    return Series(name=name, x=[k for k, _ in values], y=[value for _, value in values])
+
+
+def _rates(system: SystemReport) -> dict[str, float]:
+    return dict(zip(system.tasks.names, system.tasks.rate.tolist(), strict=True))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _cost_finding(best: str, cheapest: str, k: int) -> str:
+    if best == cheapest:
+        return f"{best} has the highest pass^{k} and spends least per success."
+    return f"{best} has the highest pass^{k}; {cheapest} spends least per success."
 
 
 def _cost_point(system: SystemReport, feature: str, k: int | None) -> Point | None:

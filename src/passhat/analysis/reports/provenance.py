@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import platform
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from passhat._version import __version__
 from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy, Labels, Source, Tally, Trials
+
+_LABELS = ("system", "task", "level", "tags", "tools", "error", "started", "family")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +38,8 @@ class Provenance:
     sources: tuple[Source, ...]
     versions: Mapping[str, str]
     options: Options
+    platform: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     __repr__ = repr_fields
 
@@ -45,7 +51,18 @@ def stamp(trials: Trials | Sequence[Tally], options: Options) -> Provenance:
         sources=sources_of(trials),
         versions=versions(),
         options=options,
+        platform=f"{sys.platform} {platform.machine()}",
+        counts=_counts(trials),
     )
+
+
+def _counts(trials: Trials | Sequence[Tally]) -> dict[str, int]:
+    if isinstance(trials, Trials):
+        sizes = len(trials.systems), len(trials.tasks), len(trials)
+    else:
+        names = {name for tally in trials for name in tally.tasks}
+        sizes = len(trials), len(names), sum(tally.trials for tally in trials)
+    return dict(zip(("systems", "tasks", "trials"), sizes, strict=True))
 
 
 def sources_of(trials: Trials | Sequence[Tally]) -> tuple[Source, ...]:
@@ -66,12 +83,14 @@ def versions() -> dict[str, str]:
 
 
 def input_hash(trials: Trials | Sequence[Tally]) -> str:
-    """A hash of all that the analysis reads.
+    """A hash of all that the analysis reads, whatever the order of the rows.
 
-    >>> table = Trials.from_columns(task=["a", "a"], passed=[True, False])
-    >>> input_hash(table)[:12] == input_hash(table.take(np.array([0, 1])))[:12]
+    >>> table = Trials.from_columns(task=["a", "b"], trial=[0, 0], passed=[True, False])
+    >>> input_hash(table) == input_hash(table.take(np.array([1, 0])))
     True
     """
+    if isinstance(trials, Trials):
+        trials = _in_order(trials)
     digest = hashlib.sha256()
     parts = _columns(trials) if isinstance(trials, Trials) else _sums(trials)
     for name, data in parts:
@@ -80,17 +99,35 @@ def input_hash(trials: Trials | Sequence[Tally]) -> str:
     return digest.hexdigest()
 
 
+def _in_order(trials: Trials) -> Trials:
+    """The rows by system, task and number of the trial, and by all else where these are equal."""
+    task, system = (
+        _sorted_codes(column)[0][column.codes] for column in (trials.task, trials.system)
+    )
+    return trials.take(np.lexsort((trials.score, trials.outcome, trials.trial, task, system)))
+
+
+def _sorted_codes(column: Labels) -> tuple[NDArray[np.int64], list[str]]:
+    """The place of each code among the sorted names (a missing one last), and these names."""
+    order = sorted(range(len(column.names)), key=column.names.__getitem__)
+    places = np.empty(len(order) + 1, dtype=np.int64)
+    places[order] = np.arange(len(order))
+    places[-1] = len(order)
+    return places, [column.names[i] for i in order]
+
+
 def _columns(trials: Trials) -> Iterator[tuple[str, bytes]]:
-    labels = ("system", "task", "level", "tags", "tools", "error", "started")
-    for name in labels:
+    for name in _LABELS:
         column: Labels | None = getattr(trials, name)
         if column is not None:
-            yield f"{name} names", "\0\0".join(column.names).encode("utf-8", "surrogatepass")
-            yield name, column.codes.tobytes()
+            places, names = _sorted_codes(column)
+            yield f"{name} names", "\0\0".join(names).encode("utf-8", "surrogatepass")
+            yield name, places[column.codes].tobytes()
     for name in ("trial", "outcome", "score"):
         yield name, getattr(trials, name).tobytes()
-    if trials.seed is not None:
-        yield "seed", trials.seed.tobytes()
+    for name in ("seed", "weight"):
+        if getattr(trials, name) is not None:
+            yield name, getattr(trials, name).tobytes()
     for name, values in trials.features.items():
         yield name, values.tobytes()
 

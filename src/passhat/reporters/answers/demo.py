@@ -7,6 +7,7 @@ from passhat.analysis.reports.system_report import SystemReport
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, Options
 from passhat.reporters.answers import report
+from passhat.reporters.answers.report_figures import report_figures
 from passhat.reporters.blocks import (
     Bar,
     Block,
@@ -108,7 +109,7 @@ KIND = AnswerKind(
     blocks=demo_blocks,
     data=lambda found: report.KIND.data and report.KIND.data(found.report),
     rows=lambda found: report.report_rows(found.report),
-    figures=lambda found: report.report_figures(found.report),
+    figures=lambda found: report_figures(found.report),
     provenance=lambda found: found.report.provenance,
     title=lambda found: "A demonstration with two made-up agents",
 )

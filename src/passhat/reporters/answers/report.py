@@ -9,27 +9,17 @@ from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.reporters.answer_kind import AnswerKind, Options, Records
 from passhat.reporters.answers.report_blocks import report_blocks
+from passhat.reporters.answers.report_figures import report_figures
 from passhat.reporters.numbers import interval_of
 from passhat.reporters.wording import verdict_title
 
 if TYPE_CHECKING:
-    from passhat.drawing.figure import Figure
     from passhat.reporters.test_cases import TestSuite
 
 
 def report_rows(report: Report) -> Records:
     """A row a number: first those of the whole suite, then the pass rate of every task."""
     return [row for system in report.systems for row in _system_rows(system)]
-
-
-def report_figures(report: Report) -> Mapping[str, Figure]:
-    """The pictures of a report by name: of one system its own, of several one of all."""
-    from passhat.drawing.figure import Figure
-
-    plots = report.plots
-    names = ("decay", "forest", "runs", "variance") if len(report.systems) == 1 else ("cost",)
-    found = {name: getattr(plots, name)() for name in names}
-    return {name: one for name, one in found.items() if isinstance(one, Figure)}
 
 
 def _data(report: Report) -> Any:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
-from passhat.records.transcript import TranscriptKey
+from passhat.drawing import lines
+from passhat.drawing.figure import WIDTH
+from passhat.drawing.scale import Scale
 from passhat.reporters import wording
 from passhat.reporters.answer_kind import Options
 from passhat.reporters.answers.explanation_blocks import why_section
 from passhat.reporters.answers.report_blocks import origin, system_blocks
+from passhat.reporters.answers.report_figures import report_figures
 from passhat.reporters.blocks import Block, Judged, Paragraph
 from passhat.reporters.next_steps import results_of
+from passhat.reporters.numbers import interval_of
 from passhat.reporters.page_transcripts import PageTranscripts, embedded, fit_transcripts
+from passhat.stats.estimate import Estimate
 
 
 def page_of(
@@ -29,6 +34,9 @@ def page_of(
         said = fit_transcripts(report, said or {}, trials=options.trials)
     many, why = len(report.systems) > 1, options.explanation
     return {
+        "chip": wording.chip(report.systems[0]),
+        "hero": None if many else hero_numbers(report.systems[0]),
+        "figures": report_figures(report) if many else {},
         "report": report,
         "results": {s.name: results_of(report, s, options.results) for s in report.systems},
         "many": many,
@@ -36,11 +44,54 @@ def page_of(
         "gates": gates,
         "after": [*after, *([] if why is None else why_section(why))],
         "sentences": {s.name: page_sentences(s) for s in report.systems},
-        "transcripts": _by_task(said.texts, options.first_trial),
+        "transcripts": _by_task(said, options.first_trial),
         "stored": ", ".join(map(embedded, said.texts.values())),
         "cut_at": said.cut_at if said.cut else None,
         "left_out": said.left_out_note,
         "origin": origin(report),
+    }
+
+
+def hero_numbers(system: SystemReport) -> dict[str, Any] | None:
+    """The numbers that the slider of k moves: each k with its value, both intervals, and place.
+
+    Beyond the runs there are, the value is the model's, and no interval of this suite is shown.
+    """
+    chosen = wording.headline_k(system)
+    known = [_at_k(system, k) for k in system.ks if system.pass_hat(k).value is not None]
+    if not known:
+        return None
+    most = known[-1]["k"]
+    known += [
+        {"k": p.k, "value": p.estimate.value, "suite": None, "like": None, "model": True}
+        for p in system.decay.beyond
+        if p.k > most and isinstance(p.estimate, Estimate)
+    ]
+    for one in known:
+        one |= _place_on_curve(system, one["k"])
+    start = next((i for i, one in enumerate(known) if one["k"] == chosen), 0)
+    return {"ks": known, "start": start, "now": known[start]}
+
+
+def _place_on_curve(system: SystemReport, k: int) -> dict[str, float]:
+    """Where k stands in the picture of the curve, so that the slider can mark it there."""
+    shown = [p.k for p in system.decay.pass_hat if isinstance(p.estimate, Estimate)]
+    if len(shown) < 2:
+        return {}
+    shown += [p.k for p in system.decay.beyond if p.k <= 2 * shown[-1]]
+    scale = Scale(low=shown[0], high=max(shown), start=lines.LEFT, stop=WIDTH - lines.RIGHT)
+    return {"x": round(scale(k), 1)} if shown[0] <= k <= max(shown) else {}
+
+
+def _at_k(system: SystemReport, k: int) -> dict[str, Any]:
+    metric = system.pass_hat(k)
+    inner, outer = interval_of(metric.this_suite), interval_of(metric.tasks_like_these)
+    return {
+        "k": k,
+        "value": metric.value,
+        "suite": None if inner is None else [inner.low, inner.high],
+        "like": None if outer is None else [outer.low, outer.high],
+        "model": False,
     }
 
 
@@ -51,9 +102,12 @@ def page_sentences(system: SystemReport) -> list[Paragraph]:
 
 
 def _by_task(
-    keys: Iterable[TranscriptKey], first_trial: int
-) -> dict[tuple[str, str], list[tuple[int, str]]]:
-    found: dict[tuple[str, str], list[tuple[int, str]]] = {}
-    for index, (system, task, trial) in enumerate(keys):
-        found.setdefault((system, task), []).append((index, f"run {trial - first_trial + 1}"))
+    said: PageTranscripts, first_trial: int
+) -> dict[tuple[str, str], list[tuple[int, str, bool]]]:
+    """Of each task: where its transcripts are stored, their titles, and which came as turns."""
+    found: dict[tuple[str, str], list[tuple[int, str, bool]]] = {}
+    for index, key in enumerate(said.texts):
+        system, task, trial = key
+        title = f"run {trial - first_trial + 1}"
+        found.setdefault((system, task), []).append((index, title, key in said.turns))
     return found

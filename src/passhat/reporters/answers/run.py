@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from passhat.analysis.comparing.recovery import Recovery
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.gates.tool_selection import SelectionFloor
-from passhat.analysis.gates.verdict import Word
+from passhat.analysis.gates.verdict import Verdict, Verdicts, Word
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, Options
 from passhat.reporters.answers import report
-from passhat.reporters.answers.report import report_figures, report_rows
+from passhat.reporters.answers.report import report_rows
 from passhat.reporters.answers.report_blocks import report_blocks
 from passhat.reporters.answers.report_data import report_object
+from passhat.reporters.answers.report_figures import report_figures
 from passhat.reporters.answers.report_objects import ReportObject
 from passhat.reporters.answers.verdicts_data import VerdictObject, verdict_object
 from passhat.reporters.blocks import Block, Judged, Line, Step, Steps, paragraphs
@@ -72,7 +73,7 @@ def run_object(answer: RunAnswer) -> RunObject:
     return {
         "schema": SCHEMA,
         "verdict": None if answer.verdicts is None else answer.verdicts.word,
-        "verdicts": [verdict_object(verdict) for verdict in answer.verdicts or ()],
+        "verdicts": [verdict_object(verdict) for verdict in answer.judged],
         "floors": [_floor_object(floor) for floor in answer.floors],
         "failures": plain(answer.failures),
         "recovery": plain(answer.recoveries),
@@ -105,7 +106,7 @@ def failure_lines(answer: RunAnswer, *, most: int) -> list[str]:
 
 def _demands(answer: RunAnswer, options: Options) -> list[Block]:
     blocks: list[Block] = []
-    if answer.verdicts:
+    if answer.verdicts is not None:
         from passhat.reporters.answers.verdicts import verdicts_blocks
 
         blocks += verdicts_blocks(answer.verdicts, options)
@@ -161,7 +162,12 @@ def _page(answer: RunAnswer, options: Options) -> Mapping[str, Any]:
 
 def _title(answer: RunAnswer) -> str:
     verdicts = answer.verdicts
-    return f"{verdicts.word if verdicts else ''} {verdict_title(answer.report)}".strip()
+    word = verdicts.word if verdicts is not None and len(verdicts) else ""
+    return f"{word} {verdict_title(answer.report)}".strip()
+
+
+def _each(verdicts: Verdicts | None) -> tuple[Verdict, ...]:
+    return () if verdicts is None else verdicts.each
 
 
 KIND = AnswerKind(

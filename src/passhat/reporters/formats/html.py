@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -17,18 +17,25 @@ from passhat.reporters import wording
 from passhat.reporters.answer_kind import AnswerKind, Options
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
 from passhat.reporters.blocks import Bar, Block, Marks, Picture, Shares, Table
+from passhat.reporters.glossary import GLOSSARY
 from passhat.reporters.next_steps import next_steps
-from passhat.reporters.numbers import amount, points, span
+from passhat.reporters.numbers import amount, percent_range, points, span
 from passhat.reporters.page_transcripts import MOST_ROWS, page_rows
 from passhat.reporters.reading_lines import reading_lines
 from passhat.reporters.safe_text import safe_text
+from passhat.stats.estimate import Interval
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-MOST_UNFOLDED = 20
-"""Tasks of a second system and further ones that are shown without being asked for."""
+_CHIPS = {
+    "Dependable": ("good", "✓"),
+    "Not dependable": ("bad", "✕"),
+    "Not settled yet": ("open", "~"),
+    "No run finished": ("none", "?"),
+}
+"""The class and the sign of each verdict: never colour alone."""
 
 _MARKS = str.maketrans("PFE", "●○×")
 
@@ -76,14 +83,19 @@ def templates() -> Environment:
         "reading_lines": reading_lines,
         "labels": LABELS,
         "most_rows": MOST_ROWS,
-        "most_unfolded": MOST_UNFOLDED,
+        "glossary": GLOSSARY,
     }
     environment.filters |= {
         "amount": amount,
+        "anchor": _anchor,
         "cell": _cell,
+        "chip_class": lambda chip: _CHIPS[chip][0],
+        "chip_sign": lambda chip: _CHIPS[chip][1],
         "design": wording.design,
         "errors_note": wording.errors_note,
         "headline_k": wording.headline_k,
+        "k_intervals": _k_intervals,
+        "k_name": _k_name,
         "marks": lambda sequence: (sequence or "").translate(_MARKS),
         "meaning": _meaning,
         "metric_name": wording.metric_name,
@@ -95,8 +107,8 @@ def templates() -> Environment:
         "safe_text": safe_text,
         "section_links": _section_links,
         "span": span,
-        "systems_table": lambda systems: systems_table(
-            {system.name: system for system in systems}, "in %"
+        "systems_table": lambda systems, asked=None: systems_table(
+            {system.name: system for system in systems}, "in %", asked=asked
         ),
         "table_rows": page_rows,
         "text_columns": _text_columns,
@@ -167,6 +179,25 @@ def source_hash(text: str) -> str:
 
 def _cell(cell: str | Marks) -> str:
     return cell.sequence.translate(_MARKS) if isinstance(cell, Marks) else safe_text(cell)
+
+
+def _anchor(names: tuple[str, str]) -> str:
+    """The id of a task's row: its name, and enough of the system's that no two are alike."""
+    system, task = names
+    mark = hashlib.sha256(system.encode(errors="replace")).hexdigest()[:4]
+    return "t-" + "_".join(f"{safe_text(task)}-{mark}".split())
+
+
+def _k_name(one: Mapping[str, Any]) -> str:
+    k = one["k"]
+    return "one try (pass^1)" if k == 1 else f"{k} in a row (reliability@{k})"
+
+
+def _k_intervals(one: Mapping[str, Any]) -> str:
+    scopes = (("this suite", one["suite"]), ("tasks like these", one["like"]))
+    return "; ".join(
+        f"{name} {percent_range(Interval(*ends), digits=1)}" for name, ends in scopes if ends
+    )
 
 
 def _section_links(systems: Sequence[SystemReport]) -> list[str]:

@@ -63,6 +63,7 @@ class AttemptRequest:
             "tags": list(self.task.tags),
             "values": dict(self.task.values),
             "workdir": str(self.workdir),
+            "images": [str(path) for path in self.task.images],
             "step": self.place.step + 1,
             "history": [dict(message) for message in self.history],
         }

@@ -7,7 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from passhat.records import ModelParameters, Observation, TokenUsage, ToolCall
-from passhat.runner.models.exchange import CallRequest, ChatModel, Message, Place, Reply, Request
+from passhat.runner.models.exchange import (
+    Attachment,
+    CallRequest,
+    ChatModel,
+    Message,
+    Place,
+    Reply,
+    Request,
+)
 from passhat.runner.tools import ToolRequest, ToolResult, Tools
 
 Charge = Callable[[Reply], bool]
@@ -40,9 +48,11 @@ class Conversation:
     waiting_for: str = ""
     _steps: int = 0
 
-    async def say(self, prompt: str, *, max_turns: int) -> None:
+    async def say(
+        self, prompt: str, *, max_turns: int, attachments: tuple[Attachment, ...] = ()
+    ) -> None:
         """Say something and let the model work on it until it has an answer."""
-        self.messages.append(Message(role="user", text=prompt))
+        self.messages.append(Message(role="user", text=prompt, attachments=attachments))
         self.answer = ""
         for _ in range(max_turns):
             self.stop_reason = "timeout"
@@ -97,7 +107,13 @@ class Conversation:
             self.faults.append(f"tool:{result.fault}")
             self.broken.append(len(self.calls))
         self.messages.append(
-            Message(role="tool", text=result.text, call_id=call.id, is_error=result.is_error)
+            Message(
+                role="tool",
+                text=result.text,
+                call_id=call.id,
+                is_error=result.is_error,
+                attachments=result.attachments,
+            )
         )
         arguments: Any = call.arguments if call.broken is None else call.broken
         self.calls.append(
@@ -140,6 +156,9 @@ def _entry(message: Message) -> dict[str, Any]:
         entry["calls"] = [_call(call) for call in message.calls]
     if message.is_error:
         entry["is_error"] = True
+    if message.attachments:
+        shown = [f"[{each.mime}, {len(each.data)} characters]" for each in message.attachments]
+        entry["text"] = "\n".join([message.text, *shown]).strip()
     if message.call_id:
         entry["call_id"] = message.call_id
     return entry

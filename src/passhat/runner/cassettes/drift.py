@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -28,6 +30,8 @@ def setup_of(pairing: Pairing, suite: Suite) -> dict[str, Any]:
     asked: dict[str, Any] = {"prompt": task.prompt} if task.prompt else {}
     if task.steps:
         asked["steps"] = [step.prompt for step in task.steps]
+    if task.images:
+        asked["images"] = [_digest(path) for path in task.images]
     if task.values:
         asked["values"] = dict(task.values)
     match system:
@@ -76,6 +80,11 @@ def cleaned(value: Any, redactor: Redactor) -> Any:
     """A value as JSON has it, without secrets."""
     text = msgspec.json.encode(value, order="sorted", enc_hook=str).decode()
     return msgspec.json.decode(redactor.clean_json(text))
+
+
+def _digest(path: Path) -> str:
+    found = hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest() if path.exists() else ""
+    return f"{path.name} {found}"
 
 
 def _model_setup(task: Task, system: ModelSystem, suite: Suite) -> dict[str, Any]:

@@ -25,7 +25,8 @@ ROUNDING = 1e-9
 class Grading:
     """What graders need: the suite's directory, the judge, and how snapshots are written.
 
-    `clean` takes secrets out of what is written to disk.
+    `clean` takes secrets out of what is written to disk. `asked` is what the agent was asked, and
+    `transcript` gives all that was said: a judge is shown both.
     """
 
     directory: Path = Path()
@@ -33,6 +34,8 @@ class Grading:
     write_snapshots: bool = True
     update_snapshots: bool = False
     clean: Callable[[str], str] = str
+    asked: str = ""
+    transcript: Callable[[], str] = str
 
 
 ON_ITS_OWN = Grading()
@@ -104,7 +107,10 @@ async def _matched(expectation: Expectation, observation: Observation, grading: 
     if name == "judge":
         if grading.ask is None:
             raise GraderError("a rubric needs a judge: add judge: to the suite")
-        return await match_rubric(value, expectation, ask=grading.ask)
+        said = grading.transcript() if expectation.options.get("transcript") else ""
+        return await match_rubric(
+            value, expectation, ask=grading.ask, asked=grading.asked, transcript=said
+        )
     raise GraderError(f"there is no matcher named {name!r}")
 
 

@@ -15,6 +15,9 @@ from passhat.runner.models.exchange import CallRequest, Message, Reply, Request,
 DEFAULT_MAX_TOKENS = 4096
 """The API demands a number; this one holds any tool call and a long answer."""
 
+BUDGETS: dict[str, int] = {"low": 1_024, "medium": 4_096, "high": 16_384}
+"""Tokens of thinking for each effort; 1,024 is the least that the API takes."""
+
 STOP_REASONS = {
     "end_turn": "done",
     "stop_sequence": "done",
@@ -40,13 +43,31 @@ def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
         "stream": stream,
     }
     body |= {key: value for key, value in optional.items() if value not in (None, "", [], False)}
+    if given.reasoning:
+        budget = BUDGETS.get(str(given.reasoning), given.reasoning)
+        body["thinking"] = {"type": "enabled", "budget_tokens": int(budget)}
+        body["max_tokens"] += int(budget)  # the API counts thinking as part of the answer
     if request.tools:
         body["tools"] = [
             {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
             for tool in request.tools
         ]
         body["tool_choice"] = _tool_choice(given)
+    if given.prompt_cache:
+        _mark_for_cache(body)
     return body | dict(given.extra)
+
+
+def _mark_for_cache(body: dict[str, Any]) -> None:
+    """Mark the end of what stays the same from turn to turn: tools, system, the conversation."""
+    mark = {"cache_control": {"type": "ephemeral"}}
+    if body.get("tools"):
+        body["tools"][-1] |= mark
+    if body.get("system"):
+        body["system"] = [{"type": "text", "text": body["system"], **mark}]
+    if body["messages"]:
+        last = body["messages"][-1]["content"]
+        last[-1] = {**last[-1], **mark}
 
 
 def decode(body: Body) -> Reply:
@@ -117,15 +138,26 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
         result: dict[str, Any] = {
             "type": "tool_result",
             "tool_use_id": message.call_id,
-            "content": message.text,
+            "content": _with_images(message) if message.attachments else message.text,
         }
         return [result | ({"is_error": True} if message.is_error else {})]
     if message.raw:
         return [_sendable(block) for block in message.raw]
-    text = [{"type": "text", "text": message.text}] if message.text else []
-    return text + [
+    return _with_images(message) + [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)}
         for call in message.calls
+    ]
+
+
+def _with_images(message: Message) -> list[dict[str, Any]]:
+    text: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text else []
+    return text + [
+        {
+            "type": "image",
+            "source": {"type": "base64", "media_type": each.mime, "data": each.data},
+        }
+        for each in message.attachments
+        if each.kind == "image"
     ]
 
 

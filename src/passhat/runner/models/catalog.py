@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from passhat.errors import SuiteError
 from passhat.records import Model
 from passhat.records.providers import LOCAL, Provider, find_provider, unknown_model
 from passhat.runner.models.anthropic import ANTHROPIC
+from passhat.runner.models.bedrock import BEDROCK
 from passhat.runner.models.dialect import Dialect
 from passhat.runner.models.openai_chat import OPENAI_CHAT
 from passhat.runner.models.openai_responses import OPENAI_RESPONSES
+
+OLLAMA_PORT = 11434
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,10 +30,11 @@ class Address:
     key: str
     key_variable: str
     prices: str | None
+    renamed: Mapping[str, str]
 
 
 DIALECTS: dict[str, Dialect] = {
-    dialect.name: dialect for dialect in (ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES)
+    dialect.name: dialect for dialect in (ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES, BEDROCK)
 }
 
 
@@ -44,7 +49,8 @@ def locate(model: Model, environment: Mapping[str, str] | None = None) -> Addres
     """
     variables = os.environ if environment is None else environment
     provider, name = _provider(model, variables)
-    base_url = model.base_url or _first(variables, provider.url_variables) or provider.base_url
+    base_url = model.base_url or _told_address(provider, variables)
+    base_url = base_url or _filled_address(model, provider, variables)
     if not base_url:
         wanted = " or ".join(provider.url_variables)
         raise SuiteError(f'model "{model.name}" needs an address: set `base_url:` or {wanted}')
@@ -56,6 +62,7 @@ def locate(model: Model, environment: Mapping[str, str] | None = None) -> Addres
         key=_key(model, provider, base_url, variables),
         key_variable=model.api_key.reference if model.api_key else _named(provider.key_variables),
         prices=provider.prices,
+        renamed=provider.renamed,
     )
 
 
@@ -73,11 +80,49 @@ def _provider(model: Model, variables: Mapping[str, str]) -> tuple[Provider, str
     return found
 
 
+def _told_address(provider: Provider, variables: Mapping[str, str]) -> str:
+    """The address that a variable gives, completed as each provider's users write it."""
+    told = _first(variables, provider.url_variables)
+    if not told:
+        return ""
+    if provider.name == "ollama" and told == variables.get("OLLAMA_HOST"):
+        return _ollama_address(told)
+    if provider.name == "azure" and urlsplit(told).path in ("", "/"):
+        return f"{told.rstrip('/')}/openai/v1"
+    return told
+
+
+def _ollama_address(host: str) -> str:
+    """The address behind OLLAMA_HOST, which may be a bare host, a port, or 0.0.0.0.
+
+    >>> _ollama_address("0.0.0.0:11434"), _ollama_address("http://gpu:8080")
+    ('http://127.0.0.1:11434/v1', 'http://gpu:8080/v1')
+    """
+    parts = urlsplit(host if "://" in host else f"http://{host}")
+    name = "127.0.0.1" if parts.hostname in (None, "", "0.0.0.0") else parts.hostname  # noqa: S104
+    port = parts.port or OLLAMA_PORT
+    return f"{parts.scheme}://{name}:{port}{parts.path.rstrip('/')}/v1"
+
+
+def _filled_address(model: Model, provider: Provider, variables: Mapping[str, str]) -> str:
+    """The usual address of a provider, with region, project and the like filled in."""
+    address = provider.base_url
+    for place, names in provider.places.items():
+        value = _first(variables, names)
+        if not value:
+            raise SuiteError(
+                f'model "{model.name}" needs its {place}: set {_named(names)}, or give `base_url:`'
+            )
+        address = address.replace(f"{{{place}}}", value)
+    return address
+
+
 def _key(model: Model, provider: Provider, base_url: str, variables: Mapping[str, str]) -> str:
     if model.api_key is not None:
         return model.api_key.reveal()
     key = _first(variables, provider.key_variables)
-    if not key and provider.key_variables and base_url == provider.base_url:
+    usual = base_url == provider.base_url or bool(provider.places and model.base_url is None)
+    if not key and provider.key_variables and usual:
         raise SuiteError(
             f'model "{model.name}" needs a key: set {_named(provider.key_variables)}, or give '
             "`api_key: ${VARIABLE}`; or replay a cassette, or use `scripted` or local/smollm2"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 import msgspec
 
@@ -60,14 +60,17 @@ class Endpoint:
         stream: bool = False,
         price: Pricing | None = None,
         key_variable: str = "",
+        renamed: Mapping[str, str] | None = None,
     ) -> None:
         self._dialect = dialect
         self._model = model
         self._client = client
-        self._stream = stream
+        self._stream = stream and dialect.streams
         self._price = price
         self._key_variable = key_variable
-        self._url = _join(base_url, dialect.path)
+        self._renamed = dict(renamed or {})
+        # Some providers name the model in the address; its colons and slashes are escaped there.
+        self._url = _join(base_url, dialect.path.replace("{model}", quote(model, safe="")))
         self._list_url = _join(base_url, dialect.list_path)
         self._headers = {
             "content-type": "application/json",
@@ -78,6 +81,7 @@ class Endpoint:
 
     async def complete(self, request: Request, /) -> Reply:
         body = self._dialect.encode(self._model, request, self._stream)
+        body = {self._renamed.get(key, key): value for key, value in body.items()}
         started = time.perf_counter()
         content = await self._post(msgspec.json.encode(body))
         reply = self._read(content)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Protocol
 
 import msgspec
 
 from passhat.records import ModelParameters, TokenUsage
+
+LATER = frozenset({"attachments", "reasoning", "prompt_cache"})
+"""Fields of messages and parameters that the first cassettes do not know."""
 
 Role = Literal["user", "assistant", "tool"]
 
@@ -44,6 +47,29 @@ class CallRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """An image or a sound: its media type, and its bytes in base64."""
+
+    mime: str
+    data: str
+
+    @property
+    def kind(self) -> str:
+        """`image`, `audio`, or whatever stands before the slash."""
+        return self.mime.partition("/")[0]
+
+    @property
+    def format(self) -> str:
+        """`png`, `wav`: what stands behind the slash."""
+        return self.mime.partition("/")[2]
+
+    @property
+    def url(self) -> str:
+        """The whole of it as a data URL."""
+        return f"data:{self.mime};base64,{self.data}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """One entry of the conversation.
 
@@ -57,6 +83,7 @@ class Message:
     call_id: str = ""
     is_error: bool = False
     raw: tuple[Mapping[str, Any], ...] = ()
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +105,19 @@ class Request:
         >>> later.fingerprint() == hello.fingerprint()
         True
         """
-        seen = (self.messages, self.system, self.tools, self.parameters)
+        messages = [_without_defaults(message) for message in self.messages]
+        seen = (messages, self.system, self.tools, _without_defaults(self.parameters))
         text = clean(msgspec.json.encode(seen, order="sorted").decode())
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _without_defaults(value: Any) -> dict[str, Any]:
+    """The fields of a value; those that came later only where they say something.
+
+    What was hashed before a field was added must hash the same ever after: cassettes hold it.
+    """
+    found = {field.name: getattr(value, field.name) for field in fields(value)}
+    return {name: part for name, part in found.items() if part or name not in LATER}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

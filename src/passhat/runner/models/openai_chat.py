@@ -9,7 +9,7 @@ import msgspec
 
 from passhat.errors import ModelBusy
 from passhat.records import TokenUsage
-from passhat.runner.models.dialect import Body, Dialect, cut_off
+from passhat.runner.models.dialect import Body, Dialect, cut_off, effort
 from passhat.runner.models.exchange import (
     CallRequest,
     Message,
@@ -39,6 +39,7 @@ def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
         # OpenAI's own reasoning models refuse max_tokens; other servers know nothing else.
         "max_completion_tokens" if _from_openai(model) else "max_tokens": given.max_tokens,
         "stop": list(given.stop) or None,
+        "reasoning_effort": None if given.reasoning is None else effort(given.reasoning),
     }
     body |= {key: value for key, value in optional.items() if value is not None}
     if request.tools:
@@ -106,13 +107,35 @@ def _conversation(request: Request) -> list[dict[str, Any]]:
     turns: list[dict[str, Any]] = []
     if request.system:
         turns.append({"role": "system", "content": request.system})
-    return turns + [_turn(message) for message in request.messages]
+    waiting: list[dict[str, Any]] = []
+    for message in request.messages:
+        if waiting and message.role != "tool":
+            turns.append({"role": "user", "content": waiting})
+            waiting = []
+        turns.append(_turn(message))
+        if message.role == "tool":
+            # A tool's turn holds only text: its images follow as the user's.
+            waiting = waiting + _parts(message)
+    return [*turns, {"role": "user", "content": waiting}] if waiting else turns
+
+
+def _parts(message: Message) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = []
+    for each in message.attachments:
+        if each.kind == "image":
+            parts.append({"type": "image_url", "image_url": {"url": each.url}})
+        elif each.kind == "audio":
+            sound = {"data": each.data, "format": each.format}
+            parts.append({"type": "input_audio", "input_audio": sound})
+    return parts
 
 
 def _turn(message: Message) -> dict[str, Any]:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
     turn: dict[str, Any] = {"role": message.role, "content": message.text}
+    if parts := _parts(message):
+        turn["content"] = [{"type": "text", "text": message.text}, *parts]
     if message.calls:
         turn["content"] = message.text or None
         turn["tool_calls"] = [_sent_call(call) for call in message.calls]

@@ -10,7 +10,7 @@ import msgspec
 
 from passhat.errors import ModelBusy, ModelError
 from passhat.records import TokenUsage
-from passhat.runner.models.dialect import Body, Dialect, cut_off
+from passhat.runner.models.dialect import Body, Dialect, cut_off, effort
 from passhat.runner.models.exchange import CallRequest, Message, Reply, Request, call_request
 
 REASONING_MODEL = re.compile(r"o\d|gpt-[5-9](?!.*chat)")
@@ -33,6 +33,7 @@ def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
         "temperature": given.temperature,
         "top_p": given.top_p,
         "max_output_tokens": given.max_tokens,
+        "reasoning": None if given.reasoning is None else {"effort": effort(given.reasoning)},
         "stream": stream or None,
     }
     body |= {key: value for key, value in optional.items() if value is not None}
@@ -82,13 +83,21 @@ def assemble(events: Iterable[Body]) -> Body:
 
 def _items(message: Message) -> list[dict[str, Any]]:
     if message.role == "tool":
-        return [
-            {"type": "function_call_output", "call_id": message.call_id, "output": message.text}
-        ]
+        output = _content(message)
+        return [{"type": "function_call_output", "call_id": message.call_id, "output": output}]
     if message.raw:
         return [dict(item) for item in message.raw]
-    text = [{"role": message.role, "content": message.text}] if message.text else []
+    said = message.text or message.attachments
+    text = [{"role": message.role, "content": _content(message)}] if said else []
     return text + [_sent_call(call) for call in message.calls]
+
+
+def _content(message: Message) -> str | list[dict[str, Any]]:
+    images = [each for each in message.attachments if each.kind == "image"]
+    if not images:
+        return message.text
+    parts: list[dict[str, Any]] = [{"type": "input_text", "text": message.text}]
+    return parts + [{"type": "input_image", "image_url": image.url} for image in images]
 
 
 def _sent_call(call: CallRequest) -> dict[str, Any]:

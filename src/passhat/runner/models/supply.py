@@ -118,6 +118,7 @@ class ModelSupply:
             stream=bool(model.parameters.extra.get("stream")),
             price=price,
             key_variable=at.key_variable,
+            renamed=at.renamed,
         )
 
 

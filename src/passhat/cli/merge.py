@@ -1,0 +1,35 @@
+"""`passhat merge`: put the shards of a run together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from passhat.cli.store_option import StoreType
+from passhat.defaults import STORE
+from passhat.messages import plural
+
+
+@click.command()
+@click.argument("stores", nargs=-1, required=True, type=StoreType())
+@click.option(
+    "--store", type=StoreType(), default=Path(STORE), show_default=True, help="Where to keep it."
+)
+def merge(stores: tuple[Path | str, ...], store: Path | str) -> None:
+    """Put the shards in STORES together as one run.
+
+    Each machine runs a part with `passhat run --shard 3/10 --store part3.db`. Shards of different
+    suites, seeds or requests are refused, and so is a trial that two of them have.
+
+    \b
+      passhat merge part*.db
+      passhat gate latest --require 'pass^3 >= 0.8'
+    """
+    from passhat.journeys.shards import merge_shards
+
+    merged = merge_shards(stores, store)
+    click.echo(f"run {merged.run.key}: {plural(merged.run.trials, 'trial')}", err=True)
+    if merged.missing:
+        parts = ", ".join(map(str, merged.missing))
+        click.echo(f"not complete: shards {parts} are missing or were interrupted", err=True)

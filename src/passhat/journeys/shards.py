@@ -1,0 +1,134 @@
+"""Shards: parts of one fixed plan that run anywhere, without a server, and are put together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from passhat.errors import ArgumentError, HistoryError
+
+if TYPE_CHECKING:
+    from passhat.history import Run
+    from passhat.journeys.run_request import RunRequest
+    from passhat.records import Trial
+    from passhat.runner.allocation import Shard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """The run that shards were put together in, and the shards that are missing."""
+
+    run: Run
+    missing: tuple[int, ...]
+
+
+def read_shard(text: str | None) -> Shard | None:
+    """`3/10` is the third of ten parts.
+
+    >>> read_shard("3/10")
+    Shard(number=3, of=10)
+    """
+    if text is None:
+        return None
+    from passhat.runner.allocation import Shard
+
+    found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise ArgumentError("--shard", "must be a part such as 3/10", text)
+    return Shard(int(found[1]), int(found[2]))
+
+
+def refuse_sequential_shard(request: RunRequest) -> None:
+    """A gate that decides as evidence comes in cannot be split: no part sees all of it."""
+    if read_shard(request.shard) is not None and request.until_settled:
+        raise ArgumentError(
+            "--shard", "cannot go with --until-settled: each shard would stop on its own evidence",
+            request.shard,
+        )  # fmt: skip
+
+
+def merge_shards(stores: Sequence[str | Path], into: str | Path) -> Merged:
+    """Put the newest run of each store, all shards of one run, together as one run in `into`.
+
+    Shards of different suites, seeds or requests are refused, and so is a trial that two of them
+    have. The trials come in the order of the whole plan, so that gates see the same evidence.
+    """
+    from passhat.history import History
+    from passhat.history.lookups import all_transcripts
+
+    parts: list[tuple[Run, list[Trial], dict[Any, str]]] = []
+    for store in stores:
+        with History.open(store, read_only=True) as history:
+            run = _shard_run(history.runs(), str(store))
+            parts.append((run, list(history.trials(run)), dict(all_transcripts(history, run))))
+    first = _the_same(parts)
+    trials = _in_order([trial for _, found, _ in parts for trial in found])
+    with History.open(into) as history:
+        options = {**first.options, "shard": None}
+        run = history.start_run(
+            first.suite,
+            suite_hash=first.suite_hash,
+            seed=first.seed,
+            checkout=first.checkout,
+            options=options,
+            started=min(part.started for part, _, _ in parts),
+        )
+        try:
+            history.add_trials(run, trials)
+        except HistoryError:
+            history.delete(run)
+            raise HistoryError("two of these shards have the same trial: name each once") from None
+        for _, _, said in parts:
+            history.add_transcripts(run, said)
+        missing = _missing(parts)
+        return Merged(
+            run=history.finish_run(run, "interrupted" if missing else "finished"), missing=missing
+        )
+
+
+def _shard_run(runs: Sequence[Run], store: str) -> Run:
+    for run in runs:
+        if run.options.get("shard"):
+            return run
+    raise HistoryError(f"{store}: no run with --shard here")
+
+
+def _the_same(parts: Sequence[tuple[Run, Any, Any]]) -> Run:
+    first = parts[0][0]
+    for run, _, _ in parts:
+        if _plan(run) != _plan(first):
+            raise HistoryError(
+                f"runs {first.key} and {run.key} are shards of different runs: the suite, the seed "
+                "or what was asked for differs"
+            )
+    return first
+
+
+def _plan(run: Run) -> tuple[Any, ...]:
+    from passhat.journeys.run_request import RunRequest
+
+    identity = RunRequest.from_json(run.options).identity
+    shard = read_shard(str(identity.pop("shard")))
+    return run.suite_hash, run.seed, sorted(map(repr, identity.items())), shard and shard.of
+
+
+def _missing(parts: Sequence[tuple[Run, Any, Any]]) -> tuple[int, ...]:
+    shards = [read_shard(str(run.options["shard"])) for run, _, _ in parts]
+    there = {shard.number for shard in shards if shard is not None}
+    of = max(shard.of for shard in shards if shard is not None)
+    unfinished = {
+        shard.number
+        for shard, (run, _, _) in zip(shards, parts, strict=True)
+        if shard is not None and run.status != "finished"
+    }
+    return tuple(n for n in range(1, of + 1) if n not in there or n in unfinished)
+
+
+def _in_order(trials: Sequence[Trial]) -> list[Trial]:
+    """As one process would have run them: first every pairing once, then every one again."""
+    pairs = dict.fromkeys((t.system, t.task) for t in sorted(trials, key=lambda t: t.trial))
+    place = {pair: number for number, pair in enumerate(sorted(pairs))}
+    return sorted(trials, key=lambda t: (t.trial, place[t.system, t.task]))

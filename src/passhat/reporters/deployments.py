@@ -1,0 +1,159 @@
+"""Files that start workers elsewhere: a Kubernetes Job, a Slurm array, a Compose file."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+STORE_VARIABLE = "PASSHAT_STORE"
+"""Where workers find the address of the store: it may hold a password, and is in no file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """Workers to start: how many, each with how many trials at a time, from which image."""
+
+    suite: str
+    workers: int
+    concurrency: int
+    image: str
+    hours: int
+
+    @property
+    def command(self) -> list[str]:
+        """What a worker runs; a shell puts the store's address in."""
+        store = f'--store "${STORE_VARIABLE}"'
+        work = f"exec passhat worker {store} --concurrency {self.concurrency} --until-idle"
+        return ["sh", "-c", work]
+
+
+def render_kubernetes(deployment: Deployment) -> str:
+    """An indexed Job: pods that die are started again, and the secret `passhat-store` is read."""
+    container = {
+        "name": "worker",
+        "image": deployment.image,
+        "command": deployment.command,
+        "env": [
+            {
+                "name": STORE_VARIABLE,
+                "valueFrom": {"secretKeyRef": {"name": "passhat-store", "key": "url"}},
+            }
+        ],
+        "resources": {
+            "requests": {"cpu": "500m", "memory": "256Mi"},
+            "limits": {"memory": "1Gi"},
+        },
+    }
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "passhat-workers"},
+        "spec": {
+            "completionMode": "Indexed",
+            "completions": deployment.workers,
+            "parallelism": deployment.workers,
+            "backoffLimit": 6 * deployment.workers,
+            "activeDeadlineSeconds": deployment.hours * 3600,
+            "template": {"spec": {"restartPolicy": "OnFailure", "containers": [container]}},
+        },
+    }
+    return _with_heading(
+        deployment,
+        "kubectl create secret generic passhat-store --from-literal=url=$PASSHAT_STORE",
+        "kubectl apply -f FILE",
+        _yaml(job),
+    )
+
+
+def render_slurm(deployment: Deployment) -> str:
+    """An array script: one task of the array is one worker."""
+    worker = (
+        f'srun passhat worker --store "${STORE_VARIABLE}" '
+        f"--concurrency {deployment.concurrency} --until-idle"
+    )
+    return (
+        "#!/bin/bash\n"
+        f"#SBATCH --job-name=passhat-workers\n#SBATCH --array=0-{deployment.workers - 1}\n"
+        f"#SBATCH --cpus-per-task=1\n#SBATCH --mem=1G\n#SBATCH --time={deployment.hours}:00:00\n"
+        "#SBATCH --requeue\n"
+        f"# export {STORE_VARIABLE}=postgresql://... ; sbatch FILE ; then, on any machine:\n"
+        f"# {_driver(deployment)}\n"
+        f': "${{{STORE_VARIABLE}:?set it to the address of the store}}"\n'
+        f"{worker}\n"
+    )
+
+
+def render_compose(deployment: Deployment) -> str:
+    """A Compose file with the store and its workers, for one machine."""
+    services = {
+        "store": {
+            "image": "postgres:17",
+            "environment": {
+                "POSTGRES_USER": "passhat",
+                "POSTGRES_DB": "passhat",
+                "POSTGRES_PASSWORD": "${PASSHAT_PASSWORD:?set a password}",
+            },
+            "volumes": ["store:/var/lib/postgresql/data"],
+            "ports": ["127.0.0.1:5432:5432"],
+        },
+        "worker": {
+            "image": deployment.image,
+            "command": [
+                "passhat",
+                "worker",
+                "--store",
+                "postgresql://passhat:${PASSHAT_PASSWORD}@store/passhat",
+                "--concurrency",
+                str(deployment.concurrency),
+            ],
+            "working_dir": "/suite",
+            "volumes": [".:/suite:ro"],
+            "depends_on": ["store"],
+            "restart": "unless-stopped",
+            "deploy": {"replicas": deployment.workers},
+        },
+    }
+    return _with_heading(
+        deployment,
+        "PASSHAT_PASSWORD=... docker compose -f FILE up -d",
+        None,
+        _yaml({"services": services, "volumes": {"store": {}}}),
+    )
+
+
+def _with_heading(deployment: Deployment, first: str, second: str | None, body: str) -> str:
+    lines = [first, *([second] if second else []), _driver(deployment)]
+    return "".join(f"# {line}\n" for line in lines) + body
+
+
+def _driver(deployment: Deployment) -> str:
+    suite = shlex.quote(deployment.suite)
+    return f'passhat run {suite} --store "${STORE_VARIABLE}" --executor workers'
+
+
+def _yaml(value: Any, indent: int = 0) -> str:
+    """Mappings and lists as YAML; texts as JSON, which is YAML too and needs no rules."""
+    pad = "  " * indent
+    if isinstance(value, dict):
+        return "".join(
+            f"{pad}{key}: {_scalar(item)}\n"
+            if _is_flat(item)
+            else f"{pad}{key}:\n{_yaml(item, indent + 1)}"
+            for key, item in value.items()
+        )
+    return "".join(
+        f"{pad}- {_scalar(item)}\n"
+        if _is_flat(item)
+        else f"{pad}- {_yaml(item, indent + 1).lstrip()}"
+        for item in value
+    )
+
+
+def _is_flat(value: Any) -> bool:
+    return not isinstance(value, dict | list) or not value
+
+
+def _scalar(value: Any) -> str:
+    return json.dumps(value)

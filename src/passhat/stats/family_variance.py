@@ -1,0 +1,84 @@
+"""How much of the spread of scores lies between families, between their tasks, and in luck."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from passhat.messages import repr_fields
+from passhat.stats.arguments import Floats
+from passhat.stats.estimate import Unavailable
+from passhat.stats.population_mean import Families, grouping
+from passhat.stats.variance import variance_components
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyComponents:
+    """The variance of a single run's score, split into families, tasks inside them, and luck."""
+
+    between_families: float
+    between_tasks: float
+    within_tasks: float
+    families: int
+    tasks: int
+
+    __repr__ = repr_fields
+
+    @property
+    def total(self) -> float:
+        return self.between_families + self.between_tasks + self.within_tasks
+
+    @property
+    def family_share(self) -> float:
+        """The share of the variance between tasks that their family explains."""
+        between = self.between_families + self.between_tasks
+        return self.between_families / between if between > 0 else 0.0
+
+
+def family_components(
+    n: ArrayLike, total: ArrayLike, squares: ArrayLike | None = None, *, family: Families
+) -> FamilyComponents | Unavailable:
+    """Split the variance of the scores into families, tasks and runs (nested analysis of variance).
+
+    The sums are those of `variance_components`; `family` labels each task. Task means count
+    equally; negative components are 0.
+
+    >>> split = family_components([4] * 4, [4, 3, 1, 0], family=["a", "a", "b", "b"])
+    >>> split.families, round(split.family_share, 2)
+    (2, 1.0)
+    """
+    runs = np.atleast_1d(np.asarray(n, dtype=np.float64))
+    sums = np.atleast_1d(np.asarray(total, dtype=np.float64))
+    group = grouping(family, None, runs.size)
+    if group is None or not group.repeats:
+        return Unavailable("no family has more than one task")
+    if group.families < 2:
+        return Unavailable("all tasks are of one family")
+    plain = variance_components(n, total, squares)
+    if isinstance(plain, Unavailable):
+        return plain
+    kept = runs > 0
+    some = group.taken(kept)
+    luck = plain.within * float((1 / runs[kept]).mean())
+    inner, outer = _components(sums[kept] / runs[kept], some.family, luck)
+    return FamilyComponents(
+        between_families=outer,
+        between_tasks=inner,
+        within_tasks=plain.within,
+        families=some.families,
+        tasks=int(kept.sum()),
+    )
+
+
+def _components(means: Floats, family: ArrayLike, luck: float) -> tuple[float, float]:
+    """The variances of tasks inside families and of families, from one mean a task."""
+    codes = np.asarray(family)
+    sizes = np.bincount(codes).astype(np.float64)
+    centres = np.bincount(codes, means) / sizes
+    tasks, families = means.size, sizes.size
+    square = float(((means - centres[codes]) ** 2).sum()) / max(tasks - families, 1)
+    spread = float((sizes * (centres - means.mean()) ** 2).sum()) / max(families - 1, 1)
+    typical = (tasks - float((sizes**2).sum()) / tasks) / max(families - 1, 1)
+    return max(0.0, square - luck), max(0.0, (spread - square) / typical)

@@ -1,0 +1,107 @@
+"""The law of a sum of independent task values, at a cost that does not grow with their number.
+
+The characteristic functions of the tasks' laws are multiplied and turned back over a window that
+holds the sum with all but nothing of its chance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.stats.arguments import Floats
+from passhat.stats.cells import Cells
+from passhat.stats.task_laws import task_laws
+
+Complex = NDArray[np.complex128]
+
+# Points at which the law of the sum is given, unless laws on few points ask for all of them.
+_POINTS = 1024
+# A window of so many standard deviations leaves less than 1e-20 outside.
+_WINDOW = 20.0
+_DEAD = 1e-8
+# Laws on a few points have frequencies that never die away: the whole lattice is taken for
+# them up to this length, and the last frequencies are tapered beyond it.
+_LONGEST = 1 << 15
+_TAPER = 12.5
+# Tables of every count of passes are kept for so many runs; they serve pass@k too.
+_TABLED_RUNS = 128
+_NOTHING = 1e-300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SumLaw:
+    """`chances` of the sum being at `positions`, along the last axis."""
+
+    positions: Floats
+    chances: Floats
+
+
+def sum_of_tasks(cells: Cells, k: int, steps: int) -> SumLaw:
+    """The law of the summed pass^k of tasks with at least 2k runs, in 1/steps."""
+    means, variances = _per_cell(cells, k, steps, _moment_table)
+    centre, variance = cells.tasks @ means, cells.tasks @ variances
+    longest = float(cells.task_count.max()) * steps + 1
+    window = min(longest, _WINDOW * float(np.sqrt(variance.max(initial=0.0))))
+    # A power of two, so that the tables of one report serve all its questions.
+    period = max(_POINTS, int(2 ** np.ceil(np.log2(max(window, 1.0)))))
+    spectrum, points = _spectrum(cells, k, steps, period), _POINTS
+    if period > _POINTS and np.abs(spectrum[..., -8:]).max() > _DEAD:
+        whole = int(2 ** np.ceil(np.log2(longest)))
+        if whole <= _LONGEST:
+            period = points = whole
+            spectrum = _spectrum(cells, k, steps, period, points)
+        else:
+            spectrum = spectrum * np.exp(-_TAPER * np.linspace(0, 1, spectrum.shape[-1]) ** 2)
+    chances = np.maximum(np.fft.irfft(spectrum, points, axis=-1), 0.0)
+    start = np.zeros_like(centre) if longest <= period else centre - period / 2
+    places = np.arange(points) * (period / points)
+    positions = start[..., None] + np.mod(places - start[..., None], period)
+    return SumLaw(positions=positions, chances=chances / chances.sum(axis=-1, keepdims=True))
+
+
+def _spectrum(cells: Cells, k: int, steps: int, period: int, points: int = _POINTS) -> Complex:
+    """The characteristic function of the sum at the lowest frequencies of the period."""
+    tables = _per_cell(cells, k, steps, lambda *key: _log_table(*key, period, points))
+    return np.asarray(np.exp(cells.tasks @ tables[0] + 1j * (cells.tasks @ tables[1])))
+
+
+def _per_cell(cells: Cells, k: int, steps: int, table):  # type: ignore[no-untyped-def]
+    """The columns of a table for every cell, with the tables of each number of runs joined."""
+    parts = []
+    for runs in cells.lengths.tolist():
+        rows = cells.n == runs
+        if runs <= _TABLED_RUNS:
+            passes = cells.c[rows].astype(np.intp)
+            parts.append(tuple(column[passes] for column in table(int(runs), None, k, steps)))
+        else:
+            parts.append(table(int(runs), tuple(cells.c[rows].tolist()), k, steps))
+    return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
+
+
+@lru_cache(maxsize=256)
+def _laws(n: int, passes: tuple[float, ...] | None, k: int, steps: int) -> Floats:
+    c = np.arange(n + 1.0) if passes is None else np.array(passes)
+    return task_laws(np.full(c.size, float(n)), c, k, steps)
+
+
+@lru_cache(maxsize=256)
+def _moment_table(
+    n: int, passes: tuple[float, ...] | None, k: int, steps: int
+) -> tuple[Floats, Floats]:
+    laws, places = _laws(n, passes, k, steps), np.arange(steps + 1.0)
+    means = laws @ places
+    return means, np.maximum(laws @ places**2 - means**2, 0.0)
+
+
+@lru_cache(maxsize=128)
+def _log_table(
+    n: int, passes: tuple[float, ...] | None, k: int, steps: int, period: int, points: int
+) -> tuple[Floats, Floats]:
+    """Ln of the characteristic functions, its real part and its turns."""
+    found = np.fft.rfft(_laws(n, passes, k, steps), period, axis=-1)[:, : points // 2 + 1]
+    logs = np.log(np.where(np.abs(found) > _NOTHING, found, _NOTHING))
+    return np.ascontiguousarray(logs.real), np.ascontiguousarray(logs.imag)

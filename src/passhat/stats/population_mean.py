@@ -1,0 +1,146 @@
+"""Coherent bounds for the mean over tasks like these: tasks, or families of them, are a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from passhat.errors import ArgumentError
+from passhat.messages import plural
+from passhat.stats.arguments import Floats
+from passhat.stats.dirichlet_mean import lower_quantile, lower_ratio_quantile
+from passhat.stats.proportions import Bounds
+
+Families = Sequence[object] | NDArray[Any]
+"""A label for each task."""
+
+FEWEST_FAMILIES = 8
+"""Below this many families an interval over families is nearly empty (0.53 of it for five)."""
+
+# More distinct values than this are rounded to as many: it moves no bound by more than 1/32768.
+_MOST_DISTINCT = 1 << 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Grouping:
+    """The family of each task by position, and how much each task weighs."""
+
+    family: NDArray[np.intp]
+    weight: Floats
+
+    @property
+    def families(self) -> int:
+        return int(self.family.max(initial=-1)) + 1
+
+    @property
+    def effective(self) -> float:
+        """How many equally large families would tell as much: Kish's (sum)^2 / sum of squares.
+
+        >>> one = Grouping(family=np.array([0, 0, 1]), weight=np.ones(3))
+        >>> round(one.effective, 2)
+        1.8
+        """
+        sizes = np.bincount(self.family, self.weight)
+        return float(sizes.sum() ** 2 / (sizes**2).sum())
+
+    @property
+    def repeats(self) -> bool:
+        """Whether any family has more than one task."""
+        return self.families < self.family.size
+
+    def taken(self, kept: NDArray[np.bool_]) -> Grouping:
+        """That of some of the tasks."""
+        _, family = np.unique(self.family[kept], return_inverse=True)
+        return Grouping(family=family, weight=self.weight[kept])
+
+
+def grouping(family: Families | None, weight: ArrayLike | None, tasks: int) -> Grouping | None:
+    """Checked labels and weights, one per task; None where neither says anything.
+
+    A family of None, nan or an empty name is one of its own.
+    """
+    if family is None and weight is None:
+        return None
+    codes = np.arange(tasks) if family is None else _family_codes(family, tasks)
+    sizes = np.ones(tasks) if weight is None else _weights(weight, tasks)
+    if codes.size == np.unique(codes).size and np.ptp(sizes) == 0:
+        return None
+    return Grouping(family=codes, weight=sizes)
+
+
+def few_families_note(families: int) -> str:
+    """What an interval over tasks means where they come from too few families."""
+    return (
+        f"for tasks like these, from these {plural(families, 'family', 'families')}: too few to "
+        "speak for other families"
+    )
+
+
+def population_bounds(values: Floats, tasks: Floats, confidence: float) -> Bounds:
+    """The interval for the mean of values that so many tasks each have; the last axis is theirs."""
+    tail = (1 - confidence) / 2
+    low = lower_quantile(values, tasks, tail)
+    high = 1 - lower_quantile(1 - values, tasks, tail)
+    mean = (values * tasks).sum(axis=-1) / tasks.sum(axis=-1)
+    return np.minimum(low, mean), np.maximum(high, mean)
+
+
+def task_value_bounds(values: Floats, confidence: float) -> Bounds:
+    """The same for one value a task, whatever their number."""
+    distinct, tasks = np.unique(values, return_counts=True)
+    if distinct.size > _MOST_DISTINCT:
+        distinct, tasks = np.unique(np.round(values * _MOST_DISTINCT), return_counts=True)
+        distinct = distinct / _MOST_DISTINCT
+    return population_bounds(distinct, tasks.astype(np.float64), confidence)
+
+
+def family_bounds(values: Floats, group: Grouping, confidence: float) -> Bounds:
+    """The interval for the mean over families like these, of weighted values, one per task.
+
+    `values` may have leading axes: questions about the same tasks.
+    """
+    tail, sizes = (1 - confidence) / 2, np.bincount(group.family, group.weight)
+    sums = _family_sums(values, group)
+    low = lower_ratio_quantile(sums, sizes, tail)
+    high = 1 - lower_ratio_quantile(sizes - sums, sizes, tail)
+    mean = sums.sum(axis=-1) / sizes.sum()
+    return np.minimum(low, mean), np.maximum(high, mean)
+
+
+def _family_sums(values: Floats, group: Grouping) -> Floats:
+    order = np.argsort(group.family, kind="stable")
+    starts = np.searchsorted(group.family[order], np.arange(group.families))
+    weighted = (values * group.weight)[..., order]
+    return np.asarray(np.add.reduceat(weighted, starts, axis=-1))
+
+
+def _family_codes(family: Families, tasks: int) -> NDArray[np.intp]:
+    labels = np.asarray(family, dtype=object)
+    if labels.shape != (tasks,):
+        raise ArgumentError("family", f"must have one label per task, {tasks}", labels.shape)
+    codes: dict[object, int] = {}
+    found = [
+        codes.setdefault(("", place) if _unnamed(label) else label, len(codes))
+        for place, label in enumerate(labels.tolist())
+    ]
+    return np.array(found, dtype=np.intp)
+
+
+def _unnamed(label: object) -> bool:
+    return label is None or label == "" or label != label  # nan is no label
+
+
+def _weights(weight: ArrayLike, tasks: int) -> Floats:
+    try:
+        sizes = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError("weight", "must be numbers, one per task", weight) from None
+    if sizes.shape != (tasks,):
+        raise ArgumentError("weight", f"must have one number per task, {tasks}", sizes.shape)
+    if not (np.isfinite(sizes).all() and (sizes > 0).all()):
+        raise ArgumentError("weight", "must be finite and above 0", sizes.min())
+    return sizes

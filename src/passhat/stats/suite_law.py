@@ -1,0 +1,186 @@
+"""Coherent bounds for the mean pass^k of the very tasks that were run: only runs are random.
+
+Each task's pass^k gets a law that moves to the right with every pass (task_laws), the laws are
+added up, and a low quantile of the mean bounds it from below. What no count can show, a failure
+that did not happen yet, multiplies the mean by the law of runs without one. All parts move one
+way with a pass, so a failure never improves a bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.stats.arguments import Floats
+from passhat.stats.cells import Cells
+from passhat.stats.few_runs import few_runs_quantile
+from passhat.stats.lattice_sums import sum_of_tasks
+from passhat.stats.passk import share_of_passing_subsets
+from passhat.stats.proportions import Bounds
+from passhat.stats.roots import crossing_within
+from passhat.stats.task_laws import lattice_steps
+
+# One pass more than was seen, and half of one to be safe: how high the rate of a task may lie
+# that did not pass every time, for what a further pass of it would add to pass^k.
+_UNSEEN_PASSES = 1.5
+# How many standard deviations below the mean a quantile may be sought at first.
+_NORMAL_REACH = 2.0
+_TINY = 1e-300
+# e to this power is nothing next to any tail, and not so small that arithmetic slows down.
+_FAINT = -200.0
+
+
+def suite_bounds(cells: Cells, ks: Sequence[int], confidence: float) -> Bounds:
+    """The intervals for the mean pass^k of these tasks, k along the last axis.
+
+    Every task has at least k runs, for every k.
+    """
+    tail = (1 - confidence) / 2
+    helpers = sorted({*ks, *(_helper(cells, k) for k in ks)} - {0})
+    low, high = _own_bounds(cells, helpers, tail)
+    for place, k in enumerate(helpers):
+        j = _helper(cells, k)
+        if j:
+            # Tasks with too few runs to show the spread of p^k show that of p^j, and by Jensen
+            # (mean p^j)^(k/j) <= mean p^k <= mean p^j.
+            lower, upper = (ends[..., helpers.index(j)] for ends in (low, high))
+            low[..., place] = np.maximum(low[..., place], lower ** (k / j))
+            high[..., place] = np.minimum(high[..., place], upper)
+    means = np.stack([cells.mean(share_of_passing_subsets(cells.n, cells.c, k)) for k in ks], -1)
+    asked = [helpers.index(k) for k in ks]
+    return np.minimum(low[..., asked], means), np.maximum(high[..., asked], means)
+
+
+def _helper(cells: Cells, k: int) -> int:
+    """The largest j for which every task has 2j runs, if it has not 2k; 0 for none."""
+    fewest = int(cells.n.min())
+    return fewest // 2 if fewest < 2 * k else 0
+
+
+def _own_bounds(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
+    low, high = (np.empty((*cells.tasks.shape[:-1], len(ks))) for _ in range(2))
+    fewest, most = cells.n.min(), cells.n.max()
+    kinds = [0 if fewest >= 2 * k else 1 if most < 2 * k else 2 for k in ks]
+    for kind, bounds in enumerate((_bounds_of_laws, _bounds_together, _bounds_of_both)):
+        places = [place for place, one in enumerate(kinds) if one == kind]
+        if places:
+            found = bounds(cells, [ks[place] for place in places], tail)
+            low[..., places], high[..., places] = found
+    return low, high
+
+
+def _bounds_of_both(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
+    """Some tasks have fewer than 2k runs: such have no law of their own, but one together.
+
+    Tasks with more runs may join them, or be bounded by their laws, each part at the same level:
+    the better of the two bounds is taken.
+    """
+    low, high = _bounds_together(cells, ks, tail)
+    for place, k in enumerate(ks):
+        short = cells.n < 2 * k
+        rest, these = (_taken(cells, kept) for kept in (~short, short))
+        ends = _bounds_of_laws(rest, (k,), tail), _bounds_together(these, (k,), tail)
+        share = these.task_count / cells.task_count
+        lower, upper = (
+            (1 - share) * one[..., 0] + share * other[..., 0]
+            for one, other in zip(*ends, strict=True)
+        )
+        low[..., place] = np.maximum(low[..., place], lower)
+        high[..., place] = np.minimum(high[..., place], upper)
+    return low, high
+
+
+def _bounds_together(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
+    """Tasks with fewer than 2k runs, each k along the last axis."""
+    values = np.stack([share_of_passing_subsets(cells.n, cells.c, k) for k in ks])
+    tasks = cells.tasks[..., None, :]
+    mean = (tasks * values).sum(axis=-1) / cells.task_count[..., None]
+    runs = np.minimum(cells.n, 2 * np.array(ks)[:, None] - 1)
+    weight = (runs / (2 * np.array(ks)[:, None] - runs)).min(axis=-1)
+    # Both ends at once: the upper is the lower of what is missing to 1.
+    sides = np.stack((values, 1 - values)).reshape(2, *(1,) * (cells.tasks.ndim - 1), *values.shape)
+    found = few_runs_quantile(sides, tasks, weight, tail)
+    fewer, more = _unseen_groups(cells, ks)
+    with np.errstate(divide="ignore"):
+        low = np.minimum(found[0], mean * tail ** (1 / fewer))
+        high = np.maximum(1 - found[1], 1 - (1 - mean) * tail ** (1 / more))
+    return low, high
+
+
+def _bounds_of_laws(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
+    """Every task has at least 2k runs: the sum of their laws, and a failure not yet seen."""
+    fewer, more = _unseen_groups(cells, ks)
+    laws = [sum_of_tasks(cells, k, lattice_steps(cells.n, k)) for k in ks]
+    low, high = (np.empty(fewer.shape) for _ in range(2))
+    for points in {law.chances.shape[-1] for law in laws}:
+        places = [place for place, law in enumerate(laws) if law.chances.shape[-1] == points]
+        shares = np.stack(
+            [
+                law.positions / (lattice_steps(cells.n, k) * cells.task_count[..., None])
+                for law, k in zip(laws, ks, strict=True)
+                if law.chances.shape[-1] == points
+            ],
+            axis=-2,
+        )
+        chances = np.stack([laws[place].chances for place in places], axis=-2)
+        shares = np.clip(shares, 0.0, 1.0)
+        groups = np.stack((fewer[..., places], more[..., places]))
+        found = _shrunk_quantile(np.stack((shares, 1 - shares)), chances, groups, tail)
+        low[..., places], high[..., places] = found[0], 1 - found[1]
+    return low, high
+
+
+def _unseen_groups(cells: Cells, ks: Sequence[int]) -> Bounds:
+    """`_unseen` for each k, along the last axis."""
+    found = zip(*(_unseen(cells, k) for k in ks), strict=True)
+    fewer, more = (np.stack(groups, axis=-1) for groups in found)
+    return fewer, more
+
+
+def _unseen(cells: Cells, k: int) -> tuple[Floats, Floats]:
+    """How many groups of k runs speak against an unseen failure, and against an unseen pass.
+
+    Runs count for the first where pass^k is above 0, and for the second where it is below 1. A
+    pass of a task that mostly fails adds little to pass^k, about k p^(k-1) / n, so groups are
+    larger there: p^(k-1) is taken halfway between its mean and its largest.
+    """
+    n, c, tasks = cells.n, cells.c, cells.tasks
+    fewer = tasks @ (n * (c >= k)) / k
+    reach = np.minimum(1.0, (c + _UNSEEN_PASSES) / n) ** (k - 1)
+    largest = np.where(tasks > 0, reach, 0.0).max(axis=-1)
+    halfway = (cells.mean(reach) + largest) / 2
+    return fewer, tasks @ (n * (c < n)) / (k * halfway)
+
+
+def _shrunk_quantile(places: Floats, chances: Floats, groups: Floats, tail: float) -> Floats:
+    """The `tail` quantile of X U^(1/groups), with X at `places` and U uniform.
+
+    U^(1/groups) is how low a rate may lie after so many groups of runs without a failure. The
+    chance of x is the mean of min(1, x / X)^groups, nearly straight on logarithmic scales.
+    """
+    with np.errstate(divide="ignore"):
+        logs = np.log(places)
+    nothing = (groups <= 0) | ((chances * (places <= 0)).sum(axis=-1) >= tail)
+    size = np.where(nothing, 1.0, groups)
+    centre = np.maximum((chances * places).sum(axis=-1), _TINY)
+    spread = np.sqrt(np.maximum((chances * places**2).sum(axis=-1) - centre**2, 0.0)) / centre
+    # The quantile lies below the mean, by its spread and by what the groups leave open.
+    reach = _NORMAL_REACH * spread * np.log1p(-np.log(tail)) - np.log(tail) / size
+    logs = logs - np.log(centre)[..., None]
+
+    def short(scaled: Floats) -> Floats:
+        log = scaled * reach
+        with np.errstate(over="ignore"):
+            power = np.clip(size[..., None] * (log[..., None] - logs), _FAINT, 0.0)
+        chance = np.exp(power)
+        reached = (chances * chance).sum(axis=-1)
+        return np.where(nothing, 0.0, np.log(tail) - np.log(np.maximum(reached, _TINY)))
+
+    scaled = crossing_within(short, groups.shape, (-1.0, 0.0), (-400.0, 1.0))
+    return np.where(nothing, 0.0, np.minimum(centre * np.exp(scaled * reach), 1.0))
+
+
+def _taken(cells: Cells, kept: NDArray[np.bool_]) -> Cells:
+    return Cells(n=cells.n[kept], c=cells.c[kept], tasks=cells.tasks[..., kept])

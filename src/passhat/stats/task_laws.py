@@ -1,0 +1,120 @@
+"""What the runs of one task say about its pass^k: a law for each count, ordered in the passes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from passhat.stats import special
+from passhat.stats.arguments import Floats
+from passhat.stats.passk import share_of_passing_subsets
+
+# Splitting a value between two points of the lattice adds up to a sixth of a squared step to
+# its variance; four steps to the standard deviation of the tightest law, one failure in n runs,
+# keep that at 1 %.
+_STEPS_PER_DEVIATION = 4
+_FEWEST_STEPS, _MOST_STEPS = 64, 512
+# A pass^k below this is 0 to every digit that is ever shown.
+_NO_VALUE = 1e-12
+# From so many times k runs on, betas of these means and variances are in order.
+_BETAS_IN_ORDER = 3
+
+
+def lattice_steps(n: Floats, k: int) -> int:
+    """Into how many steps [0, 1] is divided for tasks of so many runs: a power of two."""
+    wanted = np.clip(_STEPS_PER_DEVIATION * n.max() / k, _FEWEST_STEPS, _MOST_STEPS)
+    return int(2 ** np.ceil(np.log2(wanted)))
+
+
+def task_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
+    """Chances of pass^k being 0, 1/steps, ... 1 after c passes in n >= 2k runs; a row for each.
+
+    Mean and variance are those that the counts say without bias: f = C(c, k) / C(n, k) and
+    f^2 - C(c, 2k) / C(n, 2k). A row with more passes lies to the right of one with fewer, at
+    every chance, and so does whatever only adds and mixes rows.
+    """
+    laws = np.empty((n.size, steps + 1))
+    close = n < _BETAS_IN_ORDER * k
+    laws[~close] = _beta_laws(n[~close], c[~close], k, steps)
+    for runs in np.unique(n[close]):
+        rows = n == runs
+        laws[rows] = _chained_laws(int(runs), k, steps)[c[rows].astype(np.intp)]
+    return laws
+
+
+def _beta_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
+    """Betas; with fewer than 2k - 1 passes, where the variance is f^2, that of 2k - 1 scaled."""
+    used = np.maximum(c, 2 * k - 1)
+    value, top = (share_of_passing_subsets(n, passes, k) for passes in (c, used))
+    twice = share_of_passing_subsets(n, used, 2 * k)
+    points = np.arange(steps + 2) / steps
+    below = np.maximum(points - value[:, None], 0.0)
+    varies = (c < n) & (c >= k) & (top > _NO_VALUE)
+    most = top[varies]
+    relative = 1 - twice[varies] / most / most
+    first = (1 - most) / relative - most
+    shapes = (first, first * (1 - most) / most)
+    below[varies] = _expected_shortfall(shapes, value[varies] / most, points)
+    return _split(below, steps)
+
+
+@lru_cache(maxsize=64)
+def _chained_laws(n: int, k: int, steps: int) -> Floats:
+    """Laws for every count of passes where n is close to 2k, and betas would cross.
+
+    From one failure downward, a pass^k with one pass fewer is that with one more, times a share:
+    its mean, or else 1 or 0 with that mean, mixed so that the second moment comes out.
+    """
+    passes = np.arange(n + 1.0)
+    runs = np.full(n + 1, float(n))
+    value = share_of_passing_subsets(runs, passes, k)
+    square = 2 * value**2 - share_of_passing_subsets(runs, passes, 2 * k)
+    laws = np.zeros((n + 1, steps + 1))
+    laws[n, steps], laws[:k, 0] = 1.0, 1.0
+    spread = square[n - 1] - value[n - 1] ** 2
+    size = value[n - 1] * (1 - value[n - 1]) / spread - 1
+    if size > 1e-9:
+        shapes = (np.array([value[n - 1] * size]), np.array([(1 - value[n - 1]) * size]))
+        points = np.arange(steps + 2) / steps
+        laws[n - 1] = _split(_expected_shortfall(shapes, np.ones(1), points), steps)[0]
+    else:
+        laws[n - 1, [0, steps]] = 1 - value[n - 1], value[n - 1]
+    for one in range(n - 2, k - 1, -1):
+        if value[one] < _NO_VALUE:
+            laws[one, 0] = 1.0
+            continue
+        share = value[one] / value[one + 1]
+        moment = square[one] / square[one + 1]
+        thinned = float(np.clip((moment - share**2) / (share - share**2), 0.0, 1.0))
+        laws[one] = (1 - thinned) * _scaled(laws[one + 1], share)
+        laws[one] += thinned * share * laws[one + 1]
+        laws[one, 0] += thinned * (1 - share)
+    return laws
+
+
+def _scaled(law: Floats, share: float) -> Floats:
+    """The law of a share of what has this law, each value split between its neighbours."""
+    places = np.arange(law.size) * share
+    left = np.minimum(places.astype(np.intp), law.size - 2)
+    right = (places - left) * law
+    found = np.bincount(left, law - right, law.size)
+    found[1:] += np.bincount(left, right, law.size)[:-1]
+    return np.asarray(found)
+
+
+def _expected_shortfall(shapes: tuple[Floats, Floats], scale: Floats, points: Floats) -> Floats:
+    """E max(x - s X, 0) for X from Beta(a, b)."""
+    a, b = (shape[:, None] for shape in shapes)
+    mean, factor = a / (a + b), scale[:, None]
+    x = points / factor
+    inside = np.minimum(x, 1.0)
+    short = inside * special.betainc(a, b, inside) - mean * special.betainc(a + 1, b, inside)
+    return np.asarray(factor * np.where(x < 1, short, x - mean))
+
+
+def _split(below: Floats, steps: float) -> Floats:
+    """Chances on the lattice with the mean of the law: each value is split between neighbours."""
+    before = np.concatenate((np.zeros((len(below), 1)), below[:, :-2]), axis=1)
+    chances = steps * (below[:, 1:] - 2 * below[:, :-1] + before)
+    return np.maximum(chances, 0.0)
