@@ -14,7 +14,18 @@ if TYPE_CHECKING:
     from passhat.history.runs import Run
     from passhat.history.store import History
 
-_TRIAL_COLUMNS = ("trial", "outcome", "score", "seed", *FEATURES, "level", "error", "started")
+_TRIAL_COLUMNS = (
+    "trial",
+    "outcome",
+    "score",
+    "seed",
+    *FEATURES,
+    "level",
+    "family",
+    "weight",
+    "error",
+    "started",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ WORKER = "worker"
 
 _TYPES = {
     **dict.fromkeys(("trial", "sequence", "outcome", "seed"), "BIGINT"),
-    **dict.fromkeys(("tools", "level", "tags", "error", "started"), "TEXT"),
+    **dict.fromkeys(("tools", "level", "family", "tags", "error", "started"), "TEXT"),
 }
 _TRIAL_RECORD = ", ".join(f"{name} {_TYPES.get(name, 'FLOAT8')}" for name in TRIAL_COLUMNS)
 _TRIAL_NAMES = ", ".join(TRIAL_COLUMNS)
@@ -160,10 +160,12 @@ UPDATE accounts a SET lost_calls = a.lost_calls + s.calls, lost_cost = a.lost_co
 FROM sums s WHERE a.run = :run AND s.calls > 0
 """
 
-_RATE = """
-INSERT INTO buckets (name, at) VALUES (:name, {clock} + :interval)
-ON CONFLICT (name) DO UPDATE SET at = greatest(buckets.at, {clock} - :burst) + :interval
-RETURNING at - :interval - {clock}
+# A bucket is one instant that moves on with every draw (GCRA): what is drawn now may start at the
+# instant before it. An instant further back than a minute is a bucket that is full.
+_DRAW = """
+INSERT INTO buckets (name, at) VALUES (:name, {clock} - 60 + :taken)
+ON CONFLICT (name) DO UPDATE SET at = greatest(buckets.at, {clock} - 60) + :taken
+RETURNING at - :taken - {clock}
 """
 
 
@@ -188,7 +190,7 @@ class WorkerSession:
         clock = self._database.clock
         self._claim = _CLAIM.replace("{clock}", clock)
         self._write = _WRITE.replace("{clock}", clock)
-        self._rate = _RATE.replace("{clock}", clock)
+        self._draw = _DRAW.replace("{clock}", clock)
 
     def claim(self, count: int) -> list[Claim]:
         """At most `count` tickets that are ready; LostRun if this session was given up for dead."""
@@ -219,7 +221,7 @@ class WorkerSession:
                 "me": self.number,
                 "run": self.run.id,
                 "lease": LEASE_SECONDS,
-                "limited": bool(asked or answers),
+                "limited": any(isinstance(e, Asked | Answer | Refused) for e in entries),
                 "intents": _json([self._intent(i, e) for i, e in asked]),
                 "replies": _json([self._reply(n, e) for n, e in enumerate(answers, 1)]),
                 "bodies": [e.reply for e in answers],
@@ -251,11 +253,10 @@ class WorkerSession:
         if not done.rowcount:
             raise self._lost()
 
-    def wait_for_turn(self, name: str, *, per_minute: float) -> float:
-        """Seconds until the rate that all workers share allows one more request (GCRA)."""
-        interval = 60.0 / per_minute
-        values = {"name": name, "interval": interval, "burst": 1.0}
-        row = self._database.execute(self._rate, values).fetchone()
+    def draw(self, name: str, per_minute: float, amount: float) -> float:
+        """Draw from a rate that all workers share: the seconds until what was drawn may be used."""
+        values = {"name": name, "taken": 60.0 * amount / per_minute}
+        row = self._database.execute(self._draw, values).fetchone()
         return max(0.0, float(row[0])) if row else 0.0
 
     def close(self) -> None:

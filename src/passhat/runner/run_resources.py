@@ -51,7 +51,7 @@ from passhat.runner.memory import (
 )
 from passhat.runner.models.catalog import provider_of
 from passhat.runner.models.exchange import ChatModel, Message, Place, Request
-from passhat.runner.models.rate_limits import Throttle
+from passhat.runner.models.rate_limits import Draw, Throttle
 from passhat.runner.models.retrying import RetryBudget, Retrying, RetryPolicy
 from passhat.runner.models.supply import ModelSupply
 from passhat.runner.scratch import Scratch
@@ -90,6 +90,7 @@ class RunResources:
         on_event: OnEvent | None = None,
         environment: Mapping[str, str] | None = None,
         must_price: bool = False,
+        draw: Draw | None = None,
     ) -> None:
         self._suite = suite
         self._scribe = scribe
@@ -104,9 +105,11 @@ class RunResources:
             must_price=must_price or spending.budget.max_cost is not None,
         )
         self._pool = ServerPool(directory=suite.directory)
+        self._draw = draw
         self._throttles: dict[str, tuple[Throttle, RetryBudget]] = {}
         self._agents: dict[str, Agent] = {}
         self._without_tools: set[str] = set()
+        self.tools_offered: set[str] = set()
         self._redirected = ExitStack()
         self._jitter = random.Random(suite.seed)  # noqa: S311 - spreads retries, no secret
 
@@ -177,11 +180,13 @@ class RunResources:
             return
         if (recorded := self._cassettes.tools(request)) is not None:
             assert memories.cassette is not None
+            self.tools_offered.update(spec.name for spec in recorded.specs)
             yield RememberingTools(recorded, memories.cassette)
             return
         servers = [self._suite.servers[name] for name in system.servers]
         async with self._pool.tools(servers, workdir=request.make_workdir()) as live:
             self._cassettes.heard(system.name, live.specs)
+            self.tools_offered.update(spec.name for spec in live.specs)
             tools: Tools = live
             if faults := _faults(servers):
                 tools = FaultyTools(tools, faults, seed=request.seed)
@@ -269,7 +274,10 @@ class RunResources:
             # A local model does one thing at a time; waiting for it is no trial's fault.
             usual = RateLimit(concurrency=1) if provider == LOCAL else RateLimit()
             limit = self._suite.rate_limits.get(provider, usual)
-            self._throttles[provider] = (Throttle(limit), RetryBudget())
+            self._throttles[provider] = (
+                Throttle(limit, name=provider, draw=self._draw),
+                RetryBudget(),
+            )
         throttle, budget = self._throttles[provider]
         return Retrying(
             live,

@@ -58,6 +58,8 @@ class Session(Protocol):
 
     def renew(self) -> None: ...
 
+    def draw(self, name: str, per_minute: float, amount: float) -> float: ...
+
     def close(self) -> None: ...
 
 
@@ -115,6 +117,7 @@ class _Worker:
                 spending=spending,
                 environment=environment,
                 must_price=budget.max_cost is not None,
+                draw=self._draw,
             ) as resources,
         ):
             self._attempts = Attempts(self._suite, resources)
@@ -198,6 +201,9 @@ class _Worker:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
+
+    async def _draw(self, name: str, per_minute: float, amount: float) -> float:
+        return await self._call(self._session.draw, name, per_minute, amount)
 
     async def _call(self, function: Callable[..., Answered], *arguments: object) -> Answered:
         return await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)

@@ -12,12 +12,17 @@ from passhat.runner.deadline import excused
 
 MINUTE = 60.0
 
+Draw = Callable[[str, float, float], Awaitable[float]]
+"""Draw an amount from a rate per minute that several processes share, by its name: how many
+seconds to wait before it may be used."""
+
 
 class Throttle:
     """Lets requests to one provider through no faster than its limits allow.
 
     Rates are buckets that refill evenly and hold at most a minute's worth. Tokens are known only
-    afterwards, so they are taken then, and the next request waits until the debt is paid.
+    afterwards, so they are taken then, and the next request waits until the debt is paid. With
+    `draw` the rates are those of all processes that share it; slots are always this process's.
     """
 
     def __init__(
@@ -26,10 +31,16 @@ class Throttle:
         *,
         now: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        name: str = "",
+        draw: Draw | None = None,
     ) -> None:
+        self._limit = limit
+        self._name = name
+        self._draw = draw
+        self._drawing: set[asyncio.Task[float]] = set()
         self._slots = asyncio.Semaphore(limit.concurrency) if limit.concurrency else None
-        self._requests = _Bucket(limit.requests_per_minute, now)
-        self._tokens = _Bucket(limit.tokens_per_minute, now)
+        self._requests = _Bucket(None if draw else limit.requests_per_minute, now)
+        self._tokens = _Bucket(None if draw else limit.tokens_per_minute, now)
         self._sleep = sleep
 
     @asynccontextmanager
@@ -52,12 +63,29 @@ class Throttle:
     def spent(self, tokens: int) -> None:
         """Take the tokens that an answer cost."""
         self._tokens.take(tokens)
+        if self._draw is not None and self._limit.tokens_per_minute is not None:
+            drawing = asyncio.ensure_future(
+                self._draw(f"{self._name} tokens", self._limit.tokens_per_minute, tokens)
+            )
+            self._drawing.add(drawing)
+            drawing.add_done_callback(self._drawing.discard)
 
     async def _wait(self) -> None:
+        if self._draw is not None:
+            await self._wait_for_all(self._draw)
         # One look and one take without an await in between: no two requests share an allowance.
         while (delay := max(self._requests.wait_for(1), self._tokens.wait_for(0))) > 0:
             await self._sleep(delay)
         self._requests.take(1)
+
+    async def _wait_for_all(self, draw: Draw) -> None:
+        """Until the rates that all processes share allow another request."""
+        for what, rate, amount in (
+            ("requests", self._limit.requests_per_minute, 1.0),
+            ("tokens", self._limit.tokens_per_minute, 0.0),
+        ):
+            if rate is not None and (delay := await draw(f"{self._name} {what}", rate, amount)) > 0:
+                await self._sleep(delay)
 
 
 class _Bucket:
