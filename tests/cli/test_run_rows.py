@@ -83,3 +83,46 @@ def test_every_run_has_a_row_in_the_list(suite, call):
     suite(SUITE)
     assert "coin #3" in call("list", "--rows").stdout
     assert json.loads(call("list", "--json").stdout)[0]["runs"] == 5
+
+
+def test_every_run_may_be_a_test_case(suite, call, here):
+    suite(SUITE)
+    call("run", "--no-store", "--rows", "runs", "-o", "r.xml", "-o", "r.ctrf.json")
+    text = (here / "r.xml").read_text()
+    assert text.count("<testcase") == 10
+    assert 'name="coin #3"' in text
+    failed = text.count("<failure")
+    assert 0 < failed < 5
+    assert len(json.loads((here / "r.ctrf.json").read_text())["results"]["tests"]) == 10
+    gated = call(
+        "run", "--no-store", "--rows", "runs", "-o", "g.xml", "--require", "pass@1 >= 0.01"
+    )
+    assert gated.exit_code == 0, gated.output
+    text = (here / "g.xml").read_text()
+    assert "<failure" not in text
+    assert text.count("<skipped") == failed
+
+
+WEATHER = """\
+name: covered
+servers: {{weather: {{command: ["{{python}}", -m, passhat.testing.weather_server]}}}}
+defaults: {{runs: 1, model: scripted}}
+agents:
+  - name: w
+    servers: [weather]
+    prompt: Weather?
+    script: [{{calls: [{{tool: get_weather, args: {{city: Rome}}}}], answer: "{{result}}"}}]
+"""
+
+
+def test_the_tools_that_a_suite_never_calls_are_named_and_gated(suite, call):
+    suite(WEATHER.replace("{{", "{").replace("}}", "}"))
+    done = call("run", "--json", "--no-store")
+    notes = json.loads(done.stdout)["report"]["notes"]
+    (covered,) = [note for note in notes if "tools of the servers were called" in note]
+    assert "never: " in covered
+    assert done.exit_code == 0
+    demanded = call("run", "--no-store", "--coverage-threshold", "1")
+    assert demanded.exit_code == 1
+    assert "FAIL: " in demanded.stderr
+    assert "100 % are demanded" in demanded.stderr

@@ -51,6 +51,12 @@ if TYPE_CHECKING:
 )
 @click.option("--no-store", is_flag=True, help="Keep nothing; an interrupted run is lost.")
 @click.option("--html", metavar="FILE", help="Also write the report as a page.")
+@click.option(
+    "--rows",
+    type=click.Choice(["tasks", "runs"]),
+    default="tasks",
+    help="What is a test case in JUnit, CTRF, TAP and the like.",
+)
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
 @forge_options
 @output_options("run", verbose=True)
@@ -67,6 +73,7 @@ def run(
     workers: int,
     no_store: bool,
     html: str | None,
+    rows: str,
     transcripts: bool,
     github: bool | None,
     informational: bool,
@@ -115,6 +122,7 @@ def run(
         ),
         output,
         html=html,
+        by_run=rows == "runs",
         tell_reviewers=tell if wanted(github) else None,
     )
     context.exit(0 if informational and code in (ExitCode.FAIL, ExitCode.UNDECIDED) else code)

@@ -16,7 +16,7 @@ BARE_VALUES = {"--record": "new", "--faults": "both"}
 """What these options mean without `=VALUE`."""
 
 _NAMES = (
-    *("only", "tasks", "tags", "runs", "seed", "require", "until_settled"),
+    *("only", "tasks", "tags", "runs", "seed", "require", "until_settled", "coverage_threshold"),
     *("max_cost", "max_tokens", "max_minutes", "max_calls", "concurrency"),
     *("servers", "allow_drift", "compress", "faults", "shard"),
 )
@@ -85,6 +85,12 @@ def _demanding() -> list[Callable[[Command], Command]]:
             "--until-settled",
             is_flag=True,
             help="Stop as soon as every gate has its verdict.",
+        ),
+        click.option(
+            "--coverage-threshold",
+            type=click.FloatRange(min=0, max=1),
+            metavar="SHARE",
+            help="Fail where fewer of the servers' tools were called.",
         ),
     ]
 

@@ -32,11 +32,13 @@ def show_run(
     output: Output,
     *,
     html: str | None = None,
+    by_run: bool = False,
     tell_reviewers: Callable[[RunAnswer], None] | None = None,
 ) -> ExitCode:
     """Start a run, show its progress and its answer, and say how to exit.
 
-    `html` is a page to write beside what `output` asks for. `tell_reviewers` is called with the
+    `html` is a page to write beside what `output` asks for; with `by_run` test cases are single
+    runs. `tell_reviewers` is called with the
     answer of a run that was not interrupted.
     """
     places = _places(output, html)
@@ -44,7 +46,7 @@ def show_run(
         place.check("run")
     try:
         with Progress(quiet=output.quiet) as progress:
-            answer = start(progress)
+            answer = replace(start(progress), by_run=by_run)
     except RunInterrupted as interrupted:
         output.say(str(interrupted))
         if interrupted.resume:
@@ -80,9 +82,7 @@ def _remarks(answer: RunAnswer, output: Output) -> Iterator[str]:
     """Why the run ends as it does; in full where the report does not stand on the terminal."""
     hidden = not output.shows_text
     if hidden:
-        yield from (
-            verdict.sentence for verdict in ([] if answer.verdicts is None else answer.verdicts)
-        )
+        yield from (verdict.sentence for verdict in answer.judged)
         yield from (floor.line for floor in answer.floors)
     else:
         yield from _broken_demands(answer)
@@ -95,7 +95,7 @@ def _remarks(answer: RunAnswer, output: Output) -> Iterator[str]:
 
 def _broken_demands(answer: RunAnswer) -> Iterator[str]:
     """The gates and floors that keep the run from passing: standard error has every reason."""
-    yield from (v.sentence for v in answer.verdicts or () if v.word != "PASS")
+    yield from (v.sentence for v in answer.judged if v.word != "PASS")
     yield from (floor.line for floor in answer.floors if not floor.passed)
 
 

@@ -263,7 +263,7 @@ def _no_outcome(plan: GroupQuery, groups: Mapping[str, list[Any]], value: Any) -
         return ReadError(f'{where}: some rows say nothing; write "error" where a trial broke')
     return ReadError(
         f"{where}: {value!r}, in {plural(rows, 'row')}, does not say whether the trial passed. "
-        f"The column holds {seen(groups['o'])}; say what passes with --pass-if"
+        f"The column holds {seen(groups['o'])}; say what passes with `pass_if`"
     )
 
 
@@ -283,8 +283,8 @@ def _check_duplicates(
         return
     shown = [" / ".join(map(str, key)) for key in zip(*list(twice.values())[:-1], strict=True)]
     raise ReadError(
-        f"{plan.path}: trials occur more than once: {listed(shown, 5)}. Pass --duplicates keep if "
-        "they are different runs"
+        f"{plan.path}: trials occur more than once: {listed(shown, 5)}. Pass "
+        "`duplicates='keep'` if they are different runs"
     )
 
 
@@ -345,7 +345,7 @@ def _scores_fit(plan: GroupQuery, groups: Mapping[str, list[Any]], mapping: Colu
         return False
     raise ReadError(
         f'{plan.path}, column "{plan.found["score"]}": scores must lie in [0, 1], but reach from '
-        f"{min(lows):g} to {max(highs):g}; say what passes with --pass-if"
+        f"{min(lows):g} to {max(highs):g}; say what passes with `pass_if`"
     )
 
 

@@ -13,7 +13,7 @@ from passhat.journeys.run_gates import floored, quarantined
 from passhat.suite.fault_variants import plain_pairings, variants
 
 if TYPE_CHECKING:
-    from passhat.analysis.gates.run_answer import RunAnswer
+    from passhat.analysis.gates.run_answer import RunAnswer, ToolCoverage
     from passhat.analysis.gates.verdict import Verdicts
     from passhat.analysis.reports.report import Report
     from passhat.journeys.run_store import RunStore
@@ -29,6 +29,7 @@ def conclude(
     trials: Trials,
     verdicts: Verdicts | None,
     transcripts: bool,
+    coverage_threshold: float | None = None,
 ) -> RunAnswer:
     """The answer, with everything that decides whether the run passed."""
     from passhat.analysis.comparing.recovery import measure_recovery
@@ -46,6 +47,7 @@ def conclude(
                 *report.notes,
                 *_perhaps_paid(result),
                 *judge_notes(suite, result, opened),
+                *_covered(result, coverage_threshold),
             ),
         ),
         trials=trials,
@@ -65,8 +67,23 @@ def conclude(
         results=shlex.quote(opened.name) if opened.name else None,
         run=None if opened.run is None else opened.run.key,
         signal=result.signal,
+        coverage=_coverage(result, coverage_threshold),
     )
     return replace(answer, incomplete=_incomplete(answer, suite, result))
+
+
+def _covered(result: RunResult, threshold: float | None) -> Iterator[str]:
+    if (coverage := _coverage(result, threshold)) is not None:
+        yield coverage.sentence
+
+
+def _coverage(result: RunResult, threshold: float | None) -> ToolCoverage | None:
+    from passhat.analysis.gates.run_answer import ToolCoverage
+
+    if not result.tools_offered:
+        return None  # no servers, or none was started: nobody knows what they offer
+    called = frozenset(tool for trial in result.trials for tool in trial.tools)
+    return ToolCoverage(offered=result.tools_offered, called=called, threshold=threshold)
 
 
 def undone_sentence(result: RunResult, opened: RunStore) -> str | None:

@@ -142,7 +142,13 @@ def conduct(
             else rule.verdicts()
         )
         return conclude(
-            job.suite, result, opened, trials=table, verdicts=verdicts, transcripts=transcripts
+            job.suite,
+            result,
+            opened,
+            trials=table,
+            verdicts=verdicts,
+            transcripts=transcripts,
+            coverage_threshold=job.request.coverage_threshold,
         )
 
 

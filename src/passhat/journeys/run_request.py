@@ -25,6 +25,7 @@ class RunRequest:
     seed: int | None = None
     require: tuple[str, ...] = ()
     until_settled: bool = False
+    coverage_threshold: float | None = None
     max_cost: float | None = None
     max_tokens: int | None = None
     max_minutes: float | None = None

@@ -32,6 +32,7 @@ def run_suite(
     seed: int | None = None,
     require: Sequence[str] = (),
     until_settled: bool = False,
+    coverage_threshold: float | None = None,
     max_cost: float | None = None,
     max_tokens: int | None = None,
     max_minutes: float | None = None,
@@ -56,7 +57,8 @@ def run_suite(
 
     `suite` is a Suite, the path of a suite file, or None for the suite file in this folder.
     `only`, `tasks` and `tags` choose what is run; `require` adds gates to the suite's own, and
-    with `until_settled` the run ends as soon as every gate has its verdict. `cassette` is
+    with `until_settled` the run ends as soon as every gate has its verdict. `coverage_threshold` is
+    the least share of the servers' tools that must be called. `cassette` is
     "record", "append", "missing", "all", "drifted", "replay", "replay-or-live" or "none" (live);
     None leaves it to the suite. With a `store` every trial is kept as soon as it ends, `resume`
     continues the newest run of the same request, and an interrupted run raises RunInterrupted.
@@ -81,6 +83,7 @@ def run_suite(
         seed=seed,
         require=(require,) if isinstance(require, str) else tuple(require),
         until_settled=until_settled,
+        coverage_threshold=coverage_threshold,
         max_cost=max_cost,
         max_tokens=max_tokens,
         max_minutes=max_minutes,

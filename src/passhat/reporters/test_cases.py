@@ -13,6 +13,7 @@ from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import TaskRow
 from passhat.messages import plural
+from passhat.records import Outcome, Trial, Trials
 from passhat.stats.estimate import Estimate
 
 UNJUDGED = "every trial errored: there is nothing to judge"
@@ -77,8 +78,11 @@ def run_suites(answer: RunAnswer) -> list[TestSuite]:
     It shows a failure when the run exits with 1, and an error when with 3.
     """
     unjudged = UNJUDGED if answer.nothing_ran else None
-    suites = task_suites(answer.report, dict(_marks(answer)))
-    if answer.verdicts:
+    if answer.by_run and answer.trials is not None:
+        suites = _run_rows(answer, answer.trials)
+    else:
+        suites = task_suites(answer.report, dict(_marks(answer)))
+    if answer.verdicts is not None:
         suites.append(gate_suite(answer.verdicts, unjudged=unjudged))
     if answer.floors:
         suites.append(TestSuite(name="tool-selection floors", cases=list(_floors(answer))))
@@ -87,6 +91,38 @@ def run_suites(answer: RunAnswer) -> list[TestSuite]:
         case = Case(name="completed", classname="passhat.run", mark=mark)
         suites.append(TestSuite(name="run", cases=[case]))
     return suites
+
+
+def _run_rows(answer: RunAnswer, trials: Trials) -> list[TestSuite]:
+    """A case a run, named as the terminal names it: `refund #3`."""
+    cases: dict[str, list[Case]] = {system.name: [] for system in answer.report.systems}
+    for trial in trials:
+        values = {
+            name: value
+            for name in ("score", "seed", "tokens_in", "tokens_out", "cost", "seconds", "turns")
+            if (value := getattr(trial, name)) is not None
+        }
+        cases.setdefault(trial.system, []).append(
+            Case(
+                name=f"{trial.task} #{trial.trial + 1}",
+                classname=f"passhat.{trial.system}",
+                values=values,
+                mark=_run_mark(answer, trial),
+            )
+        )
+    return [TestSuite(name=name, cases=found) for name, found in cases.items() if found]
+
+
+def _run_mark(answer: RunAnswer, trial: Trial) -> Mark | None:
+    """What one run shows. It is a failure only where every single run must pass."""
+    if trial.outcome is Outcome.PASSED:
+        return None
+    said = trial.error or "failed"
+    exempt = trial.system in answer.exempt or trial.task in answer.floored
+    if answer.verdicts is not None or exempt or trial.task in answer.quarantined:
+        return Mark(kind="skipped", message=f"not judged by itself: {said}")
+    kind: Literal["failure", "error"] = "error" if trial.error is not None else "failure"
+    return Mark(kind=kind, message=said)
 
 
 def _streaks(system: SystemReport) -> Iterator[tuple[str, str]]:

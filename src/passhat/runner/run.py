@@ -47,7 +47,8 @@ seconds that a user waits is for putting servers and processes away."""
 class RunResult:
     """What a run brought: its trials in the order of evidence, how it ended, what it spent.
 
-    `undone` counts planned trials that an early end left out; `signal` is the one that ended it;
+    `tools_offered` are the tools of the servers that were started. `undone` counts planned trials
+    that an early end left out; `signal` is the one that ended it;
     `limit` is the budget that did. `asked_again` are calls that were on the wire when an earlier
     start of this run died: perhaps paid twice. `given_up` are calls that were cancelled on their
     way, by a deadline or an early end: perhaps paid, and not in `cost`.
@@ -64,6 +65,7 @@ class RunResult:
     given_up: UnansweredCalls = NO_CALLS
     limit: str | None = None
     signal: int | None = None
+    tools_offered: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         made = f"{len(self.trials):,} of {plural(self.planned, 'trial')} in {self.seconds:.3g} s"
@@ -185,6 +187,7 @@ class _Run:
                 environment=environment,
             ) as resources,
         ):
+            self._resources = resources
             self._attempts = Attempts(self._suite, resources, grading=grading)
             self._schedule = Schedule(
                 self._rule,
@@ -279,6 +282,7 @@ class _Run:
             given_up=self._spending.given_up,
             limit=self._limit,
             signal=self._signal,
+            tools_offered=frozenset(self._resources.tools_offered),
         )
         self._tell(
             RunFinished(

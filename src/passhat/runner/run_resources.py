@@ -109,6 +109,7 @@ class RunResources:
         self._throttles: dict[str, tuple[Throttle, RetryBudget]] = {}
         self._agents: dict[str, Agent] = {}
         self._without_tools: set[str] = set()
+        self.tools_offered: set[str] = set()
         self._redirected = ExitStack()
         self._jitter = random.Random(suite.seed)  # noqa: S311 - spreads retries, no secret
 
@@ -179,11 +180,13 @@ class RunResources:
             return
         if (recorded := self._cassettes.tools(request)) is not None:
             assert memories.cassette is not None
+            self.tools_offered.update(spec.name for spec in recorded.specs)
             yield RememberingTools(recorded, memories.cassette)
             return
         servers = [self._suite.servers[name] for name in system.servers]
         async with self._pool.tools(servers, workdir=request.make_workdir()) as live:
             self._cassettes.heard(system.name, live.specs)
+            self.tools_offered.update(spec.name for spec in live.specs)
             tools: Tools = live
             if faults := _faults(servers):
                 tools = FaultyTools(tools, faults, seed=request.seed)

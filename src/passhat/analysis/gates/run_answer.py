@@ -12,7 +12,7 @@ from passhat.messages import plural, short_repr
 if TYPE_CHECKING:
     from passhat.analysis.comparing.recovery import Recovery
     from passhat.analysis.gates.tool_selection import SelectionFloor
-    from passhat.analysis.gates.verdict import Verdicts
+    from passhat.analysis.gates.verdict import Verdict, Verdicts
     from passhat.analysis.reports.report import Report
     from passhat.analysis.reports.tasks import TaskRow
     from passhat.records import Transcripts, Trials
@@ -34,6 +34,38 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCoverage:
+    """Which of the tools that the servers of a suite offer were called in a run.
+
+    >>> ToolCoverage(offered=frozenset({"a", "b"}), called=frozenset({"a"}), threshold=0.8).sentence
+    'FAIL: 1 of the 2 tools of the servers were called (50 %), 80 % are demanded; never: b'
+    """
+
+    offered: frozenset[str]
+    called: frozenset[str]
+    threshold: float | None = None
+
+    @property
+    def share(self) -> float:
+        return len(self.called & self.offered) / len(self.offered)
+
+    @property
+    def passed(self) -> bool:
+        return self.threshold is None or self.share >= self.threshold
+
+    @property
+    def sentence(self) -> str:
+        """The share in words, and the tools that nobody called."""
+        of_all = f"{len(self.called & self.offered)} of the {len(self.offered)} tools of the"
+        text = f"{of_all} servers were called ({100 * self.share:.0f} %)"
+        if self.threshold is not None:
+            word = "PASS" if self.passed else "FAIL"
+            text = f"{word}: {text}, {100 * self.threshold:g} % are demanded"
+        never = sorted(self.offered - self.called)
+        return f"{text}; never: {', '.join(never)}" if never else text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunAnswer:
     """Everything that a run says when it is over.
 
@@ -44,7 +76,8 @@ class RunAnswer:
     Without a gate every trial must pass, except that tasks in `quarantined` (with the reason) are
     not judged, tasks in `floored` only by their floor, and systems in `exempt` (under faults) not
     at all. `nothing_ran` says that every trial errored; `incomplete` why a run with no failed
-    demand has still not passed.
+    demand has still not passed. `by_run` asks for a test case a run where formats have test cases.
+    `coverage` says which of the servers' tools were called.
     """
 
     report: Report
@@ -64,10 +97,17 @@ class RunAnswer:
     results: str | None = None
     run: str | None = None
     signal: int | None = None
+    by_run: bool = False
+    coverage: ToolCoverage | None = None
 
     def __repr__(self) -> str:
         trials = [] if self.trials is None else [plural(len(self.trials), "trial")]
         return short_repr("RunAnswer", self.outcome, *trials, see=".report, .verdicts, .trials")
+
+    @property
+    def judged(self) -> tuple[Verdict, ...]:
+        """The verdicts of all gates; none where there is no gate."""
+        return () if self.verdicts is None else self.verdicts.each
 
     @property
     def passed(self) -> bool:
@@ -85,6 +125,8 @@ class RunAnswer:
             return "incomplete"
         if not all(floor.passed for floor in self.floors):
             return "failed"
+        if self.coverage is not None and not self.coverage.passed:
+            return "failed"
         outcome = self._by_trials() if self.verdicts is None else self._by_verdicts(self.verdicts)
         return "incomplete" if self.incomplete and outcome == "passed" else outcome
 
@@ -93,6 +135,8 @@ class RunAnswer:
         """Why the run has not passed, where neither a verdict nor a floor says it."""
         if self.nothing_ran:
             return "not completed: every trial errored, there is nothing to judge"
+        if self.coverage is not None and not self.coverage.passed:
+            return self.coverage.sentence
         if self.verdicts is not None or not all(floor.passed for floor in self.floors):
             return None
         rows, outcome = list(self._demanded()), self.outcome
