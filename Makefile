@@ -8,7 +8,7 @@ OLD_SERVERS := .venv-servers/.installed
 
 FRAMEWORKS := langgraph pydantic_ai openai_agents smolagents llama_index google_adk crewai claude_agent_sdk
 
-.PHONY: help demo test frameworks search check fix bench corpus calibrate generate docs lock clean
+.PHONY: help demo test frameworks search mutations check fix bench corpus calibrate generate docs lock clean
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -49,6 +49,9 @@ fix: $(INSTALLED) ## let ruff mend what it can
 
 bench: .venv-bench/.installed ## ratios against peers, measured in one run
 	.venv-bench/bin/python -m bench
+
+mutations: $(INSTALLED) ## break 100,000 result files: each is read or refused in a sentence (some minutes)
+	$(BIN)/python -m tests.ingest.mutation_search
 
 corpus: $(INSTALLED) ## keep the numbers of fifty analyses as they are now
 	$(BIN)/python -m tests.corpus.analyses

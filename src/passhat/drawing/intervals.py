@@ -52,11 +52,11 @@ def interval_rows(
     """
     height = TOP + ROW * len(rows) + 24
     names = Names.of([row.name for row in rows])
-    width += names.more
     room = _TIE * len(ties)
-    x = Scale(
-        low=x_range[0], high=x_range[1], start=names.width, stop=width - RIGHT - room, kind=x_kind
-    )
+    width += names.more + max(0, room - 2 * _TIE)  # a tie or two fit beside the notes
+    low, high = x_range
+    stop = width - RIGHT - room
+    x = Scale(low=low, high=high, start=names.width, stop=stop, kind=x_kind)
     body = (
         _frame(x, height, x_label, zero)
         + "".join(_row(row, _middle(i), x, names) for i, row in enumerate(rows))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passhat.drawing.figure import WIDTH, Figure, element, label, number
+from passhat.drawing.figure import WIDTH, Figure, element, escape, label, number
 from passhat.drawing.scale import Kind, Scale, spread
 
 HEIGHT = 300
 LEFT, RIGHT, TOP, BOTTOM = 60, 24, 34, 46
+_LETTER, _MOST_LETTERS = 7.2, 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +35,24 @@ def scatter(
     y_kind: Kind = "number",
     width: int = WIDTH,
 ) -> Figure:
-    """Named points on two axes."""
+    """Named points on two axes, joined where no other point has more for less.
+
+    Points on that front are named first; others where a name covers no other.
+    """
     low, high = spread([v for p in points for v in (p.x, *(p.x_interval or ()))])
     x = Scale(low=max(low, 0.0), high=high, start=LEFT, stop=width - RIGHT)
     y_low, y_high = y_range or spread([v for p in points for v in (p.y, *(p.y_interval or ()))])
     y = Scale(low=y_low, high=y_high, start=HEIGHT - BOTTOM, stop=TOP, kind=y_kind)
-    body = _frame(x, y, x_label, y_label) + "".join(
-        _point(point, "abcde"[i % 5], x, y) for i, point in enumerate(points)
+    best = front(points)
+    order = sorted(points, key=lambda point: point not in best)
+    names = _name_places([(point, x(point.x), y(point.y)) for point in order], x)
+    body = (
+        _frame(x, y, x_label, y_label)
+        + _front_line(best, x, y)
+        + "".join(
+            _point(point, "abcde"[i % 5], x, y, names.get(point.name))
+            for i, point in enumerate(points)
+        )
     )
     lines = [f"{p.name}: {x_label} {p.x:.4g}, {y_label} {y.show(p.y)}" for p in points]
     return Figure(
@@ -51,6 +63,54 @@ def scatter(
         body=body,
         text="\n".join([title, *lines]),
     )
+
+
+def front(points: Sequence[Point]) -> list[Point]:
+    """The points that no other beats: nothing is as cheap and higher, or as high and cheaper.
+
+    >>> cheap, dear = Point(name="cheap", x=1, y=0.5), Point(name="dear", x=2, y=0.4)
+    >>> [point.name for point in front([dear, cheap])]
+    ['cheap']
+    """
+    found: list[Point] = []
+    for point in sorted(points, key=lambda point: (point.x, -point.y)):
+        if not found or point.y > found[-1].y:
+            found.append(point)
+    return found
+
+
+def _front_line(best: Sequence[Point], x: Scale, y: Scale) -> str:
+    if len(best) < 2:
+        return ""
+    line = "M" + "L".join(f"{number(x(p.x))} {number(y(p.y))}" for p in best)
+    return element("path", d=line, class_="axis dash")
+
+
+def _name_places(
+    points: Sequence[tuple[Point, float, float]], x: Scale
+) -> dict[str, tuple[float, float, str]]:
+    """Where each name goes without covering one before it; those without room get none."""
+    taken: list[tuple[float, float, float, float]] = []
+    found: dict[str, tuple[float, float, str]] = {}
+    for point, at_x, at_y in points:
+        width = _LETTER * min(len(point.name), _MOST_LETTERS)
+        # Names lean inwards where they can: there is no margin for them.
+        sides = ["key end", "key"] if at_x > (x.start + x.stop) / 2 else ["key", "key end"]
+        for kind, drop in ((kind, drop) for drop in (-7, 15) for kind in sides):
+            left = at_x + 9 if kind == "key" else at_x - 9 - width
+            box = (left, at_y + drop - 11, left + width, at_y + drop + 3)
+            inside = x.start <= box[0] and box[2] <= x.stop + RIGHT - 4
+            if inside and not any(_overlap(box, other) for other in taken):
+                taken.append(box)
+                found[point.name] = (at_x + (9 if kind == "key" else -9), at_y + drop, kind)
+                break
+    return found
+
+
+def _overlap(
+    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
+) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _frame(x: Scale, y: Scale, x_label: str, y_label: str) -> str:
@@ -65,9 +125,11 @@ def _frame(x: Scale, y: Scale, x_label: str, y_label: str) -> str:
     return "".join(parts)
 
 
-def _point(point: Point, colour: str, x: Scale, y: Scale) -> str:
+def _point(
+    point: Point, colour: str, x: Scale, y: Scale, place: tuple[float, float, str] | None
+) -> str:
     at_x, at_y = x(point.x), y(point.y)
-    parts = []
+    parts = [element("title", escape(point.name))]
     if point.x_interval:
         line = f"M{number(x(point.x_interval[0]))} {number(at_y)}H{number(x(point.x_interval[1]))}"
         parts.append(element("path", d=line, class_="thin"))
@@ -75,8 +137,6 @@ def _point(point: Point, colour: str, x: Scale, y: Scale) -> str:
         line = f"M{number(at_x)} {number(y(point.y_interval[0]))}V{number(y(point.y_interval[1]))}"
         parts.append(element("path", d=line, class_="thin"))
     parts.append(element("circle", cx=at_x, cy=at_y, r=4.5, class_="fill"))
-    # Names lean inwards: there is no margin for them.
-    outside = at_x > (x.start + x.stop) / 2
-    at, kind = (at_x - 9, "key end") if outside else (at_x + 9, "key")
-    parts.append(label(point.name, at, at_y - 7, kind, most=24))
+    if place is not None:
+        parts.append(label(point.name, place[0], place[1], place[2], most=_MOST_LETTERS))
     return element("g", "".join(parts), class_=colour)

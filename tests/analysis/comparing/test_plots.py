@@ -60,8 +60,9 @@ def test_any_two_systems_that_share_a_task_can_be_drawn(passes):
     assert figure.body.count("data-row=") == len(passes) + 1
 
 
-def test_ties_are_shaded_and_named(ranking):
+def test_ties_are_joined_by_a_line_and_named(ranking):
     figure = plot_ranks(ranking)
-    assert figure.body.count("<rect") == sum(len(band) > 1 for band in ranking.tie_bands)
+    tied = [band for band in ranking.tie_bands if len(band) > 1]
+    assert figure.body.count("<circle") == len(ranking.systems) + sum(map(len, tied))
     assert "cannot be told apart" in figure.finding
     assert "c stands alone at rank 3" in figure.finding

@@ -177,7 +177,7 @@ class Plots:
             shares,
             title="Which tasks pass with which system",
             finding=f"Of {plural(len(order), 'task')}, every system passes {every} in every run; "
-            f"{none} no system ever passes.",
+            f"{none} pass with no system.",
             x_label="tasks, the easiest first",
         )
 
@@ -192,8 +192,7 @@ class Plots:
         return scatter(
             points,
             title="What reliability costs",
-            finding=f"{best.name} has the highest pass^{k}; "
-            f"{cheapest.name} spends least per success.",
+            finding=_cost_finding(best.name, cheapest.name, k),
             x_label=f"{feature} per success{' in dollars' if feature == 'cost' else ''}",
             y_label=f"pass^{k}",
             y_range=(0, 1),
@@ -285,6 +284,12 @@ def _rates(system: SystemReport) -> dict[str, float]:
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
+
+
+def _cost_finding(best: str, cheapest: str, k: int) -> str:
+    if best == cheapest:
+        return f"{best} has the highest pass^{k} and spends least per success."
+    return f"{best} has the highest pass^{k}; {cheapest} spends least per success."
 
 
 def _cost_point(system: SystemReport, feature: str, k: int | None) -> Point | None:
