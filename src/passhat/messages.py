@@ -123,10 +123,15 @@ def closest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | No
     >>> closest("trails", ["runs", "trials"]), closest("x", ["runs"])
     ('trials', None)
     """
+    found = close_words(word, known, most=1, cutoff=cutoff)
+    return found[0] if found else None
+
+
+def close_words(word: str, known: Iterable[str], *, most: int, cutoff: float = 0.6) -> list[str]:
+    """The known words that look like this one, the closest first."""
     from difflib import get_close_matches  # loaded only after a mistake
 
-    found = get_close_matches(word, list(known), n=1, cutoff=cutoff)
-    return found[0] if found else None
+    return get_close_matches(word, list(known), n=most, cutoff=cutoff)
 
 
 def _filled(value: Any) -> Iterator[str]:

@@ -25,7 +25,7 @@ def results(here: Path) -> str:
 def test_the_answer_is_on_standard_output_and_talk_is_not(call, results):
     done = call("report", results, "--only", "one")
     assert done.exit_code == 0
-    assert done.stdout.startswith(("You can", "Too early"))
+    assert done.stdout.startswith(("You can", "Too early", "Rounds"))
     assert done.stderr == ""
 
 
@@ -47,7 +47,7 @@ def test_files_are_written_by_their_endings_and_named_on_standard_error(call, re
     assert done.stderr.splitlines() == ["wrote r.json", "wrote r.md", "wrote r.txt"]
     report = measure(read_trials([results]))
     assert (here / "r.json").read_text() == render_json(report)
-    assert (here / "r.md").read_text() == render_markdown(report)
+    assert (here / "r.md").read_text() == render_markdown(report, results="results.csv")
     assert "\x1b" not in (here / "r.txt").read_text()
 
 
@@ -78,7 +78,10 @@ def test_columns_may_be_named(call, here):
 def test_limits_may_be_set_and_are_handed_on_to_the_next_command(call, results):
     refused = call("report", results, "--limit", "max_bytes=10")
     assert refused.exit_code == 2
-    assert "above max_bytes = 10; read it in parts, or pass --limit max_bytes=..." in refused.stderr
+    assert (
+        "above max_bytes = 10; read it in parts, or allow more with --limit max_bytes="
+        in refused.stderr
+    )
     mistyped = call("report", "nowhere.csv", "--limit", "max_byte=10")
     assert mistyped.exit_code == 2
     assert "--limit must be NAME=NUMBER" in mistyped.stderr

@@ -203,9 +203,9 @@ def test_an_exposed_site_answers_to_addresses_and_its_own_names_only():
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::", "box.example"])
 def test_another_interface_needs_a_flag_and_a_token(host):
     for exposed, token in ((False, None), (True, None), (False, "t" * 30)):
-        with pytest.raises(InputError, match="give --expose and a token"):
+        with pytest.raises(InputError, match="give `expose=True` and a token"):
             make_access(host, exposed=exposed, token=token)
-    with pytest.raises(ArgumentError, match="--token must have at least 20 characters"):
+    with pytest.raises(ArgumentError, match="token must have at least 20 characters"):
         make_access(host, exposed=True, token="short")
     access = make_access(host, exposed=True, token="t" * 30)
     assert access.enter("t" * 30)

@@ -90,5 +90,5 @@ def test_the_advice_on_empty_cells_works(mapping):
 
 
 def test_a_comparison_with_a_comma_is_told_to_use_a_point():
-    with pytest.raises(ArgumentError, match=r"--pass-if must write 0\.8 with a point, got"):
+    with pytest.raises(ArgumentError, match=r"pass_if must write 0\.8 with a point, got"):
         read_trials(b"task,score\na,1\n", mapping=ColumnMap(pass_if="score>=0,8"))

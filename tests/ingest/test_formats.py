@@ -251,7 +251,7 @@ def test_spans_ask_which_attributes_say_task_and_outcome(samples):
         read_trials(spans)
     with pytest.raises(ReadError, match=r'no span has "task.name"; attributes seen'):
         read_trials(spans, mapping=ColumnMap(task="task.name"))
-    with pytest.raises(ReadError, match=r"nothing says whether it passed.*--pass status"):
+    with pytest.raises(ReadError, match=r"nothing says whether it passed.*`passed='status'`"):
         read_trials(spans, mapping=ColumnMap(task="task.id"))
 
 

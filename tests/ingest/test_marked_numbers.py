@@ -39,7 +39,7 @@ def test_several_currencies_are_refused():
 
 @pytest.mark.parametrize("odd", ['"1.234,56"', '"$1.234,56"', "a lot", "3 dollars"])
 def test_an_amount_that_is_no_number_can_be_left_out_with_its_column(odd):
-    with pytest.raises(ReadError, match=r"field cost: .*; or leave it out with --cost ''"):
+    with pytest.raises(ReadError, match=r"field cost: .*; or leave it out with `cost=''`"):
         costs(odd)
     trials = costs(odd, mapping=ColumnMap(cost=""))
     assert trials.features == {}
@@ -57,9 +57,9 @@ def test_percentages_are_compared_as_they_stand():
     assert 'percentages of "accuracy" were compared as they stand: 66% is 66' in (
         trials.sources[0].notes
     )
-    with pytest.raises(ReadError, match=r"write --pass-if 'accuracy>=60' for 60%, not 0.6"):
+    with pytest.raises(ReadError, match=r"write `pass_if='accuracy>=60'` for 60%, not 0.6"):
         read_trials(data, mapping=ColumnMap(pass_if="accuracy>=0.6"))
-    with pytest.raises(ArgumentError, match=r"--pass-if must write 60, without the mark: cells"):
+    with pytest.raises(ArgumentError, match=r"pass_if must write 60, without the mark: cells"):
         read_trials(data, mapping=ColumnMap(pass_if="accuracy>=60%"))
 
 
@@ -88,7 +88,9 @@ def test_a_column_that_is_not_wanted_is_left_out_whatever_its_name():
     assert trials.to_columns() == {
         "system": ["input"], "task": ["t"], "trial": [0], "outcome": [1], "score": [1.0],
     }  # fmt: skip
-    with pytest.raises(ArgumentError, match="--task must be a text that is not empty, got ''"):
+    with pytest.raises(
+        ArgumentError, match=r"ColumnMap\.task must be a text that is not empty, got ''"
+    ):
         ColumnMap(task="")
 
 
@@ -103,7 +105,7 @@ def test_a_big_table_says_how_to_do_without_a_column(tmp_path, monkeypatch):
     path = tmp_path / "big.csv"
     path.write_text("task,passed,cost\na,1,$0.01\n")
     with pytest.raises(
-        ReadError, match=r"without marks such as \$ or %; or leave it out with --cost"
+        ReadError, match=r"without marks such as \$ or %; or leave it out with `cost"
     ):
         read_tallies(path)
     (tally,) = read_tallies(path, mapping=ColumnMap(cost=""))

@@ -55,7 +55,7 @@ def test_an_unknown_outcome_names_its_line_and_lists_what_was_seen():
     table = csv("task,result", "a,pass", "b,maybe", "c,fail")
     message = (
         r"input, line 3, column \"result\": 'maybe' does not say whether the trial passed\. "
-        r"The column holds 'pass', 'maybe', 'fail'; say what passes with --pass-if"
+        r"The column holds 'pass', 'maybe', 'fail'; say what passes with `pass_if"
     )
     with pytest.raises(ReadError, match=message):
         read_trials(table)
@@ -141,13 +141,13 @@ def test_a_file_of_nothing_but_a_byte_order_mark_is_refused():
 def test_a_table_that_says_half_says_which_half_is_missing():
     with pytest.raises(
         ReadError,
-        match=r"input: no column says whether a run passed; use --pass, --score or --pass-if\. "
+        match=r"input: no column says whether a run passed; use `passed`, `score` or `pass_if`\. "
         r"It has the columns task, answer$",
     ):
         read_trials(csv("task,answer", "a,1"))
     with pytest.raises(
         ReadError,
-        match=r"input: no column says which task a row is about; use --task\. "
+        match=r"input: no column says which task a row is about; use `task`\. "
         r"It has the columns Frage, passed$",
     ):
         read_trials(csv("Frage,passed", "a,1"))
@@ -263,7 +263,7 @@ def test_json_that_ends_in_the_middle_says_where_and_asks_why():
 )
 def test_a_pass_if_is_comparisons_and_nothing_else(text):
     with pytest.raises(
-        ArgumentError, match=r"^--pass-if (must be comparisons|can compare with a word)"
+        ArgumentError, match=r"^pass_if (must be comparisons|can compare with a word)"
     ):
         read_trials(csv("task,score", "a,1"), mapping=ColumnMap(pass_if=text))
 
@@ -272,7 +272,7 @@ def test_a_pass_if_of_several_comparisons_needs_all():
     table = csv("task,score,turns,state", "a,0.9,3,done", "a,0.9,30,done", "a,0.9,3,open")
     mapping = ColumnMap(pass_if="score>=0.8 and turns<10 and state!=open")
     assert read_trials(table, mapping=mapping).outcome.tolist() == [1, 0, 0]
-    with pytest.raises(ReadError, match=r"line 2: --pass-if compares with a number, but state is"):
+    with pytest.raises(ReadError, match=r"line 2: `pass_if` compares with a number, but state is"):
         read_trials(table, mapping=ColumnMap(pass_if="state>=1"))
-    with pytest.raises(ReadError, match=r'has no column "ghost" for --pass-if; it has task'):
+    with pytest.raises(ReadError, match=r'has no column "ghost" for `pass_if`; it has task'):
         read_trials(table, mapping=ColumnMap(pass_if="ghost>=1"))

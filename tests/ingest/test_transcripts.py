@@ -360,7 +360,7 @@ def test_a_table_has_a_usual_column_of_what_was_said_or_one_that_is_named():
     assert said == {("input", "a", 0): '{"answer": "yes"}'}
     _, said = read_with_transcripts(rows, mapping=ColumnMap(transcript="words"))
     assert conversation(said, ("input", "a", 0)) == [("user", "Hi")]
-    with pytest.raises(ReadError, match='no column "wrods" for --transcript-column'):
+    with pytest.raises(ReadError, match='no column "wrods" for `transcript`'):
         read_with_transcripts(rows, mapping=ColumnMap(transcript="wrods"))
 
 

@@ -193,7 +193,7 @@ def test_appending_pays_only_for_what_is_missing(recorded):
 
 
 def test_recording_does_not_overwrite_what_was_paid_for(recorded):
-    with pytest.raises(CassetteError, match="exists: add runs with --append"):
+    with pytest.raises(CassetteError, match="exists: add runs with `cassette='append'`"):
         replay(recorded[0], "record")
 
 

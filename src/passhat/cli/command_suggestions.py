@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from passhat.messages import closest
 
 # What people do with a file of each kind, where they name no command.
 _FOR_ENDING = {
@@ -50,8 +51,7 @@ def what_was_meant(words: Sequence[str], commands: Iterable[str]) -> str:
     if other is None and names_a_file(word):
         command = _FOR_ENDING.get(Path(word).suffix.lower(), "report")
         return f'"{word}" is not a command but a file: passhat {command} {shlex.join(words)}'
-    near = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6)
-    if meant := other or next(iter(near), None):
+    if meant := other or closest(word.lower(), known):
         return f'there is no command "{word}". Did you mean "passhat {meant}"?'
     return f'there is no command "{word}"; there are: {", ".join(known)}'
 

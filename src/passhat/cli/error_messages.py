@@ -17,6 +17,12 @@ from passhat.errors import ArgumentError, PasshatError
 COLUMN = "column_"
 """What the options of the column mapper begin with: `task` of a ColumnMap is `column_task`."""
 
+_CASSETTE_OPTIONS = {
+    f"`cassette='{mode}'`": f"--{flag}"
+    for mode, flag in (("append", "append"), ("all", "record=all"), ("record", "record"))
+}
+"""The ways to use cassettes are one argument in Python, and an option each in a shell."""
+
 _ARGUMENT = re.compile(r"`(\w+)(?:=([^`]*))?`")
 
 
@@ -29,12 +35,17 @@ def shell_message(error: PasshatError, command: click.Command | None) -> str:
     "--task must be one of a, b, got 'c'"
     """
     options = {} if command is None else dict(_options(command))
+    text = str(error)
+    for argument, option in _CASSETTE_OPTIONS.items():
+        text = text.replace(argument, option)
     columns = {
         name.removeprefix(COLUMN): flag for name, flag in options.items() if name.startswith(COLUMN)
     }
-    text = str(error)
-    if isinstance(error, ArgumentError) and error.argument in options:
-        text = error.worded(options[error.argument])
+    columns["transcript"] = "--transcript-column"
+    if isinstance(error, ArgumentError):
+        named = options | {f"ColumnMap.{name}": flag for name, flag in columns.items()}
+        if error.argument in named:
+            text = error.worded(named[error.argument])
     return with_options(text, columns | options)
 
 
@@ -57,7 +68,13 @@ def with_options(text: str, options: Mapping[str, str]) -> str:
 
 
 def _shell_value(value: str) -> str:
-    """A Python literal as a shell word; a placeholder such as FILE stays as it is."""
+    """A Python literal as a shell word; a placeholder such as FILE stays as it is.
+
+    >>> _shell_value("'a b'"), _shell_value("FILE"), _shell_value("Limits(max_depth=...)")
+    ("'a b'", 'FILE', 'max_depth=...')
+    """
+    if value.startswith("Limits("):
+        return value.removeprefix("Limits(").removesuffix(")")
     try:
         literal = ast.literal_eval(value)
     except (SyntaxError, ValueError):

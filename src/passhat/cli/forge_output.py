@@ -110,7 +110,7 @@ def _announce_on_github(
     if job.token is None:
         return
     word = None if review.informational else review.word
-    title = review.verdicts.sentence if review.verdicts else "measured, nothing demanded"
+    title = "measured, nothing demanded" if review.verdicts is None else review.verdicts.sentence
     try:
         post_check(
             job,
@@ -127,7 +127,7 @@ def _annotations(review: ChangeReview) -> Iterator[Annotation]:
     from passhat.forges.github import Annotation, Level
 
     levels: Mapping[str, Level] = {"FAIL": "error", "UNDECIDED": "warning"}
-    for verdict in review.verdicts or ():
+    for verdict in review.judged:
         if verdict.word != "PASS":
             level = "notice" if review.informational else levels[verdict.word]
             title = f"passhat: {verdict.word}"

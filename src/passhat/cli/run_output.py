@@ -82,9 +82,7 @@ def _remarks(answer: RunAnswer, output: Output) -> Iterator[str]:
     """Why the run ends as it does; in full where the report does not stand on the terminal."""
     hidden = not output.shows_text
     if hidden:
-        yield from (
-            verdict.sentence for verdict in ([] if answer.verdicts is None else answer.verdicts)
-        )
+        yield from (verdict.sentence for verdict in answer.judged)
         yield from (floor.line for floor in answer.floors)
     else:
         yield from _broken_demands(answer)
@@ -97,7 +95,7 @@ def _remarks(answer: RunAnswer, output: Output) -> Iterator[str]:
 
 def _broken_demands(answer: RunAnswer) -> Iterator[str]:
     """The gates and floors that keep the run from passing: standard error has every reason."""
-    yield from (v.sentence for v in answer.verdicts or () if v.word != "PASS")
+    yield from (v.sentence for v in answer.judged if v.word != "PASS")
     yield from (floor.line for floor in answer.floors if not floor.passed)
 
 

@@ -45,14 +45,14 @@ def make_access(host: str, *, exposed: bool, token: str | None) -> Access:
     """Loopback needs nothing; any other interface a flag and a token that the user chose."""
     if not is_loopback(host) and not (exposed and token):
         raise InputError(
-            f"--host {host}: others could reach this; to let them, give --expose and a token of "
+            f"host {host}: others could reach this; to let them, give `expose=True` and a token of "
             f"at least {SHORTEST_CHOSEN_TOKEN} characters in PASSHAT_TOKEN"
         )
     if token is None:
         return Access()
     if len(token) < SHORTEST_CHOSEN_TOKEN:
         rule = f"must have at least {SHORTEST_CHOSEN_TOKEN} characters"
-        raise ArgumentError("--token", rule, f"{len(token)} characters")
+        raise ArgumentError("token", rule, f"{len(token)} characters")
     return Access(token=token, reusable=True)
 
 

@@ -92,7 +92,7 @@ def one_name(file: str, systems: Collection[str], name: str) -> str:
     if len(systems) > 1:
         raise ReadError(
             f'{file}: holds {len(systems)} systems ({few(systems)}); one name, "{name}", would '
-            "merge them; add --system '' if they are one"
+            "merge them; add `system=''` if they are one"
         )
     return name
 
@@ -204,7 +204,7 @@ def _apply_pass_if(pass_if: str, columns: dict[str, Any], fault: Fault) -> list[
     for test in tests:
         if test.column not in columns:
             known = few(sorted(columns))
-            raise fault(0, test.column, f"--pass-if {pass_if!r} can use here: {known}")
+            raise fault(0, test.column, f"`pass_if={pass_if!r}` can use here: {known}")
     outcomes = []
     for row, old in enumerate(columns.get("outcome", [None] * len(columns["task"]))):
         cells = [columns[test.column][row] for test in tests]
@@ -220,7 +220,7 @@ def _holds(test: Comparison, cell: Any, row: int, fault: Fault) -> bool:
     try:
         return test.holds(cell)
     except ValueError:
-        told = f"--pass-if compares it with a number, but it is {short_value(cell)}"
+        told = f"`pass_if` compares it with a number, but it is {short_value(cell)}"
         raise fault(row, test.column, told) from None
 
 
@@ -245,8 +245,8 @@ def _fit_scores(
         raise fault(
             row,
             "score",
-            f"must lie in [0, 1], got {scores[row]:g}; say what passes with --pass-if "
-            "'score>=...' (pass_if), or choose another score",
+            f"must lie in [0, 1], got {scores[row]:g}; say what passes with "
+            "`pass_if='score>=...'`, or choose another score",
         )
     columns.pop("score")
     return [judged_only(mapping.pass_if)]

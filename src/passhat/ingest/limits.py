@@ -85,10 +85,10 @@ max_transcript=1000000)
         name, _, number = text.partition("=")
         if name.strip() not in known or not number.strip().isdecimal() or int(number) < 1:
             rule = f"must be NAME=NUMBER, a whole number of at least 1 for {', '.join(known)}"
-            raise ArgumentError("--limit", rule, text)
+            raise ArgumentError("limits", rule, text)
         stated[name.strip()] = int(number)
     return Limits(**stated)
 
 
 def _way_out(name: str) -> str:
-    return f"pass --limit {name}=... (in Python limits=Limits({name}=...))"
+    return f"allow more with `limits=Limits({name}=...)`"

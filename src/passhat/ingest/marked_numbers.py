@@ -107,7 +107,7 @@ def _refuse_shares(
         if own and isinstance(value, float) and 0 < value <= 1:
             raise ReadError(
                 f'{name}, column "{short(column)}": holds percentages, which are compared as they '
-                f"stand: write --pass-if '{short(test.column)}{test.symbol}{100 * value:g}' for "
+                f"stand: write `pass_if='{short(test.column)}{test.symbol}{100 * value:g}'` for "
                 f"{100 * value:g}%, not {value:g}"
             )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -20,7 +19,7 @@ from passhat.ingest.small_files import Piece, checked_parts
 from passhat.ingest.sources import Part, describe_sources, keep_submissions_apart
 from passhat.ingest.transcripts.kept import by_trial, kept_texts
 from passhat.ingest.unknown_files import own_answer, unknown_file
-from passhat.messages import plural
+from passhat.messages import closest, plural
 from passhat.records import Duplicates, Trials
 from passhat.records.column_names import ColumnMap
 from passhat.records.duplicates import check_duplicates
@@ -135,8 +134,8 @@ def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
 def _named(name: str) -> Reader:
     if name in READERS:
         return READERS[name]
-    near = difflib.get_close_matches(name, READERS, n=1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
+    near = closest(name, READERS)
+    hint = f" (did you mean {near}?)" if near else ""
     raise ArgumentError("format", f"must be one of {', '.join(READERS)}{hint}", name)
 
 
@@ -161,7 +160,7 @@ def _without_copies(pieces: list[Piece], duplicates: Duplicates) -> list[Piece]:
         if key in kept and duplicates == "error":
             raise ReadError(
                 f"{piece.name}: {_same(kept[key], piece)}, trial for trial; leave one out, "
-                "or pass --duplicates keep if two runs did end alike"
+                "or pass `duplicates='keep'` if two runs did end alike"
             )
         kept[key] = piece
     return list(kept.values())
@@ -200,11 +199,11 @@ def _occur_twice(parts: Sequence[Part], twice: Sequence[TranscriptKey]) -> ReadE
     more = f" and {len(twice) - 5:,} more" if len(twice) > 5 else ""
     occur = plural(len(twice), "trial occurs", "trials occur")
     files = few_paths(dict.fromkeys(part.source.name for part in parts), 3)
-    apart = ", or a --name for each file to hold them side by side" if len(parts) > 1 else ""
+    apart = ", or `names` for each file to hold them side by side" if len(parts) > 1 else ""
     return ReadError(
         f"{files}: {occur} more than once: "
-        f"{', '.join(shown)}{more}.{_given_twice(parts)} Pass --duplicates last to keep the last "
-        f"of each, or --duplicates keep if they are different runs{apart}"
+        f"{', '.join(shown)}{more}.{_given_twice(parts)} Pass `duplicates='last'` to keep the last "
+        f"of each, or `duplicates='keep'` if they are different runs{apart}"
     )
 
 

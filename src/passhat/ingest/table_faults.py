@@ -27,7 +27,7 @@ def aggregates(
     return ReadError(
         f'{name}: holds one row for all runs of a task (column "{short(column)}"), not trials; '
         "give the file that has a row for each run (TraceLens: trials.json), or name the columns "
-        "with --task and --pass if each row is one run"
+        "with `task` and `passed` if each row is one run"
     )
 
 
@@ -37,5 +37,6 @@ def conflicting(where: str, conflict: Conflict) -> ReadError:
     first, second = map(short_value, conflict.cells)
     return ReadError(
         f'{where}: the columns "{short(one)}" ({first}) and "{short(two)}" ({second}) disagree on '
-        f"whether the trial passed; choose one with --pass {short(one)} or --pass {short(two)}"
+        f"whether the trial passed; choose one with `passed={short(one)!r}` or "
+        f"`passed={short(two)!r}`"
     )

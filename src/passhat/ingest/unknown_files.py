@@ -41,8 +41,8 @@ SUMMARIES: Mapping[tuple[str, ...], str] = {
         "write the evaluation with `promptfoo eval -o out.json`"
     ),
     ("competition_reports",): (
-        "is a grading report of MLE-bench; say what passes, such as --task competition_id --pass "
-        "any_medal"
+        "is a grading report of MLE-bench; say what passes, such as `task='competition_id'` and "
+        "`passed='any_medal'`"
     ),
     ("task_id", "prompt", "entry_point"): (
         "holds problems, not results; give what the evaluation of their solutions wrote"
@@ -88,13 +88,13 @@ def _way_out(document: Document, names: list[str]) -> str:
     nested = document.kind == "json" and names == list(document.first)
     if nested:
         return (
-            f"It is one JSON object with the keys {few(names)}; give the tool's own log (--format "
+            f"It is one JSON object with the keys {few(names)}; give the tool's own log (`format` "
             f"names the tool, passhat knows {len(READERS)}), or a table with a row for each run"
         )
     has = f"It has the columns {few(names)}. " if names else ""
     return (
-        f"{has}Name the columns of a table with --task, --pass or --score, --trial and --system, "
-        f"or the tool with --format (passhat knows {len(READERS)})"
+        f"{has}Name the columns of a table with `task`, `passed` or `score`, `trial` and `system`, "
+        f"or the tool with `format` (passhat knows {len(READERS)})"
     )
 
 

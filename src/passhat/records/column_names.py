@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache, lru_cache
 
 from passhat.errors import ArgumentError, UnknownFile
+from passhat.messages import closest
 from passhat.short_names import few, short
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -64,7 +64,6 @@ _LEFT_OUT = tuple(meaning for meaning in ALIASES if meaning != "task")
 _MOST_KEPT = 200
 """Tables with more columns than this are rare, and their columns are found anew each time."""
 
-_OPTIONS = {"passed": "pass", "seed": "seed-column", "transcript": "transcript-column"}
 """What the command line calls a part of the map, where it is not its own name."""
 
 
@@ -110,8 +109,9 @@ class ColumnMap:
             if value == "" and field.name in _LEFT_OUT:
                 continue
             if value is not None and (not isinstance(value, str) or not value.strip()):
-                option = f"--{_OPTIONS.get(field.name, field.name.replace('_', '-'))}"
-                raise ArgumentError(option, "must be a text that is not empty", value)
+                raise ArgumentError(
+                    f"ColumnMap.{field.name}", "must be a text that is not empty", value
+                )
 
     def chosen(self) -> dict[str, str]:
         """The columns the user named, by what they mean.
@@ -227,9 +227,9 @@ def leave_out(meaning: str) -> str:
     """How to do without a column that cannot be read.
 
     >>> leave_out("tokens_in")
-    "leave it out with --tokens-in ''"
+    "leave it out with `tokens_in=''`"
     """
-    return f"leave it out with --{_OPTIONS.get(meaning, meaning.replace('_', '-'))} ''"
+    return f"leave it out with `{meaning}=''`"
 
 
 def milliseconds(column: str) -> bool:
@@ -239,12 +239,11 @@ def milliseconds(column: str) -> bool:
 
 def missing_column(name: str, meaning: str, column: str, names: Iterable[str]) -> UnknownFile:
     """The error of a chosen column that the file does not have."""
-    option = _OPTIONS.get(meaning, meaning)
     known = [str(known) for known in names]
-    near = difflib.get_close_matches(column, known, n=1)
-    hint = f' Did you mean "{short(near[0])}"?' if near else ""
+    near = closest(column, known)
+    hint = f' Did you mean "{short(near)}"?' if near else ""
     return UnknownFile(
-        f'{name}: has no column "{short(column)}" for --{option}; it has {few(known)}.{hint}'
+        f'{name}: has no column "{short(column)}" for `{meaning}`; it has {few(known)}.{hint}'
     )
 
 

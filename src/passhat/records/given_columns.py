@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.errors import ArgumentError
+from passhat.messages import closest
 from passhat.records.labels import Labels
 from passhat.records.trial import Outcome
 
@@ -33,8 +33,8 @@ def check_columns(given: Mapping[str, Any], known: Collection[str]) -> None:
     """Refuse columns that mean nothing, that are no columns, or that leave tasks unnamed."""
     for name, values in given.items():
         if name not in known:
-            near = difflib.get_close_matches(str(name), known, n=1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
+            near = closest(str(name), known)
+            hint = f" (did you mean {near}?)" if near else ""
             raise ArgumentError("columns", f"must be among {', '.join(sorted(known))}{hint}", name)
         if values is not None and (isinstance(values, str) or not hasattr(values, "__len__")):
             raise ArgumentError(name, "must be a list with a value for each trial", values)

@@ -163,7 +163,7 @@ def _comparison(part: str, text: str) -> Comparison:
     found = _COMPARISON.fullmatch(part)
     if found is None:
         rule = "must be comparisons such as 'score>=0.8', joined by 'and'"
-        raise ArgumentError("--pass-if", rule, text)
+        raise ArgumentError("pass_if", rule, text)
     column, symbol, value = found.groups()
     try:
         return Comparison(column=column, symbol=symbol, value=float(value))
@@ -174,5 +174,5 @@ def _comparison(part: str, text: str) -> Comparison:
                 rule = f"must write {value.replace(',', '.')} with a point"
             if marked := re.fullmatch(r"[$€£¥]?\s*([+-]?[\d.]+)\s*[%$€£¥]?", value):
                 rule = f"must write {marked[1]}, without the mark: cells are compared without it"
-            raise ArgumentError("--pass-if", rule, text) from None
+            raise ArgumentError("pass_if", rule, text) from None
     return Comparison(column=column, symbol=symbol, value=value.strip("\"'"))

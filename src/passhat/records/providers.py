@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from passhat.messages import close_words, closest
 from passhat.records.system import SCRIPTED, WireFormat
 
 LOCAL = "local"
@@ -246,8 +246,8 @@ def unlisted_model(name: str) -> str | None:
     known = known_models(family) if family in LISTED else []
     if not known or bare in known or _has_price(bare, family):
         return None
-    near = difflib.get_close_matches(bare, known, n=1, cutoff=0.5)
-    guess = f" (did you mean {near[0]}?)" if near else ""
+    near = closest(bare, known, cutoff=0.5)
+    guess = f" (did you mean {near}?)" if near else ""
     return f'no price list has a model "{name}"{guess}: it is asked as it is'
 
 
@@ -303,8 +303,8 @@ def _near(name: str, known: list[str]) -> list[str]:
     prefix, slash, rest = name.partition("/")
     if not slash:
         own = [model for model in known if "/" not in model or model.startswith(LISTED)]
-        return difflib.get_close_matches(name, [*own, SCRIPTED], n=3, cutoff=0.5)
+        return close_words(name, [*own, SCRIPTED], most=3, cutoff=0.5)
     if prefix == LOCAL:
         return [f"{LOCAL}/{SMOLLM2}"]
-    prefixes = difflib.get_close_matches(prefix, [*PROVIDERS, LOCAL], n=1, cutoff=0.6)
+    prefixes = close_words(prefix, [*PROVIDERS, LOCAL], most=1)
     return [f"{found}/{rest}" for found in prefixes]

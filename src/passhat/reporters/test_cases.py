@@ -82,7 +82,7 @@ def run_suites(answer: RunAnswer) -> list[TestSuite]:
         suites = _run_rows(answer, answer.trials)
     else:
         suites = task_suites(answer.report, dict(_marks(answer)))
-    if answer.verdicts:
+    if answer.verdicts is not None:
         suites.append(gate_suite(answer.verdicts, unjudged=unjudged))
     if answer.floors:
         suites.append(TestSuite(name="tool-selection floors", cases=list(_floors(answer))))

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from passhat.errors import PasshatError
+from passhat.messages import closest
 from passhat.records import SCRIPTED
-from passhat.suite.problems import Path, Problem, did_you_mean, nearest
+from passhat.suite.problems import Path, Problem, did_you_mean
 from passhat.suite.tree_parts import as_list, entries, expectations, is_map, is_text, section, texts
 from passhat.suite.yaml_tree import Tree
 
@@ -116,7 +117,7 @@ def _models(tree: Tree) -> Iterator[Problem]:
     for path, entry in entries(tree, "agents"):
         models = texts(entry.get("models")) or texts(entry.get("model", defaults.get("model")))
         # A mistyped `modle:` is told as what it is, not also as what is missing for it.
-        mistyped = any(nearest(str(key), ("model", "models")) for key in entry)
+        mistyped = any(closest(str(key), ("model", "models")) for key in entry)
         if not models and not mistyped and not SYSTEM_WORDS & entry.keys():
             yield tree.problem(path, "needs a model: write model, models or defaults.model")
         yield from _script(tree, path, entry, defaults, models)

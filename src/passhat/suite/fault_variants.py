@@ -22,7 +22,7 @@ def vary(suite: Suite, faults: str | None) -> Suite:
         return without_faults(suite) if has_faults(suite) else suite
     if not has_faults(suite):
         raise SuiteError(
-            f"{suite.path or suite.name}: --faults finds none; give a server or a model `faults:`"
+            f"{suite.path or suite.name}: `faults` finds none; give a server or a model `faults:`"
         )
     return suite if faults == "only" else _both(suite)
 

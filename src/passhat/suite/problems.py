@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+from passhat.messages import closest
 
 MAX_SHOWN = 60
 
@@ -58,13 +59,7 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
     'Known: a, b'
     """
     names = sorted(set(known))
-    near = nearest(str(word), names)
+    near = closest(str(word), names)
     if near is not None:
         return f'Did you mean "{near}"?'
     return f"Known: {', '.join(names)}" if names else "There is none"
-
-
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that looks most like this one, if one does."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return close[0] if close else None

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import AliasChoices, BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from passhat.suite.problems import Path, Problem, did_you_mean, dotted, nearest, shown
+from passhat.messages import closest
+from passhat.suite.problems import Path, Problem, did_you_mean, dotted, shown
 from passhat.suite.schema import SuiteModel
 from passhat.suite.system_schema import SYSTEM_KINDS
 from passhat.suite.yaml_tree import Tree
@@ -125,7 +126,7 @@ def _unknown_key(path: Path) -> str:
             f"`{key}:` under systems: (with a name), and what it is asked under tasks:"
         )
     known = known_keys(tuple(parent))
-    near = nearest(str(key), [*known, *(w for w, ours in OTHER_WORDS.items() if ours in known)])
+    near = closest(str(key), [*known, *(w for w, ours in OTHER_WORDS.items() if ours in known)])
     hint = did_you_mean(OTHER_WORDS.get(near, near) if near else key, known)
     return f'"{key}" is not a key of {dotted(tuple(parent)) or "a suite"}. {hint}'
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.explaining.explain import Explanation
-from passhat.analysis.gates.verdict import Verdicts, Word
+from passhat.analysis.gates.verdict import Verdict, Verdicts, Word
 from passhat.analysis.reports.report import Report
 from passhat.messages import short_repr
 
@@ -29,6 +29,11 @@ class ChangeReview:
     def __repr__(self) -> str:
         told = [self.word or "no gates"] + ([f"against {self.baseline}"] if self.baseline else [])
         return short_repr("ChangeReview", *told, see=".report, .verdicts, .comparison")
+
+    @property
+    def judged(self) -> tuple[Verdict, ...]:
+        """The verdicts of all gates; none where nothing was demanded."""
+        return () if self.verdicts is None else self.verdicts.each
 
     @property
     def word(self) -> Word | None:

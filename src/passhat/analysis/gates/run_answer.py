@@ -12,7 +12,7 @@ from passhat.messages import plural, short_repr
 if TYPE_CHECKING:
     from passhat.analysis.comparing.recovery import Recovery
     from passhat.analysis.gates.tool_selection import SelectionFloor
-    from passhat.analysis.gates.verdict import Verdicts
+    from passhat.analysis.gates.verdict import Verdict, Verdicts
     from passhat.analysis.reports.report import Report
     from passhat.analysis.reports.tasks import TaskRow
     from passhat.records import Transcripts, Trials
@@ -103,6 +103,11 @@ class RunAnswer:
     def __repr__(self) -> str:
         trials = [] if self.trials is None else [plural(len(self.trials), "trial")]
         return short_repr("RunAnswer", self.outcome, *trials, see=".report, .verdicts, .trials")
+
+    @property
+    def judged(self) -> tuple[Verdict, ...]:
+        """The verdicts of all gates; none where there is no gate."""
+        return () if self.verdicts is None else self.verdicts.each
 
     @property
     def passed(self) -> bool:

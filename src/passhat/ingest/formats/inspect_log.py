@@ -198,7 +198,7 @@ def _check_values(
     for sample in samples:
         score = (sample.scores or {}).get(scorer[0])
         if score is not None and not is_grade(score, scorer[1]):
-            choice = f"; choose another with --scorer: {few(others)}" if others else ""
+            choice = f"; choose another with `scorer`: {few(others)}" if others else ""
             raise ReadError(
                 f'{name}, sample {short(sample.id)}: scorer "{short(_shown(scorer))}" says '
                 f"{short_value(score.value)}, which is no grade and no number{choice}; or reduce "

@@ -162,8 +162,9 @@ def _trials(document: Document, mapping: ColumnMap) -> list[list[Span]]:
     spans = list(_spans(document))
     if mapping.task is None:
         raise ReadError(
-            f"{document.name}: spans name no task; say which attribute does with --task, and which "
-            f"say the trial and the outcome with --trial and --pass (or --pass status). Attributes "
+            f"{document.name}: spans name no task; say which attribute does with `task`, and which "
+            f"say the trial and the outcome with `trial` and `passed` (or `passed='status'`). "
+            f"Attributes "
             f"seen: {few(_attribute_names(spans), 30)}"
         )
     below: dict[tuple[str, str] | None, list[Span]] = defaultdict(list)
@@ -379,8 +380,8 @@ def _judge(document: Document, mapping: ColumnMap) -> Callable[[Sequence[Span]],
             return {"outcome": Outcome.ERRORED}
         raise ReadError(
             f"{_place(document, spans[0].name, spans[0].key[1])}: nothing says whether it passed "
-            f"({short(label)} is {short_value(word)}); choose an attribute with --pass or --score, "
-            "or the span's own status with --pass status"
+            f"({short(label)} is {short_value(word)}); choose an attribute with "
+            "`passed` or `score`, or the span's own status with `passed='status'`"
         )
 
     return judge

@@ -49,7 +49,7 @@ from passhat.short_names import few, short
 
 _NO_WORD = 'no outcome; write "error" for a trial that broke, or leave its row out'
 _NO_NUMBER = (
-    'no outcome; say what broke a trial in a column "error" (or one that --error names), or leave '
+    'no outcome; say what broke a trial in a column "error" (or one that `error` names), or leave '
     "its row out"
 )
 _NUMBERS = ("passed", "score", *FEATURES)
@@ -175,11 +175,11 @@ def lacking(name: str, columns: Collection[str], mapping: ColumnMap) -> ReadErro
     it_has = f"It has the columns {few(columns)}"
     if "task" not in found:
         return UnknownFile(
-            f"{name}: no column says which task a row is about; use --task. {it_has}"
+            f"{name}: no column says which task a row is about; use `task`. {it_has}"
         )
     if not mapping.pass_if and "passed" not in found and "score" not in found:
         return UnknownFile(
-            f"{name}: no column says whether a run passed; use --pass, --score or --pass-if. "
+            f"{name}: no column says whether a run passed; use `passed`, `score` or `pass_if`. "
             f"{it_has}"
         )
     return None
@@ -220,7 +220,7 @@ def _asked_for(columns: Collection[str], mapping: ColumnMap) -> Iterator[tuple[s
         for part in _parts(column) if joined else [column]:
             yield meaning, part
     for test in parse_pass_if(mapping.pass_if) if mapping.pass_if else ():
-        yield "pass-if", found.get(test.column, test.column)
+        yield "pass_if", found.get(test.column, test.column)
 
 
 def _without_commas(
@@ -290,18 +290,18 @@ def _no_outcome(
         shown = few(
             f"{short(column)} is {short_value(sheet.cells(column)[row])}" for column in columns
         )
-        return ReadError(f"{name}, {where}: --pass-if compares with a number, but {shown}")
+        return ReadError(f"{name}, {where}: `pass_if` compares with a number, but {shown}")
     cells, called = sheet.cells(usual), short(usual)
     if isinstance(cells[row], Mapping) and cells[row]:
         field = short(next(iter(cells[row])))
         return ReadError(
             f'{name}, {where}, column "{called}": holds objects; name the field inside that says '
-            f"whether the trial passed, such as --pass {called}.{field}"
+            f"whether the trial passed, such as `passed='{called}.{field}'`"
         )
     return ReadError(
         f'{name}, {where}, column "{called}": {short_value(cells[row])} does not say whether the '
-        f"trial passed. The column holds {seen(cells)}; say what passes with --pass-if "
-        f"'{called}==...'"
+        f"trial passed. The column holds {seen(cells)}; say what passes with "
+        f"`pass_if='{called}==...'`"
     )
 
 

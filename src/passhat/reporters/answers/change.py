@@ -30,7 +30,7 @@ MOST_TASKS = 10
 def change_blocks(review: ChangeReview, options: Options) -> list[Block]:
     """What a reviewer reads, the most important first."""
     blocks: list[Block] = [Headline(_headline(review))]
-    blocks += [judged(verdict) for verdict in review.verdicts or ()]
+    blocks += [judged(verdict) for verdict in review.judged]
     if review.comparison is not None:
         blocks += _before_and_after(review.comparison, review.baseline or "the baseline")
     else:

@@ -73,10 +73,7 @@ def run_object(answer: RunAnswer) -> RunObject:
     return {
         "schema": SCHEMA,
         "verdict": None if answer.verdicts is None else answer.verdicts.word,
-        "verdicts": [
-            verdict_object(verdict)
-            for verdict in ([] if answer.verdicts is None else answer.verdicts)
-        ],
+        "verdicts": [verdict_object(verdict) for verdict in answer.judged],
         "floors": [_floor_object(floor) for floor in answer.floors],
         "failures": plain(answer.failures),
         "recovery": plain(answer.recoveries),
@@ -109,7 +106,7 @@ def failure_lines(answer: RunAnswer, *, most: int) -> list[str]:
 
 def _demands(answer: RunAnswer, options: Options) -> list[Block]:
     blocks: list[Block] = []
-    if answer.verdicts:
+    if answer.verdicts is not None:
         from passhat.reporters.answers.verdicts import verdicts_blocks
 
         blocks += verdicts_blocks(answer.verdicts, options)

@@ -183,7 +183,8 @@ class CassetteSet(Cassettes):
         partial = partial_path(path)
         if mode == "record" and path.exists():
             raise CassetteError(
-                f"{path} exists: add runs with --append, or record it again with --record=all"
+                f"{path} exists: add runs with `cassette='append'`, or record it again with "
+                "`cassette='all'`"
             )
         if mode == "replay" or (mode != "all" and path.exists()):
             cassette = read_cassette(path)
@@ -315,9 +316,10 @@ def _drifted(found: list[str]) -> str:
     listed = "".join(f"\n  {line}" for line in found)
     return (
         f"the suite has changed since the cassettes were recorded:{listed}\n"
-        "Record again with `passhat run --record=drifted`, or go on with --allow-drift"
+        "Record again with `passhat run --record=drifted`, or replay all the same with "
+        "`allow_drift=True`"
     )
 
 
 def _way_out() -> str:
-    return ". Record the rest with `passhat run --append`, or ask for fewer with --runs"
+    return ". Record the rest with `passhat run --append`, or ask for fewer with `runs`"
