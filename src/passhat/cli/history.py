@@ -145,11 +145,23 @@ def delete(path: Path | str, run: str, yes: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @_of_store
 def export(path: Path | str, run: str, file: Path) -> None:
-    """Write the trials of a run to a .jsonl, .csv or .parquet file."""
+    """Write the trials of a run to a .jsonl, .csv or .parquet file, or to a folder.
+
+    A folder becomes a dataset of Parquet files, `FILE/suite=NAME/run=KEY/part-00000.parquet`, that
+    `passhat report` and any engine read as one table.
+    """
     from passhat.ingest import write_trials
 
     with _open(path, read_only=True) as store:
-        trials = store.trials(_run_named(store, run))
+        found = _run_named(store, run)
+        if not file.suffix:
+            from passhat.journeys.exporting import export_dataset
+
+            parts = export_dataset(store, found, file)
+            where = parts[0].parent if parts else file
+            click.echo(f"wrote {plural(len(parts), 'file')} to {where}", err=True)
+            return
+        trials = store.trials(found)
     write_trials(trials, file)
     click.echo(f"wrote {file}", err=True)
 

@@ -75,7 +75,7 @@ class _Polars:
         scans = {
             "csv": lambda: polars.scan_csv(path, separator=separator, glob=False),
             "lines": lambda: polars.scan_ndjson(glob.escape(str(path))),
-            "parquet": lambda: polars.scan_parquet(path, glob=False),
+            "parquet": lambda: polars.scan_parquet(path, glob=path.is_dir()),
         }
         try:
             self._frame = scans[shape]()
@@ -133,10 +133,10 @@ class _DuckDb:
 
         self._name, self._error, self._shape = str(path), duckdb.Error, shape
         # DuckDB takes a name for a pattern: results[1].parquet would be results1.parquet.
-        self._file = glob.escape(self._name)
+        self._file = glob.escape(self._name) + ("/**/*.parquet" if path.is_dir() else "")
         self._connection = duckdb_database().cursor()
         read = (
-            "read_parquet({})"
+            "read_parquet({}, union_by_name = true, hive_partitioning = false)"
             if shape == "parquet"
             else "read_json({}, format = 'newline_delimited')"
         )
@@ -179,7 +179,7 @@ class _DuckDb:
     def _chunks(self) -> list[tuple[Any, ...]]:
         """What a Parquet file tells of each column in each group of rows."""
         told = (
-            "row_group_id, row_group_num_rows, path_in_schema, type, "
+            "file_name || '#' || row_group_id, row_group_num_rows, path_in_schema, type, "
             "stats_min_value, stats_max_value, stats_null_count"
         )
         query = f"SELECT {told} FROM parquet_metadata(?)"  # noqa: S608 # constant

@@ -99,6 +99,8 @@ def _find_big(source: Input | Sequence[Input], mapping: ColumnMap) -> _BigTable 
         return None
     path = Path(inputs[0])
     there = os.path.isfile(path)  # noqa: PTH113 # of a long word, Path raises
+    if os.path.isdir(path):  # noqa: PTH112 # likewise
+        return _find_dataset(path)
     if not there or (shape := _shape(path)) is None:
         return None
     table = _BigTable(path, shape)
@@ -108,6 +110,15 @@ def _find_big(source: Input | Sequence[Input], mapping: ColumnMap) -> _BigTable 
     if path.stat().st_size < BIG_BYTES:
         return None
     return table if _is_plain_table(path, mapping) else None
+
+
+def _find_dataset(path: Path) -> _BigTable | None:
+    """A folder of Parquet files and nothing else, at any depth: one table in parts."""
+    names = [name for _, _, files in os.walk(path) for name in files if not name.startswith(".")]
+    if not names or not all(name.endswith(".parquet") for name in names) or not has_engine():
+        return None
+    table = _BigTable(path, "parquet")
+    return table if table.engine.rows >= BIG_ROWS else None
 
 
 def _shape(path: Path) -> Shape | None:

@@ -20,8 +20,10 @@ from passhat.journeys.results import (
     store_is_there,
 )
 from passhat.journeys.run_gates import quarantined
+from passhat.journeys.stored_days import stored_days
 
 if TYPE_CHECKING:
+    from passhat.analysis.comparing.days import Days
     from passhat.analysis.gates.demands import Gate
     from passhat.analysis.gates.judge import GateLike
     from passhat.analysis.gates.verdict import Verdicts
@@ -96,6 +98,7 @@ def _judge(
         | held.baselines(gates, everybody.systems, judged),
         errors=errors,
         seed=seed,
+        days=held.days(gates, everybody.systems, judged, errors),
     )
 
 
@@ -120,6 +123,28 @@ class _Baselines:
             name: self._trials(name, "no_worse_than", judged)
             for name in sorted(names)
             if is_there(name) or store_is_there(self.results.store)
+        }
+
+    def days(
+        self,
+        gates: Sequence[Gate],
+        systems: Sequence[str],
+        judged: Run | None,
+        errors: ErrorPolicy,
+    ) -> dict[str, Days]:
+        """How far runs lie apart, for every baseline that is a run of the history."""
+        own = self.results
+        if own is None:
+            return {}
+        if self.against is not None:
+            named = {"": str(self.against)} if isinstance(self.against, str | Path) else {}
+        else:
+            asked = {getattr(gate.demand, "baseline", None) or "" for gate in gates}
+            named = {name: name for name in asked - {"", *systems}}
+        return {
+            key: stored_days(replace(own, paths=(name,), names=()), name, judged, errors)
+            for key, name in named.items()
+            if not is_there(name) and store_is_there(own.store) and own.names_a_run(name)
         }
 
     def _trials(self, given: str | Path | Trials, argument: str, judged: Run | None) -> Trials:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -168,6 +169,15 @@ def _first_alarm(
             if _allowing_for_days(series, spread, (start, split, end), float(p[i])) <= threshold:
                 return newest
     return None
+
+
+def day_spread(series: TaskSeries, found: Changes) -> DaySpread:
+    """How far the points of a history lie apart between its changes."""
+    spread = DaySpread.unknown()
+    ends = [0, *(change.position for change in found.points), len(series)]
+    for start, end in pairwise(ends):
+        spread = spread.after(*series.days(start, end))
+    return spread
 
 
 def _has_days(series: Series) -> bool:

@@ -278,3 +278,47 @@ def test_a_streak_longer_than_any_task_ran_is_undecided_and_says_the_way_out():
 def test_one_demand_needs_no_list():
     table = Trials.from_columns(task=["a"] * 60, passed=[True] * 60)
     assert judge(table, "pass^3 >= 0.8").word == judge(table, ["pass^3 >= 0.8"]).word == "PASS"
+
+
+def _two_sides(new, old, *, tasks=40, runs=10, seed=2):
+    """Two systems with these pass rates, on the same tasks."""
+    rng = np.random.default_rng(seed)
+    passed = rng.random((2, tasks, runs)) < np.array([new, old])[:, None, None]
+    return Trials.from_columns(
+        system=np.repeat(["new", "main"], tasks * runs).tolist(),
+        task=[f"t{i}" for _ in range(2) for i in range(tasks) for _ in range(runs)],
+        passed=passed.ravel(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("rates", "gate", "word"),
+    [
+        ((0.8, 0.6), "better_than main", "PASS"),
+        ((0.6, 0.8), "better_than main", "FAIL"),
+        ((0.7, 0.7), "better_than main", "UNDECIDED"),
+        ((0.8, 0.6), "better_than main by 0.1", "PASS"),
+        ((0.8, 0.6), "better_than main by 0.3", "FAIL"),
+        ((0.7, 0.7), "equivalent_to main by 0.15", "PASS"),
+        ((0.9, 0.5), "equivalent_to main by 0.15", "FAIL"),
+        ((0.7, 0.6), "equivalent_to main by 0.1", "UNDECIDED"),
+    ],
+)
+def test_better_and_equivalent_are_read_off_the_paired_difference(rates, gate, word):
+    verdict = judge(_two_sides(*rates), gate)[0]
+    assert (verdict.system, verdict.word) == ("new", word)
+
+
+def test_better_is_also_decided_pair_by_pair():
+    terms = {"require": "better_than main", "evidence": "sequential"}
+    found = judge(_two_sides(0.9, 0.4, runs=20), terms)[0]
+    assert found.word == "PASS"
+    assert found.runs < 2 * 40 * 20 / 4
+
+
+def test_equivalence_needs_a_margin_and_all_its_runs():
+    with pytest.raises(ArgumentError, match="needs a margin above 0"):
+        judge(_two_sides(0.7, 0.7), "equivalent_to main")
+    terms = {"require": "equivalent_to main by 0.1", "evidence": "sequential"}
+    with pytest.raises(ArgumentError, match='must be "bound"'):
+        judge(_two_sides(0.7, 0.7), terms)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from passhat.analysis.comparing.days import Days, including_days
 from passhat.analysis.comparing.difference import Difference
 from passhat.analysis.comparing.moved_together import including_what_moved, shared_part
 from passhat.analysis.comparing.task_differences import (
@@ -95,10 +96,12 @@ def compare(
     confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",
     seed: int = 0,
+    days: Days | None = None,
 ) -> Comparison:
     """The first system against the second, task by task; one table of two systems will do.
 
-    `margin` is the difference below which the two count as equivalent.
+    `margin` is the difference below which the two count as equivalent. `days` is how far runs of
+    the same system lie apart, where the two were not run at the same time.
 
     >>> from passhat.analysis.planning.simulate import simulate
     >>> found = compare(simulate(tasks=30, runs=10, rate={"new": 0.9, "old": 0.6}, seed=3))
@@ -127,6 +130,15 @@ def compare(
     differences = _differences(left, right, options, margin)
     tables = _shared_trials(first, second, shared)
     moved = including_what_moved(differences, tables, options, margin)
+    if days is not None:
+        wider = including_days(
+            moved.differences,
+            (left, right),
+            days,
+            confidence=options.confidence,
+            margin=margin,
+        )
+        moved = replace(moved, differences=wider, notes=(*moved.notes, days.note))
     return Comparison(
         first=tallies[0].system,
         second=tallies[1].system,

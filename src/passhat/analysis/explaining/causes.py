@@ -28,6 +28,12 @@ from passhat.stats.step_down import shuffled_in_strata
 TESTS = 2
 """Two tests share the chance of a false name: each stands at half of it."""
 
+FEWEST_SHUFFLES = 199
+"""Shuffles that any p is held against: the smallest adjusted p is then 0.01."""
+
+MOST_SHUFFLED = 50_000_000
+"""Outcomes that are shuffled in all: of very many runs, fewer times."""
+
 MOST_FEATURES = 3
 """Properties that are told at most: each further one holds among runs alike in those before it."""
 
@@ -93,6 +99,7 @@ def find_causes(
     """
     if smallest_possible_p(compared) > alpha:
         return ()
+    shuffles = max(FEWEST_SHUFFLES, min(shuffles, MOST_SHUFFLED // len(compared.runs)))
     shuffled = shuffled_in_strata(compared.failed, compared.stratum, shuffles=shuffles, rng=rng)
     level = alpha / TESTS
     by_agreement = [one for one in departures(compared, shuffled) if one.p <= level and one.failing]

@@ -12,7 +12,13 @@ from passhat.analysis.explaining.categories import (
     divergence_categories,
     failure_categories,
 )
-from passhat.analysis.explaining.causes import Cause, Example, find_causes, smallest_possible_p
+from passhat.analysis.explaining.causes import (
+    FEWEST_SHUFFLES,
+    Cause,
+    Example,
+    find_causes,
+    smallest_possible_p,
+)
 from passhat.analysis.explaining.divergence import Divergence, divergences
 from passhat.analysis.explaining.runs import (
     ComparedRuns,
@@ -109,7 +115,7 @@ def explain(
         raise ArgumentError("transcripts", "must be texts by (system, task, trial)", transcripts)
     alpha = probability("alpha", alpha, open_ends=True)
     confidence = confidence_level(confidence)
-    shuffles = whole_number("shuffles", shuffles, least=199)
+    shuffles = whole_number("shuffles", shuffles, least=FEWEST_SHUFFLES)
     rng = np.random.default_rng(whole_number("seed", seed, least=0))
     runs = explained_runs(trials, transcripts)
     compared = compared_runs(runs)

@@ -14,11 +14,11 @@ from passhat.stats.arguments import Counts, Floats
 from passhat.stats.step_down import step_down_p
 from passhat.stats.stratified_exact import StratifiedLaw, stratified_law
 
-MOST_CLASSES = 4_000
+MOST_CLASSES = 2_000
 """Classes of properties that are tested at most: those that could give the smallest p."""
 
 _FEWEST_RUNS = 2  # a property of one run says nothing about the others
-_CHUNK = 512  # classes whose shuffled statistics are held at a time
+_CHUNK = 512  # rows of outcomes whose counts are held at a time
 
 Mask = NDArray[np.bool_]
 
@@ -67,7 +67,7 @@ def associations(
     if not found:
         return ()
     p = _shuffled_p(found, shuffled)
-    adjusted = step_down_p(-np.log(p))
+    adjusted = step_down_p(-np.log(p, dtype=np.float32))
     answers = [
         _association(compared, one, having, (float(adjusted[i]), float(p[0, i])))
         for i, one in enumerate(found)
@@ -148,14 +148,13 @@ def _law(column: Mask, strata: Counts, failed: Mask) -> StratifiedLaw:
 
 def _shuffled_p(found: Sequence[_Class], shuffled: Mask) -> Floats:
     """The exact p of each class under each row of outcomes, by looking it up in the class's law."""
-    outcomes = shuffled.astype(np.float32)
+    columns = np.array([one.column for one in found], dtype=np.float32).T
     p = np.empty((len(shuffled), len(found)))
-    for start in range(0, len(found), _CHUNK):
-        part = found[start : start + _CHUNK]
-        columns = np.array([one.column for one in part], dtype=np.float32).T
-        counts = np.rint(outcomes @ columns).astype(np.intp)
-        for i, one in enumerate(part):
-            p[:, start + i] = one.law.p[counts[:, i] - one.law.fewest]
+    for start in range(0, len(shuffled), _CHUNK):
+        rows = slice(start, start + _CHUNK)
+        counts = np.rint(shuffled[rows].astype(np.float32) @ columns).astype(np.intp)
+        for i, one in enumerate(found):
+            p[rows, i] = one.law.p[counts[:, i] - one.law.fewest]
     return p
 
 

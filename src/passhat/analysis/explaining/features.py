@@ -91,10 +91,12 @@ def _of_one_run(run: ExplainedRun) -> Iterator[Feature]:
 
 
 def _repeated(calls: Sequence[NormalCall]) -> Iterator[Feature]:
-    for key, count in Counter(call.key for call in calls).items():
-        if count > 1:
+    made: set[str] = set()
+    for call in calls:
+        if call.key in made:
             yield Feature("repeated call")
-            yield Feature("repeated call", next(call.tool for call in calls if call.key == key))
+            yield Feature("repeated call", call.tool)
+        made.add(call.key)
 
 
 def _errors(calls: Sequence[NormalCall]) -> Iterator[Feature]:

@@ -11,6 +11,9 @@ from passhat.analysis.explaining.divergence import Divergence
 from passhat.analysis.explaining.runs import ExplainedRun
 from passhat.messages import repr_fields
 
+MOST_CALLS = 100
+"""Calls of each run that are set against each other."""
+
 NOTHING = ""
 """What stands in a matrix of tools where no tool was expected, or none was chosen."""
 
@@ -46,7 +49,7 @@ def seen_matrix(found: Sequence[Divergence]) -> ToolMatrix:
     for one in found:
         expected: list[str] = []
         chosen: list[str] = []
-        for pair in align(one.passing.calls, one.run.calls):
+        for pair in align(one.passing.calls[:MOST_CALLS], one.run.calls[:MOST_CALLS]):
             if pair.left and pair.right:
                 counts.update(_replaced(expected, chosen))
                 expected, chosen = [], []

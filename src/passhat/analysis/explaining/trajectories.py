@@ -21,8 +21,11 @@ from passhat.messages import repr_fields
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
 from passhat.stats.score_mean import score_estimate
 
-MOST_RUNS = 20
-"""Runs of a task that are compared pair by pair: 190 pairs say enough of one task."""
+MOST_RUNS = 10
+"""Runs of a task that are compared pair by pair: 45 pairs say enough of one task."""
+
+MOST_STEPS = 50
+"""Calls of a run whose order is compared: the time grows with their square."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +70,7 @@ def trajectories(
     order = _Remembered(_order_likeness)
     return Trajectories(
         tools=alike(lambda one, other: _dice(set(one.tools), set(other.tools))),
-        order=alike(lambda one, other: order(one.tools, other.tools)),
+        order=alike(lambda one, other: order(one.tools[:MOST_STEPS], other.tools[:MOST_STEPS])),
         path=alike(lambda one, other: float(one.tools == other.tools)),
         costs=_cost_likeness(several, alike),
         behaviours=find_behaviours(said, confidence),
@@ -129,10 +132,16 @@ def _order_likeness(one: Sequence[str], other: Sequence[str]) -> float:
     row = list(range(len(other) + 1))
     for i, step in enumerate(one):
         diagonal, row[0] = row[0], i + 1
-        for j, target in enumerate(other):
-            change = diagonal + (step != target)
-            diagonal = row[j + 1]
-            row[j + 1] = min(change, row[j] + 1, diagonal + 1)
+        left = i + 1
+        for j, target in enumerate(other, 1):
+            best = diagonal if step == target else diagonal + 1
+            diagonal = row[j]
+            # Three comparisons take a third of the time of `min`, and this runs millions of times.
+            if diagonal < best:
+                best = diagonal + 1
+            if left < best:
+                best = left + 1
+            row[j] = left = best
     return 1 - row[-1] / max(len(one), len(other))
 
 

@@ -63,6 +63,16 @@ class NoWorseDemand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BetterDemand(NoWorseDemand):
+    """A metric is better than a baseline's, by more than -`margin` where that is stated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EquivalentDemand(NoWorseDemand):
+    """A metric differs from a baseline's by less than `margin`, either way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NoTaskWorseDemand:
     """No single task got worse than in a baseline."""
 
@@ -163,6 +173,8 @@ def why_not_sequential(gate: Gate) -> str | None:
     demand = gate.demand
     if isinstance(demand, NoTaskWorseDemand):
         return 'must be "bound": a baseline is compared when all runs are there'
+    if isinstance(demand, EquivalentDemand):
+        return 'must be "bound": that two are the same is shown when all runs are there'
     if isinstance(demand, NoWorseDemand):
         return None if demand.metric == "mean_score" else 'must be "bound" for a difference of it'
     if isinstance(demand, EveryTaskDemand):
@@ -199,12 +211,29 @@ def _every_task(match: re.Match[str]) -> Demand:
 
 
 def _no_worse(match: re.Match[str]) -> Demand:
+    return NoWorseDemand(**_compared(match))
+
+
+def _better(match: re.Match[str]) -> Demand:
+    terms = _compared(match)
+    return BetterDemand(**(terms | {"margin": -terms["margin"]}))
+
+
+def _equivalent(match: re.Match[str]) -> Demand:
+    terms = _compared(match)
+    if terms["margin"] == 0:
+        raise ArgumentError("gate", "needs a margin above 0, as in equivalent_to main by 0.02", 0)
+    return EquivalentDemand(**terms)
+
+
+def _compared(match: re.Match[str]) -> dict[str, Any]:
+    """Baseline, margin and metric of a sentence that compares with a baseline."""
     margin = _value(match, share=True, what="margin") if match["number"] else 0.0
     metric = parse_target(match["metric"] or "mean_score")
     if not metric.is_mean_score and (metric.attempts or ("", 0))[0] != "pass^k":
         rule = "can compare mean_score or a pass^k with a baseline"
         raise ArgumentError("gate", rule, metric.name)
-    return NoWorseDemand(baseline=match["baseline"], margin=margin, metric=metric.name)
+    return {"baseline": match["baseline"], "margin": margin, "metric": metric.name}
 
 
 def _no_task_worse(match: re.Match[str]) -> Demand:
@@ -213,15 +242,15 @@ def _no_task_worse(match: re.Match[str]) -> Demand:
 
 _IN_METRIC = r"(?:\s+in\s+(?P<metric>\S+))?"
 _WITH_NUMBER = _NUMBER.replace("(-?", "(?P<number>-?", 1).replace("(%?)", "(?P<percent>%?)")
+_AGAINST = rf"\s+(?P<baseline>\S+?)(?:\s+by\s+{_WITH_NUMBER})?{_IN_METRIC}"
 _SENTENCES = (
     (
         rf"every task\s*:\s*(?P<target>.+?)\s*(?:>=|≥|=>)\s*(?:(?P<own>its bar)|{_WITH_NUMBER})",
         _every_task,
     ),
-    (
-        rf"no[_ ]worse[_ ]than\s+(?P<baseline>\S+?)(?:\s+by\s+{_WITH_NUMBER})?{_IN_METRIC}",
-        _no_worse,
-    ),
+    (rf"no[_ ]worse[_ ]than{_AGAINST}", _no_worse),
+    (rf"better[_ ]than{_AGAINST}", _better),
+    (rf"equivalent[_ ]to{_AGAINST}", _equivalent),
     (r"no[_ ]task[_ ]worse[_ ]than\s+(?P<baseline>\S+)", _no_task_worse),
     (rf"(?P<target>.+)\s*(?P<sign>(?<![<>=])(?:>=|<=|=>|=<|≥|≤|>|<))\s*{_WITH_NUMBER}", _number),
 )

@@ -16,7 +16,7 @@ from passhat.analysis.gates.demands import (
     parse_gate,
     why_not_sequential,
 )
-from passhat.analysis.gates.sequential import DrawGate, draw_gate, every_task_gate
+from passhat.analysis.gates.sequential import BETTER_BY, DrawGate, draw_gate, every_task_gate
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats.arguments import Counts, Floats, probability, whole_number
@@ -127,7 +127,7 @@ def truths_around(gate: Gate) -> tuple[float, ...]:
     """True values on both sides of what is demanded, its two boundaries among them."""
     demand, step = gate.demand, gate.indifference or _DEFAULT_STEP
     if isinstance(demand, NoWorseDemand):
-        step = gate.indifference or demand.margin
+        step = gate.indifference or abs(demand.margin) or BETTER_BY
         return tuple(round(-demand.margin + i * step, 10) for i in range(-2, 4))
     if isinstance(demand, EveryTaskDemand):
         low = _BASELINE_MEAN if demand.bar is None else demand.bar

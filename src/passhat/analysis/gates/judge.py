@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from passhat.analysis.comparing.days import Days
 from passhat.analysis.gates.bounds import Subject
 from passhat.analysis.gates.demands import (
     EveryTaskDemand,
@@ -48,6 +49,7 @@ class Circumstances:
     quarantined: tuple[str, ...] = ()
     errors: ErrorPolicy = "fail"
     seed: int = 0
+    days: Mapping[str, Days] = field(default_factory=dict)
 
 
 def judge(
@@ -60,13 +62,15 @@ def judge(
     quarantined: Sequence[str] = (),
     errors: ErrorPolicy = "fail",
     seed: int = 0,
+    days: Mapping[str, Days] | None = None,
 ) -> Verdicts:
     """The verdict of every gate (one, or several) on every system of these trials.
 
     A gate whose evidence is sequential takes the runs of each task in order and stops where it is
     settled. `baseline` is what no_worse_than speaks of (one table, or several by name). `planned`
     says how many runs there should be: a verdict on fewer holds whatever the missing ones do, or is
-    UNDECIDED. Tasks in `quarantined` are not gated.
+    UNDECIDED. Tasks in `quarantined` are not gated. `days` says, by baseline, how far runs of the
+    same system lie apart where the baseline is of another day.
 
     >>> table = Trials.from_columns(task=["a"] * 60, passed=[True] * 60)
     >>> verdicts = judge(table, ["pass^3 >= 0.8"])
@@ -82,6 +86,7 @@ def judge(
         quarantined=tuple(quarantined),
         errors=error_policy(errors),
         seed=seed,
+        days=days or {},
     )
     several = [gates] if isinstance(gates, str | Gate | Mapping) else gates
     parsed = [parse_gate(gate) for gate in several]
@@ -110,7 +115,9 @@ def judge_one(gate: Gate, trials: Trials, around: Circumstances) -> Verdict:
     if isinstance(demand, EveryTaskDemand):
         verdict = judge_every_task(gate, subject)
     elif isinstance(demand, NoWorseDemand):
-        verdict = judge_no_worse(gate, subject, _baseline(demand, around))
+        verdict = judge_no_worse(
+            gate, subject, _baseline(demand, around), around.days.get(demand.baseline or "")
+        )
     elif isinstance(demand, NoTaskWorseDemand):
         verdict = judge_no_task_worse(gate, subject, _baseline(demand, around).tally())
     else:

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from passhat.analysis.comparing.comparison import Comparison, compare
+from passhat.analysis.comparing.days import Days
 from passhat.analysis.gates.bounds import Subject
-from passhat.analysis.gates.demands import Gate, NoWorseDemand
+from passhat.analysis.gates.demands import BetterDemand, EquivalentDemand, Gate, NoWorseDemand
 from passhat.analysis.gates.number_gate import open_verdict
 from passhat.analysis.gates.sentences import opening, percentage
 from passhat.analysis.gates.verdict import TaskEvidence, Verdict, Word
@@ -21,32 +22,44 @@ from passhat.stats.per_task import TaskTests, task_tests
 _NAMED = 5
 
 
-def judge_no_worse(gate: Gate, subject: Subject, baseline: Trials) -> Verdict:
+def judge_no_worse(
+    gate: Gate, subject: Subject, baseline: Trials, days: Days | None = None
+) -> Verdict:
     """PASS when the difference is shown to lie above -margin, FAIL when shown to lie below.
 
     Paired on the shared tasks; the lower end is missed with chance alpha, the upper with beta.
+    `days` is how far runs of the same system lie apart, where the baseline is of another day.
     """
     demand = gate.demand
     assert isinstance(demand, NoWorseDemand)
-    found = _difference(gate, demand, subject, baseline)
+    found = _difference(gate, demand, subject, baseline, days)
     verdict = open_verdict(gate, subject, found)
     if isinstance(found, Unavailable):
         return verdict
     interval = found.interval
     assert interval is not None, "a paired difference has an interval"
-    word: Word = "UNDECIDED"
-    if interval.low >= -demand.margin:
-        word = "PASS"
-    elif interval.high < -demand.margin:
-        word = "FAIL"
+    word = _word(demand, interval)
     more = None if word != "UNDECIDED" else _runs_to_settle(gate, demand, found)
     return replace(
         verdict, word=word, more_runs=more, sentence=_sentence(gate, verdict, word, found, more)
     )
 
 
+def _word(demand: NoWorseDemand, interval: Interval) -> Word:
+    """What the interval of the difference says of the demand."""
+    if isinstance(demand, EquivalentDemand):
+        if -demand.margin < interval.low and interval.high < demand.margin:
+            return "PASS"
+        apart = interval.low > demand.margin or interval.high < -demand.margin
+        return "FAIL" if apart else "UNDECIDED"
+    bar = -demand.margin
+    if interval.low > bar or (interval.low == bar and not isinstance(demand, BetterDemand)):
+        return "PASS"
+    return "FAIL" if interval.high < bar else "UNDECIDED"
+
+
 def judge_no_task_worse(gate: Gate, subject: Subject, baseline: Tally) -> Verdict:
-    """FAIL when a task is shown to be worse: Boschloo's test a task, one Holm family at beta.
+    """FAIL when a task is shown to be worse: an exact test of each, one Holm family at beta.
 
     A PASS says that no drop was found which these runs could have found; it has no error rate.
     """
@@ -76,11 +89,11 @@ def judge_no_task_worse(gate: Gate, subject: Subject, baseline: Tally) -> Verdic
 
 
 def _difference(
-    gate: Gate, demand: NoWorseDemand, subject: Subject, baseline: Trials
+    gate: Gate, demand: NoWorseDemand, subject: Subject, baseline: Trials, days: Days | None
 ) -> Estimate | Unavailable:
     ends = []
     for error in (gate.alpha, gate.beta):
-        found = _compared(demand, subject, baseline, confidence=1 - 2 * error)
+        found = _compared(demand, subject, baseline, days, confidence=1 - 2 * error)
         name = found.differences[demand.metric]
         number = name.this_suite if gate.scope == THIS_SUITE else name.tasks_like_these
         if isinstance(number, Unavailable):
@@ -98,16 +111,25 @@ def _difference(
         tasks=low.tasks,
         runs=subject.runs,
         # the demand itself states a margin
-        notes=(*(note for note in low.notes if note != STATE_A_MARGIN), *_unshared(found)),
+        notes=(
+            *(note for note in low.notes if note != STATE_A_MARGIN),
+            *([days.note] if days is not None and not days.known else []),
+            *_unshared(found),
+        ),
     )
 
 
 def _compared(
-    demand: NoWorseDemand, subject: Subject, baseline: Trials, *, confidence: float
+    demand: NoWorseDemand,
+    subject: Subject,
+    baseline: Trials,
+    days: Days | None,
+    *,
+    confidence: float,
 ) -> Comparison:
     k = int(demand.metric[5:]) if demand.metric != "mean_score" else 1
     ours = subject.tally if subject.trials is None else subject.trials
-    return compare(ours, baseline, ks=(k,), confidence=confidence, errors=subject.errors)
+    return compare(ours, baseline, ks=(k,), confidence=confidence, errors=subject.errors, days=days)
 
 
 def _unshared(found: Comparison) -> tuple[str, ...]:
@@ -137,6 +159,8 @@ def _sentence(gate: Gate, verdict: Verdict, word: Word, found: Estimate, more: i
     low, high = (f"{100 * end:+.1f}" for end in (found.interval.low, found.interval.high))
     start = f"{opening(gate, verdict.system, word)}. {demand.metric} changed by "
     start += f"{100 * found.value:+.1f} points"
+    if isinstance(demand, EquivalentDemand) and word != "UNDECIDED":
+        return f"{start}, between {low} and {high} at {percentage(1 - gate.alpha)} confidence."
     if word == "PASS":
         return f"{start}, no lower than {low} at {percentage(1 - gate.alpha)} confidence."
     if word == "FAIL":

@@ -6,7 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from passhat.analysis.gates.demands import EveryTaskDemand, Gate, NoWorseDemand, NumberDemand
+from passhat.analysis.gates.demands import (
+    BetterDemand,
+    EveryTaskDemand,
+    Gate,
+    NoWorseDemand,
+    NumberDemand,
+)
 from passhat.analysis.reports.targets import parse_target
 from passhat.errors import ArgumentError
 from passhat.records import Trial
@@ -29,6 +35,9 @@ Read = Callable[[Trial], float | None]
 
 PAIR = 2
 """Runs of a draw that compares: one of the system, one of its baseline."""
+
+BETTER_BY = 0.1
+"""What a better system is planned to be better by, where no indifference is stated."""
 
 _WORST_DIFFERENCE = -1.0
 _NEARLY_NEVER, _NEARLY_ALWAYS = 1e-6, 1 - 1e-6
@@ -195,10 +204,16 @@ def block_of(demand: NumberDemand) -> tuple[BlockMetric, int]:
 
 
 def _paired_gate(gate: Gate, demand: NoWorseDemand, tasks: int, seed: int) -> DrawGate:
-    """Differences of scores: FAIL at -margin; PASS at -margin + indifference, by default at 0."""
-    if demand.margin == 0:
+    """Differences of scores: FAIL at -margin; PASS at -margin + indifference, by default at 0.
+
+    What is to be better is planned for a difference of `BETTER_BY` beyond the margin.
+    """
+    if isinstance(demand, BetterDemand):
+        high = (gate.indifference or BETTER_BY) - demand.margin
+    elif demand.margin == 0:
         raise ArgumentError(f"gate {gate.label!r}", "needs a margin to be decided run by run", 0)
-    high = 0.0 if gate.indifference is None else gate.indifference - demand.margin
+    else:
+        high = 0.0 if gate.indifference is None else gate.indifference - demand.margin
     design = ScoreGate(
         tasks=tasks, mu0=-demand.margin, mu1=high, low=_WORST_DIFFERENCE, high=1.0,
         alpha=gate.alpha, beta=gate.beta, seed=seed,

@@ -1,0 +1,124 @@
+"""How far runs of the same system lie apart, and comparisons that include it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from passhat.analysis.comparing.difference import Difference
+from passhat.analysis.comparing.moved_together import with_added
+from passhat.analysis.comparing.task_differences import Aligned
+from passhat.messages import repr_fields
+from passhat.records import ErrorPolicy, Tally
+from passhat.stats.day_spread import DaySpread
+from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.group_spread import Arms
+from passhat.stats.paired import PairedDifference
+from passhat.stats.passk import share_of_passing_subsets
+from passhat.stats.special import ndtri
+from passhat.stats.task_series import TaskSeries
+from passhat.stats.trend import change_points, day_spread
+
+FEWEST_RUNS = 5
+"""Fewer stored runs say little of how far days differ: it is then said, and not included."""
+
+MOST_RUNS = 50
+"""Older runs of a suite say little of the agent of today."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Days:
+    """How far runs of the same suite lie apart, from the runs that history keeps."""
+
+    spread: DaySpread
+    runs: int
+
+    __repr__ = repr_fields
+
+    @property
+    def known(self) -> bool:
+        return self.runs >= FEWEST_RUNS
+
+    @property
+    def note(self) -> str:
+        """What a comparison says about it."""
+        if not self.known:
+            return (
+                "how far the agent moves from day to day is not included: history keeps "
+                f"{self.runs} of the {FEWEST_RUNS} runs that would tell"
+            )
+        return (
+            f"includes the spread between days ({self.spread.sigma:.2f} logit, from "
+            f"{self.runs} stored runs)"
+        )
+
+
+def days_of(moments: Sequence[Tally], errors: ErrorPolicy) -> Days:
+    """From the counts of one system in runs of the same suite, oldest first.
+
+    Stretches between changes are taken apart, so that a real change is not taken for restlessness.
+    """
+    names = list(dict.fromkeys(name for tally in moments for name in tally.tasks))
+    place = {name: i for i, name in enumerate(names)}
+    runs = np.zeros((len(moments), len(names)), dtype=np.int64)
+    passes = np.zeros_like(runs)
+    for row, tally in enumerate(moments):
+        columns = [place[name] for name in tally.tasks]
+        runs[row, columns], passes[row, columns] = tally.runs(errors), tally.passed
+    if len(moments) < FEWEST_RUNS:
+        return Days(spread=DaySpread.unknown(), runs=len(moments))
+    series = TaskSeries(runs, passes)
+    return Days(spread=day_spread(series, change_points(series)), runs=len(moments))
+
+
+def including_days(
+    differences: dict[str, Difference],
+    sides: tuple[Aligned, Aligned],
+    days: Days,
+    *,
+    confidence: float,
+    margin: float | None,
+) -> dict[str, Difference]:
+    """Differences between two days, with how far days lie apart added to their intervals."""
+    if not days.known:
+        return differences
+    return {
+        name: _included(found, _slope(name, sides), days, confidence, margin)
+        for name, found in differences.items()
+    }
+
+
+def _included(
+    found: Difference, slope: float, days: Days, confidence: float, margin: float | None
+) -> Difference:
+    suite, alike = found.this_suite, found.tasks_like_these
+    if not isinstance(suite, Unavailable):
+        suite = with_added(suite, _arms(suite, slope, days, confidence), days.note, margin)
+    if not isinstance(alike, Unavailable):
+        alike = with_added(alike, _arms(alike, slope, days, confidence), days.note, margin)
+    return replace(found, this_suite=suite, tasks_like_these=alike)
+
+
+def _arms(found: PairedDifference | Estimate, slope: float, days: Days, confidence: float) -> Arms:
+    """What one day against another adds, as squares add up."""
+    if found.interval is None:
+        return 0.0, 0.0
+    half = found.interval.width / 2
+    noise = (half / float(ndtri((1 + confidence) / 2))) ** 2
+    wider = days.spread.half_width(noise, slope, 2.0, confidence)
+    more = float(np.sqrt(max(0.0, wider**2 - half**2)))
+    return more, more
+
+
+def _slope(name: str, sides: tuple[Aligned, Aligned]) -> float:
+    """How much the metric moves per logit: of p^k it is k (p^k - p^(k+1)), over both sides."""
+    k = 1 if name == "mean_score" else int(name[5:])
+    runs, passes = sides[0].runs + sides[1].runs, sides[0].passes + sides[1].passes
+    able = runs > k
+    if not able.any():
+        return 0.0
+    n, c = runs[able], passes[able]
+    fall = share_of_passing_subsets(n, c, k) - share_of_passing_subsets(n, c, k + 1)
+    return float(k * fall.mean())
