@@ -1,5 +1,6 @@
 """What each reader says of itself holds for its sample: the documentation is made of it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,18 @@ def test_older_reports_of_swe_bench_are_counted_as_they_count_themselves(
     trials = read_trials(shared / "swebench" / file)
     assert (int((trials.outcome == 1).sum()), len(trials)) == (resolved, tried)
     assert trials.family is not None
+
+
+def test_the_steps_of_a_harbor_trial_are_added_up(tmp_path):
+    step = {"agent_result": {"n_input_tokens": 3, "n_output_tokens": 2, "cost_usd": 0.5}}
+    trial = {
+        "task_name": "t",
+        "agent_info": {"name": "a", "version": "1"},
+        "verifier_result": {"rewards": {"reward": 1.0}},
+        "agent_result": None,
+        "exception_info": None,
+        "step_results": [step, step, {"agent_result": None}],
+    }
+    (tmp_path / "result.json").write_text(json.dumps(trial))
+    columns = read_trials(tmp_path).to_columns()
+    assert (columns["tokens_in"], columns["tokens_out"], columns["cost"]) == ([6], [4], [1.0])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -17,6 +17,8 @@ from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
 from passhat.short_names import few, short
+
+Number = TypeVar("Number", int, float)
 
 
 class _ModelInfo(msgspec.Struct):
@@ -49,6 +51,13 @@ class _Span(msgspec.Struct):
     finished_at: str | None = None
 
 
+class _StepResult(msgspec.Struct):
+    """One step of a task of several; the trial's own results speak of all of them."""
+
+    agent_result: _AgentResult | None = None
+    exception_info: _ExceptionInfo | None = None
+
+
 class _Trial(msgspec.Struct):
     task_name: str
     agent_info: _AgentInfo
@@ -56,6 +65,7 @@ class _Trial(msgspec.Struct):
     exception_info: _ExceptionInfo | None = None
     agent_result: _AgentResult | None = None
     agent_execution: _Span | None = None
+    step_results: list[_StepResult] | None = None
     started_at: str | None = None
 
 
@@ -154,10 +164,11 @@ def _reward(
 
 
 def _row(trial: _Trial, reward: float | None) -> dict[str, Any]:
-    agent, result = trial.agent_info, trial.agent_result or _AgentResult()
+    agent, result = trial.agent_info, trial.agent_result or _of_steps(trial.step_results or ())
     span = trial.agent_execution or _Span()
     calls = (result.metadata or {}).get("tool_calls")
-    failure = trial.exception_info
+    failures = (step.exception_info for step in trial.step_results or ())
+    failure = trial.exception_info or next((one for one in failures if one is not None), None)
     error = f"{failure.exception_type}: {failure.exception_message}" if failure else None
     return {
         "system": f"{agent.name}/{agent.model_info.name}" if agent.model_info else agent.name,
@@ -172,3 +183,18 @@ def _row(trial: _Trial, reward: float | None) -> dict[str, Any]:
         "started": trial.started_at,
         "error": first_line(error) or ("no verifier result" if reward is None else None),
     }
+
+
+def _of_steps(steps: Sequence[_StepResult]) -> _AgentResult:
+    """What the steps of a trial took together, where the trial itself does not say it."""
+    taken = [step.agent_result for step in steps if step.agent_result is not None]
+    return _AgentResult(
+        n_input_tokens=_sum(one.n_input_tokens for one in taken),
+        n_output_tokens=_sum(one.n_output_tokens for one in taken),
+        cost_usd=_sum(one.cost_usd for one in taken),
+    )
+
+
+def _sum(values: Iterable[Number | None]) -> Number | None:
+    found = [value for value in values if value is not None]
+    return sum(found[1:], start=found[0]) if found else None

@@ -143,8 +143,9 @@ def _new(document: Document) -> tuple[dict[str, Mapping[str, Any]], list[str], s
         notes.append(f"{plural(left, 'submitted instance has', 'submitted instances have')} no end")
     if left := len(set(report.incomplete_ids) - set(endings)):
         notes.append(f"{left} instances were not submitted and are no trials")
-    schema = bytes(document.first.get("schema_version", b"")).decode() or "1"
-    return endings, notes, f"SWE-bench report (version {schema})"
+    schema = bytes(document.first.get("schema_version", b"1"))
+    version = f" (version {schema.decode()})" if schema.isdigit() and len(schema) < 4 else ""
+    return endings, notes, f"SWE-bench report{version}"
 
 
 def _old(document: Document) -> tuple[dict[str, Mapping[str, Any]], list[str], str]:
