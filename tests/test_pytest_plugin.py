@@ -6,6 +6,9 @@ import sys
 
 import pytest
 
+from passhat.history import History
+from passhat.journeys import assert_reliable
+
 OPENING = """
 import pytest
 COUNTS = {"setup": 0, "module": 0, "calls": 0}
@@ -163,3 +166,43 @@ def test_few(): pass
         x for x in session(body, "--reliable-runs", "5").stdout.splitlines() if "UNDECIDED" in x
     )
     assert "Raise --reliable-runs, now 5, to as many as 1,000." in told
+
+
+def test_the_trial_fixture_numbers_the_runs_and_keeps_what_they_record(session, tmp_path):
+    done = session(
+        """
+SEEN = []
+
+@pytest.mark.reliable("pass@1 >= 0.5", runs=40)
+def test_recorded(trial):
+    SEEN.append((trial.index, trial.seed))
+    trial.record(cost=0.25, tokens_in=10)
+
+def test_after():
+    assert SEEN == [(i, i) for i in range(len(SEEN))] and len(SEEN) > 3
+""",
+        "--reliable-store",
+        "history.db",
+    )
+    assert "2 passed" in done.stdout, done.stdout
+    with History.open(tmp_path / "history.db", read_only=True) as history:
+        (run,) = history.runs()
+        trials = history.trials(run)
+    assert run.suite == "pytest"
+    assert set(trials.features["cost"].tolist()) == {0.25}
+
+
+def test_a_function_is_asserted_reliable_without_pytest():
+    assert assert_reliable(lambda: True, "pass@1 >= 0.5").word == "PASS"
+
+    def coin(trial):
+        assert trial.seed % 2, "tails"
+
+    with pytest.raises(AssertionError, match=r"FAIL|UNDECIDED|pass@1") as raised:
+        assert_reliable(coin, "pass@1 >= 0.9", runs=60)
+    assert "tails" in str(raised.value)
+
+    async def later():
+        return True
+
+    assert assert_reliable(later, "pass@1 >= 0.5")

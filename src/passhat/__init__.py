@@ -47,9 +47,23 @@ if TYPE_CHECKING:
     from passhat.ingest import read_trials as read_trials
     from passhat.ingest import read_with_transcripts as read_with_transcripts
     from passhat.ingest.write import write_trials as write_trials
+    from passhat.journeys import assert_reliable as assert_reliable
+    from passhat.journeys import compare_results as compare_results
+    from passhat.journeys import diff_trials as diff_trials
+    from passhat.journeys import explain_results as explain_results
+    from passhat.journeys import flaky_tasks as flaky_tasks
+    from passhat.journeys import gate_results as gate_results
+    from passhat.journeys import keep_results as keep_results
+    from passhat.journeys import plan_gates as plan_gates
+    from passhat.journeys import plan_results as plan_results
+    from passhat.journeys import plan_run as plan_run
+    from passhat.journeys import profile_results as profile_results
+    from passhat.journeys import rank_results as rank_results
     from passhat.journeys import repeat_command as repeat_command
+    from passhat.journeys import report_results as report_results
     from passhat.journeys import resume_run as resume_run
     from passhat.journeys import run_suite as run_suite
+    from passhat.journeys import trend_of_runs as trend_of_runs
     from passhat.records import Outcome as Outcome
     from passhat.records import Tally as Tally
     from passhat.records import Trial as Trial

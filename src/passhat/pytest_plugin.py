@@ -22,19 +22,22 @@ from passhat.errors import ArgumentError, InputError
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.verdict import Verdict, Verdicts
-    from passhat.records import Trial
+    from passhat.journeys.reliability_check import ReliabilityCheck, TrialRecorder
+    from passhat.records import Trial, Trials
 
-DEFAULT_RUNS = 50
 SYSTEM = "pytest"
 
-Run = tuple[str, float]
-"""How a run ended (passed, failed, errored), and the seconds it took."""
+Run = tuple[str, float, dict[str, Any]]
+"""How a run ended (passed, failed, errored), the seconds it took, and what the test recorded."""
 
 _SENTENCE, _RUNS = "reliability", "reliability_runs"
 
 
 _FAULT = pytest.StashKey[str]()
 """Why the demand of a test cannot be judged."""
+
+_TRIAL = pytest.StashKey["TrialRecorder"]()
+"""The run of a test that is under way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +47,7 @@ class _Demand:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """--reliable-runs and --reliable-log."""
+    """--reliable-runs, --reliable-log and --reliable-store."""
     group = parser.getgroup("passhat", "reliability of stochastic tests")
     group.addoption(
         "--reliable-runs", type=int, metavar="N", help="At most N runs of each reliable test."
@@ -54,6 +57,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="Write every run to a .jsonl, .csv or .parquet file that `passhat report` reads.",
     )
+    group.addoption(
+        "--reliable-store",
+        metavar="FILE",
+        help="Keep every run in a history store, for `passhat trend` and `passhat flaky`.",
+    )
+
+
+@pytest.fixture
+def trial(request: pytest.FixtureRequest) -> TrialRecorder:
+    """The run of a reliable test: `index`, `seed`, and `record(score=..., cost=...)`."""
+    from passhat.journeys.reliability_check import TrialRecorder
+
+    item: pytest.Item = request.node
+    return item.stash.get(_TRIAL, TrialRecorder(index=0, seed=0))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -64,7 +81,9 @@ def pytest_configure(config: pytest.Config) -> None:
         'the gate does, such as "pass^3 >= 0.8"; terms are those of a gate\'s long form.',
     )
     if not hasattr(config, "workerinput"):  # a worker of pytest-xdist only sends its reports
-        config.pluginmanager.register(_Ledger(config.getoption("--reliable-log")))
+        store = config.getoption("--reliable-store")
+        log = config.getoption("--reliable-log")
+        config.pluginmanager.register(_Results(log, store, config.rootpath))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -99,11 +118,13 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     return True
 
 
-class _Ledger:
-    """Reads every judged report, wherever it ran; tells them at the end and writes the log."""
+class _Results:
+    """Collects every judged report, wherever it ran; prints and writes them at the end."""
 
-    def __init__(self, path: str | None) -> None:
+    def __init__(self, path: str | None, store: str | None, root: Path) -> None:
         self.path = path
+        self.store = store
+        self.root = root
         self.sentences: list[str] = []
         self.trials: list[Trial] = []
 
@@ -120,12 +141,28 @@ class _Ledger:
                 terminalreporter.line(sentence)
 
     def pytest_sessionfinish(self) -> None:
-        if self.path and self.trials:
-            from passhat.ingest import write_trials
-            from passhat.records import Trials
+        if not self.trials:
+            return
+        from passhat.records import Trials
 
-            # A test that was collected twice ran twice.
-            write_trials(Trials.from_records(self.trials, duplicates="keep"), Path(self.path))
+        # A test that was collected twice ran twice.
+        trials = Trials.from_records(self.trials, duplicates="keep")
+        if self.path:
+            from passhat.ingest import write_trials
+
+            write_trials(trials, Path(self.path))
+        if self.store:
+            _keep(trials, self.store, self.root)
+
+
+def _keep(trials: Trials, store: str, root: Path) -> None:
+    """The runs of this session as a run of the history, at the commit of the project."""
+    from passhat.history import History, read_checkout
+
+    with History.open(store) as history:
+        run = history.start_run(SYSTEM, checkout=read_checkout(root))
+        history.add_trials(run, trials)
+        history.finish_run(run)
 
 
 def _fault(item: pytest.Item) -> str | None:
@@ -133,7 +170,7 @@ def _fault(item: pytest.Item) -> str | None:
     try:
         demand = _demand(item)
         if demand is not None:
-            _judge(item, [("passed", 0.0)], demand)
+            _check(item, demand).verdicts()
     except InputError as error:
         return f"{item.nodeid}: {error}"
     return None
@@ -144,9 +181,10 @@ def _demand(item: pytest.Item) -> _Demand | None:
     if marker is None:
         return None
     from passhat.analysis.gates.demands import TERMS, unknown_term
+    from passhat.journeys.reliability_check import RUNS
 
-    terms = {"evidence": "sequential", **marker.kwargs}
-    own = terms.pop("runs", DEFAULT_RUNS)
+    terms = dict(marker.kwargs)
+    own = terms.pop("runs", RUNS)
     given = item.config.getoption("--reliable-runs")
     runs = own if given is None else given
     if len(marker.args) != 1 or not isinstance(marker.args[0], str):
@@ -165,21 +203,27 @@ def _demand(item: pytest.Item) -> _Demand | None:
 def _judged_reports(
     item: pytest.Function, nextitem: pytest.Item | None, demand: _Demand
 ) -> Iterator[pytest.TestReport]:
+    check = _check(item, demand)
     runs: list[Run] = []
     failures: list[str] = []
-    for number in range(demand.runs):
-        last = number == demand.runs - 1
-        reports = runtestprotocol(item, log=False, nextitem=nextitem if last else _sibling(item))
+    reports: list[pytest.TestReport] = []
+    while (run := check.next_run()) is not None:
+        if runs:
+            item._initrequest()  # noqa: SLF001  fresh function-scoped fixtures, as for a new test
+        item.stash[_TRIAL] = run
+        # The module's fixtures stay: whether another run follows is known only after this one.
+        reports = runtestprotocol(item, log=False, nextitem=_sibling(item))
         if any(report.skipped for report in reports):
             yield from reports
+            item.session._setupstate.teardown_exact(nextitem)  # noqa: SLF001
             return
-        runs.append(_run(reports))
-        failures += [f"run {number + 1}\n{r.longreprtext}" for r in reports if r.failed]
-        verdicts = _judge(item, runs, demand)
-        if verdicts.word != "UNDECIDED":
-            break
-        item._initrequest()  # noqa: SLF001  fresh function-scoped fixtures, as for a new test
-    yield from _told(item, reports, verdicts, runs, failures)
+        word, seconds = _ended(reports)
+        error = "fixture" if word == "errored" else None
+        check.finish(run, word, seconds=seconds, error=error)
+        runs.append((word, seconds, dict(run.recorded)))
+        failures += [f"run {run.index + 1}\n{r.longreprtext}" for r in reports if r.failed]
+    item.session._setupstate.teardown_exact(nextitem)  # noqa: SLF001
+    yield from _told(item, reports, check.verdicts(), runs, failures)
 
 
 def _sibling(item: pytest.Function) -> pytest.Function:
@@ -187,7 +231,7 @@ def _sibling(item: pytest.Function) -> pytest.Function:
     return pytest.Function.from_parent(item.parent, name=item.name, callobj=item.obj)
 
 
-def _run(reports: Sequence[pytest.TestReport]) -> Run:
+def _ended(reports: Sequence[pytest.TestReport]) -> tuple[str, float]:
     broken = any(report.failed and report.when != "call" for report in reports)
     passed = all(report.passed for report in reports)
     seconds = sum(report.duration for report in reports if report.when == "call")
@@ -203,18 +247,19 @@ def _trials(task: str, runs: Sequence[Run]) -> list[Trial]:
             task=task,
             trial=number,
             outcome=Outcome[word.upper()],
+            seed=number,
             seconds=seconds,
             error="fixture" if word == "errored" else None,
+            **recorded,
         )
-        for number, (word, seconds) in enumerate(runs)
+        for number, (word, seconds, recorded) in enumerate(runs)
     ]
 
 
-def _judge(item: pytest.Item, runs: Sequence[Run], demand: _Demand) -> Verdicts:
-    from passhat.analysis.gates.judge import judge
-    from passhat.records import Trials
+def _check(item: pytest.Item, demand: _Demand) -> ReliabilityCheck:
+    from passhat.journeys.reliability_check import ReliabilityCheck
 
-    return judge(Trials.from_records(_trials(item.nodeid, runs)), [demand.gate])
+    return ReliabilityCheck(item.nodeid, demand.gate, runs=demand.runs, system=SYSTEM)
 
 
 def _told(
@@ -239,11 +284,7 @@ def _told(
 
 def _sentence(item: pytest.Function, verdict: Verdict, runs: int) -> str:
     """The verdict; where it is open, what to change: a test has no log that could be longer."""
-    sentence = verdict.sentence.removeprefix(f"{SYSTEM}: ")
-    for note in verdict.notes:
-        sentence = sentence.replace(f" ({note})", "")
-    if verdict.word != "UNDECIDED" or not verdict.more_runs:
-        return sentence
+    from passhat.journeys.reliability_check import verdict_sentence
+
     given = item.config.getoption("--reliable-runs") is not None
-    where = "--reliable-runs" if given else "runs= in its marker"
-    return f"{sentence} Raise {where}, now {runs:,}, to as many as {runs + verdict.more_runs:,}."
+    return verdict_sentence(verdict, runs, "--reliable-runs" if given else "runs= in its marker")

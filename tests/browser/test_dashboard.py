@@ -90,6 +90,7 @@ def test_one_click_opens_the_site_without_javascript(serve_site, store, open_pag
 
 def test_a_run_page_sorts_filters_and_leads_to_a_transcript(serve_site, store, visit):
     page = visit(serve_site(store), pages_of(store)["run"])
+    page.locator(".system summary").first.click()
     section = page.locator("section[data-tasks]").first
     names = section.locator("tbody tr:visible td.name")
     section.get_by_role("button", name="task", exact=True).click()
@@ -99,7 +100,7 @@ def test_a_run_page_sorts_filters_and_leads_to_a_transcript(serve_site, store, v
     assert names.all_inner_texts() == ascending[::-1]
     section.get_by_role("searchbox").fill("task-01")
     assert names.all_inner_texts() == ["task-01"]
-    names.get_by_role("link").click()
+    names.get_by_role("link", name="task-01", exact=True).click()
     page.get_by_role("link", name="run 1", exact=True).click()
     assert "assistant: bye" in page.locator(".card").first.inner_text()
 

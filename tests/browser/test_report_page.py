@@ -81,7 +81,7 @@ def test_several_systems_are_compared_in_four_pictures_that_state_what_they_show
     shown = page.locator("main > .figures figure")
     assert shown.count() == 4
     for figure in shown.all():
-        assert figure.locator("h3").inner_text()
+        assert figure.locator(".of-figure").inner_text()
         assert figure.locator("figcaption").inner_text().endswith(".")
 
 
@@ -106,6 +106,19 @@ def test_a_link_to_a_task_opens_the_system_it_belongs_to(several, open_page):
     page.goto(f"{several.as_uri()}#{row.get_attribute('id')}")
     page.reload()
     assert page.locator("section[data-system=hasty] tr[data-row]").first.is_visible()
+
+
+def test_what_was_found_and_sorted_stands_in_the_address(report, open_page):
+    page = open_page(report.as_uri())
+    page.get_by_role("button", name="rate", exact=True).click()
+    page.get_by_role("button", name="rate", exact=True).click()
+    page.get_by_label("Find").fill("task-1")
+    shown = page.locator("tr[data-row]:visible")
+    names = shown.evaluate_all("all => all.map(row => row.dataset.row)")
+    assert 0 < len(names) < 12
+    again = open_page(page.url)
+    rows = again.locator("tr[data-row]:visible")
+    assert rows.evaluate_all("all => all.map(row => row.dataset.row)") == names
 
 
 def test_tables_and_pictures_can_be_saved(report, open_page):

@@ -45,7 +45,8 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", ["run-a-suite", "record-and-replay", "faults", "run-with-a-local-model"]
+    "name",
+    ["run-a-suite", "run-your-agent", "record-and-replay", "faults", "run-with-a-local-model"],
 )
 def test_the_page_does_what_it_says(name, here):
     if name == "run-with-a-local-model" and (reason := why_not_here(NAME)):

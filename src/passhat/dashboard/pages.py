@@ -25,6 +25,7 @@ from passhat.dashboard.task_window import SORTS, Choice, look, page_number
 from passhat.dashboard.two_runs import beside_passing
 from passhat.errors import HistoryError, InputError
 from passhat.history import History, Run, lookups
+from passhat.messages import plural
 from passhat.records.transcript import Transcript
 from passhat.reporters import wording
 from passhat.reporters.answer_kind import Options
@@ -117,7 +118,7 @@ class Pages:
             report=report,
             run=run,
             many=many,
-            answer=wording.overview(report) if many else wording.verdict(report.systems[0]),
+            answer=_answer(run, report),
             windows=windows,
             pictures=report_figures(report) if many else {},
             sentences={system.name: page_sentences(system) for system in report.systems},
@@ -277,6 +278,13 @@ class Pages:
                     "tasks": lookups.search_tasks(history, text),
                 }
         return page("search.html", store=self.shelf.title, q=text, found=found)
+
+
+def _answer(run: Run, report: Report) -> str:
+    """The verdict; none on a run in progress, whose intervals hold when they are read once."""
+    if run.status == RUNNING:
+        return f"Running: {plural(run.trials, 'trial')} so far, no verdict yet."
+    return wording.opening(report)
 
 
 def _named(request: Request, name: str) -> str:

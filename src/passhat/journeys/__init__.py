@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from passhat.journeys.gating import gate_results as gate_results
     from passhat.journeys.keeping import KeptResults as KeptResults
     from passhat.journeys.keeping import keep_results as keep_results
+    from passhat.journeys.reliability_check import assert_reliable as assert_reliable
     from passhat.journeys.repeating import repeat_command as repeat_command
     from passhat.journeys.results import Results as Results
     from passhat.journeys.reviewing import review_change as review_change

@@ -121,6 +121,11 @@ def _answer(system: SystemReport) -> str:
     return f"{_judgement(name, streak)}: {succeeds}, {then}{_bounds(streak)}."
 
 
+def opening(report: Report) -> str:
+    """The sentence that a report opens with, on one system or on several."""
+    return overview(report) if len(report.systems) > 1 else verdict(report.systems[0])
+
+
 def overview(report: Report) -> str:
     """The answer about several systems in one sentence."""
     k = common_k(report.systems)

@@ -36,26 +36,36 @@ _USUAL_NU = (-3.0, 5.0)
 
 
 def lower_quantile(
-    values: ArrayLike, tasks: ArrayLike, tail: float, *, unseen: ArrayLike = 0.0
+    values: ArrayLike,
+    tasks: ArrayLike,
+    tail: float,
+    *,
+    unseen: ArrayLike = 0.0,
+    share: float = UNSEEN,
 ) -> Floats:
     """The `tail` quantile of the Dirichlet mean of `values`, each held by so many `tasks`.
 
     The last axis runs over distinct values, the others over independent questions. `unseen` is
-    the value of the part of a task that was not seen, one for each question. Found from the
+    the value of the part of a task that was not seen (a `share` of one). Found from the
     saddle point (Lugannani and Rice 1980, in the form of Barndorff-Nielsen), within 0.005 of
     the exact quantile from two tasks on; the cost does not depend on how many tasks there are.
 
     >>> float(lower_quantile([0.0, 1.0], [1, 19], 0.025).round(2))  # 19 of 20 tasks
     0.77
     """
-    law = _Law(values, tasks, unseen)
+    law = _Law(values, tasks, unseen, share)
     target = float(special.ndtri(1 - tail))
     nu = law.solve(lambda nu: law.signed_root(nu) - target)
     return np.asarray(law.least + law.reach * law.mean(nu))
 
 
 def lower_ratio_quantile(
-    sums: ArrayLike, sizes: ArrayLike, tail: float, *, unseen: ArrayLike = 0.0
+    sums: ArrayLike,
+    sizes: ArrayLike,
+    tail: float,
+    *,
+    unseen: ArrayLike = 0.0,
+    share: float = UNSEEN,
 ) -> Floats:
     """The same for families (or weighted tasks): each brings a sum and a size, and has one weight.
 
@@ -67,7 +77,7 @@ def lower_ratio_quantile(
     >>> bool(np.isclose(one_by_one, lower_quantile([0.0, 0.5, 1.0], [1, 1, 1], 0.025)))
     True
     """
-    law = _Ratio(sums, sizes, unseen)
+    law = _Ratio(sums, sizes, unseen, share)
     target = float(special.ndtri(1 - tail))
     low, high = (np.full(law.reach.shape, end) for end in _T_RANGE)
     log_t = -crossing(lambda log: law.signed_root(np.exp(-log)) - target, -high, -low)
@@ -75,10 +85,15 @@ def lower_ratio_quantile(
 
 
 def lower_ratio_tail(
-    sums: ArrayLike, sizes: ArrayLike, at: float, *, unseen: ArrayLike = 0.0
+    sums: ArrayLike,
+    sizes: ArrayLike,
+    at: float,
+    *,
+    unseen: ArrayLike = 0.0,
+    share: float = UNSEEN,
 ) -> Floats:
     """The chance that the ratio is at most `at`, as `lower_tail` gives it for tasks."""
-    law = _Ratio(sums, sizes, unseen)
+    law = _Ratio(sums, sizes, unseen, share)
     wanted = (at - law.least) / np.where(law.reach > 0, law.reach, 1.0)
     low, high = (np.full(law.reach.shape, end) for end in _T_RANGE)
     log_t = -crossing(lambda log: wanted - law.mean(np.exp(-log)), -high, -low)
@@ -88,16 +103,22 @@ def lower_ratio_tail(
 
 
 def lower_tail(
-    values: ArrayLike, tasks: ArrayLike, at: float, *, unseen: ArrayLike = 0.0
+    values: ArrayLike,
+    tasks: ArrayLike,
+    at: float,
+    *,
+    unseen: ArrayLike = 0.0,
+    share: float = UNSEEN,
 ) -> Floats:
     """The chance that the Dirichlet mean is at most `at`: the tail whose quantile that is.
 
     Above the centre of the law it is given as 1/2, for no bound is asked for there.
 
-    >>> float(lower_tail([0.0, 1.0], [1, 19], 0.773).round(3))
+    >>> bound = float(lower_quantile([0.0, 1.0], [1, 19], 0.025))
+    >>> float(lower_tail([0.0, 1.0], [1, 19], bound).round(6))
     0.025
     """
-    law = _Law(values, tasks, unseen)
+    law = _Law(values, tasks, unseen, share)
     wanted = (at - law.least) / np.where(law.reach > 0, law.reach, 1.0)
     nu = law.solve(lambda nu: wanted - law.mean(nu))
     chance = np.where(wanted >= law.centre, 0.5, special.ndtr(-law.signed_root(nu)))
@@ -108,7 +129,9 @@ def lower_tail(
 class _Law:
     """A weighted mean of values on [0, 1] after scaling, with a Gamma weight for each."""
 
-    def __init__(self, values: ArrayLike, tasks: ArrayLike, unseen: ArrayLike) -> None:
+    def __init__(
+        self, values: ArrayLike, tasks: ArrayLike, unseen: ArrayLike, share: float
+    ) -> None:
         points, counts = np.broadcast_arrays(
             np.asarray(values, np.float64), np.asarray(tasks, np.float64)
         )
@@ -121,7 +144,7 @@ class _Law:
         self.reach = points.max(axis=-1) - self.least
         scale = np.where(self.reach > 0, self.reach, 1.0)
         self._points = (points - self.least[..., None]) / scale[..., None]
-        self._weights = np.concatenate((counts, np.full_like(last, UNSEEN)), axis=-1)
+        self._weights = np.concatenate((counts, np.full_like(last, share)), axis=-1)
         self.centre = (self._weights * self._points).sum(axis=-1) / self._weights.sum(axis=-1)
 
     def solve(self, falling: Callable[[Floats], Floats]) -> Floats:
@@ -134,8 +157,8 @@ class _Law:
 
     def mean(self, nu: Floats) -> Floats:
         """The point at which nu is the saddle point: from 0 for small nu to the centre."""
-        share = self._weights / (self._points + nu[..., None])
-        return np.asarray((share * self._points).sum(axis=-1) / share.sum(axis=-1))
+        weight = self._weights / (self._points + nu[..., None])
+        return np.asarray((weight * self._points).sum(axis=-1) / weight.sum(axis=-1))
 
     def signed_root(self, nu: Floats) -> Floats:
         """How many standard deviations that point lies below the centre: r* of the saddle point."""
@@ -152,7 +175,7 @@ class _Law:
 class _Ratio:
     """A ratio of sums with a Gamma weight for each family, scaled so that it lies in [0, 1]."""
 
-    def __init__(self, sums: ArrayLike, sizes: ArrayLike, unseen: ArrayLike) -> None:
+    def __init__(self, sums: ArrayLike, sizes: ArrayLike, unseen: ArrayLike, share: float) -> None:
         totals, counts = np.broadcast_arrays(
             np.asarray(sums, np.float64), np.asarray(sizes, np.float64)
         )
@@ -168,7 +191,7 @@ class _Ratio:
         self._sizes = counts / largest
         self._sums = (means - self.least[..., None]) / scale[..., None] * self._sizes
         self._weights = np.ones(counts.shape)
-        self._weights[..., -1] = UNSEEN
+        self._weights[..., -1] = share
         self.centre = (self._weights * self._sums).sum(axis=-1) / (self._weights * self._sizes).sum(
             axis=-1
         )

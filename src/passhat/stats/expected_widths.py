@@ -35,7 +35,7 @@ def expected_half_widths(
     >>> often = Expected(rate=0.99, variance=0.0099, icc=0.4)
     >>> widths = expected_half_widths(often, tasks=20, runs=3, confidence=0.95)
     >>> [round(width, 3) for width in widths]
-    [0.037, 0.072]
+    [0.037, 0.079]
     """
     mean, luck = np.array(expected.rate), expected.variance * (1 - expected.icc) / runs
     between = np.array(expected.variance * expected.icc + luck)

@@ -65,10 +65,11 @@ def extrapolate_pass_hat_k(
 
 
 def _limits(cells: Cells, power: int, confidence: float) -> tuple[Interval, Interval]:
-    """Where pass^k must lie given pass^n, and given the interval of pass^n; n every task has."""
-    runs = int(cells.n.min())
-    if power <= runs:
-        return Interval(0.0, 1.0), Interval(0.0, 1.0)
+    """Where pass^k must lie given pass^n, and given the interval of pass^n; n every task has.
+
+    Up to n runs, that is the estimate of pass^k itself.
+    """
+    runs = min(int(cells.n.min()), power)
     values = share_of_passing_subsets(cells.n, cells.c, runs)
     seen, share = float(cells.mean(values)), power / runs
     low, high = population_bounds(values, cells.tasks, confidence)

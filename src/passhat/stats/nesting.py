@@ -32,6 +32,7 @@ def no_narrower(wider: Number, narrower: Number) -> Number:
     own: the runs are as random, and the tasks are besides. Yet the spread between a few tasks may
     by luck be smaller than the noise of their runs, and its interval narrower.
 
+    >>> from passhat.stats.estimate import Estimate
     >>> own = Estimate(value=0.5, interval=Interval(0.3, 0.7), method="", confidence=0.95)
     >>> like = Estimate(value=0.5, interval=Interval(0.4, 0.8), method="", confidence=0.95)
     >>> no_narrower(like, own).interval

@@ -9,7 +9,7 @@ from passhat.analysis.explaining.suite_review import SuiteReview
 from passhat.analysis.explaining.tool_matrix import NOTHING, ToolMatrix
 from passhat.analysis.explaining.trajectories import Trajectories
 from passhat.messages import listed, plural
-from passhat.reporters.blocks import Bar, Block, Paragraph, Table
+from passhat.reporters.blocks import Bar, Block, Paragraph, Section, Table
 from passhat.reporters.numbers import amount, interval_of, percent, points, span, value_of
 from passhat.reporters.wording import short
 from passhat.stats.estimate import Estimate
@@ -32,9 +32,12 @@ def way_blocks(explanation: Explanation) -> list[Block]:
     if ways.matrix.tools:
         blocks.append(_matrix(ways.matrix))
     blocks += [Paragraph("Cost", text) for text in _cost_words(ways)]
-    if explanation.counts.tasks > 1:
-        blocks += [Paragraph(label, text) for label, text in _review(explanation.review)]
-    return blocks
+    if blocks:
+        blocks.insert(0, Section("Which ways the runs took"))
+    review = list(_review(explanation.review)) if explanation.counts.tasks > 1 else []
+    if review:
+        blocks.append(Section("What to look at in the suite"))
+    return blocks + [Paragraph(label, text) for label, text in review]
 
 
 def _likeness(ways: Trajectories) -> Table:

@@ -40,7 +40,7 @@ def page_of(
         "report": report,
         "results": {s.name: results_of(report, s, options.results) for s in report.systems},
         "many": many,
-        "answer": wording.overview(report) if many else wording.verdict(report.systems[0]),
+        "answer": wording.opening(report),
         "gates": gates,
         "after": [*after, *([] if why is None else why_section(why))],
         "sentences": {s.name: page_sentences(s) for s in report.systems},

@@ -1,7 +1,16 @@
 "use strict";
 document.documentElement.classList.add("js");
 
-for (const section of document.querySelectorAll("[data-tasks]")) {
+// What was searched for, chosen and sorted by stands in the address, so that it can be sent.
+const state = new URLSearchParams(location.hash.startsWith("#?") ? location.hash.slice(2) : "");
+const remember = (key, value) => {
+  if (value) state.set(key, value);
+  else state.delete(key);
+  const kept = state.toString();
+  history.replaceState(null, "", location.pathname + location.search + (kept && `#?${kept}`));
+};
+
+for (const [place, section] of document.querySelectorAll("[data-tasks]").entries()) {
   const body = section.querySelector("tbody");
   const rows = [...body.rows].filter((row) => !row.classList.contains("said"));
   // What was said in a task's runs stands in a row of its own, and goes with the task.
@@ -22,15 +31,17 @@ for (const section of document.querySelectorAll("[data-tasks]")) {
     }
     count.value = shown + " of " + rows.length + " tasks";
   };
-  text.addEventListener("input", filter);
-  label.addEventListener("change", filter);
+  text.value = state.get(`find${place}`) ?? "";
+  label.value = state.get(`label${place}`) ?? "";
+  text.addEventListener("input", () => (filter(), remember(`find${place}`, text.value)));
+  label.addEventListener("change", () => (filter(), remember(`label${place}`, label.value)));
   filter();
 
   const heads = [...section.querySelectorAll("thead th")];
   heads.forEach((head, column) => {
     const button = head.querySelector("button");
     if (!button) return;
-    button.addEventListener("click", () => {
+    const sort = () => {
       const down = head.getAttribute("aria-sort") === "ascending";
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
@@ -42,7 +53,14 @@ for (const section of document.querySelectorAll("[data-tasks]")) {
       };
       rows.sort((a, b) => (down ? compare(b, a) : compare(a, b)));
       body.append(...rows.flatMap((row) => (said.has(row) ? [row, said.get(row)] : [row])));
-    });
+      remember(`sort${place}`, (down ? "-" : "") + button.textContent);
+    };
+    button.addEventListener("click", sort);
+    const wanted = state.get(`sort${place}`);
+    if (wanted && wanted.replace(/^-/, "") === button.textContent) {
+      sort();
+      if (wanted.startsWith("-")) sort();
+    }
   });
 }
 
