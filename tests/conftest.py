@@ -75,7 +75,8 @@ def serve_site():
     def serve(path):
         access, listener = Access(), serving.listen("127.0.0.1", 0)
         address = serving.address_of(listener, "127.0.0.1")
-        server = serving.make_server(Shelf(path, title=path.name), access=access, address=address)
+        title = getattr(path, "name", "store")
+        server = serving.make_server(Shelf(path, title=title), access=access, address=address)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         url = serving.start_url(address, access)

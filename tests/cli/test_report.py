@@ -200,3 +200,17 @@ def test_a_name_too_long_for_a_file_is_told_as_one_that_is_not_there(call, comma
     assert told.exit_code == 2
     assert told.stderr.startswith("Error: aaa")
     assert len(told.stderr) < 500
+
+
+def test_rounds_are_left_out_on_request_and_never_in_silence(call, here):
+    rows = [f"t{i},{r},{int(r != 3 and (i + r) % 9 != 0)}" for i in range(20) for r in range(6)]
+    (here / "outage.csv").write_text("task,trial,passed\n" + "\n".join(rows) + "\n")
+    whole = call("report", "outage.csv")
+    assert whole.stdout.startswith("Round 4 is out of line: 20 of 20 runs failed")
+    assert "--drop-rounds 4" in whole.stdout
+    left = call("report", "outage.csv", "--drop-rounds", "4")
+    assert left.stderr.startswith("left out by request: round 4, 20 of 120 trials")
+    assert "out of line" not in left.stdout
+    wrong = call("report", "outage.csv", "--drop-rounds", "zero")
+    assert wrong.exit_code == 2
+    assert "is not a list of rounds such as 4 or 2,4" in wrong.stderr

@@ -1,9 +1,9 @@
-"""An MCP server of the SDK over streamable HTTP: `http_clock_server.py PORT`."""
+"""An MCP server of the SDK over HTTP: `http_clock_server.py PORT [streamable-http|sse]`."""
 
 import sys
 
 import anyio
-from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver import Context, Image, MCPServer
 
 server = MCPServer("remote")
 
@@ -27,4 +27,11 @@ async def sleep() -> str:
     return "late"
 
 
-server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[1]))
+@server.tool()
+def picture() -> Image:
+    """Show something."""
+    return Image(data=b"icon", format="png")
+
+
+transport = sys.argv[2] if len(sys.argv) > 2 else "streamable-http"
+server.run(transport, host="127.0.0.1", port=int(sys.argv[1]))

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -169,15 +170,15 @@ def test_a_server_sees_only_the_variables_it_is_given(monkeypatch):
     assert "PATH" in seen
 
 
-@pytest.fixture
-def http_server():
-    """A server of the SDK over streamable HTTP."""
+@contextmanager
+def listening(transport):
+    """A server of the SDK on a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     script = Path(__file__).with_name("http_clock_server.py")
     process = subprocess.Popen(
-        [sys.executable, str(script), str(port)],
+        [sys.executable, str(script), str(port), transport],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -187,9 +188,25 @@ def http_server():
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 break
         time.sleep(0.05)
-    yield f"http://127.0.0.1:{port}/mcp"
-    process.kill()
-    process.wait()
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def http_server():
+    """The address of a server that speaks streamable HTTP."""
+    with listening("streamable-http") as address:
+        yield f"{address}/mcp"
+
+
+@pytest.fixture(scope="module")
+def sse_server():
+    """The address of a server that speaks SSE."""
+    with listening("sse") as address:
+        yield f"{address}/sse"
 
 
 def test_a_server_over_http_gets_its_headers(http_server):
@@ -197,6 +214,20 @@ def test_a_server_over_http_gets_its_headers(http_server):
     server = HttpServer(name="remote", url=http_server, headers=headers)
     assert call([server], "whoami").text == "Bearer abc"
     assert call([server], "explode").is_error
+
+
+def test_a_server_over_sse_is_called_with_its_headers(sse_server):
+    headers = {"authorization": Secret("Bearer ${TOKEN}", "Bearer abc")}
+    server = HttpServer(name="remote", url=sse_server, transport="sse", headers=headers)
+    assert call([server], "whoami").text == "Bearer abc"
+    assert call([server], "explode").is_error
+
+
+def test_the_picture_of_a_tool_comes_with_its_result(http_server):
+    result = call([HttpServer(name="remote", url=http_server)], "picture")
+    assert result.text == "[image image/png]"
+    (picture,) = result.attachments
+    assert (picture.mime, picture.data) == ("image/png", "aWNvbg==")
 
 
 def test_a_server_over_http_that_is_not_there_is_an_error():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
@@ -20,6 +20,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 ENTRANCE = "/enter"
+PROXY = "x-passhat-proxy"
+"""The header by which a reverse proxy that has authenticated the person proves what it is: it
+holds the token that the user chose."""
 LARGEST_FORM = 4096
 SHORTEST_CHOSEN_TOKEN = 20
 
@@ -57,6 +60,10 @@ class Access:
 
     def knows(self, cookie: str) -> bool:
         return _same(cookie, self.session)
+
+    def trusts(self, proofs: Sequence[str]) -> bool:
+        """Whether a request comes through a proxy that knows the token that the user chose."""
+        return self.reusable and len(proofs) == 1 and _same(proofs[0], self.token)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +146,8 @@ class Guard:
         if scope["path"] == ENTRANCE and scope["type"] == "http":
             return await self._entrance(Request(scope, receive))
         cookies = cookie_parser(headers.get("cookie", ""))
-        if not self.access.knows(cookies.get(self.address.cookie, "")):
+        known = self.access.knows(cookies.get(self.address.cookie, ""))
+        if not known and not self.access.trusts(headers.getlist(PROXY)):
             return self.door(None, "This page is for the person who started it.")
         if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
             return PlainTextResponse("Nothing here can be changed.\n", 405, {"allow": "GET, HEAD"})

@@ -89,6 +89,8 @@ class Task:
     pass_score: float = 1.0
     bar: float | None = None
     level: Level | None = None
+    family: str | None = None
+    weight: float | None = None
     tags: tuple[str, ...] = ()
     timeout: float | None = None
     max_turns: int | None = None

@@ -23,6 +23,7 @@ from passhat.records.verdicts import (
     told_outcomes,
     with_errors,
 )
+from passhat.short_names import short
 
 Columns = Mapping[str, Sequence[Any]]
 
@@ -55,7 +56,7 @@ def read_columns(
     if "trial" in columns:
         systems = columns.get("system", [""] * len(columns["task"]))
         columns["trial"] = trial_numbers(columns["trial"], systems, columns["task"])
-    facts = tuple((meaning, f'column "{column}"') for meaning, column in found.items())
+    facts = tuple((meaning, f'column "{short(column)}"') for meaning, column in found.items())
     return _filled(columns), facts, tuple(notes)
 
 

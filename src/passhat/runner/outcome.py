@@ -73,6 +73,8 @@ class Result:
             tool_calls=len(seen.tool_calls),
             tools=tuple(dict.fromkeys(call.name for call in seen.tool_calls)),
             level=pairing.task.level,
+            family=pairing.task.family,
+            weight=pairing.task.weight,
             tags=(*pairing.task.tags, *self._marks()),
             error=self.error,
         )

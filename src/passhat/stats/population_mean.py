@@ -67,7 +67,11 @@ def grouping(family: Families | None, weight: ArrayLike | None, tasks: int) -> G
         return None
     codes = np.arange(tasks) if family is None else _family_codes(family, tasks)
     sizes = np.ones(tasks) if weight is None else _weights(weight, tasks)
-    if codes.size == np.unique(codes).size and np.ptp(sizes) == 0:
+    families = np.unique(codes).size
+    # One family for all says nothing, and so do families of one task, unless weights differ.
+    if families == 1:
+        codes, families = np.arange(tasks), tasks
+    if families == tasks and np.ptp(sizes) == 0:
         return None
     return Grouping(family=codes, weight=sizes)
 

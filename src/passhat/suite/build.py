@@ -97,7 +97,8 @@ def _tasks(
     try:
         return build_tasks(entry, around, judge_for)
     except SuiteError as error:
-        raise BuildError((*path, "dataset"), str(error)) from None
+        key = "images" if entry.dataset is None else "dataset"
+        raise BuildError((*path, key), str(error)) from None
 
 
 def _pairing(

@@ -62,6 +62,8 @@ def _task(entry: TaskFields, around: Surroundings, judge_for: JudgeFor) -> Task:
         pass_score=around.choose(entry, "pass_score"),
         bar=around.choose(entry, "bar"),
         level=around.choose(entry, "level"),
+        family=entry.family or (entry.name if entry.dataset is not None else None),
+        weight=entry.weight,
         tags=tuple(dict.fromkeys([*around.defaults.tags, *entry.tags])),
         timeout=entry.timeout,
         max_turns=entry.max_turns,

@@ -72,6 +72,10 @@ class TaskFields(Strict):
     """The pass^k this task must clear."""
     level: Level | None = None
     """function, task or system."""
+    family: str | None = None
+    """What the task comes from, with others like it; rows of a dataset have its task's name."""
+    weight: Annotated[float, Field(gt=0)] | None = None
+    """How much the task stands for; 1 where it is left out."""
     tags: Texts = Field(default_factory=list)
     """Words to slice reports by."""
     timeout: Seconds | None = None

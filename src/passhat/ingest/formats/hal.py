@@ -12,6 +12,7 @@ from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, Table
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
+from passhat.short_names import short
 
 _VERDICTS = ("success", "resolved", "correct", "passed", "is_correct", "solved")
 _SCORES = ("reward", "score", "accuracy")
@@ -54,7 +55,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     if not endings:
         raise ReadError(
             f"{document.name}: is a HAL upload that does not say which tasks succeeded; its "
-            f"{upload.config.benchmark_name or 'benchmark'} keeps no verdict by task"
+            f"{short(upload.config.benchmark_name or 'benchmark')} keeps no verdict by task"
         )
     rows = [
         {

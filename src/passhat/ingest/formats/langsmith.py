@@ -7,6 +7,7 @@ from passhat.ingest.reader import Reader, Reading, Table
 from passhat.ingest.rows import column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.records.column_names import ColumnMap
+from passhat.short_names import short
 
 _FEEDBACK = "feedback."
 _INPUTS = "inputs."
@@ -41,7 +42,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         )
         for place, (one, *scores) in enumerate(zip(sheet.cells(task), *cells, strict=True))
     ]
-    facts = {"task": f'column "{task}"'}
+    facts = {"task": f'column "{short(task)}"'}
     return scored_table(
         document.name, rows, mapping, entry="row", numbers=sheet.numbers, read_as=facts
     )

@@ -11,7 +11,7 @@ from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, Table
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.records.column_names import ColumnMap
-from passhat.short_names import few
+from passhat.short_names import few, short
 
 _ENDINGS = ("/score", "/value")
 _TASKS = ("request_id", "task", "task_id", "inputs", "question", "request", "input", "prompt")
@@ -46,7 +46,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
                 f"{document.name}, row {place}: has {len(cells)} cells where the header has {width}"
             )
     rows = [_row(dict(zip(split.columns, cells, strict=True)), task) for cells in split.data]
-    facts = {"task": f'column "{task}"'}
+    facts = {"task": f'column "{short(task)}"'}
     return scored_table(document.name, rows, mapping, entry="row", read_as=facts)
 
 

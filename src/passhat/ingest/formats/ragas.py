@@ -9,6 +9,7 @@ from passhat.ingest.reader import Reader, Reading, Table
 from passhat.ingest.rows import column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.records.column_names import ColumnMap
+from passhat.short_names import short
 
 _KINDS = ("text", "lines", "array", "parquet")
 _TASKS = ("user_input", "question")
@@ -45,7 +46,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         ScoredRow(task=one, scores=dict(zip(metrics, scores, strict=True)))
         for one, *scores in zip(sheet.cells(task), *cells, strict=True)
     ]
-    facts = {"task": f'column "{task}"'}
+    facts = {"task": f'column "{short(task)}"'}
     return scored_table(
         document.name, rows, mapping, entry="row", numbers=sheet.numbers, read_as=facts
     )

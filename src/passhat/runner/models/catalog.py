@@ -20,7 +20,7 @@ OLLAMA_PORT = 11434
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class ModelAddress:
     """Where one model answers, and in which words."""
 
     provider: str
@@ -38,7 +38,7 @@ DIALECTS: dict[str, Dialect] = {
 }
 
 
-def locate(model: Model, environment: Mapping[str, str] | None = None) -> Address:
+def locate(model: Model, environment: Mapping[str, str] | None = None) -> ModelAddress:
     """Where a model of the suite answers: by its own settings, its prefix, or its family.
 
     >>> at = locate(Model(name="claude-opus-5"), {"ANTHROPIC_API_KEY": "k"})
@@ -54,7 +54,7 @@ def locate(model: Model, environment: Mapping[str, str] | None = None) -> Addres
     if not base_url:
         wanted = " or ".join(provider.url_variables)
         raise SuiteError(f'model "{model.name}" needs an address: set `base_url:` or {wanted}')
-    return Address(
+    return ModelAddress(
         provider=provider.name,
         model=name,
         dialect=DIALECTS[model.wire or provider.wire],
