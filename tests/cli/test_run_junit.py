@@ -32,7 +32,7 @@ CASES = [
     ([RIGHT, BROKEN], QUARANTINE % "broken", 0),
     ([BROKEN], QUARANTINE % "broken", 3),
     ([RIGHT, PICKY], "", 1),
-    ([RIGHT, WRONG], "gates: ['pass^1 >= 0.01']", 4),
+    ([RIGHT, WRONG], "gates: ['pass^1 >= 0.1']", 4),
     ([RIGHT, WRONG], "gates: [{require: 'pass@1 >= 0.3', evidence: point}]", 0),
     ([RIGHT, WRONG], "gates: [{require: 'pass@1 >= 0.9', evidence: point}]", 1),
     ([RIGHT, BROKEN], "gates: [{require: 'pass@1 >= 0.3', evidence: point}]", 0),

@@ -2,7 +2,6 @@
 
 import re
 
-import psycopg
 import pytest
 
 from passhat.dashboard.shelf import Shelf
@@ -11,6 +10,8 @@ from passhat.history import History
 from passhat.history.database import shown_address
 from passhat.history.lookups import change_mark, read_progress
 from passhat.records import Outcome, Trial
+
+psycopg = pytest.importorskip("psycopg", reason="the extra postgres is not installed")
 
 
 @pytest.fixture

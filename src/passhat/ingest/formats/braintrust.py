@@ -13,6 +13,7 @@ from passhat.ingest.rows import Sheet, column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.messages import plural
 from passhat.records.column_names import ColumnMap
+from passhat.records.given_columns import LARGEST
 from passhat.records.outcome_words import is_missing
 
 _KINDS = ("text", "lines", "array")
@@ -88,7 +89,8 @@ def _row(sheet: Sheet, place: int, task: str) -> ScoredRow:
 
 
 def _duration(start: Any, end: Any) -> float | None:
-    timed = isinstance(start, (int, float)) and isinstance(end, (int, float))
+    """The seconds between two times, where both are numbers that a clock can show."""
+    timed = all(isinstance(time, (int, float)) and abs(time) < LARGEST for time in (start, end))
     return float(end - start) if timed and end >= start else None
 
 
