@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     )
     from passhat.stats.multiplicity import discrete_holm as discrete_holm
     from passhat.stats.multiplicity import holm as holm
+    from passhat.stats.noise_sources import NoiseSources as NoiseSources
+    from passhat.stats.noise_sources import noise_sources as noise_sources
     from passhat.stats.null_laws import NullLaws as NullLaws
     from passhat.stats.paired import PairedDifference as PairedDifference
     from passhat.stats.paired import paired_difference as paired_difference

@@ -23,6 +23,7 @@ from passhat.analysis.reports.tasks import TaskTable
 from passhat.errors import ArgumentError
 from passhat.messages import plural, quoted, rounded
 from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.noise_sources import NoiseSources
 
 _LARGEST_SHOWN_K = 5
 
@@ -35,6 +36,7 @@ class SystemReport:
     design: Design
     metrics: Mapping[str, Metric]
     variance: VarianceSplit | Unavailable
+    noise: NoiseSources | Unavailable
     seeds: SeedSpread | Unavailable
     rounds: Rounds | Unavailable
     disturbances: tuple[Disturbance, ...]

@@ -30,6 +30,7 @@ from passhat.reporters.blocks import (
 )
 from passhat.reporters.glossary import meaning
 from passhat.reporters.next_steps import advise, at_confidence, next_steps, only, results_of
+from passhat.reporters.noise_words import noise_sentence
 from passhat.reporters.numbers import amount, interval_of, points, span, value_of
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
 
@@ -173,6 +174,7 @@ def _explanations(system: SystemReport) -> list[Block]:
     """What the numbers alone do not say; each term with its meaning."""
     told = (
         ("Luck", wording.luck_and_icc(system.variance), ("luck", "ICC")),
+        ("Width", _width(system), ()),
         ("Errors", wording.errors(system), ()),
         ("Seeds", wording.seeds(system.seeds), ()),
         ("Rounds", wording.rounds(system.rounds), ()),
@@ -184,6 +186,11 @@ def _explanations(system: SystemReport) -> list[Block]:
         for label, text, terms in told
         if text
     ]
+
+
+def _width(system: SystemReport) -> str | None:
+    """What makes the intervals wide; nothing where it is not known (the JSON gives the reason)."""
+    return None if isinstance(system.noise, Unavailable) else noise_sentence(system.noise)
 
 
 def _task_blocks(system: SystemReport, options: Options) -> list[Block]:

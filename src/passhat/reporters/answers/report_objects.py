@@ -14,6 +14,7 @@ from passhat.reporters.data import (
     ProvenanceObject,
     UnavailableObject,
 )
+from passhat.reporters.noise_words import NoiseObject
 from passhat.stats.estimate import Scope
 
 SCHEMA: Literal["passhat.report/1"] = "passhat.report/1"
@@ -178,6 +179,7 @@ class SystemObject(TypedDict):
     runs: RunCounts
     metrics: dict[str, MetricObject]
     variance: VarianceObject | UnavailableObject
+    noise: NoiseObject | UnavailableObject
     seeds: SeedsObject | UnavailableObject
     rounds: RoundsObject | UnavailableObject
     disturbances: list[DisturbanceObject]
