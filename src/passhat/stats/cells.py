@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, update_wrapper
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ _LONGEST_KEY = 2**31
 _REMEMBERED_CELLS = 10_000
 
 Found = TypeVar("Found")
+More = ParamSpec("More")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,17 +93,24 @@ class Cells:
         return np.flatnonzero(fresh)
 
 
-def remembered(find: Callable[[Cells], Found]) -> Callable[[Cells], Found]:
-    """`find`, keeping its latest answers about single suites: a report asks for each many times."""
+def remembered(
+    find: Callable[Concatenate[Cells, More], Found],
+) -> Callable[Concatenate[Cells, More], Found]:
+    """`find`, keeping its latest answers about single suites: a report asks for each many times.
+
+    What follows the cells must be hashable.
+    """
 
     @lru_cache(maxsize=32)
-    def again(n: bytes, c: bytes, tasks: bytes) -> Found:
-        return find(Cells(n=np.frombuffer(n), c=np.frombuffer(c), tasks=np.frombuffer(tasks)))
+    def again(n: bytes, c: bytes, tasks: bytes, *more: More.args, **named: More.kwargs) -> Found:
+        cells = Cells(n=np.frombuffer(n), c=np.frombuffer(c), tasks=np.frombuffer(tasks))
+        return find(cells, *more, **named)
 
-    def answer(cells: Cells) -> Found:
+    def answer(cells: Cells, *more: More.args, **named: More.kwargs) -> Found:
         if cells.tasks.ndim == 1 and cells.n.size <= _REMEMBERED_CELLS:
-            return again(cells.n.tobytes(), cells.c.tobytes(), cells.tasks.tobytes())
-        return find(cells)
+            key = cells.n.tobytes(), cells.c.tobytes(), cells.tasks.tobytes()
+            return again(*key, *more, **named)
+        return find(cells, *more, **named)
 
     return update_wrapper(answer, find)
 

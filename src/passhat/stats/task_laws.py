@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passhat.stats import special
 from passhat.stats.arguments import Floats
@@ -35,7 +37,7 @@ def task_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
     every chance, and so does whatever only adds and mixes rows.
     """
     laws = np.empty((n.size, steps + 1))
-    close = n < _BETAS_IN_ORDER * k
+    close = ~betas_in_order(n, k)
     laws[~close] = _beta_laws(n[~close], c[~close], k, steps)
     for runs in np.unique(n[close]):
         rows = n == runs
@@ -43,19 +45,40 @@ def task_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
     return laws
 
 
-def _beta_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScaledBetas:
+    """Laws of pass^k: scale * Beta(a, b) where it `varies` (those entries only), else `value`."""
+
+    value: Floats
+    varies: NDArray[np.bool_]
+    a: Floats
+    b: Floats
+    scale: Floats
+
+
+def scaled_betas(n: Floats, c: Floats, k: int) -> ScaledBetas:
     """Betas; with fewer than 2k - 1 passes, where the variance is f^2, that of 2k - 1 scaled."""
     used = np.maximum(c, 2 * k - 1)
     value, top = (share_of_passing_subsets(n, passes, k) for passes in (c, used))
     twice = share_of_passing_subsets(n, used, 2 * k)
-    points = np.arange(steps + 2) / steps
-    below = np.maximum(points - value[:, None], 0.0)
     varies = (c < n) & (c >= k) & (top > _NO_VALUE)
     most = top[varies]
     relative = 1 - twice[varies] / most / most
     first = (1 - most) / relative - most
-    shapes = (first, first * (1 - most) / most)
-    below[varies] = _expected_shortfall(shapes, value[varies] / most, points)
+    second = first * (1 - most) / most
+    return ScaledBetas(value=value, varies=varies, a=first, b=second, scale=value[varies] / most)
+
+
+def betas_in_order(n: Floats, k: int) -> NDArray[np.bool_]:
+    """Where so many runs make `scaled_betas` move to the right with every pass."""
+    return np.asarray(n >= _BETAS_IN_ORDER * k)
+
+
+def _beta_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
+    betas = scaled_betas(n, c, k)
+    points = np.arange(steps + 2) / steps
+    below = np.maximum(points - betas.value[:, None], 0.0)
+    below[betas.varies] = _expected_shortfall((betas.a, betas.b), betas.scale, points)
     return _split(below, steps)
 
 
