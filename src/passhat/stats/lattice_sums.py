@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells
+from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.sum_law import SumLaw, turned
-from passhat.stats.task_laws import task_laws
+from passhat.stats.task_laws import NO_VALUE, task_laws
 
 Complex = NDArray[np.complex128]
 
@@ -68,8 +69,19 @@ def _per_cell(cells: Cells, k: int, steps: int, table):  # type: ignore[no-untyp
             passes = cells.c[rows].astype(np.intp)
             parts.append(tuple(column[passes] for column in table(int(runs), None, k, steps)))
         else:
-            parts.append(table(int(runs), tuple(cells.c[rows].tolist()), k, steps))
+            parts.append(_filled(cells.c[rows], int(runs), k, lambda key: table(*key, k, steps)))
     return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
+
+
+def _filled(passes: Floats, runs: int, k: int, table):  # type: ignore[no-untyped-def]
+    """The columns of a table where pass^k is above 0; where it is 0, so are its moments and logs."""
+    some = share_of_passing_subsets(np.full(passes.shape, float(runs)), passes, k) > NO_VALUE
+    found = []
+    for column in table((runs, tuple(passes[some].tolist()))):
+        whole = np.zeros((passes.size, *column.shape[1:]))
+        whole[some] = column
+        found.append(whole)
+    return tuple(found)
 
 
 @lru_cache(maxsize=256)

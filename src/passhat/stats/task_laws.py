@@ -17,8 +17,8 @@ from passhat.stats.passk import share_of_passing_subsets
 # keep that at 1 %.
 _STEPS_PER_DEVIATION = 4
 _FEWEST_STEPS, _MOST_STEPS = 64, 512
-# A pass^k below this is 0 to every digit that is ever shown.
-_NO_VALUE = 1e-12
+NO_VALUE = 1e-12
+"""A pass^k below this is 0 to every digit that is ever shown."""
 # From so many times k runs on, betas of these means and variances are in order.
 _BETAS_IN_ORDER = 3
 
@@ -61,7 +61,7 @@ def scaled_betas(n: Floats, c: Floats, k: int) -> ScaledBetas:
     used = np.maximum(c, 2 * k - 1)
     value, top = (share_of_passing_subsets(n, passes, k) for passes in (c, used))
     twice = share_of_passing_subsets(n, used, 2 * k)
-    varies = (c < n) & (c >= k) & (top > _NO_VALUE)
+    varies = (c < n) & (c >= k) & (top > NO_VALUE)
     most = top[varies]
     relative = 1 - twice[varies] / most / most
     first = (1 - most) / relative - most
@@ -104,7 +104,7 @@ def _chained_laws(n: int, k: int, steps: int) -> Floats:
     else:
         laws[n - 1, [0, steps]] = 1 - value[n - 1], value[n - 1]
     for one in range(n - 2, k - 1, -1):
-        if value[one] < _NO_VALUE:
+        if value[one] < NO_VALUE:
             laws[one, 0] = 1.0
             continue
         share = value[one] / value[one + 1]
