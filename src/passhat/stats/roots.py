@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from passhat.stats.arguments import Floats
 # So many steps narrow a bracket of length 100 to its last digit even by halving alone.
 _MOST_STEPS = 60
 _LAST_DIGITS = 1e-11
+# A grid of so many points is looked at where there are at most so many roots.
+_GRID, _FEW_ROOTS = 17, 64
 
 
 def crossing(of: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
@@ -32,13 +35,24 @@ def crossing_within(
     usual: tuple[float, float],
     limits: tuple[float, float],
 ) -> Floats:
-    """The same, from a bracket that usually holds the root, opened to its limits where not."""
-    low, high = (np.full(shape, end) for end in usual)
-    above, below = of(low), of(high)
-    if not ((above >= 0).all() and (below <= 0).all()):
-        low, high = np.where(above >= 0, low, limits[0]), np.where(below <= 0, high, limits[1])
-        above, below = of(low), of(high)
-    return _crossing(of, (low, high), (above, below))
+    """The same, from a bracket that usually holds the root, opened to its limits where not.
+
+    `of` may be asked at more points at once, along further axes in front. Few roots are found by
+    looking at a whole grid first, which costs little more than looking at its ends.
+    """
+    points = _GRID if prod(shape) <= _FEW_ROOTS else 2
+    grid = np.linspace(*usual, points).reshape(points, *(1,) * len(shape))
+    values = of(np.broadcast_to(grid, (points, *shape)))
+    if not ((values[0] >= 0).all() and (values[-1] <= 0).all()):
+        low = np.where(values[0] >= 0, usual[0], limits[0])
+        high = np.where(values[-1] <= 0, usual[1], limits[1])
+        return _crossing(of, (low, high), (of(low), of(high)))
+    right = np.clip((values > 0).sum(axis=0), 1, points - 1)[None]
+    left = right - 1
+    ends = [np.take_along_axis(values, place, axis=0)[0] for place in (left, right)]
+    step = (usual[1] - usual[0]) / (points - 1)
+    low = usual[0] + step * left[0]
+    return _crossing(of, (low, low + step), (ends[0], ends[1]))
 
 
 def _crossing(

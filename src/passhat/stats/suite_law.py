@@ -133,6 +133,7 @@ def _laws_of_means(cells: Cells, ks: tuple[int, ...]) -> list[tuple[list[int], S
     return found
 
 
+@remembered
 def _sum(cells: Cells, k: int) -> SumLaw:
     found = sum_of_long_tasks(cells, k) if cells.n.max() > TABLED_RUNS else None
     return found or sum_of_tasks(cells, k, lattice_steps(cells.n, k))
