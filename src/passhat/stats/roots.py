@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -12,8 +13,8 @@ from passhat.stats.arguments import Floats
 # So many steps narrow a bracket of length 100 to its last digit even by halving alone.
 _MOST_STEPS = 60
 _LAST_DIGITS = 1e-11
-# A grid of so many points is looked at where there are at most so many roots.
-_GRID, _FEW_ROOTS = 17, 64
+# The points of a grid, and on either side of it; looked at where there are so few roots.
+_INSIDE, _OUTSIDE, _FEW_ROOTS = 17, 5, 64
 
 
 def crossing(of: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
@@ -40,19 +41,26 @@ def crossing_within(
     `of` may be asked at more points at once, along further axes in front. Few roots are found by
     looking at a whole grid first, which costs little more than looking at its ends.
     """
-    points = _GRID if prod(shape) <= _FEW_ROOTS else 2
-    grid = np.linspace(*usual, points).reshape(points, *(1,) * len(shape))
-    values = of(np.broadcast_to(grid, (points, *shape)))
+    grid = _grid(usual, limits) if prod(shape) <= _FEW_ROOTS else np.array(usual)
+    columns = grid.reshape(grid.size, *(1,) * len(shape))
+    values = of(np.broadcast_to(columns, (grid.size, *shape)))
     if not ((values[0] >= 0).all() and (values[-1] <= 0).all()):
-        low = np.where(values[0] >= 0, usual[0], limits[0])
-        high = np.where(values[-1] <= 0, usual[1], limits[1])
+        low = np.where(values[0] >= 0, grid[0], limits[0])
+        high = np.where(values[-1] <= 0, grid[-1], limits[1])
         return _crossing(of, (low, high), (of(low), of(high)))
-    right = np.clip((values > 0).sum(axis=0), 1, points - 1)[None]
-    left = right - 1
-    ends = [np.take_along_axis(values, place, axis=0)[0] for place in (left, right)]
-    step = (usual[1] - usual[0]) / (points - 1)
-    low = usual[0] + step * left[0]
-    return _crossing(of, (low, low + step), (ends[0], ends[1]))
+    right = np.clip((values > 0).sum(axis=0), 1, grid.size - 1)
+    above, below = (np.take_along_axis(values, at[None], axis=0)[0] for at in (right - 1, right))
+    return _crossing(of, (grid[right - 1], grid[right]), (above, below))
+
+
+@lru_cache(maxsize=16)
+def _grid(usual: tuple[float, float], limits: tuple[float, float]) -> Floats:
+    """Close points where the root usually lies, wide ones up to the limits."""
+    inside = np.linspace(*usual, _INSIDE)
+    before, after = (
+        np.linspace(end, limit, _OUTSIDE) for end, limit in zip(usual, limits, strict=True)
+    )
+    return np.concatenate((before[:0:-1], inside, after[1:]))
 
 
 def _crossing(
