@@ -74,7 +74,7 @@ def _per_cell(cells: Cells, k: int, steps: int, table):  # type: ignore[no-untyp
 
 
 def _filled(passes: Floats, runs: int, k: int, table):  # type: ignore[no-untyped-def]
-    """The columns of a table where pass^k is above 0; where it is 0, so are its moments and logs."""
+    """The columns of a table; where pass^k is 0, so are its moments and logs."""
     some = share_of_passing_subsets(np.full(passes.shape, float(runs)), passes, k) > NO_VALUE
     found = []
     for column in table((runs, tuple(passes[some].tolist()))):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -13,8 +12,8 @@ from passhat.stats.arguments import Floats
 # So many steps narrow a bracket of length 100 to its last digit even by halving alone.
 _MOST_STEPS = 60
 _LAST_DIGITS = 1e-11
-# The points of a grid, and on either side of it; looked at where there are so few roots.
-_INSIDE, _OUTSIDE, _FEW_ROOTS = 17, 5, 64
+# A grid of so many points is looked at where there are at most so many roots.
+_GRID, _FEW_ROOTS = 17, 64
 
 
 def crossing(of: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
@@ -41,26 +40,20 @@ def crossing_within(
     `of` may be asked at more points at once, along further axes in front. Few roots are found by
     looking at a whole grid first, which costs little more than looking at its ends.
     """
-    grid = _grid(usual, limits) if prod(shape) <= _FEW_ROOTS else np.array(usual)
-    columns = grid.reshape(grid.size, *(1,) * len(shape))
-    values = of(np.broadcast_to(columns, (grid.size, *shape)))
-    if not ((values[0] >= 0).all() and (values[-1] <= 0).all()):
-        low = np.where(values[0] >= 0, grid[0], limits[0])
-        high = np.where(values[-1] <= 0, grid[-1], limits[1])
-        return _crossing(of, (low, high), (of(low), of(high)))
-    right = np.clip((values > 0).sum(axis=0), 1, grid.size - 1)
+    points = _GRID if prod(shape) <= _FEW_ROOTS else 2
+    grid = np.linspace(*usual, points)
+    columns = grid.reshape(points, *(1,) * len(shape))
+    values = of(np.broadcast_to(columns, (points, *shape)))
+    right = np.clip((values > 0).sum(axis=0), 1, points - 1)
+    low, high = grid[right - 1], grid[right]
     above, below = (np.take_along_axis(values, at[None], axis=0)[0] for at in (right - 1, right))
-    return _crossing(of, (grid[right - 1], grid[right]), (above, below))
-
-
-@lru_cache(maxsize=16)
-def _grid(usual: tuple[float, float], limits: tuple[float, float]) -> Floats:
-    """Close points where the root usually lies, wide ones up to the limits."""
-    inside = np.linspace(*usual, _INSIDE)
-    before, after = (
-        np.linspace(end, limit, _OUTSIDE) for end, limit in zip(usual, limits, strict=True)
-    )
-    return np.concatenate((before[:0:-1], inside, after[1:]))
+    early, late = values[0] < 0, values[-1] > 0
+    if early.any() or late.any():
+        low, high = np.where(early, limits[0], low), np.where(late, limits[1], high)
+        above, below = of(low), of(high)
+        # Below 0 from the first limit on: there is nothing to search.
+        high = np.where(above < 0, low, high)
+    return _crossing(of, (low, high), (above, below))
 
 
 def _crossing(
