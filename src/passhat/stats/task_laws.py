@@ -19,6 +19,7 @@ _STEPS_PER_DEVIATION = 4
 _FEWEST_STEPS, _MOST_STEPS = 64, 512
 NO_VALUE = 1e-12
 """A pass^k below this is 0 to every digit that is ever shown."""
+_REACH = 40.0
 # From so many times k runs on, betas of these means and variances are in order.
 _BETAS_IN_ORDER = 3
 
@@ -131,9 +132,22 @@ def _expected_shortfall(shapes: tuple[Floats, Floats], scale: Floats, points: Fl
     a, b = (shape[:, None] for shape in shapes)
     mean, factor = a / (a + b), scale[:, None]
     x = points / factor
-    inside = np.minimum(x, 1.0)
-    short = inside * special.betainc(a, b, inside) - mean * special.betainc(a + 1, b, inside)
-    return np.asarray(factor * np.where(x < 1, short, x - mean))
+    short = np.maximum(x - mean, 0.0)
+    # Beyond its reach X lies on one side of x, to every digit.
+    below, above = mean - _reach(b, a), mean + _reach(a, b)
+    rows, columns = np.nonzero((x < 1) & (x > below) & (x < above))
+    inside, first, second = x[rows, columns], shapes[0][rows], shapes[1][rows]
+    missing = mean[rows, 0] * special.betainc(first + 1, second, inside)
+    short[rows, columns] = inside * special.betainc(first, second, inside) - missing
+    return np.asarray(factor * short)
+
+
+def _reach(a: Floats, b: Floats) -> Floats:
+    """How far above its mean Beta(a, b) reaches: Bernstein's inequality at exp(-_REACH)."""
+    mean = a / (a + b)
+    variance = mean * (1 - mean) / (a + b + 1)
+    heavy = _REACH * variance / mean
+    return np.asarray(heavy + np.sqrt(heavy**2 + 2 * _REACH * variance))
 
 
 def _split(below: Floats, steps: float) -> Floats:
