@@ -32,11 +32,11 @@ from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import framed_trials
 from passhat.stats.arguments import ascending, confidence_level, whole_number
 from passhat.stats.estimate import Estimate, Unavailable
-from passhat.stats.noise_sources import NoiseSources, noise_sources
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.seeds import seed_variance
 from passhat.stats.task_sums import TaskSums
 from passhat.stats.variance import icc, spearman_brown, variance_components
+from passhat.stats.width_sources import NoiseSources, noise_sources
 
 
 def measure(

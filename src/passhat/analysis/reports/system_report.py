@@ -23,7 +23,7 @@ from passhat.analysis.reports.tasks import TaskTable
 from passhat.errors import ArgumentError
 from passhat.messages import plural, quoted, rounded
 from passhat.stats.estimate import Estimate, Unavailable
-from passhat.stats.noise_sources import NoiseSources
+from passhat.stats.width_sources import NoiseSources
 
 _LARGEST_SHOWN_K = 5
 
