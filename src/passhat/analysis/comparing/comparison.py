@@ -38,6 +38,7 @@ from passhat.stats.per_task import minimum_runs
 from passhat.stats.seeds import seed_variance
 from passhat.stats.suite_mean import suite_estimate
 from passhat.stats.task_sums import Mask, TaskSums
+from passhat.stats.width_sources import NoiseSources, noise_sources
 
 _COUNTS_ONLY = Unavailable("seeds need the trials themselves; only their counts were read")
 
@@ -50,13 +51,15 @@ class Comparison:
     """Two systems on their shared tasks; tasks of only one are named.
 
     `seeded` is the difference of the mean scores on this suite with the variance between seeds
-    added on both sides, where both carry enough seeds to know it.
+    added on both sides, where both carry enough seeds to know it. `noise` says how much of the
+    width of its interval for tasks like these comes from runs and how much from tasks.
     """
 
     first: str
     second: str
     differences: Mapping[str, Difference]
     seeded: Estimate | Unavailable
+    noise: NoiseSources | Unavailable
     tasks: tuple[TaskDifference, ...]
     only_first: tuple[str, ...]
     only_second: tuple[str, ...]
@@ -144,6 +147,7 @@ def compare(
         second=tallies[1].system,
         differences=moved.differences,
         seeded=_seeded_difference(first, second, shared, options),
+        noise=_noise(left, right, options, widened=moved.differences != differences),
         tasks=task_differences(
             shared, left, right, options, scores=task_scores(tables, shared, options.errors)
         ),
@@ -318,6 +322,18 @@ def _suite_difference(
     if isinstance(second, Unavailable):
         return second
     return independent_difference(first, second)
+
+
+def _noise(
+    left: Aligned, right: Aligned, options: Options, *, widened: bool
+) -> NoiseSources | Unavailable:
+    """Of the mean scores; what `widened` the intervals is a source beside runs and tasks."""
+    if widened:
+        return Unavailable("the interval also includes the spread between rounds, seeds or days")
+    family, weight = _groups(left, right)
+    return noise_sources(
+        left.scores, right.scores, family=family, weight=weight, confidence=options.confidence
+    )
 
 
 def _seeded_difference(

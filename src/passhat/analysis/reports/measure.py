@@ -15,7 +15,7 @@ from passhat.analysis.reports.disturbances import find_disturbances
 from passhat.analysis.reports.effort import measure_effort
 from passhat.analysis.reports.errors_apart import split_errors
 from passhat.analysis.reports.evidence import Evidence, error_policy, gather
-from passhat.analysis.reports.grouped_metrics import groupings_of
+from passhat.analysis.reports.grouped_metrics import Grouping, groupings_of
 from passhat.analysis.reports.lazy_value import Later, Parts
 from passhat.analysis.reports.leaders import find_leaders
 from passhat.analysis.reports.metrics import measure_metrics, usual_ks
@@ -34,7 +34,9 @@ from passhat.stats.arguments import ascending, confidence_level, whole_number
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.seeds import seed_variance
+from passhat.stats.task_sums import TaskSums
 from passhat.stats.variance import icc, spearman_brown, variance_components
+from passhat.stats.width_sources import NoiseSources, noise_sources
 
 
 def measure(
@@ -109,12 +111,8 @@ def _measure_system(
     table = tabulate_tasks(tally, evidence, sequences, confidence=level)
     found = find_disturbances(trials, policy) if parts and trials is not None else ()
     disturbed = disturbed or bool(found)
-    metrics = measure_metrics(
-        evidence,
-        ks,
-        confidence=level,
-        groupings=() if trials is None else groupings_of(trials, policy, disturbed=disturbed),
-    )
+    groupings = () if trials is None else groupings_of(trials, policy, disturbed=disturbed)
+    metrics = measure_metrics(evidence, ks, confidence=level, groupings=groupings)
     bars = count_bars(evidence, ks, options.bars, confidence=level)
     values = {} if trials is None else trials.features
     return SystemReport(
@@ -122,6 +120,7 @@ def _measure_system(
         design=_design(tally, evidence),
         metrics=metrics,
         variance=variance,
+        noise=_noise(evidence, groupings, level),
         seeds=_seeds(trials, options),
         rounds=measure_rounds(sequences, errors=policy),
         disturbances=found,
@@ -177,6 +176,20 @@ def _variance(evidence: Evidence, confidence: float) -> VarianceSplit | Unavaila
             if isinstance(correlation, Estimate)
             else correlation
         ),
+    )
+
+
+def _noise(
+    evidence: Evidence, groupings: Sequence[Grouping], confidence: float
+) -> NoiseSources | Unavailable:
+    """Runs and tasks are the only two sources where runs are independent."""
+    if groupings:
+        return Unavailable(f"the interval also {groupings[0].note}")
+    scores = TaskSums(
+        runs=evidence.runs, total=evidence.score_total, squares=evidence.score_squares
+    )
+    return noise_sources(
+        scores, family=evidence.family, weight=evidence.weight, confidence=confidence
     )
 
 

@@ -24,6 +24,7 @@ from passhat.analysis.reports.tasks import TaskTable
 from passhat.errors import ArgumentError
 from passhat.messages import plural, quoted, rounded
 from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.width_sources import NoiseSources
 
 _LARGEST_SHOWN_K = 5
 
@@ -36,6 +37,7 @@ class SystemReport:
     design: Design
     metrics: Mapping[str, Metric]
     variance: VarianceSplit | Unavailable
+    noise: NoiseSources | Unavailable
     seeds: SeedSpread | Unavailable
     rounds: Rounds | Unavailable
     disturbances: tuple[Disturbance, ...]

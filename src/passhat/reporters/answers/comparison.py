@@ -27,6 +27,7 @@ from passhat.reporters.blocks import (
     Table,
     paragraphs,
 )
+from passhat.reporters.noise_words import noise_sentence
 from passhat.reporters.numbers import points, signed_span
 from passhat.reporters.safe_text import display_width, safe_text, shorten
 from passhat.reporters.wording import LONGEST_NAME, short
@@ -56,6 +57,8 @@ def comparison_blocks(comparison: Comparison, options: Options) -> list[Block]:
     blocks += paragraphs("Shown", _shown(comparison))
     if isinstance(comparison.seeded, Estimate):
         blocks.append(Paragraph("Seeds", _seeds_sentence(comparison, comparison.seeded)))
+    if not isinstance(comparison.noise, Unavailable):
+        blocks.append(Paragraph("Width", noise_sentence(comparison.noise, systems=2)))
     blocks += [Paragraph("Tasks", _tasks_sentence(comparison))]
     if rows := differing_tasks(comparison)[:MOST_TASKS]:
         # On a terminal the names of tasks need the room.

@@ -15,6 +15,7 @@ from passhat.reporters.data import (
     plain,
     provenance_object,
 )
+from passhat.reporters.noise_words import NoiseObject, noise_object
 from passhat.reporters.numbers import points, signed_span
 from passhat.reporters.safe_text import shorten_apart
 from passhat.reporters.wording import LONGEST_NAME
@@ -58,6 +59,7 @@ class ComparisonObject(TypedDict):
     margin: float | None
     differences: dict[str, DifferenceObject]
     seeded: NumberObject
+    noise: NoiseObject | UnavailableObject
     tasks: list[TaskDifference]
     only_first: list[str]
     only_second: list[str]
@@ -78,6 +80,7 @@ def comparison_object(comparison: Comparison) -> ComparisonObject:
             for name, one in comparison.differences.items()
         },
         "seeded": number_object(comparison.seeded),
+        "noise": noise_object(comparison.noise, systems=2),
         "tasks": [plain(task) for task in comparison.tasks],
         "only_first": list(comparison.only_first),
         "only_second": list(comparison.only_second),

@@ -28,8 +28,9 @@ from passhat.reporters.blocks import (
     Table,
     paragraphs,
 )
-from passhat.reporters.glossary import meaning
+from passhat.reporters.glossary import LABEL_RULE, meaning
 from passhat.reporters.next_steps import advise, at_confidence, next_steps, only, results_of
+from passhat.reporters.noise_words import noise_sentence
 from passhat.reporters.numbers import amount, interval_of, points, span, value_of
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
 
@@ -173,6 +174,7 @@ def _explanations(system: SystemReport) -> list[Block]:
     """What the numbers alone do not say; each term with its meaning."""
     told = (
         ("Luck", wording.luck_and_icc(system.variance), ("luck", "ICC")),
+        ("Width", _width(system), ()),
         ("Errors", wording.errors(system), ()),
         ("Seeds", wording.seeds(system.seeds), ()),
         ("Rounds", wording.rounds(system.rounds), ()),
@@ -186,6 +188,11 @@ def _explanations(system: SystemReport) -> list[Block]:
     ]
 
 
+def _width(system: SystemReport) -> str | None:
+    """What makes the intervals wide; nothing where it is not known (the JSON gives the reason)."""
+    return None if isinstance(system.noise, Unavailable) else noise_sentence(system.noise)
+
+
 def _task_blocks(system: SystemReport, options: Options) -> list[Block]:
     table = system.tasks
     blocks: list[Block] = [Paragraph("Tasks", f"{wording.labels(system)}.")]
@@ -193,7 +200,7 @@ def _task_blocks(system: SystemReport, options: Options) -> list[Block]:
         return blocks
     if not options.brief:
         counted = tuple((label, table.count(label)) for label in LABELS)
-        blocks.append(Shares(counts=counted))
+        blocks += [Shares(counts=counted), Paragraph("Labels", LABEL_RULE)]
     most = WORST_TASKS if options.brief else MORE_TASKS
     shown = list(table) if options.all_tasks else worst_tasks(table, most)
     if shown:

@@ -50,6 +50,7 @@ from passhat.reporters.data import (
     number_object,
     provenance_object,
 )
+from passhat.reporters.noise_words import noise_object
 from passhat.stats.estimate import Unavailable
 
 
@@ -75,6 +76,7 @@ def system_object(system: SystemReport) -> SystemObject:
         "runs": _runs(system.design),
         "metrics": _metrics(system),
         "variance": _variance(system),
+        "noise": noise_object(system.noise),
         "seeds": _seeds(system.seeds),
         "rounds": _rounds(system.rounds),
         "disturbances": [_disturbance(one) for one in system.disturbances],

@@ -14,6 +14,7 @@ from passhat.reporters.data import (
     ProvenanceObject,
     UnavailableObject,
 )
+from passhat.reporters.noise_words import NoiseObject
 from passhat.stats.estimate import Scope
 
 SCHEMA: Literal["passhat.report/1"] = "passhat.report/1"
@@ -108,9 +109,13 @@ class TaskObject(TypedDict):
     sequence: str | None
 
 
-LabelCounts = TypedDict(
-    "LabelCounts", {"solid": int, "flaky": int, "broken": int, "too few runs": int}
-)
+class LabelCounts(TypedDict):
+    """How many tasks have each label."""
+
+    solid: int
+    flaky: int
+    broken: int
+    undecided: int
 
 
 class BarObject(TypedDict):
@@ -178,6 +183,7 @@ class SystemObject(TypedDict):
     runs: RunCounts
     metrics: dict[str, MetricObject]
     variance: VarianceObject | UnavailableObject
+    noise: NoiseObject | UnavailableObject
     seeds: SeedsObject | UnavailableObject
     rounds: RoundsObject | UnavailableObject
     disturbances: list[DisturbanceObject]

@@ -1,0 +1,90 @@
+"""What makes an interval for tasks like these wide, in words and as data."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from passhat.messages import plural
+from passhat.reporters.data import (
+    IntervalObject,
+    UnavailableObject,
+    interval_object,
+)
+from passhat.reporters.numbers import percent, percent_range
+from passhat.stats.estimate import Unavailable
+from passhat.stats.width_sources import NoiseSources, Purchase, Unit
+
+
+class NoiseObject(TypedDict):
+    """How much of the variance of the mean over tasks like these comes from runs, and from tasks.
+
+    `twice_the_runs` and `twice_the_tasks` are the width then, as a share of the width now.
+    """
+
+    from_runs: float
+    from_tasks: float
+    from_runs_interval: IntervalObject | None
+    unit: Unit
+    twice_the_runs: float
+    twice_the_tasks: float
+    break_even: float | None
+    buy: Purchase
+    sentence: str
+
+
+def noise_object(
+    noise: NoiseSources | Unavailable, *, systems: int = 1
+) -> NoiseObject | UnavailableObject:
+    """The two sources as plain data."""
+    if isinstance(noise, Unavailable):
+        return {"value": None, "reason": noise.reason}
+    return {
+        "from_runs": noise.from_runs,
+        "from_tasks": noise.from_tasks,
+        "from_runs_interval": interval_object(noise.interval),
+        "unit": noise.unit,
+        "twice_the_runs": noise.twice_the_runs,
+        "twice_the_tasks": noise.twice_the_tasks,
+        "break_even": noise.break_even,
+        "buy": noise.buy,
+        "sentence": noise_sentence(noise, systems=systems),
+    }
+
+
+def noise_sentence(noise: NoiseSources, *, systems: int = 1) -> str:
+    """How much of the width runs make and how much tasks, and which of the two to buy."""
+    if noise.break_even is None:
+        return (
+            f"No task varied between its runs: as far as that shows, all of the width for tasks "
+            f"like these comes from {noise.unit}, and only new {noise.unit} would reduce it."
+        )
+    known = "" if noise.interval is None else f" ({percent_range(noise.interval)})"
+    return (
+        f"Of the variance behind the interval for tasks like these, {percent(noise.from_runs)}"
+        f"{known} comes from runs and {percent(noise.from_tasks)} from {noise.unit}: twice the "
+        f"runs would make it about {_shorter(noise.twice_the_runs)} shorter, twice the "
+        f"{noise.unit} {_shorter(noise.twice_the_tasks)}. {_advice(noise, systems)}"
+    )
+
+
+def _shorter(factor: float) -> str:
+    return percent(1 - factor)
+
+
+def _advice(noise: NoiseSources, systems: int) -> str:
+    one = "family" if noise.unit == "families" else "task"
+    price = plural(
+        round(noise.break_even or 0.0),
+        "run" if systems == 1 else "run of each system",
+        None if systems == 1 else "runs of each system",
+    )
+    if noise.buy == "runs" and round(noise.break_even or 0.0) == 0:
+        return f"Buy runs: these tasks show no difference that new {noise.unit} would average out."
+    if noise.buy == "runs":
+        return f"Buy runs, unless making a new {one} costs less than {price}."
+    if noise.buy == noise.unit:
+        return f"Buy {noise.unit}, unless making a new {one} costs more than {price}."
+    return (
+        f"Too little was run to say which to buy; going by these shares, a new {one} is the "
+        f"better buy up to the price of {price}."
+    )

@@ -1,0 +1,31 @@
+"""What makes an interval wide, in words."""
+
+import pytest
+
+from passhat.reporters.noise_words import noise_object, noise_sentence
+from passhat.stats.estimate import Unavailable
+from passhat.stats.task_sums import TaskSums
+from passhat.stats.width_sources import noise_sources
+
+
+@pytest.mark.parametrize(
+    ("passes", "advice"),
+    [
+        ([10, 10, 9, 1, 0] * 4, "Buy tasks, unless making a new task costs more than "),
+        ([8, 7, 8, 7, 9] * 4, "Buy runs: these tasks show no difference"),
+        ([10, 8, 6, 9, 7] * 2, "Too little was run to say which to buy; going by these shares, "),
+        ([10, 0, 10, 0], "only new tasks would reduce it."),
+    ],
+)
+def test_the_sentence_ends_with_what_to_buy(passes, advice):
+    found = noise_sources(TaskSums.of_passes([10] * len(passes), passes))
+    assert advice in noise_sentence(found)
+
+
+def test_two_systems_pay_for_runs_of_each():
+    sides = [TaskSums.of_passes([5] * 6, passes) for passes in ([5, 4, 4, 3, 2, 1], [0, 4, 1] * 2)]
+    assert "runs of each system" in noise_sentence(noise_sources(*sides), systems=2)
+
+
+def test_what_cannot_be_known_is_data_with_its_reason():
+    assert noise_object(Unavailable("one run")) == {"value": None, "reason": "one run"}
