@@ -114,7 +114,7 @@ def letter_grades(cells: Iterable[object]) -> list[float | None] | None:
 def outcomes_of(cells: Iterable[object]) -> list[Outcome | None]:
     """How trials ended by their cells; None for a cell that holds nothing, or nothing known.
 
-    >>> [one and one.name for one in outcomes_of(["P", "F", "F"])]
+    >>> [one.name for one in outcomes_of(["P", "F", "F"])]
     ['PASSED', 'FAILED', 'FAILED']
     """
     words = ["" if is_missing(cell) else str(cell).strip().lower() for cell in cells]
