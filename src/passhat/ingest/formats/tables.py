@@ -131,7 +131,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
     if column is None:
         return
     if not sheet.has(column):
-        raise missing_column(document.name, "transcript-column", column, sheet.columns)
+        raise missing_column(document.name, "transcript", column, sheet.columns)
     for cell in sheet.cells(column):
         yield None if is_missing(cell) else transcript_of(cell)
 
