@@ -125,8 +125,8 @@ def _measure_system(
         seeds=_seeds(trials, options),
         rounds=measure_rounds(sequences, errors=policy),
         disturbances=found,
-        # Curves of every tag would take most of the time, and nobody looks at them.
-        decay=measure_decay(evidence, sequences, options, curves=parts),
+        # Curves would take most of the time; those of tags nobody looks at.
+        attempts=Later(partial(measure_decay, evidence, sequences, options, curves=parts)),
         tasks=table,
         bars=bars,
         errors=split_errors(tally, trials, ks, options),
