@@ -78,8 +78,8 @@ def _sentence(evidence: Evidence, source: str, labels: _Labels, confidence: floa
     named = [label for label in dict.fromkeys(labels) if label is not None]
     share = _explained(evidence, labels) or 0.0
     start = (
-        f"tasks differ by the {source} ({listed(named, 3, show=_cut)}), which explains about {share:.0%} of "
-        "the differences between them"
+        f"tasks differ by the {source} ({listed(named, 3, show=_cut)}), which explains about "
+        f"{share:.0%} of the differences between them"
     ).replace("%", " %")
     now, then = (_population(evidence, family, confidence) for family in (None, labels))
     if now is None or then is None or now.interval is None:
