@@ -3,11 +3,13 @@ import re
 import pytest
 
 from passhat import render_html, render_markdown, render_terminal
+from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.records import Trials
 from passhat.reporters import wording
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
+from passhat.reporters.grid import render
 from passhat.reporters.next_steps import next_steps
 from passhat.reporters.numbers import percent
 from passhat.stats.estimate import Estimate, Interval
@@ -303,7 +305,7 @@ def test_where_some_tasks_are_not_shared_it_is_said_who_leads_on_those_that_are(
     assert "a does best at 5 in a row on the 20 tasks with 5 runs of each, 100 % (for" in said
     once = {f"t{i}": "P" for i in range(9)}
     said = wording.overview(_report(a=once, b=once | {"other": "P"}))
-    assert "neither is ahead on the 9 tasks they share, as" in said
+    assert "neither is ahead at one attempt (pass^1) on the 9 tasks they share, as" in said
 
 
 @pytest.mark.parametrize(
@@ -386,3 +388,28 @@ def test_what_costs_nothing_has_no_sentence_about_its_cost():
 
     assert told(0.0) is None
     assert told(0.5).startswith("A success costs 0.667")
+
+
+def test_no_caption_of_tied_systems_names_a_winner():
+    page = render_html(_report(a=SHAKY, b=SHAKY))
+    assert "cannot be told apart" in page
+    assert not re.search("has the highest|spends least|most reliable first|loses most", page)
+
+
+def test_what_identifies_the_trials_is_not_called_a_hash_of_the_input():
+    report = _report(a=SHAKY, b=SHAKY)
+    for text in (render_html(report), render(report, "tex")):
+        assert "fingerprint of the trials" in text
+        assert "input SHA-256" not in text
+
+
+def test_the_counts_of_reasons_say_so_where_a_trial_has_several():
+    report = _report(a={"t": "PPFF"})
+    for counts, told in (((1, 1), False), ((2, 1), True)):
+        failures = [
+            Failure(system="a", task="t", reason=f"reason {i}", trials=n)
+            for i, n in enumerate(counts)
+        ]
+        said = render_terminal(RunAnswer(report=report, failures=tuple(failures)))
+        assert "Why trials did not pass" in said
+        assert ("a trial can have several reasons" in said) is told

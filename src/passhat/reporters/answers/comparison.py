@@ -44,6 +44,9 @@ from passhat.stats.paired import PairedDifference
 if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
 
+SENSIBLE_RUNS = 1_000
+"""More runs of each task and system than this are not advised: few would pay for them."""
+
 
 def comparison_blocks(comparison: Comparison, options: Options) -> list[Block]:
     """The verdict, the differences in both scopes, the tasks that differ, what would settle it.
@@ -59,7 +62,7 @@ def comparison_blocks(comparison: Comparison, options: Options) -> list[Block]:
         blocks.append(Paragraph("Seeds", _seeds_sentence(comparison, comparison.seeded)))
     if not isinstance(comparison.noise, Unavailable):
         blocks.append(Paragraph("Width", noise_sentence(comparison.noise, systems=2)))
-    blocks += [Paragraph("Tasks", _tasks_sentence(comparison))]
+    blocks.append(Paragraph("Tasks", _tasks_sentence(comparison, options.every_task_follows)))
     if rows := differing_tasks(comparison)[:MOST_TASKS]:
         # On a terminal the names of tasks need the room.
         blocks.append(
@@ -197,7 +200,7 @@ def _ends(one: Difference) -> list[float]:
     return [end for interval in bounds if interval for end in (interval.low, interval.high)]
 
 
-def _tasks_sentence(comparison: Comparison) -> str:
+def _tasks_sentence(comparison: Comparison, every_task_follows: bool) -> str:
     tasks = comparison.tasks
     better = sum(task.answer == "better" for task in tasks)
     worse = sum(task.answer == "worse" for task in tasks)
@@ -211,7 +214,17 @@ def _tasks_sentence(comparison: Comparison) -> str:
     if blind == len(tasks):
         text += f" (too few runs to test any: {comparison.runs_to_test} of each are needed)"
     tasks_flipped = plural(gained, "task")
-    return f"{text}. {tasks_flipped} flipped to mostly passing, {lost} to mostly failing."
+    text = f"{text}. {tasks_flipped} flipped to mostly passing, {lost} to mostly failing."
+    return f"{text}{_listed_tasks(comparison, every_task_follows)}"
+
+
+def _listed_tasks(comparison: Comparison, every_task_follows: bool) -> str:
+    """Which tasks the table lists, where it leaves some out."""
+    shown = min(MOST_TASKS, len(differing_tasks(comparison)))
+    if not shown or shown == len(comparison.tasks):
+        return ""
+    where = "" if every_task_follows else "; --json lists all tasks"
+    return f" Listed are tasks that flipped or are shown to differ{where}."
 
 
 def _unshared(owner: str, names: tuple[str, ...]) -> str:
@@ -220,10 +233,11 @@ def _unshared(owner: str, names: tuple[str, ...]) -> str:
 
 
 def _steps(comparison: Comparison, every_task_follows: bool) -> list[str]:
+    most_runs = 2 * SENSIBLE_RUNS * len(comparison.tasks)
     steps = [
         text
         for scope in (THIS_SUITE, TASKS_LIKE_THESE)
-        if (text := _needed(comparison.headline, scope)) is not None
+        if (text := _needed(comparison.headline, scope, most_runs)) is not None
     ]
     hidden = len(differing_tasks(comparison)) - MOST_TASKS
     if hidden > 0 and not every_task_follows:
@@ -232,7 +246,8 @@ def _steps(comparison: Comparison, every_task_follows: bool) -> list[str]:
     return steps
 
 
-def _needed(difference: Difference, scope: Scope) -> str | None:
+def _needed(difference: Difference, scope: Scope, most_runs: int) -> str | None:
+    """How many more runs or tasks would settle it; runs only up to a number that one would buy."""
     number = difference.this_suite if scope == THIS_SUITE else difference.tasks_like_these
     if not isinstance(number, PairedDifference) or number.answer != "undecided":
         return None
@@ -241,12 +256,12 @@ def _needed(difference: Difference, scope: Scope) -> str | None:
             return f"For {scope}, look at other tasks: on these the two hardly differ."
         return f"For {scope}, state a margin: --margin 0.05 lets it end in 'equivalent'."
     ways = []
-    if number.needed.more_runs is not None:
+    if number.needed.more_runs is not None and number.needed.more_runs <= most_runs:
         ways.append(f"{plural(number.needed.more_runs, 'more run')} in all")
     if number.needed.more_tasks is not None:
         ways.append(plural(number.needed.more_tasks, "more task"))
     if not ways:
-        return f"For {scope}, no number of runs on these tasks would settle it."
+        return f"For {scope}, no sensible number of runs on these tasks would settle it."
     return f"For {scope}, about {' or '.join(ways)} would settle it, if the difference holds."
 
 

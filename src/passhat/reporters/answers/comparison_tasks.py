@@ -11,6 +11,7 @@ from passhat.reporters.blocks import Table
 from passhat.reporters.numbers import signed_span
 
 MOST_TASKS = 10
+"""Tasks that a table lists."""
 
 
 def differing_tasks(comparison: Comparison) -> list[TaskDifference]:
@@ -40,9 +41,15 @@ def differing_table(rows: Sequence[TaskDifference], headings: tuple[str, str]) -
 
 
 def legend(comparison: Comparison, rows: Sequence[TaskDifference]) -> list[str]:
-    """Why a task has no p value, and why an interval may leave out 0 where the test does not."""
+    """What the p values are, why a task has none, and why an interval may disagree with them."""
     level = comparison.provenance.options.confidence
-    told = []
+    told = [
+        "Both p values allow for the number of tasks that were tested. If every task with p (Holm) "
+        "below 0.05 is called different, one of them is not with a chance of 5 % at most; with p "
+        "(BH) below 0.05, about 5 % of those called different are not."
+    ]
+    if all(task.answer == "unevaluable" for task in rows):
+        told = []
     if any(task.answer == "unevaluable" for task in rows):
         told.append(
             "A dash stands where a task has too few runs to be tested among so many, whatever its "
