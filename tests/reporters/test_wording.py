@@ -3,13 +3,11 @@ import re
 import pytest
 
 from passhat import render_html, render_markdown, render_terminal
-from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.records import Trials
 from passhat.reporters import wording
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
-from passhat.reporters.grid import render
 from passhat.reporters.next_steps import next_steps
 from passhat.reporters.numbers import percent
 from passhat.stats.estimate import Estimate, Interval
@@ -164,7 +162,7 @@ def test_runs_that_all_ended_alike_are_no_proof_that_there_is_no_luck():
     assert said.startswith("No luck was seen: every task ended all its runs the same way.")
     assert said.endswith("How much there is stays open (0 to 100 %).")
     text = " ".join(render_terminal(_report(bot={"a": "P" * 3, "b": "F" * 3, "c": "PPP"})).split())
-    assert "ICC 0.00 to 1.00" in text
+    assert "more runs of these 3 tasks are enough for tasks like these is not known" in text
     assert "ICC 1.00." not in text
 
 
@@ -388,28 +386,3 @@ def test_what_costs_nothing_has_no_sentence_about_its_cost():
 
     assert told(0.0) is None
     assert told(0.5).startswith("A success costs 0.667")
-
-
-def test_no_caption_of_tied_systems_names_a_winner():
-    page = render_html(_report(a=SHAKY, b=SHAKY))
-    assert "cannot be told apart" in page
-    assert not re.search("has the highest|spends least|most reliable first|loses most", page)
-
-
-def test_what_identifies_the_trials_is_not_called_a_hash_of_the_input():
-    report = _report(a=SHAKY, b=SHAKY)
-    for text in (render_html(report), render(report, "tex")):
-        assert "fingerprint of the trials" in text
-        assert "input SHA-256" not in text
-
-
-def test_the_counts_of_reasons_say_so_where_a_trial_has_several():
-    report = _report(a={"t": "PPFF"})
-    for counts, told in (((1, 1), False), ((2, 1), True)):
-        failures = [
-            Failure(system="a", task="t", reason=f"reason {i}", trials=n)
-            for i, n in enumerate(counts)
-        ]
-        said = render_terminal(RunAnswer(report=report, failures=tuple(failures)))
-        assert "Why trials did not pass" in said
-        assert ("a trial can have several reasons" in said) is told

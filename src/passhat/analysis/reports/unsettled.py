@@ -225,9 +225,8 @@ def _population_width(plan: SuitePlan) -> Unsettled | None:
         advice = f"{needed.reason[:1].upper()}{needed.reason[1:]}; about {tasks} get to ±5 {now}."
     elif needed - plan.runs > SENSIBLE_RUNS:
         more = needed - plan.runs
-        advice = (
-            f"No sensible number of runs gets to ±5 points for tasks like these; {tasks} {now}."
-        )
+        reach = "gets to ±5 points for tasks like these"
+        advice = f"No sensible number of runs {reach} {now}; about {tasks}."
     else:
         more = needed - plan.runs
         runs = f"{plural(more, 'more run')} of every task"

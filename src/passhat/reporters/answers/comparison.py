@@ -54,7 +54,8 @@ def comparison_blocks(comparison: Comparison, options: Options) -> list[Block]:
     On a terminal the names of the two are cut above their columns.
     """
     width = None if options.ink is None else options.ink.width
-    headings = _headings(comparison, LONGEST_NAME if width is None else _heading_width(width))
+    room = LONGEST_NAME if width is None else _heading_width(comparison, width)
+    headings = _headings(comparison, room)
     blocks: list[Block] = [Headline(verdict(comparison)), _difference_table(comparison, headings)]
     blocks += paragraphs("Starred", _partial_note(comparison))
     blocks += paragraphs("Shown", _shown(comparison))
@@ -91,12 +92,15 @@ def _difference_table(comparison: Comparison, headings: tuple[str, str]) -> Tabl
     )
 
 
-def _heading_width(width: int) -> int:
+def _heading_width(comparison: Comparison, width: int) -> int:
     """The columns of a name above its numbers.
 
     The two make up for what a narrow terminal lacks, and share with the bars what a wide one has.
+    At 80 columns, twelve leave room for the widest intervals beside "pass^8", ten beside "mean
+    score", which would be cut otherwise.
     """
-    return max(6, 12 + (width - 80) // (4 if width > 80 else 2))
+    usual = 10 if any(one.name == "mean_score" for one in _distinct(comparison)) else 12
+    return max(6, usual + (width - 80) // (4 if width > 80 else 2))
 
 
 def _headings(comparison: Comparison, width: int) -> tuple[str, str]:
@@ -220,10 +224,11 @@ def _tasks_sentence(comparison: Comparison, every_task_follows: bool) -> str:
 
 def _listed_tasks(comparison: Comparison, every_task_follows: bool) -> str:
     """Which tasks the table lists, where it leaves some out."""
-    shown = min(MOST_TASKS, len(differing_tasks(comparison)))
-    if not shown or shown == len(comparison.tasks):
+    found = len(differing_tasks(comparison))
+    if found in (0, len(comparison.tasks)):
         return ""
-    where = "" if every_task_follows else "; --json lists all tasks"
+    said_below = every_task_follows or found > MOST_TASKS
+    where = "" if said_below else "; --json lists all tasks"
     return f" Listed are tasks that flipped or are shown to differ{where}."
 
 

@@ -13,6 +13,12 @@ from passhat.reporters.numbers import signed_span
 MOST_TASKS = 10
 """Tasks that a table lists."""
 
+_P_VALUES = (
+    "Both p values allow for the number of tasks tested. Of the tasks with p (Holm) below 0.05, "
+    "the chance that any does not really differ is at most 5 %; of those with p (BH) below 0.05, "
+    "about 5 % may not really differ."
+)
+
 
 def differing_tasks(comparison: Comparison) -> list[TaskDifference]:
     """The tasks that flipped or are shown to differ, the most telling first."""
@@ -43,13 +49,8 @@ def differing_table(rows: Sequence[TaskDifference], headings: tuple[str, str]) -
 def legend(comparison: Comparison, rows: Sequence[TaskDifference]) -> list[str]:
     """What the p values are, why a task has none, and why an interval may disagree with them."""
     level = comparison.provenance.options.confidence
-    told = [
-        "Both p values allow for the number of tasks that were tested. If every task with p (Holm) "
-        "below 0.05 is called different, one of them is not with a chance of 5 % at most; with p "
-        "(BH) below 0.05, about 5 % of those called different are not."
-    ]
-    if all(task.answer == "unevaluable" for task in rows):
-        told = []
+    tested = any(task.answer != "unevaluable" for task in rows)
+    told = [_P_VALUES] if tested else []
     if any(task.answer == "unevaluable" for task in rows):
         told.append(
             "A dash stands where a task has too few runs to be tested among so many, whatever its "
