@@ -19,7 +19,7 @@ from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.diverging import Divergence, divergence
 from passhat.stats.estimate import Estimate, Unavailable
-from passhat.stats.labels import TOO_FEW_RUNS, label_tasks
+from passhat.stats.labels import UNDECIDED, label_tasks
 from passhat.stats.task_series import TaskSeries
 from passhat.stats.trend import DEFAULT_HORIZON, Changes, change_points
 
@@ -268,13 +268,13 @@ def _divergence(series: Sequence[TaskSeries], confidence: float) -> Divergence |
 
 
 def _turns(standings: Sequence[_Standing]) -> tuple[TaskTurn, ...]:
-    """Label changes, looking past moments that had too few runs to say."""
+    """Label changes, looking past moments when a task was undecided."""
     last: dict[str, str] = {}
     turns = []
     for standing in standings:
         n, c = standing.arrays()
         for task, label in zip(standing.counts, label_tasks(n, c).labels.tolist(), strict=True):
-            if label == TOO_FEW_RUNS or task in standing.stale:
+            if label == UNDECIDED or task in standing.stale:
                 continue
             before = last.get(task, label)
             last[task] = label

@@ -32,11 +32,11 @@ from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import framed_trials, refuse_file
 from passhat.stats.arguments import ascending, confidence_level, whole_number
 from passhat.stats.estimate import Estimate, Unavailable
-from passhat.stats.noise_sources import NoiseSources, noise_sources
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.seeds import seed_variance
 from passhat.stats.task_sums import TaskSums
 from passhat.stats.variance import icc, spearman_brown, variance_components
+from passhat.stats.width_sources import NoiseSources, noise_sources
 
 
 def measure(
@@ -125,8 +125,8 @@ def _measure_system(
         seeds=_seeds(trials, options),
         rounds=measure_rounds(sequences, errors=policy),
         disturbances=found,
-        # Curves of every tag would take most of the time, and nobody looks at them.
-        decay=measure_decay(evidence, sequences, options, curves=parts),
+        # Curves would take most of the time; those of tags nobody looks at.
+        attempts=Later(partial(measure_decay, evidence, sequences, options, curves=parts)),
         tasks=table,
         bars=bars,
         errors=split_errors(tally, trials, ks, options),
