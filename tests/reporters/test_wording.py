@@ -285,7 +285,7 @@ def test_one_system_and_several_tell_the_same_of_nothing_but_errors(errors, show
     assert (metric.value is None) == (shown == "-")
     start, _, why = wording.labels(alone.system()).partition(": ")
     if errors == "fail":
-        assert start == "0 solid, 0 flaky, 0 broken, 2 with too few runs to say"
+        assert start == "0 solid, 0 flaky, 0 broken, 2 undecided"
         assert why == "every trial errored, and errors count as failures"
     else:
         assert start == "no label is given, as every trial errored"

@@ -32,7 +32,7 @@ from passhat.stats.estimate import Estimate, Number, Unavailable
 MOST_ROWS = 60
 """Tasks drawn in one picture; the least reliable ones, where there are more."""
 
-_COLOURS: dict[Label, str] = {"solid": "a", "flaky": "e", "broken": "b", "too few runs": "n"}
+_COLOURS: dict[Label, str] = {"solid": "a", "flaky": "e", "broken": "b", "undecided": "n"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ def _forest_row(row: TaskRow) -> IntervalRow:
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         colour=_COLOURS[row.label],
-        note=f"{row.passed}/{row.runs} {row.label if row.label != 'too few runs' else '?'}",
+        note=f"{row.passed}/{row.runs} {row.label if row.label != 'undecided' else '?'}",
     )
 
 

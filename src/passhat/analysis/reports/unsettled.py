@@ -104,10 +104,10 @@ def _once(evidence: Evidence) -> str:
 
 
 def _labels(table: TaskTable) -> Unsettled | None:
-    tasks = table.names_labelled("too few runs")
+    tasks = table.names_labelled("undecided")
     if not tasks:
         return None
-    open_ = table.labels == LABELS.index("too few runs")
+    open_ = table.labels == LABELS.index("undecided")
     more = _middle([need or None for need in table.more_runs[open_].tolist()])
     failed = bool((table.passed[open_] < table.runs[open_]).any())
     advice = _label_advice(len(tasks), more, failed)
