@@ -139,6 +139,10 @@ def _walk(
         try:
             document = Document(str(path), path=path, data=None, limits=limits)
             reader = recognise(document)
+            if reader.derived:
+                raise ReadError(
+                    f"{path}: was made by passhat from other results; name the file to read it"
+                )
         except ReadError as error:
             skipped[str(path)] = error
             continue

@@ -110,6 +110,8 @@ def _read(
     if not pieces:
         shown = ("input" if isinstance(one, bytes) else str(one) for one in inputs)
         raise ReadError(f"{few_paths(shown)}: holds no trial")
+    if duplicates == "error":
+        _check_derived(pieces)
     parts = keep_submissions_apart(checked_parts(_without_copies(pieces, duplicates), mapping))
     tables = [part.trials for part in parts if part.trials is not None]
     trials = _number(Trials.concat(tables, duplicates=None), parts)
@@ -164,6 +166,22 @@ def _without_copies(pieces: list[Piece], duplicates: Duplicates) -> list[Piece]:
             )
         kept[key] = piece
     return list(kept.values())
+
+
+def _check_derived(pieces: Sequence[Piece]) -> None:
+    """Refuse a saved report beside files on the same system: its runs are likely theirs."""
+    if len(pieces) == 1:
+        return
+    first: dict[str, Piece] = {}
+    for piece in sorted(pieces, key=lambda piece: piece.reader.derived):
+        for system in dict.fromkeys(piece.table.columns.get("system") or [piece.stem]):
+            held = first.setdefault(str(system), piece)
+            if piece.reader.derived and held is not piece:
+                raise ReadError(
+                    f'{piece.name}: is a saved report on "{short(str(system))}", of which '
+                    f"{held.name} holds runs too; leave one out, or pass `names` for each file to "
+                    "hold them side by side, or `duplicates='keep'` if they are different runs"
+                )
 
 
 def _same(earlier: Piece, piece: Piece) -> str:

@@ -115,6 +115,8 @@ class Reader:
     `companions` are names of files in the same folders that belong to its results and hold none.
     `transcripts` gives what was said in each row that `read` gives, in the same order, None where
     nothing was; it is asked for only where somebody wants to read them.
+    Files of a `derived` format were made from other results: they are left out of folders, and
+    are not pooled with files that hold the same system.
     """
 
     name: str
@@ -123,6 +125,7 @@ class Reader:
     read: Callable[[Document, ColumnMap], Table]
     transcripts: Callable[[Document, ColumnMap], Iterable[Transcript | None]] | None = None
     covers_subfolders: bool = False
+    derived: bool = False
     companions: tuple[str, ...] = ()
 
 

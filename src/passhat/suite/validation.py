@@ -43,6 +43,14 @@ OTHER_WORDS = {
     "max_steps": "max_turns",
 }
 
+_FORMS: dict[str | int, str] = {
+    "python": "module:function",
+    "http": "an address that begins with http:// or https://",
+    "url": "an address that begins with http:// or https://",
+    "base_url": "an address that begins with http:// or https://",
+}
+"""How the value of a key is written, where a pattern checks it."""
+
 
 def validate(tree: Tree) -> tuple[SuiteModel | None, list[Problem]]:
     """The models, or everything that is wrong with the tree."""
@@ -128,6 +136,8 @@ def _message(kind: str, said: str, value: Any, path: Path, rest: str) -> str:
         return f'"{rest}" is missing'
     if kind == "extra_forbidden":
         return _unknown_key(path)
+    if kind == "string_pattern_mismatch" and path and path[-1] in _FORMS:
+        return f"must be {_FORMS[path[-1]]}, got {shown(value)}"
     text = said.removeprefix("Input ").removeprefix("String ").removeprefix("Value ")
     if isinstance(value, (dict, list, BaseModel)):
         return text
