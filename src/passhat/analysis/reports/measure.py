@@ -30,7 +30,7 @@ from passhat.analysis.reports.unsettled import list_unsettled
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.records.subject import framed_trials
+from passhat.records.subject import framed_trials, refuse_file
 from passhat.stats.arguments import ascending, confidence_level, whole_number
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.proportions import proportion_interval
@@ -61,6 +61,7 @@ def measure(
     0.5
     """
     trials = framed_trials(trials)
+    refuse_file("trials", trials, instead="passhat.report_results")
     subjects = _subjects(trials)
     options = Options(
         ks=None if ks is None else ascending("ks", ks),
