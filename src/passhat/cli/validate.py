@@ -38,7 +38,7 @@ class Validated(TypedDict):
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of a suite file, and stop.")
 @click.pass_context
 def validate(context: click.Context, suites: tuple[Path, ...], as_json: bool, schema: bool) -> None:
-    """Tell everything that is wrong with SUITES (passhat.yml here, where none is named).
+    """Check SUITES for errors (default: passhat.yml).
 
     Exit codes: 0 every suite is valid; 2 one is not.
     """

@@ -1,4 +1,4 @@
-"""How many more runs would give a task its label, if it goes on as it did."""
+"""How many more runs would give a task its label at its current pass rate."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def origin(report: Report) -> str:
     return (
         f"{names}; passhat {origin.versions['passhat']}, confidence {origin.options.confidence:g}, "
         f"errors {origin.options.errors}, seed {origin.options.seed}, "
-        f"input {origin.input_sha256[:12]}."
+        f"fingerprint of the trials {origin.input_sha256[:12]}."
     )
 
 
