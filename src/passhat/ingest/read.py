@@ -21,7 +21,7 @@ from passhat.ingest.transcripts.kept import by_trial, kept_texts
 from passhat.ingest.unknown_files import own_answer, unknown_file
 from passhat.messages import closest, plural
 from passhat.records import Duplicates, Trials
-from passhat.records.column_names import ColumnMap
+from passhat.records.column_names import USUAL, ColumnMap
 from passhat.records.duplicates import check_duplicates
 from passhat.records.transcript import TranscriptKey, Transcripts
 from passhat.short_names import few_paths, short
@@ -97,7 +97,7 @@ def _read(
     for name, given_one, kind in (("mapping", mapping, ColumnMap), ("limits", limits, Limits)):
         if given_one is not None and not isinstance(given_one, kind):
             raise ArgumentError(name, f"must be {kind.__name__}(...)", given_one)
-    mapping, limits, inputs = mapping or ColumnMap(), limits or Limits(), as_inputs(source)
+    mapping, limits, inputs = mapping or USUAL, limits or Limits(), as_inputs(source)
     chosen = _recogniser(format_name, mapping)
     unknown: dict[int, dict[str, ReadError]] = {}
     pieces: list[Piece] = []

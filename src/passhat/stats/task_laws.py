@@ -40,7 +40,7 @@ def task_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
     laws = np.empty((n.size, steps + 1))
     close = ~betas_in_order(n, k)
     laws[~close] = _beta_laws(n[~close], c[~close], k, steps)
-    for runs in np.unique(n[close]):
+    for runs in set(n[close].tolist()):
         rows = n == runs
         laws[rows] = _chained_laws(int(runs), k, steps)[c[rows].astype(np.intp)]
     return laws
