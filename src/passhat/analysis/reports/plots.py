@@ -31,6 +31,9 @@ from passhat.messages import plural
 from passhat.records.natural_order import natural_key
 from passhat.stats.estimate import Estimate, Number, Unavailable
 
+WIDE_FROM = 30
+"""Tasks from which the matrix is drawn twice as wide."""
+
 MOST_ROWS = 60
 """Tasks drawn in one picture; the least reliable ones, where there are more."""
 
@@ -182,7 +185,7 @@ class Plots:
             finding=f"Of {plural(len(order), 'task')}, every system passes {every} in every run; "
             f"{none} pass with no system.",
             x_label="tasks, the easiest first",
-            width=WIDTH + 5 * min(len(order), 100),
+            width=2 * WIDTH if len(order) > WIDE_FROM else WIDTH,
         )
 
     def cost(self, *, feature: str = "cost", k: int | None = None) -> Figure | Unavailable:
