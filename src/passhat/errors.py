@@ -86,10 +86,19 @@ class MissingExtra(InputError, ImportError):
     >>> raise MissingExtra("reading Parquet", "frames")
     Traceback (most recent call last):
     passhat.errors.MissingExtra: reading Parquet needs an extra: pip install 'passhat[frames]'
+
+    `package` is one that no extra brings along:
+
+    >>> raise MissingExtra("a pandas DataFrame", package="pandas")
+    Traceback (most recent call last):
+    passhat.errors.MissingExtra: a pandas DataFrame needs pandas: pip install pandas
     """
 
-    def __init__(self, purpose: str, extra: str) -> None:
-        super().__init__(f"{purpose} needs an extra: pip install 'passhat[{extra}]'")
+    def __init__(self, purpose: str, extra: str = "", *, package: str = "") -> None:
+        extra_way = f"an extra: pip install 'passhat[{extra}]'"
+        super().__init__(
+            f"{purpose} needs " + (f"{package}: pip install {package}" if package else extra_way)
+        )
         self.extra = extra
 
 

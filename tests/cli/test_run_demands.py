@@ -13,6 +13,7 @@ agents:
     expect: [{contains: "4"}]
     script: [{answer: "4", weight: 3}, {answer: "5"}]
 """
+GATE = "gates: [pass@1 >= 0.75]\n"
 FLOOR = """\
 agents:
   - name: weather selection
@@ -194,3 +195,11 @@ def test_gates_about_what_is_not_run_now_are_left_out(suite, call):
     suite(f"{SHAKY}{more}    tags: [x]\n{gates}")
     answer = json.loads(call("run", "--json", "--task", "two and two").stdout)
     assert [verdict["require"] for verdict in answer["verdicts"]] == ["pass@1 >= 0.2"]
+
+
+def test_a_budget_that_ends_a_run_before_every_task_is_not_a_verdict(suite, call):
+    suite(SHAKY + SHAKY.partition("agents:\n")[2].replace("two and two", "again") + GATE)
+    done = call("run", "--max-calls", "1", "--concurrency", "1")
+    assert done.exit_code == 3, done.output
+    assert "resume with a higher limit: passhat resume" in " ".join(done.stdout.split())
+    assert "--max-calls N" in done.stdout

@@ -178,7 +178,7 @@ def test_aggregates_are_no_trials():
         read_trials(json.dumps({"results": rows}).encode())
 
 
-@pytest.mark.parametrize("schema", ["passhat.run/1", "passhat.report/1", "passhat.comparison/1"])
+@pytest.mark.parametrize("schema", ["passhat.plan/1", "passhat.ranking/1", "passhat.comparison/1"])
 def test_an_answer_of_passhat_is_no_trials(schema):
     answer = {"schema": schema, "systems": [{"task": "a", "passed": 1}]}
     with pytest.raises(ReadError, match=r"is an answer that passhat wrote .* rates, not trials"):

@@ -196,5 +196,5 @@ def test_the_demonstration_shows_its_three_surprises_and_three_commands(gold):
     assert a.pass_hat(5).value < 0.5
     assert found.comparison.headline.value > 0
     assert found.comparison.headline.answer("this suite") == "undecided"
-    assert a.tasks.count("too few runs") > 0
+    assert a.tasks.count("undecided") > 0
     assert text.count("passhat ") == len(NEXT_COMMANDS) == 3

@@ -126,3 +126,36 @@ def test_an_interval_that_leaves_out_0_beside_a_test_that_shows_nothing_is_expla
     assert "Each interval is of one task by itself; the p values allow for all tasks" in said
     clear = compare(_pair([(9, 9), (9, 9)], [(0, 9), (0, 9)]))
     assert "Each interval" not in render_terminal(clear)
+
+
+def test_two_systems_of_one_name_are_told_apart_in_every_sentence():
+    new, old = (Trials.from_columns(task=["t"] * 40, passed=[p] * 40) for p in (1, 0))
+    said = render_terminal(compare(new, old))
+    first, second = re.match(r"(.+) is better than (.+?) on this suite", said).groups()
+    assert (first.removesuffix(" (first)"), first[-8:]) == (second[:-9], " (first)")
+    assert second.endswith(" (second)")
+
+
+def test_the_table_of_tasks_says_which_it_lists_and_what_its_p_values_mean():
+    some = compare(_pair([(9, 9)] * 3 + [(5, 9)] * 5, [(0, 9)] * 3 + [(5, 9)] * 5))
+    said = " ".join(render_terminal(some).split())
+    assert "Listed are tasks that flipped or are shown to differ; --json lists all tasks." in said
+    assert "Of the tasks with p (Holm) below 0.05, the chance" in said
+
+
+def test_at_80_columns_the_names_of_metrics_are_not_cut():
+    rows = [
+        (f"a-long-name-of-an-agent-{side}", f"t{i}", (i * 7 + run * side) % 11 / 10)
+        for side in (1, 2)
+        for i in range(4)
+        for run in range(3)
+    ]
+    system, task, score = zip(*rows, strict=True)
+    said = render_terminal(compare(Trials.from_columns(system=system, task=task, score=score)))
+    assert "mean score" in said.split("Shown")[0].split("in %")[1]
+
+
+def test_more_runs_than_anyone_would_make_are_not_advised():
+    # One pass more in 2,000 runs: shown only by a multiple of them.
+    said = render_terminal(compare(_pair([(1001, 2000)] * 2, [(1000, 2000)] * 2)))
+    assert not re.search(r"about [\d,]+ more runs in all", said)

@@ -125,7 +125,7 @@ def test_the_bar_of_labels_says_what_its_pieces_mean():
         passed=[one for found in runs.values() for one in found],
     )
     said = render_terminal(measure(trials), Ink(width=100), verbose=True)
-    assert "█ solid  ▒ flaky  ░ broken  · too few runs" in said
+    assert "█ solid  ▒ flaky  ░ broken  · undecided" in said
     assert "  1 more: --all-tasks lists every task." in said
     assert "lists every task" not in render_terminal(measure(trials), Ink(), all_tasks=True)
     stored = render_terminal(measure(trials), Ink(), results="runs.db")

@@ -12,7 +12,7 @@ from passhat.stats.cells import count_cells
 from passhat.stats.estimate import Unavailable
 from passhat.stats.extrapolation import MODEL_WARNING, extrapolate_pass_hat_k
 from passhat.stats.hyperposterior import prior_weights
-from passhat.stats.labels import TOO_FEW_RUNS, label_tasks
+from passhat.stats.labels import UNDECIDED, label_tasks
 from passhat.stats.suite_mean import suite_estimate
 
 suites = st.lists(
@@ -133,7 +133,7 @@ def test_no_run_at_all_extrapolates_nothing():
 
 def test_labels_say_what_many_runs_show_and_nothing_after_few():
     found = label_tasks([60, 60, 60, 2, 0], [60, 30, 0, 2, 0])
-    assert found.labels.tolist() == ["solid", "flaky", "broken", TOO_FEW_RUNS, TOO_FEW_RUNS]
+    assert found.labels.tolist() == ["solid", "flaky", "broken", UNDECIDED, UNDECIDED]
     assert found.count("solid") == 1
 
 
@@ -162,7 +162,7 @@ def test_given_labels_are_right_as_often_as_they_claim():
     p = rng.beta(3, 1, 20_000)
     labels = label_tasks(np.full(p.size, 10), rng.binomial(10, p)).labels
     real = np.where(p < 0.1, "broken", np.where(p > 0.95, "solid", "flaky"))
-    given_label = labels != TOO_FEW_RUNS
+    given_label = labels != UNDECIDED
     assert given_label.mean() > 0.3
     assert (labels == real)[given_label].mean() > 0.9
 
@@ -183,7 +183,7 @@ def test_bad_input_is_refused_by_name():
 def test_a_task_that_never_ran_has_no_label_however_sure_its_suite_is():
     found = label_tasks([60] * 200 + [0], [60] * 200 + [0])
     assert found.solid[-1] > 0.9
-    assert found.labels[-1] == TOO_FEW_RUNS
+    assert found.labels[-1] == UNDECIDED
 
 
 def test_an_extrapolated_value_lies_in_its_interval_which_widens_with_confidence():

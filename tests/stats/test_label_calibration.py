@@ -1,4 +1,4 @@
-"""The promised runs to a label in short: kept where tasks go on as they did."""
+"""The promised runs to a label in short: kept where the pass rates stay as they are."""
 
 from __future__ import annotations
 

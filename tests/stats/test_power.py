@@ -20,6 +20,50 @@ def test_the_published_run_counts_come_out():
     assert [zero_failure_runs(p) for p in (0.9, 0.95, 0.99)] == [29, 59, 299]
 
 
+@given(st.floats(0.02, 0.8), st.sampled_from(["wald", "wilson"]))
+def test_a_width_from_low_to_high_is_twice_a_half_width(width, method):
+    assert recommend_runs(max_ci_width=width, method=method) == recommend_runs(
+        width / 2, method=method
+    )
+
+
+@given(st.floats(0.02, 0.4), st.floats(0.05, 0.5))
+def test_runs_of_scores_with_a_known_deviation_reach_the_width(half_width, sd):
+    runs = recommend_runs(half_width, sd=sd)
+    assert confidence_band(runs, sd=sd) <= half_width * (1 + 1e-9)
+    if runs > 1:
+        assert confidence_band(runs - 1, sd=sd) > half_width * (1 - 1e-9)
+
+
+def test_a_pass_at_rate_p_has_the_deviation_of_a_coin():
+    assert recommend_runs(0.05, sd=0.3) == recommend_runs(0.05, p=0.1)
+    plain = plan_suite(tasks=20, runs=4, variance=0.09, icc=0.3, half_width=0.1)
+    assert plan_suite(tasks=20, runs=4, sd=0.3, icc=0.3, max_ci_width=0.2) == plain
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ({}, "half_width or max_ci_width must be given, one of the two and not both"),
+        ({"half_width": 0.1, "max_ci_width": 0.2}, "one of the two and not both"),
+        ({"max_ci_width": 1.5}, "max_ci_width must"),
+        ({"max_ci_width": 1e-9}, "max_ci_width must be at least"),
+        ({"half_width": 0.1, "sd": 0.6}, "sd of scores in .0, 1. must not exceed 0.5"),
+        ({"half_width": 0.1, "sd": 0.0}, "sd must be above 0"),
+        ({"half_width": 0.1, "sd": 0.2, "p": 0.5}, "sd must be given without p"),
+        ({"half_width": 0.1, "sd": 0.2, "method": "wilson"}, 'sd needs method="wald"'),
+    ],
+)
+def test_a_precision_that_is_not_clear_is_refused(options, rule):
+    with pytest.raises(ArgumentError, match=rule):
+        recommend_runs(**options)
+
+
+def test_a_suite_is_given_a_variance_or_its_root():
+    with pytest.raises(ArgumentError, match="sd must be given without variance"):
+        plan_suite(tasks=5, runs=2, variance=0.1, sd=0.3, icc=0.2)
+
+
 @given(st.floats(0.01, 0.45), st.floats(0.05, 0.95), st.sampled_from([0.8, 0.9, 0.95, 0.99]))
 def test_walds_run_count_is_that_of_statsmodels(half_width, p, confidence):
     theirs = samplesize_confint_proportion(p, half_width, 1 - confidence)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from passhat.stats.labels import TOO_FEW_RUNS, label_tasks
+from passhat.stats.labels import UNDECIDED, label_tasks
 from passhat.stats.runs_to_label import HORIZONS, runs_to_label
 
 SUITES = {
@@ -18,7 +18,7 @@ SUITES = {
 def further(n, c, more):
     """The counts after `more` runs of every task without a label, as often passed as before."""
     n, c = np.array(n), np.array(c)
-    open_ = label_tasks(n, c).labels == TOO_FEW_RUNS
+    open_ = label_tasks(n, c).labels == UNDECIDED
     return n + open_ * more, c + open_ * np.rint(c / n * more).astype(int)
 
 
@@ -32,7 +32,7 @@ def test_a_task_has_a_label_after_the_runs_promised(name):
     needs = promised(n, c)
     assert needs.any()
     for task in np.flatnonzero(needs):
-        assert label_tasks(*further(n, c, needs[task])).labels[task] != TOO_FEW_RUNS
+        assert label_tasks(*further(n, c, needs[task])).labels[task] != UNDECIDED
 
 
 @pytest.mark.parametrize("passes", [0, 1])
@@ -41,7 +41,7 @@ def test_a_task_alone_is_not_promised_more_runs_than_twice_what_it_takes(runs, p
     (need,) = promised([runs], [runs * passes])
     if need:
         half = int(need) // 2
-        assert label_tasks([runs + half], [(runs + half) * passes]).labels == [TOO_FEW_RUNS]
+        assert label_tasks([runs + half], [(runs + half) * passes]).labels == [UNDECIDED]
 
 
 def test_what_is_promised_falls_as_the_runs_come_in():
@@ -71,5 +71,5 @@ def test_a_task_that_goes_on_at_its_observed_rate_mostly_has_its_label_by_then()
         (need,) = promised([n], [c])
         outcomes = c + np.cumsum(rng.random(need) < c / n)
         labels = [label_tasks([n + i + 1], [got]).labels[0] for i, got in enumerate(outcomes)]
-        arrived.append(any(label != TOO_FEW_RUNS for label in labels) or not need)
+        arrived.append(any(label != UNDECIDED for label in labels) or not need)
     assert np.mean(arrived) >= 0.5

@@ -9,7 +9,7 @@ import click
 
 from passhat._version import __version__
 from passhat.cli.exit_codes import ExitCode
-from passhat.errors import InputError, PasshatError
+from passhat.errors import ConfigurationError, InputError, PasshatError
 
 # name: (where it is, what it does in a few words); --help needs no command to be loaded.
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
@@ -71,6 +71,8 @@ EPILOG = (
     "3 the run could not be completed, 4 undecided, 130/143 stopped by a signal."
 )
 
+_ASKS_HELP = "passhat.asks_help"
+
 
 class Commands(click.Group):
     """A group whose commands are imported when called, and whose errors are one sentence."""
@@ -103,14 +105,15 @@ class Commands(click.Group):
             with formatter.section(title):
                 formatter.write_dl([(f"{n:<{width}}", what) for n, (_, what) in commands.items()])
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The arguments, after noting whether any of them asks for help."""
+        ctx.meta[_ASKS_HELP] = bool({"-h", "--help"}.intersection(args))
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; what passhat raises on purpose becomes one message and an exit code."""
-        from pathlib import Path
-
-        from passhat.cli.configuration import configured_defaults
-
         try:
-            ctx.default_map = configured_defaults(Path.cwd())
+            ctx.default_map = _defaults(asks_help=ctx.meta[_ASKS_HELP])
             return super().invoke(ctx)
         except PasshatError as error:
             from passhat.cli.error_messages import shell_message
@@ -119,6 +122,20 @@ class Commands(click.Group):
             message = shell_message(error, self.get_command(ctx, name) if name else None)
             seen = Refusal if isinstance(error, InputError) else Incomplete
             raise seen(message) from error
+
+
+def _defaults(*, asks_help: bool) -> dict[str, Any] | None:
+    """What is configured for this folder; a configuration with an error does not hide the help."""
+    from pathlib import Path
+
+    from passhat.cli.configuration import configured_defaults
+
+    try:
+        return configured_defaults(Path.cwd())
+    except ConfigurationError:
+        if asks_help:
+            return None
+        raise
 
 
 class Refusal(click.ClickException):

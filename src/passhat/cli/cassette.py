@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import click
 
 from passhat.cli.exit_codes import ExitCode
+from passhat.cli.option_types import WholeNumber
 from passhat.errors import CassetteError, PasshatError
 from passhat.messages import plural
 
@@ -74,7 +75,7 @@ def list_cassettes(files: Paths, as_json: bool) -> None:
 @cassette.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--task", help="Only this task.")
-@click.option("--trial", type=click.IntRange(min=1), help="Only this run, counted from 1.")
+@click.option("--trial", type=WholeNumber(min=1), help="Only this run, counted from 1.")
 def show(file: Path, task: str | None, trial: int | None) -> None:
     """Show what was said in the runs of a cassette."""
     from passhat.runner.cassettes import read_cassette

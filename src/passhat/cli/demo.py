@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from passhat.cli.option_types import WholeNumber
 from passhat.cli.options import SectionedCommand, confidence_option, output_options
 from passhat.cli.output import Output
 
 
 @click.command(cls=SectionedCommand)
 @confidence_option()
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of the made-up agents.")
+@click.option("--seed", type=WholeNumber(min=0), help="Seed of the made-up agents.")
 @output_options("demo")
 def demo(confidence: float, seed: int | None, output: Output) -> None:
     """See what passhat says about two made-up agents: no key, no network, no file."""

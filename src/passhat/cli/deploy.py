@@ -6,18 +6,20 @@ from pathlib import Path
 
 import click
 
+from passhat.cli.option_types import WholeNumber
+
 
 @click.command()
 @click.argument("where", type=click.Choice(["kubernetes", "slurm", "compose"]))
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
-@click.option("--workers", type=click.IntRange(min=1), default=4, help="How many workers.")
-@click.option("--concurrency", type=click.IntRange(min=1), default=20, help="Trials at a time.")
+@click.option("--workers", type=WholeNumber(min=1), default=4, help="How many workers.")
+@click.option("--concurrency", type=WholeNumber(min=1), default=20, help="Trials at a time.")
 @click.option(
     "--image",
     default="passhat-worker:latest",
     help="The container image: passhat, your agent and the suite's folder.",
 )
-@click.option("--hours", type=click.IntRange(min=1), default=24, help="When to give up.")
+@click.option("--hours", type=WholeNumber(min=1), default=24, help="When to give up.")
 def deploy(
     where: str, suite: Path | None, workers: int, concurrency: int, image: str, hours: int
 ) -> None:

@@ -25,7 +25,11 @@ EXTRAS = {
     "run": ("pydantic", "httpx2", "mcp"),
     "local": ("xllamacpp",),
     "web": ("starlette", "uvicorn"),
-    "frames": ("polars", "pyarrow"),
+    "frames": ("duckdb", "narwhals", "polars", "pyarrow"),
+    "figures": ("cairosvg",),
+    "postgres": ("psycopg",),
+    "ray": ("ray",),
+    "pytest": ("pytest",),
 }
 
 Part = Literal["system", "model", "server"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from passhat.cli.option_types import WholeNumber
 from passhat.cli.options import SectionedCommand, confidence_option, output_options
 from passhat.cli.output import Output
 from passhat.cli.store_option import StoreType
@@ -19,7 +20,7 @@ from passhat.journeys.trend_runs import FLAKY_LAST
 @click.option("--branch", help="Runs of this branch only.")
 @click.option("--only", metavar="AGENT", multiple=True, help="This agent only.")
 @click.option(
-    "--last", type=click.IntRange(min=1), default=FLAKY_LAST, help="The newest runs of the suite."
+    "--last", type=WholeNumber(min=1), default=FLAKY_LAST, help="The newest runs of the suite."
 )
 @confidence_option()
 @output_options("flaky")

@@ -17,8 +17,9 @@ from passhat.cli.options import (
     seed_option,
 )
 from passhat.cli.output import Output
-from passhat.cli.reading import Reading, reading_options
+from passhat.cli.reading import Reading, reading_options, say_note
 from passhat.defaults import CONFIDENCE
+from passhat.errors import SuiteError
 from passhat.journeys.gating import MARGIN
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ def gate(
     """
     from passhat.journeys import gate_results
 
+    if not require and against is None and suite is None:
+        suite = _suite_of_folder(reading)
     found = gate_results(
         reading.results(),
         require,
@@ -125,3 +128,23 @@ def gate(
         )
         announce(review, output, key=str(suite or "gate"))
     context.exit(0 if informational else found.exit_code)
+
+
+def _suite_of_folder(reading: Reading) -> Path | None:
+    """The suite file of this folder, where it demands something and a run of the history is judged.
+
+    A file of results may come from anywhere: its demands must be named.
+    """
+    from passhat.suite import find_suite, load_suite
+
+    results = reading.results()
+    if len(results.paths) != 1 or not results.is_stored(results.paths[0]):
+        return None
+    try:
+        path = find_suite(Path())
+    except SuiteError:
+        return None
+    if not load_suite(path, models_asked=False).gates:
+        return None
+    say_note(f"gates of {path}")
+    return path

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passhat.cli.option_types import WholeNumber
 from passhat.cli.options import SectionedCommand, output_options
 from passhat.cli.output import Output, ink_for
 from passhat.cli.page_transcripts import fitted_transcripts, wants_page
@@ -69,7 +70,7 @@ def history(ctx: click.Context, store: Path | str | None, sql: str | None) -> No
 @click.option("--suite", help="Runs of this suite only.")
 @click.option("--branch", help="Runs of this branch only.")
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many."
+    "--limit", type=WholeNumber(min=1), default=20, show_default=True, help="At most so many."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_of_store

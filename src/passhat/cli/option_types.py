@@ -7,6 +7,21 @@ from typing import Any
 import click
 
 
+class WholeNumber(click.IntRange):
+    """A whole number within a range; anything else gets a sentence about numbers, not ranges."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            int(value)
+        except (TypeError, ValueError):
+            self.fail(f"{value!r} is not a whole number such as {self._example}", param, ctx)
+        return super().convert(value, param, ctx)
+
+    @property
+    def _example(self) -> str:
+        return str(max(20, int(self.min or 0)))
+
+
 class KList(click.ParamType[tuple[int, ...]]):
     """`1,2,4`: whole numbers of attempts."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.option_types import KList, Share
+from passhat.cli.option_types import KList, Share, WholeNumber
 from passhat.cli.output import Output, usual_endings
 from passhat.defaults import CONFIDENCE, SEED
 from passhat.errors import ArgumentError
@@ -24,6 +24,19 @@ ANALYSIS, OUTPUT, READING = "Analysis", "Output", "Reading results"
 """Sections of a command's help, behind its own options and in this order."""
 
 
+OTHER_OPTIONS = {
+    **dict.fromkeys(
+        ("--outcome", "--passed", "--success", "--result", "--correct", "--label"), "--pass"
+    ),
+    **dict.fromkeys(("--attempt", "--epoch", "--repetition", "--iteration"), "--trial"),
+    **dict.fromkeys(("--agent", "--model"), "--system"),
+    **dict.fromkeys(("--question", "--task-id", "--id"), "--task"),
+    **dict.fromkeys(("--trials", "--epochs", "--repeat", "--num-trials"), "--runs"),
+    **dict.fromkeys(("--threshold", "--gate"), "--require"),
+}
+"""What other tools call an option, and its name here."""
+
+
 class SharedOption(click.Option):
     """An option that stands in a section of its own in the help."""
 
@@ -34,6 +47,18 @@ class SharedOption(click.Option):
 
 class SectionedCommand(click.Command):
     """A command whose help lists its own options first, then those that it shares."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The arguments; of an option that other tools have, ours is suggested."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            known = {name for param in self.params for name in param.opts}
+            ours = OTHER_OPTIONS.get(error.option_name)
+            if ours not in known:
+                raise
+            message = f"{error.message} Did you mean {ours!r}?"
+            raise click.NoSuchOption(error.option_name, message, ctx=ctx) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
@@ -110,7 +135,7 @@ def seed_option() -> Callable[[Command], Command]:
     return shared(
         ANALYSIS,
         "--seed",
-        type=click.IntRange(min=0),
+        type=WholeNumber(min=0),
         default=SEED,
         help="Seed of all random draws: the same seed gives the same bytes.",
     )

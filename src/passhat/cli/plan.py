@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from passhat.cli.option_types import Share
+from passhat.cli.option_types import Share, WholeNumber
 from passhat.cli.options import (
     Analysing,
     SectionedCommand,
@@ -14,7 +14,7 @@ from passhat.cli.options import (
 from passhat.cli.output import Output
 from passhat.cli.reading import Reading, reading_options
 
-_COUNT = click.IntRange(min=1)
+_COUNT = WholeNumber(min=1)
 _AMOUNT = click.FloatRange(min=0, min_open=True)
 
 

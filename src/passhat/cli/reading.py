@@ -15,7 +15,7 @@ from passhat.cli.option_types import Rounds
 from passhat.cli.options import READING, Command, apply_options, shared
 from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
-from passhat.journeys.results import LATEST, Results
+from passhat.journeys.results import LATEST, Results, is_store
 
 if TYPE_CHECKING:
     from passhat.records import Duplicates
@@ -40,6 +40,7 @@ class Reading:
         """What to read: all the paths, or others in the same way."""
         from passhat.ingest import ColumnMap, parse_limits
 
+        self._refuse_run_of_files()
         return Results(
             paths=paths or self.paths,
             format=self.format,
@@ -51,6 +52,15 @@ class Reading:
             store=self.store or STORE,
             drop_rounds=self.drop_rounds,
             on_note=say_note,
+        )
+
+    def _refuse_run_of_files(self) -> None:
+        """`--run` chooses a run of a store: beside files it would say nothing."""
+        if self.run == LATEST or any(map(is_store, self.paths)):
+            return
+        raise click.UsageError(
+            f"--run chooses a run of a history store, and {self.paths[0]} is none; "
+            "--trial names the column that numbers the attempts"
         )
 
     @property

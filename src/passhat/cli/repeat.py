@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from passhat.cli.option_types import Share
+from passhat.cli.option_types import Share, WholeNumber
 from passhat.cli.options import SectionedCommand, output_options
 from passhat.cli.output import Output
 from passhat.cli.run_output import show_run
@@ -18,7 +18,7 @@ from passhat.cli.store_option import StoreType
 @click.argument("command", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED, required=True)
 @click.option(
     "--runs",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=20,
     show_default=True,
     help="How often; at most, with --until-settled.",
@@ -41,7 +41,7 @@ from passhat.cli.store_option import StoreType
 )
 @click.option(
     "--concurrency",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=1,
     show_default=True,
     help="Runs at a time.",

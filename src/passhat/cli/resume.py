@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from passhat.cli.option_types import WholeNumber
 from passhat.cli.options import SectionedCommand, output_options
 from passhat.cli.output import Output
 from passhat.cli.page_transcripts import wants_page
@@ -44,7 +45,7 @@ def _limit_options(command: Command) -> Command:
     help="Who runs the trials: this process, `passhat worker` processes, or a Ray cluster.",
 )
 @click.option(
-    "--workers", type=click.IntRange(min=1), default=2, help="Workers to start on the Ray cluster."
+    "--workers", type=WholeNumber(min=1), default=2, help="Workers to start on the Ray cluster."
 )
 @click.option("--html", metavar="FILE", help="Also write the report as a page.")
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")

@@ -9,6 +9,7 @@ import click
 
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.forge_output import announce_run, forge_options, wanted
+from passhat.cli.option_types import WholeNumber
 from passhat.cli.options import output_options
 from passhat.cli.output import Output
 from passhat.cli.page_transcripts import wants_page
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     help="Who runs the trials: this process, `passhat worker` processes, or a Ray cluster.",
 )
 @click.option(
-    "--workers", type=click.IntRange(min=1), default=2, help="Workers to start on the Ray cluster."
+    "--workers", type=WholeNumber(min=1), default=2, help="Workers to start on the Ray cluster."
 )
 @click.option("--no-store", is_flag=True, help="Keep nothing; an interrupted run is lost.")
 @click.option("--html", metavar="FILE", help="Also write the report as a page.")

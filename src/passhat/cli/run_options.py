@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from passhat.cli.option_types import WholeNumber
 from passhat.cli.options import SectionedCommand
 
 Command = Callable[..., Any]
@@ -54,10 +55,10 @@ def limits() -> list[Callable[[Command], Command]]:
     money = click.FloatRange(min=0, min_open=True)
     return [
         click.option("--max-cost", type=money, metavar="DOLLARS", help="Stop at this much money."),
-        click.option("--max-tokens", type=click.IntRange(min=1), help="Stop at this many tokens."),
-        click.option("--max-calls", type=click.IntRange(min=1), help="Stop at this many calls."),
+        click.option("--max-tokens", type=WholeNumber(min=1), help="Stop at this many tokens."),
+        click.option("--max-calls", type=WholeNumber(min=1), help="Stop at this many calls."),
         click.option("--max-minutes", type=money, help="Stop after this long."),
-        click.option("--concurrency", type=click.IntRange(min=1), help="Trials at a time."),
+        click.option("--concurrency", type=WholeNumber(min=1), help="Trials at a time."),
     ]
 
 
@@ -67,8 +68,8 @@ def _choosing() -> list[Callable[[Command], Command]]:
         click.option("--only", **named, help="Only this agent or system; * and ? match."),
         click.option("--task", "tasks", **named, help="Only this task, or one run: 'refund #3'."),
         click.option("--tag", "tags", **named, help="Only tasks with this tag."),
-        click.option("--runs", type=click.IntRange(min=1), help="Trials of each task."),
-        click.option("--seed", type=click.IntRange(min=0), help="Where the seeds begin."),
+        click.option("--runs", type=WholeNumber(min=1), help="Trials of each task."),
+        click.option("--seed", type=WholeNumber(min=0), help="Where the seeds begin."),
         click.option("--shard", metavar="I/N", help="Only this part of the trials, such as 3/10."),
     ]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.option_types import Share
+from passhat.cli.option_types import Share, WholeNumber
 from passhat.cli.options import SectionedCommand, seed_option
 from passhat.cli.trials_output import trials_output_options
 from passhat.errors import ArgumentError
@@ -15,7 +15,7 @@ from passhat.errors import ArgumentError
 if TYPE_CHECKING:
     from passhat.records import Trials
 
-_COUNT = click.IntRange(min=1)
+_COUNT = WholeNumber(min=1)
 _PROBABILITY = click.FloatRange(0, 1)
 
 
@@ -33,7 +33,7 @@ _PROBABILITY = click.FloatRange(0, 1)
 @click.option(
     "--shared", type=_PROBABILITY, default=0.8, help="How far agents find the same tasks hard."
 )
-@click.option("--seeds", type=click.IntRange(min=0), default=0, help="Seeds that runs carry.")
+@click.option("--seeds", type=WholeNumber(min=0), default=0, help="Seeds that runs carry.")
 @click.option("--seed-effect", type=click.FloatRange(min=0), default=0.0, help="Its sd, log-odds.")
 @click.option("--drift", type=float, default=0.0, help="First to last run, in log-odds.")
 @click.option("--partial", is_flag=True, help="Scores between 0 and 1.")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from passhat.cli.option_types import WholeNumber
 from passhat.cli.options import SectionedCommand, confidence_option, output_options
 from passhat.cli.output import Output
 from passhat.cli.store_option import StoreType
@@ -23,10 +24,8 @@ from passhat.journeys.trend_runs import LAST
 )
 @click.option("--branch", help="Runs of this branch only.")
 @click.option("--only", metavar="AGENT", multiple=True, help="This agent only.")
-@click.option("--k", type=click.IntRange(min=1), help="The k of pass^k and pass@k.")
-@click.option(
-    "--last", type=click.IntRange(min=2), default=LAST, help="The newest runs of the suite."
-)
+@click.option("--k", type=WholeNumber(min=1), help="The k of pass^k and pass@k.")
+@click.option("--last", type=WholeNumber(min=2), default=LAST, help="The newest runs of the suite.")
 @confidence_option()
 @output_options("trend")
 def trend(

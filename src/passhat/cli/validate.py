@@ -38,18 +38,18 @@ class Validated(TypedDict):
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of a suite file, and stop.")
 @click.pass_context
 def validate(context: click.Context, suites: tuple[Path, ...], as_json: bool, schema: bool) -> None:
-    """Tell everything that is wrong with SUITES (passhat.yml here, where none is named).
+    """Check SUITES for errors (default: passhat.yml).
 
     Exit codes: 0 every suite is valid; 2 one is not.
     """
-    from passhat.suite import check_suite, find_suite
+    from passhat.suite import find_suite
 
     if schema:
         from passhat.suite.document import json_schema_text
 
         click.echo(json_schema_text(), nl=False)
         return
-    checked = [(path, *check_suite(path)) for path in suites or (find_suite(Path()),)]
+    checked = [_checked(path) for path in suites or (find_suite(Path()),)]
     if as_json:
         click.echo(json.dumps([_plain(*entry) for entry in checked], indent=2))
     else:
@@ -57,6 +57,21 @@ def validate(context: click.Context, suites: tuple[Path, ...], as_json: bool, sc
             _tell(path, suite, problems)
     if any(suite is None for _, suite, _ in checked):
         context.exit(ExitCode.USAGE)
+
+
+def _checked(path: Path) -> tuple[Path, Suite | None, tuple[Problem, ...]]:
+    """The suite, or what is wrong: its text, or a function whose module is not here."""
+    from passhat.suite import check_suite
+
+    suite, problems = check_suite(path)
+    if suite is not None:
+        from passhat.runner.programs import absent_modules
+        from passhat.suite.places import placed
+
+        absent = [(one.section, one.name, one.key, one.reason) for one in absent_modules(suite)]
+        if absent:
+            return path, None, tuple(placed(path, absent))
+    return path, suite, problems
 
 
 def _tell(path: Path, suite: Suite | None, problems: tuple[Problem, ...]) -> None:

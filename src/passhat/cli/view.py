@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.option_types import WholeNumber
 from passhat.cli.options import SectionedCommand
 from passhat.cli.reading import Reading, reading_options
 from passhat.errors import MissingExtra
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=SectionedCommand)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The interface to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="A free one by default.")
+@click.option("--port", type=WholeNumber(0, 65535), default=0, help="A free one by default.")
 @click.option("--expose", is_flag=True, help="Let others in who have the token; with --host.")
 @click.option(
     "--token", envvar="PASSHAT_TOKEN", show_envvar=True, help="Your own token, for --expose."

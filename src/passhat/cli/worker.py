@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from passhat.cli.option_types import WholeNumber
 from passhat.cli.store_option import StoreType
 from passhat.errors import ArgumentError
 
@@ -13,7 +14,7 @@ from passhat.errors import ArgumentError
 @click.command()
 @click.option("--store", type=StoreType(), required=True, help="The PostgreSQL store of the run.")
 @click.option("--run", metavar="KEY", help="Only this run; else every run that is waiting.")
-@click.option("--concurrency", type=click.IntRange(min=1), help="Trials at a time.")
+@click.option("--concurrency", type=WholeNumber(min=1), help="Trials at a time.")
 @click.option("--until-idle", is_flag=True, help="Stop when no run has work for 10 seconds.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
 def worker(

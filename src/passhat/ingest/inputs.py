@@ -139,6 +139,10 @@ def _walk(
         try:
             document = Document(str(path), path=path, data=None, limits=limits)
             reader = recognise(document)
+            if reader.derived:
+                raise ReadError(
+                    f"{path}: was made by passhat from other results; name the file to read it"
+                )
         except ReadError as error:
             skipped[str(path)] = error
             continue
@@ -154,21 +158,22 @@ def _walk(
 
 def _entries(folder: Path, limits: Limits) -> tuple[list[Path], list[Path]]:
     """What may be results, those that may be a result's companions last; and the folders."""
-    files: list[Path] = []
-    folders: list[Path] = []
+    files: list[str] = []
+    folders: list[str] = []
     with _listing(folder) as entries:
         for entry in entries:
             if entry.name.startswith(".") and entry.name not in HIDDEN_RESULTS:
                 continue
             try:
                 if entry.is_dir():
-                    folders += [] if entry.is_symlink() else [folder / entry.name]
+                    folders += [] if entry.is_symlink() else [entry.name]
                 elif _looks_like_results(entry.name) and entry.is_file():
-                    files.append(folder / entry.name)
+                    files.append(entry.name)
             except OSError:  # a link that leads to itself
                 continue
             limits.check_members(str(folder), max(len(files), len(folders)))
-    return sorted(files, key=lambda path: (path.name in COMPANIONS, path)), sorted(folders)
+    files.sort(key=lambda name: (name in COMPANIONS, name))
+    return [folder / name for name in files], [folder / name for name in sorted(folders)]
 
 
 @contextmanager

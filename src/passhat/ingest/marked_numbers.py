@@ -40,7 +40,9 @@ def without_marks(
             plain[column] = numbers
             percents.append(column)
             notes += _percent_notes(column, compared, found)
-    return replace(sheet, columns={**sheet.columns, **plain}), frozenset(percents), notes
+    if plain:
+        sheet = replace(sheet, columns={**sheet.columns, **plain})
+    return sheet, frozenset(percents), notes
 
 
 def shares(cells: Iterable[Any]) -> list[float]:

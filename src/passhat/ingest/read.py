@@ -21,7 +21,7 @@ from passhat.ingest.transcripts.kept import by_trial, kept_texts
 from passhat.ingest.unknown_files import own_answer, unknown_file
 from passhat.messages import closest, plural
 from passhat.records import Duplicates, Trials
-from passhat.records.column_names import ColumnMap
+from passhat.records.column_names import USUAL, ColumnMap
 from passhat.records.duplicates import check_duplicates
 from passhat.records.transcript import TranscriptKey, Transcripts
 from passhat.short_names import few_paths, short
@@ -97,7 +97,7 @@ def _read(
     for name, given_one, kind in (("mapping", mapping, ColumnMap), ("limits", limits, Limits)):
         if given_one is not None and not isinstance(given_one, kind):
             raise ArgumentError(name, f"must be {kind.__name__}(...)", given_one)
-    mapping, limits, inputs = mapping or ColumnMap(), limits or Limits(), as_inputs(source)
+    mapping, limits, inputs = mapping or USUAL, limits or Limits(), as_inputs(source)
     chosen = _recogniser(format_name, mapping)
     unknown: dict[int, dict[str, ReadError]] = {}
     pieces: list[Piece] = []
@@ -110,6 +110,8 @@ def _read(
     if not pieces:
         shown = ("input" if isinstance(one, bytes) else str(one) for one in inputs)
         raise ReadError(f"{few_paths(shown)}: holds no trial")
+    if duplicates == "error":
+        _check_derived(pieces)
     parts = keep_submissions_apart(checked_parts(_without_copies(pieces, duplicates), mapping))
     tables = [part.trials for part in parts if part.trials is not None]
     trials = _number(Trials.concat(tables, duplicates=None), parts)
@@ -164,6 +166,22 @@ def _without_copies(pieces: list[Piece], duplicates: Duplicates) -> list[Piece]:
             )
         kept[key] = piece
     return list(kept.values())
+
+
+def _check_derived(pieces: Sequence[Piece]) -> None:
+    """Refuse a saved report beside files on the same system: its runs are likely theirs."""
+    if len(pieces) == 1:
+        return
+    first: dict[str, Piece] = {}
+    for piece in sorted(pieces, key=lambda piece: piece.reader.derived):
+        for system in dict.fromkeys(piece.table.columns.get("system") or [piece.stem]):
+            held = first.setdefault(str(system), piece)
+            if piece.reader.derived and held is not piece:
+                raise ReadError(
+                    f'{piece.name}: is a saved report on "{short(str(system))}", of which '
+                    f"{held.name} holds runs too; leave one out, or pass `names` for each file to "
+                    "hold them side by side, or `duplicates='keep'` if they are different runs"
+                )
 
 
 def _same(earlier: Piece, piece: Piece) -> str:

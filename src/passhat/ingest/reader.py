@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from passhat.ingest.document import Document
@@ -36,9 +37,7 @@ class Reading:
         >>> Reading(format="JUnit XML", task="test case").facts({"task": "test name"})
         (('format', 'JUnit XML'), ('task', 'test name'))
         """
-        usual = {field.name: getattr(self, field.name) for field in fields(self)}
-        usual.pop("versions")
-        told = {**usual, **particulars, LEFT_OUT: "; ".join(left_out)}
+        told = {**_usual_words(self), **particulars, LEFT_OUT: "; ".join(left_out)}
         return tuple((name, words) for name, words in told.items() if words)
 
 
@@ -115,6 +114,8 @@ class Reader:
     `companions` are names of files in the same folders that belong to its results and hold none.
     `transcripts` gives what was said in each row that `read` gives, in the same order, None where
     nothing was; it is asked for only where somebody wants to read them.
+    Files of a `derived` format were made from other results: they are left out of folders, and
+    are not pooled with files that hold the same system.
     """
 
     name: str
@@ -123,7 +124,15 @@ class Reader:
     read: Callable[[Document, ColumnMap], Table]
     transcripts: Callable[[Document, ColumnMap], Iterable[Transcript | None]] | None = None
     covers_subfolders: bool = False
+    derived: bool = False
     companions: tuple[str, ...] = ()
+
+
+# Asked for with every file.
+@lru_cache(maxsize=64)
+def _usual_words(reading: Reading) -> dict[str, str]:
+    parts = [field.name for field in fields(reading) if field.name != "versions"]
+    return {name: getattr(reading, name) for name in parts}
 
 
 def seconds_between(start: str | None, end: str | None) -> float | None:

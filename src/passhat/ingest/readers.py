@@ -15,6 +15,7 @@ _TABLES: tuple[Kind, ...] = ("text", "lines", "array", "parquet")
 # one must be among the columns or keys. Loading all takes longer than reading a small table, and
 # asking all longer than reading a small file.
 _FORMATS: Mapping[str, tuple[str, tuple[Kind, ...], tuple[str, ...]]] = {
+    "passhat": ("passhat_json", ("json",), ("schema",)),
     "inspect": ("inspect_log", ("zip", "json"), ("eval",)),
     "tau-bench": ("tau_bench", ("array",), ("traj",)),
     "tau2-bench": ("tau2_bench", ("json",), ("simulation",)),

@@ -25,9 +25,10 @@ from passhat.ingest.group_query import (
 )
 from passhat.ingest.inputs import STDIN, Input, as_inputs
 from passhat.ingest.limits import Limits
-from passhat.ingest.query_engines import VIEW, Engine, Shape, has_engine, open_engine
+from passhat.ingest.query_engines import VIEW, Engine, Shape, has_engine, open_engine, significant
 from passhat.ingest.read import read_trials, recognise
 from passhat.ingest.rows import is_own_file, separator_of
+from passhat.ingest.saved_counts import count_saved
 from passhat.messages import listed, plural
 from passhat.records import Duplicates, FeatureSums, Labels, Outcome, Source, Tally
 from passhat.records.column_names import ColumnMap
@@ -72,11 +73,13 @@ def count_big(
 ) -> list[Tally] | None:
     """The counts of a single CSV, JSON Lines or Parquet table too big to be held as rows.
 
-    None where the rows themselves can be read, or must be.
+    Or of a saved report on such a table. None where the rows themselves can be read, or must be.
     """
+    mapping = mapping or ColumnMap()
+    if format in (None, "passhat") and (saved := count_saved(source, mapping)) is not None:
+        return saved
     if format not in (None, "table") or duplicates == "last":
         return None
-    mapping = mapping or ColumnMap()
     table = _find_big(source, mapping)
     return None if table is None else _stream(table, mapping, duplicates)
 
@@ -365,7 +368,7 @@ def _tally(
     def sums(name: str) -> Floats:
         found = np.bincount(cells, weights=columns[name], minlength=shape[0] * shape[1])
         # Engines add in an order of their own: keep the digits that do not depend on it.
-        return _significant(found.astype(np.float64).reshape(shape))
+        return significant(found.astype(np.float64).reshape(shape))
 
     def counts(name: str) -> Counts:
         return sums(name).astype(np.int64)
@@ -394,11 +397,3 @@ def _tally(
             for name in features
         },
     )
-
-
-def _significant(values: Floats, digits: int = 12) -> Floats:
-    with np.errstate(divide="ignore"):
-        magnitude = np.where(values == 0, 0, np.floor(np.log10(np.abs(values))))
-    scale: Floats = 10.0 ** (digits - 1 - magnitude)
-    rounded: Floats = np.round(values * scale) / scale
-    return rounded

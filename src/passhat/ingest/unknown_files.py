@@ -56,13 +56,18 @@ SUMMARIES: Mapping[tuple[str, ...], str] = {
 OWN = "passhat."
 """How the schema of what passhat writes begins."""
 
+WITH_RUNS = ("passhat.report/1", "passhat.run/1")
+"""Answers that say how each run of a task ended: these can be read back."""
+
 
 def own_answer(document: Document) -> ReadError | None:
-    """The error of an answer that passhat wrote as JSON: it holds rates, not trials."""
+    """The error of an answer that passhat wrote as JSON and that holds rates, not trials."""
     schema = document.first.get("schema") if document.kind in ("json", "lines") else None
     if schema is None or not bytes(schema).startswith(f'"{OWN}'.encode()):
         return None
     written = bytes(schema).decode(errors="replace").strip('"')
+    if written in WITH_RUNS:
+        return None
     return ReadError(
         f"{document.name}: is an answer that passhat wrote ({short(written)}), and holds rates, "
         "not trials; give what the answer was made from"

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 LATEST = "latest"
 """The newest run of a history store."""
 
+BEGIN = "`passhat run` begins a history, and `passhat history add` keeps results in it"
+"""What to do where there is no run yet."""
+
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -129,6 +132,8 @@ class Results:
         if name == "-" or is_pattern(name) or (is_there(name) and not Path(name).is_dir()):
             return False
         if not store_is_there(self.store):
+            if name == LATEST:
+                raise HistoryError(f"no run is kept here yet ({self.store}); {BEGIN}")
             return False
         from passhat.history.references import knows
 

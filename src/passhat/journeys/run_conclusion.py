@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from passhat.records import Suite, Trials
     from passhat.runner import RunResult
 
+RAISED_BY = {
+    "max_cost": "--max-cost DOLLARS",
+    "max_tokens": "--max-tokens N",
+    "max_minutes": "--max-minutes N",
+    "max_calls": "--max-calls N",
+}
+"""The option that lets a run continue after each budget has ended it."""
+
 
 def conclude(
     suite: Suite,
@@ -30,6 +38,7 @@ def conclude(
     verdicts: Verdicts | None,
     transcripts: bool,
     coverage_threshold: float | None = None,
+    notes: Sequence[str] = (),
 ) -> RunAnswer:
     """The answer, with everything that decides whether the run passed."""
     from passhat.analysis.comparing.recovery import measure_recovery
@@ -45,6 +54,7 @@ def conclude(
             report,
             notes=(
                 *report.notes,
+                *notes,
                 *_perhaps_paid(result),
                 *judge_notes(suite, result, opened),
                 *_covered(result, coverage_threshold),
@@ -93,14 +103,18 @@ def undone_sentence(result: RunResult, opened: RunStore) -> str | None:
     why = f"{result.limit} was reached" if result.limit else "interrupted"
     text = f"{why}: {result.undone:,} of {result.planned:,} trials were left undone"
     command = opened.resume_command
-    return f"{text}; resume with: {command}" if command else text
+    if command is None:
+        return text
+    if result.limit in RAISED_BY:  # with the same limit it would stop again at once
+        return f"{text}; resume with a higher limit: {command} {RAISED_BY[result.limit]}"
+    return f"{text}; resume with: {command}"
 
 
 def _incomplete(answer: RunAnswer, suite: Suite, result: RunResult) -> str | None:
     """Why a run with no failed demand has not passed: a part of it was never run."""
     if answer.verdicts is None:
         return "trials were left undone" if result.undone else None
-    if answer.verdicts.exit_code or not all(floor.passed for floor in answer.floors):
+    if answer.outcome == "failed" or not all(floor.passed for floor in answer.floors):
         return None
     ran = {(trial.system, trial.task) for trial in result.trials}
     missing = any((p.system.name, p.task.name) not in ran for p in suite.pairings)

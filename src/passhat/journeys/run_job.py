@@ -149,6 +149,7 @@ def conduct(
             verdicts=verdicts,
             transcripts=transcripts,
             coverage_threshold=job.request.coverage_threshold,
+            notes=[late] if rule is not None and (late := rule.late_sentence) else [],
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,7 +38,8 @@ def trend_of_runs(
     from passhat.analysis.comparing.trends import trends
 
     with open_store(store) as history:
-        moments = read_moments(history, suite=suite, branch=branch, last=last, only=only)
+        chosen = suite or only_suite(history, "passhat trend")
+        moments = read_moments(history, suite=chosen, branch=branch, last=last, only=only)
     return trends(moments, k=k, confidence=confidence)
 
 
@@ -54,32 +56,38 @@ def flaky_tasks(
     from passhat.analysis.comparing.flaky import find_flaky
 
     with open_store(store) as history:
-        moments = read_moments(history, suite=suite, branch=branch, last=last, only=only)
+        chosen = suite or only_suite(history, "passhat flaky")
+        moments = read_moments(history, suite=chosen, branch=branch, last=last, only=only)
     return find_flaky(moments, confidence=confidence)
 
 
 def read_moments(
     history: History,
     *,
-    suite: str | None,
+    suite: str,
     branch: str | None,
     last: int,
     only: Collection[str] = (),
 ) -> list[Moment]:
     """The newest `last` runs of one suite that have trials, oldest first."""
-    chosen = suite or _only_suite(history)
-    runs = [run for run in history.runs(suite=chosen, branch=branch, limit=last) if run.trials]
+    runs = [run for run in history.runs(suite=suite, branch=branch, limit=last) if run.trials]
     moments = [_moment(history, run, only) for run in reversed(runs)]
     if not any(moment.tallies for moment in moments):
-        asked = ", ".join(filter(None, [chosen, branch, *only]))
+        asked = ", ".join(filter(None, [suite, branch, *only]))
         raise HistoryError(f"{history.name}: no run with trials of {asked}; {_offered(history)}")
     return moments
 
 
-def _only_suite(history: History) -> str:
+def only_suite(history: History, command: str) -> str:
+    """The suite of a store that has one; of several, `command` must name one."""
     suites = _suites(history)
-    if len(suites) != 1:
-        raise HistoryError(f"{history.name}: name one of its suites; {_offered(history)}")
+    if not suites:
+        raise HistoryError(f"{history.name}: {_offered(history)}")
+    if len(suites) > 1:
+        store = "" if history.name == STORE else f" --store {shlex.quote(history.name)}"
+        commands = [f"  {command} {shlex.quote(one)}{store}" for one in suites[:MOST_SUITES]]
+        told = f"{history.name} has runs of {len(suites)} suites; choose one:"
+        raise HistoryError("\n".join([told, *commands]))
     return suites[0]
 
 

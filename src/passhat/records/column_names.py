@@ -61,10 +61,11 @@ TRANSCRIPTS = (
 _LEFT_OUT = tuple(meaning for meaning in ALIASES if meaning != "task")
 """What a table can do without."""
 
-_MOST_KEPT = 200
+MOST_KEPT = 200
 """Tables with more columns than this are rare, and their columns are found anew each time."""
 
-"""What the command line calls a part of the map, where it is not its own name."""
+_LONGEST_KEPT = 200
+"""Names of columns that are longer are rare, and are not remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,11 +120,7 @@ class ColumnMap:
         >>> ColumnMap(task="question", pass_if="score>=0.8").chosen()
         {'task': 'question'}
         """
-        return {
-            name: value
-            for name in ALIASES
-            if (value := getattr(self, name)) and not (name == "family" and self.family_pattern)
-        }
+        return dict(_chosen(self))
 
     @property
     def family_pattern(self) -> re.Pattern[str] | None:
@@ -148,6 +145,20 @@ class ColumnMap:
         return _left_out(self)
 
 
+USUAL = ColumnMap()
+"""Nothing but the usual names."""
+
+
+# Asked for several times in each of thousands of small files.
+@lru_cache(maxsize=64)
+def _chosen(mapping: ColumnMap) -> dict[str, str]:
+    return {
+        name: value
+        for name in ALIASES
+        if (value := getattr(mapping, name)) and not (name == "family" and mapping.family_pattern)
+    }
+
+
 @cache
 def _left_out(mapping: ColumnMap) -> frozenset[str]:
     return frozenset(name for name in _LEFT_OUT if getattr(mapping, name) == "")
@@ -160,7 +171,7 @@ def find_columns(names: Iterable[str], mapping: ColumnMap) -> dict[str, str]:
     {'passed': 'ok', 'system': 'Agent', 'task': 'taskId'}
     """
     names = tuple(names)
-    found = _find_columns if len(names) <= _MOST_KEPT else _find_columns.__wrapped__
+    found = _find_columns if len(names) <= MOST_KEPT else _find_columns.__wrapped__
     return dict(found(names, mapping))
 
 
@@ -253,5 +264,11 @@ def usual_name(name: str) -> str:
     >>> usual_name("taskId"), usual_name("Total Cost")
     ('task_id', 'total_cost')
     """
+    known = _usual_name if len(name) <= _LONGEST_KEPT else _usual_name.__wrapped__
+    return known(name)
+
+
+@lru_cache(maxsize=1024)
+def _usual_name(name: str) -> str:
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
     return re.sub(r"[\s\-.]+", "_", words).lower()

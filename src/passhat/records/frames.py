@@ -75,7 +75,7 @@ def to_pandas(columns: Columns) -> Any:
     try:
         import pandas
     except ImportError:
-        raise MissingExtra("a pandas DataFrame", "frames") from None
+        raise MissingExtra("a pandas DataFrame", package="pandas") from None
     return pandas.DataFrame(_worded(columns))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 from passhat.errors import ArgumentError
@@ -21,6 +22,19 @@ def check_subject(argument: str, value: object, *, counts: bool = True) -> None:
         return
     refuse_frame(argument, "must be Trials", value)
     raise ArgumentError(argument, "must be Trials; read_trials reads a file", value)
+
+
+def refuse_file(argument: str, value: object, *, instead: str) -> None:
+    """Refuse a path where trials are wanted, naming the function that reads files.
+
+    >>> refuse_file("trials", "results.csv", instead="passhat.report_results")
+    Traceback (most recent call last):
+    passhat.errors.ArgumentError: trials must be Trials; for a file call
+    passhat.report_results('results.csv'), got 'results.csv'
+    """
+    if isinstance(value, str | PathLike):
+        rule = f"must be Trials; for a file call {instead}({str(value)!r})"
+        raise ArgumentError(argument, rule, value)
 
 
 def framed_trials(value: Any) -> Any:

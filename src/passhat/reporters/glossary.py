@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from passhat.stats.labels import BROKEN_BELOW, CERTAINTY, SOLID_ABOVE
+
 GLOSSARY: Mapping[str, str] = {
     "task": "one thing the agent is asked to do, with a way to tell whether it did it",
     "system": "the agent under test: a name, a model, a configuration",
@@ -19,7 +21,7 @@ GLOSSARY: Mapping[str, str] = {
     "solid": "a task that almost certainly passes at least 95 % of the time",
     "flaky": "a task that almost certainly sometimes passes and sometimes fails",
     "broken": "a task that almost certainly passes at most 10 % of the time",
-    "too few runs": "a task with too few runs to call it solid, flaky or broken",
+    "undecided": "a task whose runs do not yet show whether it is solid, flaky or broken",
     "errored": "the attempt broke (a timeout, a crash) before it could pass or fail",
     "luck": "the share of the variation between runs that running again would redraw",
     "ICC": "intraclass correlation: the share of the variation that comes from the task",
@@ -36,6 +38,15 @@ GLOSSARY: Mapping[str, str] = {
     "cassette": "recorded model exchanges, to run a suite again without a key",
     "history": "the store of all trials ever run, with the commit they ran at",
 }
+
+
+LABEL_RULE = (
+    f"A task gets the label whose chance is at least {CERTAINTY:.0%}: solid for a pass rate above "
+    f"{SOLID_ABOVE:.0%}, broken below {BROKEN_BELOW:.0%}, flaky between (never where all runs "
+    "ended alike); without one it is undecided. The chances come from the task's own runs and "
+    "from how the tasks of the suite differ."
+).replace("%", " %")
+"""How labels are given: `label_tasks` in words."""
 
 
 def meaning(term: str) -> str:

@@ -63,6 +63,6 @@ def _errors(origin: Provenance) -> str:
 
 def _software(origin: Provenance) -> str:
     return (
-        f"Computed with passhat {origin.versions['passhat']} (seed {origin.options.seed}, input "
-        f"SHA-256 {origin.input_sha256[:12]})."
+        f"Computed with passhat {origin.versions['passhat']} (seed {origin.options.seed}, "
+        f"fingerprint of the trials {origin.input_sha256[:12]})."
     )

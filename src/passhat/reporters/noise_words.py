@@ -12,7 +12,7 @@ from passhat.reporters.data import (
 )
 from passhat.reporters.numbers import percent, percent_range
 from passhat.stats.estimate import Unavailable
-from passhat.stats.noise_sources import NoiseSources, Purchase, Unit
+from passhat.stats.width_sources import NoiseSources, Purchase, Unit
 
 
 class NoiseObject(TypedDict):

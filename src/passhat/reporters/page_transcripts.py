@@ -29,7 +29,7 @@ _MARKUP = 160  # bytes that the page takes for each, beside its words
 _LETTERS = {"P": Outcome.PASSED, "F": Outcome.FAILED, "E": Outcome.ERRORED}
 
 # A flaky task is why somebody opens a transcript; one that always passes has least to tell.
-_INTEREST = {"flaky": 0, "too few runs": 1, "broken": 2, "solid": 3}
+_INTEREST = {"flaky": 0, "undecided": 1, "broken": 2, "solid": 3}
 
 LETTERS: Mapping[Outcome | None, str] = {outcome: letter for letter, outcome in _LETTERS.items()}
 """The letter of each outcome in the sequence of a task's runs."""

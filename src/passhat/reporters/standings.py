@@ -58,7 +58,7 @@ def ahead(found: Leaders | Unavailable) -> str:
     """Who is ahead, where that can be told."""
     if isinstance(found, Unavailable):
         return f"{found.reason}, so none is called the leader"
-    streak = "" if found.k == 1 else f" at {found.k} in a row"
+    streak = " at one attempt (pass^1)" if found.k == 1 else f" at {found.k} in a row"
     if found.left_out:
         which = "they share" if found.k == 1 else f"with {found.k} runs of each"
         streak += f" on the {plural(found.tasks, 'task')} {which}"

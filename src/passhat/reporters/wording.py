@@ -251,8 +251,8 @@ def labels(system: SystemReport) -> str:
         f"{table.count('flaky')} flaky",
         f"{table.count('broken')} broken",
     ]
-    if few := table.count("too few runs"):
-        parts.append(f"{few} with too few runs to say")
+    if undecided := table.count("undecided"):
+        parts.append(f"{undecided} undecided")
     why = ": every trial errored, and errors count as failures" if all_errored(system) else ""
     return ", ".join(parts) + why
 

@@ -6,6 +6,8 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -64,6 +66,31 @@ def absent_functions(suite: Suite) -> Iterator[Absent]:
             continue
         if reason := lacks_function(system):
             yield Absent(section="systems", name=system.name, key="python", reason=reason)
+
+
+def absent_modules(suite: Suite) -> Iterator[Absent]:
+    """Each module of a function that is not here; nothing is imported, so nothing of it runs."""
+    for system in _systems(suite):
+        if not isinstance(system, PythonSystem):
+            continue
+        module = system.function.partition(":")[0]
+        if not _can_find(module, system.search):
+            where = f"neither in {system.search or Path()} nor among the installed packages"
+            reason = f'there is no module "{module}", {where}'
+            yield Absent(section="systems", name=system.name, key="python", reason=reason)
+
+
+def _can_find(module: str, folder: Path | None) -> bool:
+    """Whether a module can be found, in the folder first; parents are looked into, not imported."""
+    top, *below = module.split(".")
+    spec = PathFinder.find_spec(top, [str((folder or Path()).absolute())]) or find_spec(top)
+    name = top
+    for part in below:
+        if spec is None or not spec.submodule_search_locations:
+            break
+        name = f"{name}.{part}"
+        spec = PathFinder.find_spec(name, list(spec.submodule_search_locations))
+    return spec is not None
 
 
 def lacks_function(system: PythonSystem) -> str | None:

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     )
     from passhat.stats.multiplicity import discrete_holm as discrete_holm
     from passhat.stats.multiplicity import holm as holm
-    from passhat.stats.noise_sources import NoiseSources as NoiseSources
-    from passhat.stats.noise_sources import noise_sources as noise_sources
     from passhat.stats.null_laws import NullLaws as NullLaws
     from passhat.stats.paired import PairedDifference as PairedDifference
     from passhat.stats.paired import paired_difference as paired_difference
@@ -86,6 +84,8 @@ if TYPE_CHECKING:
     from passhat.stats.sequential import fixed_design as fixed_design
     from passhat.stats.series import MeanSeries as MeanSeries
     from passhat.stats.series import PassSeries as PassSeries
+    from passhat.stats.stated_rate import pass_at_k_of_rate as pass_at_k_of_rate
+    from passhat.stats.stated_rate import pass_hat_k_of_rate as pass_hat_k_of_rate
     from passhat.stats.suite_mean import suite_estimate as suite_estimate
     from passhat.stats.suite_mean import suite_estimates as suite_estimates
     from passhat.stats.task_sums import TaskSums as TaskSums
@@ -96,5 +96,7 @@ if TYPE_CHECKING:
     from passhat.stats.variance import icc as icc
     from passhat.stats.variance import spearman_brown as spearman_brown
     from passhat.stats.variance import variance_components as variance_components
+    from passhat.stats.width_sources import NoiseSources as NoiseSources
+    from passhat.stats.width_sources import noise_sources as noise_sources
 
 __getattr__, __dir__, __all__ = lazy_exports(__name__)

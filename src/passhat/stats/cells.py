@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, update_wrapper
-from typing import TypeVar
+from typing import TypeVar, TypeVarTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ _LONGEST_KEY = 2**31
 _REMEMBERED_CELLS = 10_000
 
 Found = TypeVar("Found")
+More = TypeVarTuple("More")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,19 +93,24 @@ class Cells:
         return np.flatnonzero(fresh)
 
 
-def remembered(find: Callable[[Cells], Found]) -> Callable[[Cells], Found]:
-    """`find`, keeping its latest answers about single suites: a report asks for each many times."""
+def remembered(find: Callable[[Cells, *More], Found]) -> Callable[[Cells, *More], Found]:
+    """`find`, keeping its latest answers about single suites: a report asks for each many times.
 
-    @lru_cache(maxsize=32)
-    def again(n: bytes, c: bytes, tasks: bytes) -> Found:
-        return find(Cells(n=np.frombuffer(n), c=np.frombuffer(c), tasks=np.frombuffer(tasks)))
+    What follows the cells must be hashable.
+    """
 
-    def answer(cells: Cells) -> Found:
+    @lru_cache(maxsize=64)
+    def again(n: bytes, c: bytes, tasks: bytes, *more: *More) -> Found:
+        cells = Cells(n=np.frombuffer(n), c=np.frombuffer(c), tasks=np.frombuffer(tasks))
+        return find(cells, *more)
+
+    def answer(cells: Cells, *more: *More) -> Found:
         if cells.tasks.ndim == 1 and cells.n.size <= _REMEMBERED_CELLS:
-            return again(cells.n.tobytes(), cells.c.tobytes(), cells.tasks.tobytes())
-        return find(cells)
+            return again(cells.n.tobytes(), cells.c.tobytes(), cells.tasks.tobytes(), *more)
+        return find(cells, *more)
 
-    return update_wrapper(answer, find)
+    update_wrapper(answer, find)
+    return answer
 
 
 def count_cells(n: object, c: object) -> Cells:

@@ -8,7 +8,7 @@ import numpy as np
 
 from passhat.stats import special
 from passhat.stats.arguments import Floats
-from passhat.stats.betabinomial import fit_cells
+from passhat.stats.betabinomial import fit_cells, refit_cells
 from passhat.stats.cells import Cells, remembered
 
 # Twice the log-likelihood that two more shares must gain: chi-squared with 2 degrees, 5 %.
@@ -39,10 +39,11 @@ def fit_with_atoms(cells: Cells) -> DifficultyModel:
     """
     a, b = fit_cells(cells)
     plain = _log_chance(cells, a, b)
-    # No model can gain more than the one that gives every count its observed share.
-    if 2 * float(cells.tasks @ (_observed(cells) - plain)) <= _ASKED_FOR:
-        return DifficultyModel(a=a, b=b)
     ends = np.stack((cells.c == cells.n, cells.c == 0))
+    # No model can gain more than the one that gives every count its observed share.
+    most = 2 * float(cells.tasks @ (_observed(cells) - plain))
+    if most <= _ASKED_FOR or not ends.any():
+        return DifficultyModel(a=a, b=b)
     total = float(cells.task_count)
     shares = 0.5 * (ends * cells.tasks).sum(axis=1) / total
     first, second = a, b
@@ -52,7 +53,8 @@ def fit_with_atoms(cells: Cells) -> DifficultyModel:
         taken = own / np.maximum(chance + own.sum(axis=0), 1e-300)
         shares = (taken * cells.tasks).sum(axis=1) / total
         left = cells.tasks * (1 - taken.sum(axis=0))
-        first, second = fit_cells(Cells(n=cells.n, c=cells.c, tasks=np.maximum(left, 1e-9)))
+        rest = Cells(n=cells.n, c=cells.c, tasks=np.maximum(left, 1e-9))
+        first, second = refit_cells(rest, first, second)
     mixed = np.exp(_log_chance(cells, first, second)) * (1 - shares.sum())
     mixed += np.where(ends, shares[:, None], 0.0).sum(axis=0)
     gained = 2 * float(cells.tasks @ (np.log(np.maximum(mixed, 1e-300)) - plain))

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from passhat.defaults import CONFIDENCE
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level, whole_number
-from passhat.stats.cells import Cells, count_cells
+from passhat.stats.cells import Cells, count_cells, remembered
 from passhat.stats.difficulty_atoms import fit_with_atoms
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
 from passhat.stats.hyperposterior import prior_weights
@@ -70,10 +70,17 @@ def _limits(cells: Cells, power: int, confidence: float) -> tuple[Interval, Inte
     Up to n runs, that is the estimate of pass^k itself.
     """
     runs = min(int(cells.n.min()), power)
-    values = share_of_passing_subsets(cells.n, cells.c, runs)
-    seen, share = float(cells.mean(values)), power / runs
+    seen, ends = _seen(cells, runs, confidence)
+    share = power / runs
+    return Interval(seen**share, seen), Interval(ends.low**share, ends.high)
+
+
+@remembered
+def _seen(cells: Cells, k: int, confidence: float) -> tuple[float, Interval]:
+    """pass^k of the runs there are, with its interval."""
+    values = share_of_passing_subsets(cells.n, cells.c, k)
     low, high = population_bounds(values, cells.tasks, confidence)
-    return Interval(seen**share, seen), Interval(float(low) ** share, float(high))
+    return float(cells.mean(values)), Interval(float(low), float(high))
 
 
 def _moment(a: Floats, b: Floats, k: int) -> Floats:

@@ -203,6 +203,10 @@ def _promised(
     if low >= half_width:
         reach = f"below ±{100 * low:.0f} points for tasks like these"
         return Unavailable(f"no number of runs on {these} gets {reach}")
+    if round(100 * low) == 0:  # a range from nothing up says nothing
+        return Unavailable(
+            f"whether more runs of {these} are enough for tasks like these is not known"
+        )
     bounds = f"ICC {icc.low:.2f} to {icc.high:.2f}"
     floor = f"between ±{100 * low:.0f} and ±{100 * high:.0f} points ({bounds})"
     return Unavailable(f"for tasks like these, more runs of {these} stop helping somewhere {floor}")

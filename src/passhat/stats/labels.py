@@ -1,4 +1,4 @@
-"""Solid, flaky or broken: what a task's runs say about it, or that they are too few to say."""
+"""Solid, flaky or broken: what a task's runs say about it, or that they leave it undecided."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from passhat.stats.betabinomial import chance_above
 from passhat.stats.cells import Cells, count_cells, task_counts
 from passhat.stats.hyperposterior import PriorWeights, prior_weights
 
-SOLID, FLAKY, BROKEN, TOO_FEW_RUNS = "solid", "flaky", "broken", "too few runs"
+SOLID, FLAKY, BROKEN, UNDECIDED = "solid", "flaky", "broken", "undecided"
+
+BROKEN_BELOW, SOLID_ABOVE, CERTAINTY = 0.1, 0.95, 0.9
+"""The pass rates between which a task is flaky, and the chance that a label takes."""
 
 # Priors times cells at most: a suite with very many distinct cells pins its prior down, and
 # fewer priors move no chance by more than 1e-3.
@@ -43,18 +46,18 @@ def label_tasks(
     n: ArrayLike,
     c: ArrayLike,
     *,
-    broken_below: float = 0.1,
-    solid_above: float = 0.95,
-    certainty: float = 0.9,
+    broken_below: float = BROKEN_BELOW,
+    solid_above: float = SOLID_ABOVE,
+    certainty: float = CERTAINTY,
 ) -> TaskLabels:
     """Label each task by its pass rate p: broken below 0.1, solid above 0.95, flaky between.
 
     The chance of each is the posterior of p under the beta priors that the suite leaves possible.
-    A task gets a label when its chance reaches `certainty`; a wide interval is not flakiness, and
-    a task whose runs all ended alike is never called flaky.
+    A task gets a label when its chance reaches `certainty`, and is undecided otherwise; a wide
+    interval is not flakiness, and a task whose runs all ended alike is never called flaky.
 
     >>> label_tasks([60, 60, 60, 2], [60, 30, 0, 2]).labels.tolist()
-    ['solid', 'flaky', 'broken', 'too few runs']
+    ['solid', 'flaky', 'broken', 'undecided']
     """
     low = probability("broken_below", broken_below, open_ends=True)
     high = probability("solid_above", solid_above, open_ends=True)
@@ -92,11 +95,11 @@ def _labels(chances: Floats, sure: float, runs: Counts, passes: Counts) -> NDArr
     found = np.array((SOLID, FLAKY, BROKEN))[best]
     alike = (passes == 0) | (passes == runs)
     known = (runs > 0) & (chances.max(axis=0) >= sure) & ~(alike & (best == 1))
-    return np.where(known, found, TOO_FEW_RUNS)
+    return np.where(known, found, UNDECIDED)
 
 
 def _unknown(tasks: int) -> TaskLabels:
     """No run anywhere: every label is open."""
     third = np.full(tasks, 1 / 3)
-    labels = np.full(tasks, TOO_FEW_RUNS)
+    labels = np.full(tasks, UNDECIDED)
     return TaskLabels(labels=labels, solid=third, flaky=third, broken=third)

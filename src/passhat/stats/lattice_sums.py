@@ -6,7 +6,6 @@ holds the sum with all but nothing of its chance.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -14,7 +13,9 @@ from numpy.typing import NDArray
 
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells
-from passhat.stats.task_laws import task_laws
+from passhat.stats.passk import share_of_passing_subsets
+from passhat.stats.sum_law import SumLaw, turned
+from passhat.stats.task_laws import NO_VALUE, task_laws
 
 Complex = NDArray[np.complex128]
 
@@ -27,21 +28,13 @@ _DEAD = 1e-8
 # them up to this length, and the last frequencies are tapered beyond it.
 _LONGEST = 1 << 15
 _TAPER = 12.5
-# Tables of every count of passes are kept for so many runs; they serve pass@k too.
-_TABLED_RUNS = 128
+TABLED_RUNS = 128
+"""Tables of every count of passes are kept up to so many runs; they serve pass@k too."""
 _NOTHING = 1e-300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SumLaw:
-    """`chances` of the sum being at `positions`, along the last axis."""
-
-    positions: Floats
-    chances: Floats
-
-
 def sum_of_tasks(cells: Cells, k: int, steps: int) -> SumLaw:
-    """The law of the summed pass^k of tasks with at least 2k runs, in 1/steps."""
+    """The law of the summed pass^k of tasks with at least 2k runs, on [0, 1] in so many steps."""
     means, variances = _per_cell(cells, k, steps, _moment_table)
     centre, variance = cells.tasks @ means, cells.tasks @ variances
     longest = float(cells.task_count.max()) * steps + 1
@@ -58,9 +51,7 @@ def sum_of_tasks(cells: Cells, k: int, steps: int) -> SumLaw:
             spectrum = spectrum * np.exp(-_TAPER * np.linspace(0, 1, spectrum.shape[-1]) ** 2)
     chances = np.maximum(np.fft.irfft(spectrum, points, axis=-1), 0.0)
     start = np.zeros_like(centre) if longest <= period else centre - period / 2
-    places = np.arange(points) * (period / points)
-    positions = start[..., None] + np.mod(places - start[..., None], period)
-    return SumLaw(positions=positions, chances=chances / chances.sum(axis=-1, keepdims=True))
+    return turned(chances, start=start, period=period, unit=steps)
 
 
 def _spectrum(cells: Cells, k: int, steps: int, period: int, points: int = _POINTS) -> Complex:
@@ -74,12 +65,23 @@ def _per_cell(cells: Cells, k: int, steps: int, table):  # type: ignore[no-untyp
     parts = []
     for runs in cells.lengths.tolist():
         rows = cells.n == runs
-        if runs <= _TABLED_RUNS:
+        if runs <= TABLED_RUNS:
             passes = cells.c[rows].astype(np.intp)
             parts.append(tuple(column[passes] for column in table(int(runs), None, k, steps)))
         else:
-            parts.append(table(int(runs), tuple(cells.c[rows].tolist()), k, steps))
+            parts.append(_filled(cells.c[rows], int(runs), k, lambda key: table(*key, k, steps)))
     return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
+
+
+def _filled(passes: Floats, runs: int, k: int, table):  # type: ignore[no-untyped-def]
+    """The columns of a table; where pass^k is 0, so are its moments and logs."""
+    some = share_of_passing_subsets(np.full(passes.shape, float(runs)), passes, k) > NO_VALUE
+    found = []
+    for column in table((runs, tuple(passes[some].tolist()))):
+        whole = np.zeros((passes.size, *column.shape[1:]))
+        whole[some] = column
+        found.append(whole)
+    return tuple(found)
 
 
 @lru_cache(maxsize=256)

@@ -87,10 +87,11 @@ def few_families_note(families: int) -> str:
 def population_bounds(values: Floats, tasks: Floats, confidence: float) -> Bounds:
     """The interval for the mean of values that so many tasks each have; the last axis is theirs."""
     tail = (1 - confidence) / 2
-    low = lower_quantile(values, tasks, tail)
-    high = 1 - lower_quantile(1 - values, tasks, tail)
+    # Both ends at once: the upper is the lower of what is missing to 1.
+    both = np.broadcast_arrays(values, tasks)[0]
+    low, missing = lower_quantile(np.stack((both, 1 - both)), tasks, tail)
     mean = (values * tasks).sum(axis=-1) / tasks.sum(axis=-1)
-    return np.minimum(low, mean), np.maximum(high, mean)
+    return np.minimum(low, mean), np.maximum(1 - missing, mean)
 
 
 def task_value_bounds(values: Floats, confidence: float) -> Bounds:

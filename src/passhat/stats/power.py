@@ -47,45 +47,61 @@ class SuitePlan:
 
 
 def recommend_runs(
-    half_width: float, *, p: float = 0.5, confidence: float = CONFIDENCE, method: str = "wald"
+    half_width: float | None = None,
+    *,
+    max_ci_width: float | None = None,
+    p: float | None = None,
+    sd: float | None = None,
+    confidence: float = CONFIDENCE,
+    method: str = "wald",
 ) -> int:
     """The runs of one task that pin its pass rate to plus or minus `half_width`.
 
-    Wald's width is taken at the rate `p` itself; Wilson's depends on what is seen, so its
-    expectation over the outcomes of that many runs is.
+    `max_ci_width` asks the same of the whole interval, low to high. Wald's width is taken at the
+    rate `p` itself (0.5, the widest, unless given); Wilson's depends on what is seen, so its
+    expectation over the outcomes of that many runs is. For scores with partial credit, `sd` is the
+    standard deviation of a single run's score.
 
     >>> recommend_runs(0.05)
     385
     >>> [recommend_runs(0.05, p=p, method="wilson") for p in (0.5, 0.9, 0.95)]
     [380, 139, 80]
+    >>> recommend_runs(max_ci_width=0.1), recommend_runs(0.05, sd=0.2)
+    (385, 62)
     """
-    width = _half_width(half_width)
-    rate = probability("p", p)
+    width = _asked_half_width(half_width, max_ci_width)
     one_of("method", method, METHODS)
     z = _normal_quantile(confidence)
+    variance = _run_variance(p, sd, method)
     if method == "wald":
-        return max(1, round_up(z**2 * rate * (1 - rate) / width**2))
+        return max(1, round_up(z**2 * variance / width**2))
+    rate = 0.5 if p is None else p
     answer = smallest_count(lambda n: _expected_wilson(n, rate, z) <= width, least=1)
     if answer is None:
-        raise ArgumentError("half_width", f"must be reached within {MOST} runs", half_width)
+        raise ArgumentError("half_width", f"must be reached within {MOST} runs", width)
     return answer
 
 
 def confidence_band(
-    runs: int, *, p: float = 0.5, confidence: float = CONFIDENCE, method: str = "wald"
+    runs: int,
+    *,
+    p: float | None = None,
+    sd: float | None = None,
+    confidence: float = CONFIDENCE,
+    method: str = "wald",
 ) -> float:
-    """The half-width that this many runs of one task buy.
+    """The half-width that this many runs of one task buy, at the rate `p` or for scores of `sd`.
 
-    >>> round(confidence_band(100), 3)
-    0.098
+    >>> round(confidence_band(100), 3), round(confidence_band(100, sd=0.2), 3)
+    (0.098, 0.039)
     """
     n = whole_number("runs", runs)
-    rate = probability("p", p)
     one_of("method", method, METHODS)
     z = _normal_quantile(confidence)
+    variance = _run_variance(p, sd, method)
     if method == "wald":
-        return z * sqrt(rate * (1 - rate) / n)
-    return _expected_wilson(n, rate, z)
+        return z * sqrt(variance / n)
+    return _expected_wilson(n, 0.5 if p is None else p, z)
 
 
 def zero_failure_runs(p: float, *, confidence: float = CONFIDENCE) -> int:
@@ -102,16 +118,19 @@ def plan_suite(
     *,
     tasks: int,
     runs: int,
-    variance: float = 0.25,
+    variance: float | None = None,
+    sd: float | None = None,
     icc: float,
     half_width: float | None = None,
+    max_ci_width: float | None = None,
     cost_ratio: float | None = None,
     confidence: float = CONFIDENCE,
 ) -> SuitePlan:
     """What `tasks` x `runs` can show of a mean, and what a target half-width would take.
 
-    `variance` is that of a single run's score and `icc` the share of it that the task explains:
-    guesses, or as observed (`split.total` and `split.icc.value` of `variance_components`).
+    `variance` is that of a single run's score (0.25, the largest, unless given; `sd` is its root)
+    and `icc` the share of it that the task explains: guesses, or as observed (`split.total` and
+    `split.icc.value` of `variance_components`). `max_ci_width` is twice a `half_width`;
     `cost_ratio` is what a new task costs, in runs.
 
     >>> plan = plan_suite(tasks=50, runs=5, variance=0.25, icc=0.4, half_width=0.1, cost_ratio=6)
@@ -121,9 +140,10 @@ def plan_suite(
     (2, 5, 50, 3)
     """
     count, times = whole_number("tasks", tasks), whole_number("runs", runs)
-    spread, rho = score_variance(variance), probability("icc", icc)
+    spread, rho = _suite_variance(variance, sd), probability("icc", icc)
     z = _normal_quantile(confidence)
-    target = None if half_width is None else _half_width(half_width)
+    nothing_asked = half_width is None and max_ci_width is None
+    target = None if nothing_asked else _asked_half_width(half_width, max_ci_width)
     ratio = None if cost_ratio is None else _positive("cost_ratio", cost_ratio)
     skill, luck = spread * rho, spread * (1 - rho)
     least = z * sqrt(skill / count)
@@ -180,6 +200,46 @@ def finite_number(name: str, value: object) -> float:
     return float(value)  # type: ignore[arg-type]  # is_number says so
 
 
+def _asked_half_width(half_width: float | None, max_ci_width: float | None) -> float:
+    """The precision asked for, in one of two ways."""
+    if (half_width is None) == (max_ci_width is None):
+        rule = "must be given, one of the two and not both"
+        raise ArgumentError("half_width or max_ci_width", rule, (half_width, max_ci_width))
+    if max_ci_width is None:
+        return _half_width(half_width)
+    width = probability("max_ci_width", max_ci_width, open_ends=True)
+    if width < 2 * _FINEST:
+        raise ArgumentError("max_ci_width", f"must be at least {2 * _FINEST}", max_ci_width)
+    return width / 2
+
+
+def _run_variance(p: float | None, sd: float | None, method: str) -> float:
+    """The variance of a single run: of a pass at the rate `p`, or of a score of this `sd`."""
+    if sd is None:
+        rate = 0.5 if p is None else probability("p", p)
+        return rate * (1 - rate)
+    if p is not None:
+        raise ArgumentError("sd", "must be given without p: either says how runs vary", sd)
+    if method != "wald":
+        raise ArgumentError("sd", 'needs method="wald": Wilson is for passes', sd)
+    return _squared_sd(sd)
+
+
+def _suite_variance(variance: float | None, sd: float | None) -> float:
+    if sd is None:
+        return score_variance(0.25 if variance is None else variance)
+    if variance is not None:
+        raise ArgumentError("sd", "must be given without variance, which is its square", sd)
+    return _squared_sd(sd)
+
+
+def _squared_sd(sd: float) -> float:
+    deviation = _positive("sd", sd)
+    if deviation > 0.5:
+        raise ArgumentError("sd", "of scores in [0, 1] must not exceed 0.5", sd)
+    return deviation**2
+
+
 def _expected_wilson(n: int, p: float, z: float) -> float:
     """The mean half-width of Wilson's interval over Binomial(n, p) passes."""
     # Twelve standard deviations hold all of the law that a float can see.
@@ -222,7 +282,7 @@ def round_up(value: float) -> int:
     return ceil(value - 1e-9 * max(1.0, abs(value)))
 
 
-def _half_width(value: float) -> float:
+def _half_width(value: object) -> float:
     width = probability("half_width", value, open_ends=True)
     if width >= 0.5:
         raise ArgumentError("half_width", "must lie strictly between 0 and 0.5", value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from passhat.stats.arguments import Floats
 # So many steps narrow a bracket of length 100 to its last digit even by halving alone.
 _MOST_STEPS = 60
 _LAST_DIGITS = 1e-11
+# A grid of so many points is looked at where there are at most so many roots.
+_GRID, _FEW_ROOTS = 17, 64
 
 
 def crossing(of: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
@@ -32,12 +35,24 @@ def crossing_within(
     usual: tuple[float, float],
     limits: tuple[float, float],
 ) -> Floats:
-    """The same, from a bracket that usually holds the root, opened to its limits where not."""
-    low, high = (np.full(shape, end) for end in usual)
-    above, below = of(low), of(high)
-    if not ((above >= 0).all() and (below <= 0).all()):
-        low, high = np.where(above >= 0, low, limits[0]), np.where(below <= 0, high, limits[1])
+    """The same, from a bracket that usually holds the root, opened to its limits where not.
+
+    `of` may be asked at more points at once, along further axes in front. Few roots are found by
+    looking at a whole grid first, which costs little more than looking at its ends.
+    """
+    points = _GRID if prod(shape) <= _FEW_ROOTS else 2
+    grid = np.linspace(*usual, points)
+    columns = grid.reshape(points, *(1,) * len(shape))
+    values = of(np.broadcast_to(columns, (points, *shape)))
+    right = np.clip((values > 0).sum(axis=0), 1, points - 1)
+    low, high = grid[right - 1], grid[right]
+    above, below = (np.take_along_axis(values, at[None], axis=0)[0] for at in (right - 1, right))
+    early, late = values[0] < 0, values[-1] > 0
+    if early.any() or late.any():
+        low, high = np.where(early, limits[0], low), np.where(late, limits[1], high)
         above, below = of(low), of(high)
+        # Below 0 from the first limit on: there is nothing to search.
+        high = np.where(above < 0, low, high)
     return _crossing(of, (low, high), (above, below))
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +15,8 @@ from passhat.messages import repr_fields
 from passhat.stats.arguments import Floats, RandomSource, random_generator
 from passhat.stats.estimate import Unavailable
 from passhat.stats.special import chdtrc, ndtr
+
+Generator: TypeAlias = "Callable[[], np.random.Generator]"
 
 SPREAD_LEVEL = 0.004
 """The share of calm runs in which rounds are said to differ."""
@@ -90,7 +95,10 @@ def round_tests(scores: ArrayLike, *, rng: RandomSource = None) -> RoundTests | 
     if table.shape[1] < 2:
         return Unavailable("there are fewer than two rounds of all tasks")
     telling = table[_variances(table) > 0]
-    generator, _ = random_generator(rng)
+    # Most tables need no draws: numpy.random is loaded by those that do.
+    generator = cache(lambda: random_generator(rng)[0])
+    if rng is not None:
+        generator()
     spread_p, drift_p = _p_values(telling, generator)
     straight = _straightness(telling)
     moved = _slope(telling) * (table.shape[1] - 1) * len(telling) / len(table)
@@ -126,7 +134,7 @@ def _variances(table: Floats) -> Floats:
     return np.where((runs > 1) & (found > _NO_VARIANCE), found, 0.0)
 
 
-def _p_values(telling: Floats, rng: np.random.Generator) -> tuple[float, float]:
+def _p_values(telling: Floats, rng: Generator) -> tuple[float, float]:
     """The p of Cochran's Q and of the linear contrast, by permutation where few tasks tell."""
     if len(telling) == 0 or telling.shape[1] < 2:
         return 1.0, 1.0
@@ -141,7 +149,7 @@ def _p_values(telling: Floats, rng: np.random.Generator) -> tuple[float, float]:
     draws = min(_MOST_PERMUTATIONS, _WORK // telling.size)
     if draws < _FEWEST_PERMUTATIONS:
         return 1.0, p[1]  # few tasks with very many runs: a line over them is normal, Q is not
-    drawn = _permuted_sums(telling, draws, rng)
+    drawn = _permuted_sums(telling, draws, rng())
     spreads = _quadratic(drawn, inverse)
     drifts = np.abs(drawn @ line)
     # What was seen is one of the arrangements; a tie counts against it.
@@ -222,7 +230,7 @@ def _slope(telling: Floats) -> float:
     return float((place * np.nan_to_num(telling)).sum()) / leverage if leverage > 0 else 0.0
 
 
-def _out_of_line(telling: Floats, rng: np.random.Generator) -> tuple[int, ...]:
+def _out_of_line(telling: Floats, rng: Generator) -> tuple[int, ...]:
     """The few rounds without which the others agree, all better or all worse; none if many."""
     left, gone = list(range(telling.shape[1])), list[int]()
     side = 0.0

@@ -1,4 +1,4 @@
-"""How many more runs would give a task its label, if it goes on as it did."""
+"""How many more runs would give a task its label at its current pass rate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from passhat.stats.arguments import Counts, Floats
 from passhat.stats.betabinomial import chance_above
 from passhat.stats.cells import Cells, count_cells, task_counts
 from passhat.stats.hyperposterior import prior_weights
-from passhat.stats.labels import TOO_FEW_RUNS
+from passhat.stats.labels import BROKEN_BELOW, CERTAINTY, SOLID_ABOVE, UNDECIDED
 
 # Nobody plans to the single run, and each number tried takes time.
 HORIZONS = np.array(
@@ -32,9 +32,9 @@ def runs_to_label(
     c: ArrayLike,
     labels: NDArray[np.str_],
     *,
-    broken_below: float = 0.1,
-    solid_above: float = 0.95,
-    certainty: float = 0.9,
+    broken_below: float = BROKEN_BELOW,
+    solid_above: float = SOLID_ABOVE,
+    certainty: float = CERTAINTY,
 ) -> Counts:
     """The further runs after which each task without a label has one; 0 where none promises it.
 
@@ -51,7 +51,7 @@ def runs_to_label(
     [0, 5]
     """
     runs, passes = task_counts(n, c)
-    open_ = (labels == TOO_FEW_RUNS) & (runs > 0)
+    open_ = (labels == UNDECIDED) & (runs > 0)
     needed = np.zeros(runs.size, dtype=np.int64)
     if open_.any():
         ahead = _look_ahead(count_cells(runs, passes).having(1), runs[open_], passes[open_])

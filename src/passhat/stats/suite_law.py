@@ -14,22 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.stats.arguments import Floats
-from passhat.stats.cells import Cells
+from passhat.stats.cells import Cells, remembered
+from passhat.stats.cumulant_sums import sum_of_long_tasks
 from passhat.stats.few_runs import few_runs_quantile
-from passhat.stats.lattice_sums import sum_of_tasks
+from passhat.stats.lattice_sums import TABLED_RUNS, sum_of_tasks
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.proportions import Bounds
-from passhat.stats.roots import crossing_within
+from passhat.stats.shrunk_law import ShrunkLaw
+from passhat.stats.sum_law import SumLaw
 from passhat.stats.task_laws import lattice_steps
 
 # One pass more than was seen, and half of one to be safe: how high the rate of a task may lie
 # that did not pass every time, for what a further pass of it would add to pass^k.
 _UNSEEN_PASSES = 1.5
-# How many standard deviations below the mean a quantile may be sought at first.
-_NORMAL_REACH = 2.0
-_TINY = 1e-300
-# e to this power is nothing next to any tail, and not so small that arithmetic slows down.
-_FAINT = -200.0
 
 
 def suite_bounds(cells: Cells, ks: Sequence[int], confidence: float) -> Bounds:
@@ -111,25 +108,35 @@ def _bounds_together(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
 
 def _bounds_of_laws(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
     """Every task has at least 2k runs: the sum of their laws, and a failure not yet seen."""
-    fewer, more = _unseen_groups(cells, ks)
-    laws = [sum_of_tasks(cells, k, lattice_steps(cells.n, k)) for k in ks]
-    low, high = (np.empty(fewer.shape) for _ in range(2))
-    for points in {law.chances.shape[-1] for law in laws}:
-        places = [place for place, law in enumerate(laws) if law.chances.shape[-1] == points]
-        shares = np.stack(
-            [
-                law.positions / (lattice_steps(cells.n, k) * cells.task_count[..., None])
-                for law, k in zip(laws, ks, strict=True)
-                if law.chances.shape[-1] == points
-            ],
-            axis=-2,
-        )
-        chances = np.stack([laws[place].chances for place in places], axis=-2)
-        shares = np.clip(shares, 0.0, 1.0)
-        groups = np.stack((fewer[..., places], more[..., places]))
-        found = _shrunk_quantile(np.stack((shares, 1 - shares)), chances, groups, tail)
+    low, high = (np.empty((*cells.tasks.shape[:-1], len(ks))) for _ in range(2))
+    for places, law in _laws_of_means(cells, tuple(ks)):
+        found = law.quantile(tail)
         low[..., places], high[..., places] = found[0], 1 - found[1]
     return low, high
+
+
+@remembered
+def _laws_of_means(cells: Cells, ks: tuple[int, ...]) -> list[tuple[list[int], ShrunkLaw]]:
+    """The laws of the mean pass^k and of what it lacks to 1, for all k with as many points."""
+    fewer, more = _unseen_groups(cells, ks)
+    laws = [_sum(cells, k) for k in ks]
+    found = []
+    for points in {law.chances.shape[-1] for law in laws}:
+        places = [place for place, law in enumerate(laws) if law.chances.shape[-1] == points]
+        sums = np.stack([laws[place].positions for place in places], axis=-2)
+        shares = np.clip(sums / cells.task_count[..., None, None], 0.0, 1.0)
+        chances = np.stack([laws[place].chances for place in places], axis=-2)
+        sides = np.stack((shares, 1 - shares[..., ::-1]))
+        both = np.stack((chances, chances[..., ::-1]))
+        groups = np.stack((fewer[..., places], more[..., places]))
+        found.append((places, ShrunkLaw(sides, both, groups)))
+    return found
+
+
+@remembered
+def _sum(cells: Cells, k: int) -> SumLaw:
+    found = sum_of_long_tasks(cells, k) if cells.n.max() > TABLED_RUNS else None
+    return found or sum_of_tasks(cells, k, lattice_steps(cells.n, k))
 
 
 def _unseen_groups(cells: Cells, ks: Sequence[int]) -> Bounds:
@@ -152,34 +159,6 @@ def _unseen(cells: Cells, k: int) -> tuple[Floats, Floats]:
     largest = np.where(tasks > 0, reach, 0.0).max(axis=-1)
     halfway = (cells.mean(reach) + largest) / 2
     return fewer, tasks @ (n * (c < n)) / (k * halfway)
-
-
-def _shrunk_quantile(places: Floats, chances: Floats, groups: Floats, tail: float) -> Floats:
-    """The `tail` quantile of X U^(1/groups), with X at `places` and U uniform.
-
-    U^(1/groups) is how low a rate may lie after so many groups of runs without a failure. The
-    chance of x is the mean of min(1, x / X)^groups, nearly straight on logarithmic scales.
-    """
-    with np.errstate(divide="ignore"):
-        logs = np.log(places)
-    nothing = (groups <= 0) | ((chances * (places <= 0)).sum(axis=-1) >= tail)
-    size = np.where(nothing, 1.0, groups)
-    centre = np.maximum((chances * places).sum(axis=-1), _TINY)
-    spread = np.sqrt(np.maximum((chances * places**2).sum(axis=-1) - centre**2, 0.0)) / centre
-    # The quantile lies below the mean, by its spread and by what the groups leave open.
-    reach = _NORMAL_REACH * spread * np.log1p(-np.log(tail)) - np.log(tail) / size
-    logs = logs - np.log(centre)[..., None]
-
-    def short(scaled: Floats) -> Floats:
-        log = scaled * reach
-        with np.errstate(over="ignore"):
-            power = np.clip(size[..., None] * (log[..., None] - logs), _FAINT, 0.0)
-        chance = np.exp(power)
-        reached = (chances * chance).sum(axis=-1)
-        return np.where(nothing, 0.0, np.log(tail) - np.log(np.maximum(reached, _TINY)))
-
-    scaled = crossing_within(short, groups.shape, (-1.0, 0.0), (-400.0, 1.0))
-    return np.where(nothing, 0.0, np.minimum(centre * np.exp(scaled * reach), 1.0))
 
 
 def _taken(cells: Cells, kept: NDArray[np.bool_]) -> Cells:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passhat.stats import special
 from passhat.stats.arguments import Floats
@@ -15,8 +17,9 @@ from passhat.stats.passk import share_of_passing_subsets
 # keep that at 1 %.
 _STEPS_PER_DEVIATION = 4
 _FEWEST_STEPS, _MOST_STEPS = 64, 512
-# A pass^k below this is 0 to every digit that is ever shown.
-_NO_VALUE = 1e-12
+NO_VALUE = 1e-12
+"""A pass^k below this is 0 to every digit that is ever shown."""
+_REACH = 40.0
 # From so many times k runs on, betas of these means and variances are in order.
 _BETAS_IN_ORDER = 3
 
@@ -35,27 +38,48 @@ def task_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
     every chance, and so does whatever only adds and mixes rows.
     """
     laws = np.empty((n.size, steps + 1))
-    close = n < _BETAS_IN_ORDER * k
+    close = ~betas_in_order(n, k)
     laws[~close] = _beta_laws(n[~close], c[~close], k, steps)
-    for runs in np.unique(n[close]):
+    for runs in set(n[close].tolist()):
         rows = n == runs
         laws[rows] = _chained_laws(int(runs), k, steps)[c[rows].astype(np.intp)]
     return laws
 
 
-def _beta_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScaledBetas:
+    """Laws of pass^k: scale * Beta(a, b) where it `varies` (those entries only), else `value`."""
+
+    value: Floats
+    varies: NDArray[np.bool_]
+    a: Floats
+    b: Floats
+    scale: Floats
+
+
+def scaled_betas(n: Floats, c: Floats, k: int) -> ScaledBetas:
     """Betas; with fewer than 2k - 1 passes, where the variance is f^2, that of 2k - 1 scaled."""
     used = np.maximum(c, 2 * k - 1)
     value, top = (share_of_passing_subsets(n, passes, k) for passes in (c, used))
     twice = share_of_passing_subsets(n, used, 2 * k)
-    points = np.arange(steps + 2) / steps
-    below = np.maximum(points - value[:, None], 0.0)
-    varies = (c < n) & (c >= k) & (top > _NO_VALUE)
+    varies = (c < n) & (c >= k) & (top > NO_VALUE)
     most = top[varies]
     relative = 1 - twice[varies] / most / most
     first = (1 - most) / relative - most
-    shapes = (first, first * (1 - most) / most)
-    below[varies] = _expected_shortfall(shapes, value[varies] / most, points)
+    second = first * (1 - most) / most
+    return ScaledBetas(value=value, varies=varies, a=first, b=second, scale=value[varies] / most)
+
+
+def betas_in_order(n: Floats, k: int) -> NDArray[np.bool_]:
+    """Where so many runs make `scaled_betas` move to the right with every pass."""
+    return np.asarray(n >= _BETAS_IN_ORDER * k)
+
+
+def _beta_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
+    betas = scaled_betas(n, c, k)
+    points = np.arange(steps + 2) / steps
+    below = np.maximum(points - betas.value[:, None], 0.0)
+    below[betas.varies] = _expected_shortfall((betas.a, betas.b), betas.scale, points)
     return _split(below, steps)
 
 
@@ -81,7 +105,7 @@ def _chained_laws(n: int, k: int, steps: int) -> Floats:
     else:
         laws[n - 1, [0, steps]] = 1 - value[n - 1], value[n - 1]
     for one in range(n - 2, k - 1, -1):
-        if value[one] < _NO_VALUE:
+        if value[one] < NO_VALUE:
             laws[one, 0] = 1.0
             continue
         share = value[one] / value[one + 1]
@@ -108,9 +132,22 @@ def _expected_shortfall(shapes: tuple[Floats, Floats], scale: Floats, points: Fl
     a, b = (shape[:, None] for shape in shapes)
     mean, factor = a / (a + b), scale[:, None]
     x = points / factor
-    inside = np.minimum(x, 1.0)
-    short = inside * special.betainc(a, b, inside) - mean * special.betainc(a + 1, b, inside)
-    return np.asarray(factor * np.where(x < 1, short, x - mean))
+    short = np.maximum(x - mean, 0.0)
+    # Beyond its reach X lies on one side of x, to every digit.
+    below, above = mean - _reach(b, a), mean + _reach(a, b)
+    rows, columns = np.nonzero((x < 1) & (x > below) & (x < above))
+    inside, first, second = x[rows, columns], shapes[0][rows], shapes[1][rows]
+    missing = mean[rows, 0] * special.betainc(first + 1, second, inside)
+    short[rows, columns] = inside * special.betainc(first, second, inside) - missing
+    return np.asarray(factor * short)
+
+
+def _reach(a: Floats, b: Floats) -> Floats:
+    """How far above its mean Beta(a, b) reaches: Bernstein's inequality at exp(-_REACH)."""
+    mean = a / (a + b)
+    variance = mean * (1 - mean) / (a + b + 1)
+    heavy = _REACH * variance / mean
+    return np.asarray(heavy + np.sqrt(heavy**2 + 2 * _REACH * variance))
 
 
 def _split(below: Floats, steps: float) -> Floats:

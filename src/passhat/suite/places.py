@@ -18,10 +18,15 @@ Fault = tuple[str, str, str, str]
 
 def told_in_place(file: Path, faults: Iterable[Fault]) -> list[str]:
     """A line for each fault with file, line, column and key, in the order of the file."""
+    return [problem.at(str(file)) for problem in placed(file, faults)]
+
+
+def placed(file: Path, faults: Iterable[Fault]) -> list[Problem]:
+    """Each fault where it stands, in the order of the file."""
     text = file.read_text(encoding="utf-8-sig")
     tree = read_tree(text, env=os.environ, keeps_references=holds_secrets)
     problems = [_problem(tree, *fault) for fault in faults]
-    return [p.at(str(file)) for p in sorted(problems, key=lambda p: (p.line, p.column))]
+    return sorted(problems, key=lambda p: (p.line, p.column))
 
 
 def _problem(tree: Tree, part: str, name: str, key: str, message: str) -> Problem:

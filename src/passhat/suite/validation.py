@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -15,6 +16,7 @@ from passhat.suite.schema import SuiteModel
 from passhat.suite.system_schema import SYSTEM_KINDS
 from passhat.suite.yaml_tree import Tree
 
+_NO_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
 # What people coming from other tools write, and what it is called here.
 OTHER_WORDS = {
     "trials": "runs",
@@ -41,16 +43,40 @@ OTHER_WORDS = {
     "max_steps": "max_turns",
 }
 
+_FORMS: dict[str | int, str] = {
+    "python": "module:function",
+    "http": "an address that begins with http:// or https://",
+    "url": "an address that begins with http:// or https://",
+    "base_url": "an address that begins with http:// or https://",
+}
+"""How the value of a key is written, where a pattern checks it."""
+
 
 def validate(tree: Tree) -> tuple[SuiteModel | None, list[Problem]]:
     """The models, or everything that is wrong with the tree."""
     if not isinstance(tree.value, dict):
         came = "nothing" if tree.value is None else shown(tree.value)
         return None, [tree.problem((), f"a suite is a mapping of keys to values, got {came}")]
+    _build_models()
     try:
         return SuiteModel.model_validate(tree.value), []
     except ValidationError as error:
         return None, list(_problems(error, tree))
+
+
+def _build_models() -> None:
+    """Build the models at their first use, without pydantic's plugins.
+
+    To find plugins, pydantic reads the metadata of every installed package, which takes longer
+    than building the models.
+    """
+    if SuiteModel.__pydantic_complete__ or _NO_PLUGINS in os.environ:
+        return
+    os.environ[_NO_PLUGINS] = "__all__"
+    try:
+        SuiteModel.model_rebuild()
+    finally:
+        del os.environ[_NO_PLUGINS]
 
 
 def known_keys(path: Path) -> list[str]:
@@ -110,6 +136,8 @@ def _message(kind: str, said: str, value: Any, path: Path, rest: str) -> str:
         return f'"{rest}" is missing'
     if kind == "extra_forbidden":
         return _unknown_key(path)
+    if kind == "string_pattern_mismatch" and path and path[-1] in _FORMS:
+        return f"must be {_FORMS[path[-1]]}, got {shown(value)}"
     text = said.removeprefix("Input ").removeprefix("String ").removeprefix("Value ")
     if isinstance(value, (dict, list, BaseModel)):
         return text

@@ -113,7 +113,9 @@ def test_a_suite_wide_seed_effect_widens_the_difference():
     assert suite.interval.width == pytest.approx(found.seeded.interval.width, rel=0.05)
     assert suite.answer == "undecided"
     for number in (suite, found.differences["pass^3"].this_suite):
-        assert any("includes the spread between seeds" in note for note in number.notes)
+        assert any(
+            "includes the spread between re-runs of the suite" in note for note in number.notes
+        )
 
 
 def test_without_seeds_there_is_no_seeded_difference():

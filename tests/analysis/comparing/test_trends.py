@@ -5,6 +5,7 @@ import pytest
 
 from passhat import render_json, render_markdown, render_terminal
 from passhat.analysis.comparing.trends import Moment, trends
+from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
 from passhat.records import Tally
 from passhat.reporters import render
@@ -33,6 +34,15 @@ def moment(index, runs, passes, *, system="agent", tasks=None):
 
 def calm(rng, count, rate):
     return [moment(i, np.full(20, 10), rng.binomial(10, rate, 20)) for i in range(count)]
+
+
+@pytest.mark.parametrize("k", [1, 3, 5])
+def test_a_point_has_the_intervals_that_a_report_on_the_same_counts_has(k):
+    now = moment(0, np.full(4, 5), np.array([5, 3, 4, 1]))
+    (trend,) = trends([now], k=k)
+    metrics = measure(now.tallies, ks=[k]).system().metrics
+    for name, estimate in trend.points[0].metrics.items():
+        assert estimate.interval == metrics[name].this_suite.interval
 
 
 def test_a_point_is_the_estimate_of_that_run_alone():

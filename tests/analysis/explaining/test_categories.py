@@ -34,6 +34,15 @@ def test_what_the_log_says_comes_before_what_the_calls_show(make_run):
     ]
 
 
+def test_a_stop_reason_that_most_passing_runs_share_explains_no_failure(make_run):
+    broken = Check(target="calls", score=0.0, message="expected send_email")
+    failing = make_run("F", trial=9, stop_reason="max_turns", checks=[broken])
+    passing = [make_run("P", trial=i, stop_reason="max_turns") for i in range(2)]
+    others = [make_run("P", trial=i, stop_reason="done") for i in range(3, 6)]
+    assert categories(*passing, failing) == [("failed check", "calls: expected send_email", 1)]
+    assert categories(*passing, *others, failing) == [("stop reason", "max_turns", 1)]
+
+
 def test_messages_that_differ_in_numbers_are_one_category(make_run):
     runs = [
         make_run("F", trial=i, checks=[Check(target="sum", score=0.0, message=f"is {i}, not 9")])

@@ -46,6 +46,15 @@ def test_the_sentence_names_the_call_that_was_left_out_and_counts_both_sides():
     assert cause.example.failing[1] == cause.example.passing[1]
 
 
+def test_what_failing_runs_never_did_is_counted_among_passing_runs_as_done(make_run):
+    runs = [make_run("P", "look", "send", trial=i) for i in range(8)]
+    runs += [make_run("F", "look", trial=i) for i in range(8, 16)]
+    (cause,) = causes(compared_runs(runs))
+    assert cause.sentence == (
+        "8 of 8 failing runs never called send; all 8 passing runs called send (1 task)."
+    )
+
+
 def test_a_wrong_value_of_each_task_is_named_by_its_tool():
     world = simulate_runs(
         10, 8, np.random.default_rng(5), plant=wrong_amount, share=0.6, fails=STRONG

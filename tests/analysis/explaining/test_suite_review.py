@@ -16,9 +16,15 @@ def test_tasks_that_always_or_never_pass_are_named_once_enough_runs_were_made(ma
         for task in ("easy", "hard")
         for i in "123"
     ]
-    runs += [make_run("P", task="new"), make_run("E", task="easy", trial=9)]
+    runs += [make_run("P", task="new"), make_run("E", task="hard", trial=9)]
     found = review(*runs)
     assert (found.always_pass, found.never_pass) == (("easy",), ("hard",))
+
+
+def test_a_task_with_an_errored_run_does_not_always_pass(make_run):
+    runs = [make_run("P", trial=i) for i in range(4)] + [make_run("E", trial=9)]
+    assert review(*runs[:4]).always_pass == ("a",)
+    assert review(*runs).always_pass == ()
 
 
 def test_a_task_that_one_system_passes_and_another_fails_tells_them_apart(make_run):

@@ -335,3 +335,30 @@ def test_planned_is_the_most_there_can_be():
     assert rule.planned == 30
     assert len(list(islice(iter(drive(rule, RATES)[0]), 100))) <= 30
     assert parse_gate("pass^1 >= 0.8").max_runs is None
+
+
+def test_a_limit_on_draws_of_several_runs_names_the_draws_and_the_runs():
+    rule = settled([{"require": "pass^3 >= 0.62", "max_runs": 60}])
+    tickets, _ = drive(rule, RATES)
+    verdict = rule.verdicts()[0]
+    assert verdict.word == "UNDECIDED"
+    limit = f"20 draws, the most allowed ({len(tickets)} runs of at most {rule.planned})"
+    assert limit in verdict.sentence
+
+
+def test_trials_that_no_verdict_needed_are_counted_and_explained():
+    rule = settled(["pass^1 >= 0.1"])
+    rule.restore(())
+    tickets = []
+    while batch := rule.next(8):
+        tickets += batch
+        for ticket in batch:
+            rule.observe(
+                ticket,
+                Trial(system="agent", task=ticket.task, trial=ticket.trial, outcome=Outcome.PASSED),
+            )
+    needed = rule.verdicts()[0].runs
+    assert needed < len(tickets)
+    more = len(tickets) - needed
+    assert rule.late_sentence is not None
+    assert rule.late_sentence.startswith(f"{more} more trial")

@@ -126,7 +126,7 @@ def test_from_five_seeds_on_the_printed_interval_includes_them():
     seeded = measure(trials_of(table, seed=seeds)).system()
     for k in (1, 3):
         number = seeded.pass_hat(k).this_suite
-        assert any("seeds" in note for note in number.notes)
+        assert any("one seed each" in note for note in number.notes)
     assert seeded.pass_hat(1).this_suite.interval.width > 0.35
     few = measure(trials_of(table, seed=seeds % 3)).system().pass_hat(1).this_suite
-    assert not any("seeds" in note for note in few.notes)
+    assert not any("one seed each" in note for note in few.notes)

@@ -40,4 +40,4 @@ def test_a_label_is_given_with_its_own_chance_and_none_with_the_likeliest():
         assert row.chance == getattr(found, name)[i]
         assert row.chance >= 0.9
     likeliest = max(found.solid[3], found.flaky[3], found.broken[3])
-    assert (table.named("open").label, table.named("open").chance) == ("too few runs", likeliest)
+    assert (table.named("open").label, table.named("open").chance) == ("undecided", likeliest)

@@ -33,12 +33,12 @@ from passhat.stats.estimate import (
 )
 from passhat.stats.independent import independent_difference
 from passhat.stats.nesting import hull
-from passhat.stats.noise_sources import NoiseSources, noise_sources
 from passhat.stats.paired import PairedDifference, in_agreement, paired_difference
 from passhat.stats.per_task import minimum_runs
 from passhat.stats.seeds import seed_variance
 from passhat.stats.suite_mean import suite_estimate
 from passhat.stats.task_sums import Mask, TaskSums
+from passhat.stats.width_sources import NoiseSources, noise_sources
 
 _COUNTS_ONLY = Unavailable("seeds need the trials themselves; only their counts were read")
 

@@ -21,7 +21,7 @@ PASSED, FAILED, MIXED, ABSENT = "P", "F", "~", "."
 class FlakyTask:
     """A task that passed and failed: its trials over all runs, and what it did in each run.
 
-    `label` is flaky, broken, solid or "too few runs" for all trials together; `marks` has a letter
+    `label` is flaky, broken, solid or "undecided" for all trials together; `marks` has a letter
     for each run, oldest first: P all passed, F all failed, ~ some of each, . not run.
     """
 
@@ -59,7 +59,7 @@ def find_flaky(
 ) -> FlakyTasks:
     """The tasks that both passed and failed over these runs, oldest run first.
 
-    Those called flaky come first, then those with too few runs to say; within each, the ones
+    Those called flaky come first, then the undecided ones; within each, the ones
     nearest to a coin toss.
     """
     counts = _counts(moments, errors)

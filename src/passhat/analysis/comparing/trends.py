@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.reports.evidence import gather
+from passhat.analysis.reports.metrics import this_suite_chain
 from passhat.defaults import CONFIDENCE, HEADLINE_K
 from passhat.drawing import Figure, Marker, Series, line_chart
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.diverging import Divergence, divergence
-from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
-from passhat.stats.labels import TOO_FEW_RUNS, label_tasks
-from passhat.stats.suite_mean import suite_estimate
+from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.labels import UNDECIDED, label_tasks
 from passhat.stats.task_series import TaskSeries
 from passhat.stats.trend import DEFAULT_HORIZON, Changes, change_points
 
@@ -227,10 +227,10 @@ def _standings(name: str, moments: Sequence[Moment], errors: ErrorPolicy) -> lis
 
 def _point(standing: _Standing, names: Sequence[str], k: int, confidence: float) -> TrendPoint:
     n, c = standing.arrays()
+    chain = this_suite_chain(n, c, (k,), confidence=confidence)
     metrics: dict[str, Estimate] = {}
     for name in names:
-        metric: Literal["pass^k", "pass@k"] = "pass^k" if "^" in name else "pass@k"
-        estimate = suite_estimate(n, c, metric=metric, k=k, scope=THIS_SUITE, confidence=confidence)
+        estimate = chain[name]
         if isinstance(estimate, Unavailable):
             label = standing.moment.label
             raise ArgumentError(
@@ -268,13 +268,13 @@ def _divergence(series: Sequence[TaskSeries], confidence: float) -> Divergence |
 
 
 def _turns(standings: Sequence[_Standing]) -> tuple[TaskTurn, ...]:
-    """Label changes, looking past moments that had too few runs to say."""
+    """Label changes, looking past moments when a task was undecided."""
     last: dict[str, str] = {}
     turns = []
     for standing in standings:
         n, c = standing.arrays()
         for task, label in zip(standing.counts, label_tasks(n, c).labels.tolist(), strict=True):
-            if label == TOO_FEW_RUNS or task in standing.stale:
+            if label == UNDECIDED or task in standing.stale:
                 continue
             before = last.get(task, label)
             last[task] = label

@@ -22,6 +22,9 @@ USUAL_STOPS = frozenset(
 )
 """Reasons to stop that say nothing of what went wrong."""
 
+SHARED_STOP = 0.5
+"""Share of passing runs that stop with a reason from which on it does not explain a failure."""
+
 ERROR, STOP, CHECK, OTHER = "error", "stop reason", "failed check", "other argument"
 TOOL_ERROR, UNCOMPARED, SILENT = "tool error", "never passes", "no transcript"
 
@@ -55,12 +58,14 @@ def failure_categories(
 ) -> tuple[Category, ...]:
     """Every failed or errored run in one category, the largest category first.
 
-    What the log itself says comes first: an error, the reason to stop, the check that failed.
-    Without any, it is the first difference from a passing run of the task.
+    What the log itself says comes first: an error, the reason to stop (unless most passing runs
+    stop with it too), the check that failed. Without any, it is the first difference from a
+    passing run of the task.
     """
     by_run = {one.run.key: one for one in found}
+    usual = USUAL_STOPS | _stops_of_passing_runs(runs)
     return _grouped(
-        [(run, _kind_and_what(run, by_run.get(run.key))) for run in runs if not run.passed],
+        [(run, _kind_and_what(run, by_run.get(run.key), usual)) for run in runs if not run.passed],
         by_run,
         confidence,
     )
@@ -74,11 +79,21 @@ def divergence_categories(
     return _grouped([(one.run, _first_difference(one)) for one in found], by_run, confidence)
 
 
-def _kind_and_what(run: ExplainedRun, divergence: Divergence | None) -> tuple[str, str]:
+def _stops_of_passing_runs(runs: Sequence[ExplainedRun]) -> frozenset[str]:
+    """The reason with which most passing runs stop."""
+    stops = Counter(run.stop_reason for run in runs if run.passed)
+    return frozenset(
+        reason for reason, count in stops.items() if count >= SHARED_STOP * stops.total()
+    )
+
+
+def _kind_and_what(
+    run: ExplainedRun, divergence: Divergence | None, usual: frozenset[str]
+) -> tuple[str, str]:
     if run.outcome is Outcome.ERRORED:
         said = run.error or (run.transcript.error if run.transcript else "")
         return ERROR, masked_text(said) or "errored without a message"
-    if run.stop_reason not in USUAL_STOPS:
+    if run.stop_reason not in usual:
         return STOP, run.stop_reason
     broken = [check for check in run.checks if check.score is not None and check.score < 1]
     if broken:

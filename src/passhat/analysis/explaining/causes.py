@@ -58,7 +58,8 @@ class Cause:
     """Something that goes together with failing; `p` is adjusted for all that was tested.
 
     `failing` of `failing_of` failing runs and `passing` of `passing_of` passing ones have it, in
-    the `tasks` whose runs differ in it.
+    the `tasks` whose runs differ in it. `opposite` says what the other runs did, where `words`
+    say what these did not do.
     """
 
     test: Literal["agreement", "features"]
@@ -72,6 +73,7 @@ class Cause:
     tasks: int
     detail: str
     example: Example
+    opposite: str = ""
 
     __repr__ = repr_fields
 
@@ -79,10 +81,19 @@ class Cause:
     def sentence(self) -> str:
         """The finding with its counts."""
         runs = plural(self.failing_of, "failing run")
-        return (
-            f"{self.failing:,} of {runs} {self.words}; {self.passing:,} of "
-            f"{self.passing_of:,} passing ones did ({plural(self.tasks, 'task')})."
-        )
+        failing = f"{self.failing:,} of {runs} {self.words}"
+        return f"{failing}; {self._passing_words} ({plural(self.tasks, 'task')})."
+
+    @property
+    def _passing_words(self) -> str:
+        """What passing runs did: "0 of 4 did" after "never called" would read backwards."""
+        if not self.opposite:
+            return f"{self.passing:,} of {self.passing_of:,} passing ones did"
+        did = self.passing_of - self.passing
+        runs = plural(self.passing_of, "passing run")
+        if did == self.passing_of:
+            return f"{'the' if did == 1 else 'all'} {runs} {self.opposite}"
+        return f"{did:,} of {runs} {self.opposite}"
 
 
 def find_causes(
@@ -201,6 +212,7 @@ def _from_association(one: Association, compared: ComparedRuns) -> Cause:
         tasks=int(np.unique(compared.stratum[one.varying]).size),
         detail="",
         example=_having(one, compared, tool),
+        opposite=feature_words(one.feature) if one.lacking else "",
     )
 
 

@@ -92,7 +92,7 @@ class Explanation:
 
 def explain(
     trials: Trials,
-    transcripts: Transcripts,
+    transcripts: Transcripts | None = None,
     *,
     alpha: float = 0.05,
     confidence: float = CONFIDENCE,
@@ -112,7 +112,11 @@ def explain(
     if not isinstance(trials, Trials):
         raise ArgumentError("trials", "must be Trials, as read_with_transcripts gives", trials)
     if not isinstance(transcripts, Mapping):
-        raise ArgumentError("transcripts", "must be texts by (system, task, trial)", transcripts)
+        rule = (
+            "must be texts by (system, task, trial): "
+            "`trials, said = passhat.read_with_transcripts(FILE)` gives both"
+        )
+        raise ArgumentError("transcripts", rule, transcripts)
     alpha = probability("alpha", alpha, open_ends=True)
     confidence = confidence_level(confidence)
     shuffles = whole_number("shuffles", shuffles, least=FEWEST_SHUFFLES)

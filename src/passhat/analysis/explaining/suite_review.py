@@ -88,14 +88,19 @@ class SuiteReview:
 
 
 def review_suite(runs: Sequence[ExplainedRun], *, confidence: float) -> SuiteReview:
-    """What the runs say of the tasks and graders; errored runs say nothing of either."""
+    """What the runs say of the tasks and graders; errored runs are neither passes nor failures."""
     judged = [run for run in runs if run.outcome is not Outcome.ERRORED]
     tasks: dict[str, list[ExplainedRun]] = defaultdict(list)
     for run in judged:
         tasks[run.task].append(run)
+    errored = {run.task for run in runs if run.outcome is Outcome.ERRORED}
     enough = {name: found for name, found in tasks.items() if len(found) >= FEWEST_RUNS}
     return SuiteReview(
-        always_pass=_sorted(n for n, found in enough.items() if all(r.passed for r in found)),
+        always_pass=_sorted(
+            name
+            for name, found in enough.items()
+            if name not in errored and all(run.passed for run in found)
+        ),
         never_pass=_sorted(n for n, found in enough.items() if not any(r.passed for r in found)),
         duplicates=_near_duplicates(tasks),
         lucky=_lucky(judged),

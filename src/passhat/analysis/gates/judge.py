@@ -34,7 +34,7 @@ from passhat.analysis.reports.target_families import passed
 from passhat.errors import ArgumentError
 from passhat.messages import plural
 from passhat.records import ErrorPolicy, Trial, Trials
-from passhat.records.subject import check_subject
+from passhat.records.subject import check_subject, refuse_file
 
 GateLike = Gate | str | Mapping[str, Any]
 
@@ -77,6 +77,7 @@ def judge(
     >>> verdicts.word, verdicts.exit_code
     ('PASS', 0)
     """
+    refuse_file("trials", trials, instead="passhat.gate_results")
     check_subject("trials", trials, counts=False)
     around = Circumstances(
         bars=bars,

@@ -128,7 +128,7 @@ class RunAnswer:
         if self.coverage is not None and not self.coverage.passed:
             return "failed"
         outcome = self._by_trials() if self.verdicts is None else self._by_verdicts(self.verdicts)
-        return "incomplete" if self.incomplete and outcome == "passed" else outcome
+        return "incomplete" if self.incomplete and outcome != "failed" else outcome
 
     @property
     def why_not_passed(self) -> str | None:

@@ -69,8 +69,13 @@ def settled_sentence(
     fixed_runs: int | None,
     seen: str,
     finished: bool,
+    draws: int | None = None,
 ) -> str:
-    """What a gate says that stopped, or may go on, as evidence came in."""
+    """What a gate says that stopped, or may go on, as evidence came in.
+
+    `draws` is given where a draw takes several runs: then draws are what is limited, and a draw
+    that ends at its first failure leaves runs of the limit `most` unused.
+    """
     start = f"{opening(gate, system, word)}"
     fixed = f" (a fixed design takes {fixed_runs:,})" if fixed_runs else ""
     if word == "PASS":
@@ -78,11 +83,18 @@ def settled_sentence(
     elif word == "FAIL":
         tail = f"a FAIL is wrong with a chance of at most {percentage(gate.beta)}"
     elif finished:
-        return f"{start}. {plural(runs, 'run')}, the most allowed, did not settle it; {seen}."
+        return f"{start}. {_limit(runs, most, draws)} did not settle it; {seen}."
     else:
         left = f"up to {plural(max(most - runs, 0), 'run')} more may settle it"
         return f"{start}. {plural(runs, 'run')} so far; {seen}; {left}."
     return f"{start} after {plural(runs, 'run')}{fixed}: {seen}; {tail}."
+
+
+def _limit(runs: int, most: int, draws: int | None) -> str:
+    if draws is None and runs >= most:
+        return f"{plural(runs, 'run')}, the most allowed,"
+    used = f"{plural(runs, 'run')} of at most {most:,}"
+    return used if draws is None else f"{plural(draws, 'draw')}, the most allowed ({used}),"
 
 
 def _ends(estimate: Estimate, threshold: float, *, share: bool) -> tuple[str, str]:

@@ -41,6 +41,7 @@ def stream_verdict(stream: Stream, watch: Watch) -> Verdict:
             fixed_runs=_fixed_runs(gate, result),
             seen=_seen(gate, found) + _over(stream, len(steps), found),
             finished=result.verdict is not None,
+            draws=len(steps) if gate.max_runs > gate.max_draws else None,
         ),
         estimate=found,
         evidence="sequential",
@@ -56,6 +57,16 @@ def stream_verdict(stream: Stream, watch: Watch) -> Verdict:
         notes=_notes(stream),
         steps=steps,
     )
+
+
+def runs_needed(stream: Stream) -> int:
+    """How many runs of a stream its gates took as evidence: those of the gate that took most."""
+    return max(_runs_taken(stream, watch.gate) for watch in stream.watches)
+
+
+def _runs_taken(stream: Stream, gate: DrawGate) -> int:
+    draws = stream.evidence(gate)
+    return sum(map(len, draws[: len(_steps(stream, gate, draws))]))
 
 
 def every_task_verdict(watch: EveryTaskWatch) -> Verdict:

@@ -19,11 +19,16 @@ from passhat.analysis.gates.every_task import bars_of
 from passhat.analysis.gates.fixed_runs import FixedPart
 from passhat.analysis.gates.judge import GateLike, judge
 from passhat.analysis.gates.sequential import every_task_gate
-from passhat.analysis.gates.sequential_verdicts import every_task_verdict, stream_verdict
+from passhat.analysis.gates.sequential_verdicts import (
+    every_task_verdict,
+    runs_needed,
+    stream_verdict,
+)
 from passhat.analysis.gates.streams import Draw, EveryTaskWatch, Stream
 from passhat.analysis.gates.verdict import Verdict, Verdicts
 from passhat.analysis.reports.target_families import passed
 from passhat.errors import ArgumentError
+from passhat.messages import plural
 from passhat.records import Finished, Pairing, Ticket, Trial, Trials
 
 
@@ -131,6 +136,18 @@ class Stopping:
             else:
                 found += self._judged(gate)
         return Verdicts(tuple(found))
+
+    @property
+    def late_sentence(self) -> str | None:
+        """How many trials no verdict needed: they were under way when the last gate settled."""
+        late = sum(stream.seen - runs_needed(stream) for stream in self.streams)
+        if not late or self.every_task or not self.is_settled:
+            return None  # what a gate on every task needs is not counted run by run
+        verb = "was" if late == 1 else "were"
+        return (
+            f"{plural(late, 'more trial')} {verb} under way when the last gate was settled: "
+            f"{'it is' if late == 1 else 'they are'} in the report and not in the verdict"
+        )
 
     def _next_ticket(self) -> Ticket | None:
         for _ in range(len(self._turns)):

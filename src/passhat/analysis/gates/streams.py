@@ -85,6 +85,11 @@ class Stream:
         return max(watch.gate.max_runs for watch in self.watches)
 
     @property
+    def seen(self) -> int:
+        """How many of its runs have ended."""
+        return self._seen
+
+    @property
     def paired(self) -> bool:
         return len(self.systems) == PAIR
 

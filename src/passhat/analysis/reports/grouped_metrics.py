@@ -24,7 +24,7 @@ from passhat.stats.group_spread import (
 from passhat.stats.seeds import seed_variance
 
 _ROUNDS = "includes the spread between rounds"
-_SEEDS = "includes the spread between seeds"
+_SEEDS = "includes the spread between re-runs of the suite (one seed each)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -15,6 +15,7 @@ from passhat.analysis.reports.disturbances import find_disturbances
 from passhat.analysis.reports.effort import measure_effort
 from passhat.analysis.reports.errors_apart import split_errors
 from passhat.analysis.reports.evidence import Evidence, error_policy, gather
+from passhat.analysis.reports.family_note import family_note
 from passhat.analysis.reports.grouped_metrics import Grouping, groupings_of
 from passhat.analysis.reports.lazy_value import Later, Parts
 from passhat.analysis.reports.leaders import find_leaders
@@ -29,14 +30,14 @@ from passhat.analysis.reports.unsettled import list_unsettled
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.records.subject import framed_trials
+from passhat.records.subject import framed_trials, refuse_file
 from passhat.stats.arguments import ascending, confidence_level, whole_number
 from passhat.stats.estimate import Estimate, Unavailable
-from passhat.stats.noise_sources import NoiseSources, noise_sources
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.seeds import seed_variance
 from passhat.stats.task_sums import TaskSums
 from passhat.stats.variance import icc, spearman_brown, variance_components
+from passhat.stats.width_sources import NoiseSources, noise_sources
 
 
 def measure(
@@ -60,6 +61,7 @@ def measure(
     0.5
     """
     trials = framed_trials(trials)
+    refuse_file("trials", trials, instead="passhat.report_results")
     subjects = _subjects(trials)
     options = Options(
         ks=None if ks is None else ascending("ks", ks),
@@ -124,8 +126,8 @@ def _measure_system(
         seeds=_seeds(trials, options),
         rounds=measure_rounds(sequences, errors=policy),
         disturbances=found,
-        # Curves of every tag would take most of the time, and nobody looks at them.
-        decay=measure_decay(evidence, sequences, options, curves=parts),
+        # Curves would take most of the time; those of tags nobody looks at.
+        attempts=Later(partial(measure_decay, evidence, sequences, options, curves=parts)),
         tasks=table,
         bars=bars,
         errors=split_errors(tally, trials, ks, options),
@@ -143,6 +145,7 @@ def _measure_system(
         excluded=_exclusions(evidence, ks),
         levels=_parts(trials, options, "level", disturbed=disturbed) if parts else {},
         tags=_parts(trials, options, "tag", disturbed=disturbed) if parts else {},
+        notes=_family_notes(evidence, trials, level) if parts and not groupings else (),
     )
 
 
@@ -281,6 +284,11 @@ def _measure_part(
     table = trials.where(**{kind: name})
     subject = _Subject(tally=table.tally(), trials=table)
     return _measure_system(subject, options, parts=False, disturbed=disturbed)
+
+
+def _family_notes(evidence: Evidence, trials: Trials | None, confidence: float) -> tuple[str, ...]:
+    note = family_note(evidence, trials, confidence=confidence)
+    return () if note is None else (note,)
 
 
 def _notes(trials: Trials | Sequence[Tally]) -> tuple[str, ...]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from passhat.analysis.reports.evidence import Evidence
+from passhat.analysis.reports.evidence import Evidence, typical_runs
 from passhat.analysis.reports.grouped_metrics import Grouping, include_groups
 from passhat.analysis.reports.parts import Metric
 from passhat.defaults import KS
+from passhat.stats.arguments import Counts
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.monotone import rising
 from passhat.stats.nesting import no_narrower
@@ -48,6 +49,24 @@ def measure_metrics(
         else include_groups([_mean_score(evidence, confidence)], groupings)[0]
     )
     return {metric.name: _nested(metric) for metric in (mean, *asked)}
+
+
+def this_suite_chain(
+    runs: Counts, passes: Counts, ks: Sequence[int], *, confidence: float
+) -> dict[str, Estimate | Unavailable]:
+    """pass^k and pass@k of this suite from counts, with the intervals that a report gives them.
+
+    A report that finds runs which moved together widens its intervals; counts do not show that.
+    """
+    every = sorted({*ks, *(k for k in KS if k <= max(1, typical_runs(runs)))})
+    chain: dict[str, Estimate | Unavailable] = {}
+    for sign, order in (("^", every[::-1]), ("@", [k for k in every if k > 1])):
+        found = suite_estimates(
+            runs, passes, metric=f"pass{sign}k", ks=order, scopes=(THIS_SUITE,),
+            confidence=confidence,
+        )  # fmt: skip
+        chain |= {f"pass{sign}{k}": one for k, (one,) in zip(order, found, strict=True)}
+    return dict(zip(chain, rising(list(chain.values())), strict=True))
 
 
 def _in_order(metrics: Sequence[Metric]) -> list[Metric]:

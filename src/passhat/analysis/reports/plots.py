@@ -37,7 +37,7 @@ WIDE_FROM = 30
 MOST_ROWS = 60
 """Tasks drawn in one picture; the least reliable ones, where there are more."""
 
-_COLOURS: dict[Label, str] = {"solid": "a", "flaky": "e", "broken": "b", "too few runs": "n"}
+_COLOURS: dict[Label, str] = {"solid": "a", "flaky": "e", "broken": "b", "undecided": "n"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Plots:
         return interval_rows(
             [_system_row(system, metric) for system, metric in rows],
             title=f"{k} in a row (pass^{k}) of each system",
-            finding=_compared_finding(rows, tied, k),
+            finding=_compared_finding(rows, leaders, k),
             x_label=f"pass^{k}: thick this suite, thin tasks like these",
             x_range=(0, _next_fifth([_reach(metric) for _, metric in rows])),
             x_kind="percent",
@@ -150,12 +150,12 @@ class Plots:
         if len(series) < 2:
             return Unavailable("curves are compared where two systems have two runs of every task")
         falls = [(one.y[0] - one.y[-1], one.name) for one in series]
-        most, least = max(falls), min(falls)
+        least, most = min(falls), max(falls)
         return line_chart(
             series,
             title="How reliability falls with every further success in a row",
-            finding=f"{most[1]} loses most on the way, {100 * most[0]:.0f} points; "
-            f"{least[1]} least, {100 * least[0]:.0f}.",
+            finding=f"The curves fall by {100 * least[0]:.0f} points ({least[1]}) to "
+            f"{100 * most[0]:.0f} points ({most[1]}).",
             x_label="k attempts, all of them successful",
             y_label="pass^k",
             y_range=(0, _next_fifth([value for one in series for value in one.y])),
@@ -194,12 +194,10 @@ class Plots:
         points = [point for s in self.systems if (point := _cost_point(s, feature, k)) is not None]
         if not points:
             return Unavailable(f"no system has trials that say their {feature}")
-        cheapest = min(points, key=lambda point: point.x)
-        best = max(points, key=lambda point: point.y)
         return scatter(
             points,
             title="What reliability costs",
-            finding=_cost_finding(best.name, cheapest.name, k),
+            finding=_cost_finding(points, feature, k),
             x_label=f"{feature} per success{' in dollars' if feature == 'cost' else ''}",
             y_label=f"pass^{k}",
             y_range=(0, _next_fifth([p.y_interval[1] if p.y_interval else p.y for p in points])),
@@ -263,7 +261,7 @@ def _forest_row(row: TaskRow) -> IntervalRow:
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         colour=_COLOURS[row.label],
-        note=f"{row.passed}/{row.runs} {row.label if row.label != 'too few runs' else '?'}",
+        note=f"{row.passed}/{row.runs} {row.label if row.label != 'undecided' else '?'}",
     )
 
 
@@ -288,12 +286,16 @@ def _system_row(system: SystemReport, metric: Metric) -> IntervalRow:
 
 
 def _compared_finding(
-    rows: Sequence[tuple[SystemReport, Metric]], tied: Sequence[str], k: int
+    rows: Sequence[tuple[SystemReport, Metric]], leaders: Leaders | Unavailable | None, k: int
 ) -> str:
-    best = rows[0][0].name
-    if tied:
-        return f"{', '.join(tied[:-1])} and {tied[-1]} cannot be told apart at {k} in a row."
-    return f"{best} has the highest pass^{k}, {_percent(rows[0][1].value or 0.0)}."
+    """Who leads or is tied, where that was tested; otherwise what is drawn."""
+    if isinstance(leaders, Leaders) and leaders.k == k:
+        *others, last = leaders.names
+        if others:
+            return f"{', '.join(others)} and {last} cannot be told apart at {k} in a row."
+        return f"{last} has the highest pass^{k}, {_percent(leaders.values[0])}."
+    low, high = (_percent(metric.value or 0.0) for _, metric in (rows[-1], rows[0]))
+    return f"pass^{k} of {len(rows)} systems, from {low} to {high}."
 
 
 def _curve(name: str, points: Sequence[CurvePoint]) -> Series:
@@ -309,10 +311,19 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def _cost_finding(best: str, cheapest: str, k: int) -> str:
-    if best == cheapest:
-        return f"{best} has the highest pass^{k} and spends least per success."
-    return f"{best} has the highest pass^{k}; {cheapest} spends least per success."
+def _cost_finding(points: Sequence[Point], feature: str, k: int) -> str:
+    """What is drawn: whether any system is ahead was not tested here."""
+    spent, rates = [point.x for point in points], [point.y for point in points]
+    unit = "$" if feature == "cost" else ""
+    low, high = f"{unit}{min(spent):.3g}", f"{unit}{max(spent):.3g}"
+    return (
+        f"pass^{k} is {_reach(_percent(min(rates)), _percent(max(rates)))}; "
+        f"a success takes {_reach(low, high)}{'' if unit else f' {feature}'}."
+    )
+
+
+def _reach(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
 
 
 def _cost_point(system: SystemReport, feature: str, k: int | None) -> Point | None:

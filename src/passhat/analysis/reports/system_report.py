@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from passhat.analysis.reports.disturbances import Disturbance
+from passhat.analysis.reports.lazy_value import Later
 from passhat.analysis.reports.parts import (
     BarCount,
     Decay,
@@ -23,14 +24,14 @@ from passhat.analysis.reports.tasks import TaskTable
 from passhat.errors import ArgumentError
 from passhat.messages import plural, quoted, rounded
 from passhat.stats.estimate import Estimate, Unavailable
-from passhat.stats.noise_sources import NoiseSources
+from passhat.stats.width_sources import NoiseSources
 
 _LARGEST_SHOWN_K = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemReport:
-    """Everything measured about one system; `levels` and `tags` when they are looked at."""
+    """Everything measured about one system; decay, levels and tags when they are looked at."""
 
     name: str
     design: Design
@@ -40,7 +41,7 @@ class SystemReport:
     seeds: SeedSpread | Unavailable
     rounds: Rounds | Unavailable
     disturbances: tuple[Disturbance, ...]
-    decay: Decay
+    attempts: Later[Decay] = field(repr=False, compare=False)
     tasks: TaskTable
     bars: tuple[BarCount, ...]
     errors: ErrorSplit
@@ -58,6 +59,11 @@ class SystemReport:
         numbers = "".join(f", pass^{k} {rounded(self.pass_hat(k).this_suite)}" for k in told)
         shape = f"{plural(self.design.tasks, 'task')}, {plural(self.design.trials, 'trial')}"
         return f"<SystemReport {quoted(self.name)}: {shape}{numbers}>"
+
+    @property
+    def decay(self) -> Decay:
+        """What more attempts at every task would show, and what order the runs came in."""
+        return self.attempts.look()
 
     @property
     def ks(self) -> tuple[int, ...]:

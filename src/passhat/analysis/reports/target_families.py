@@ -285,7 +285,7 @@ FAMILIES: tuple[TargetFamily, ...] = (
     _other("tasks.solid", "how many tasks are solid", _labelled("solid", "solid")),
     _other("tasks.flaky", "how many tasks are flaky", _labelled("flaky", "flaky")),
     _other("tasks.broken", "how many tasks are broken", _labelled("broken", "broken")),
-    _other("tasks.undecided", "how many have no label yet", _labelled("undecided", "too few runs")),
+    _other("tasks.undecided", "how many have no label yet", _labelled("undecided", "undecided")),
     _share("flaky_share", "the share of tasks that are flaky", _flaky_share),
     _other("bars[{k}].above", "tasks certified to clear their bar on pass^k", _bars("above")),
     _other("bars[{k}].below", "tasks certified to miss their bar on pass^k", _bars("below")),

@@ -18,9 +18,9 @@ from passhat.stats.labels import label_tasks
 from passhat.stats.proportions import proportion_bounds
 from passhat.stats.runs_to_label import runs_to_label
 
-Label = Literal["solid", "flaky", "broken", "too few runs"]
+Label = Literal["solid", "flaky", "broken", "undecided"]
 
-LABELS: tuple[Label, ...] = ("solid", "flaky", "broken", "too few runs")
+LABELS: tuple[Label, ...] = ("solid", "flaky", "broken", "undecided")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class TaskTable(Sequence[TaskRow]):
     def count(self, value: Any) -> int:
         """How many tasks carry a label (or equal a row).
 
-        Labels: solid, flaky, broken, too few runs.
+        Labels: solid, flaky, broken, undecided.
         """
         if value in LABELS:
             return int(np.count_nonzero(self.labels == LABELS.index(value)))
@@ -145,9 +145,6 @@ class TaskTable(Sequence[TaskRow]):
         )
 
 
-BROKEN_BELOW, SOLID_ABOVE, CERTAINTY = 0.1, 0.95, 0.9
-
-
 def tabulate_tasks(
     tally: Tally, evidence: Evidence, sequences: tuple[str, ...] | None, *, confidence: float
 ) -> TaskTable:
@@ -177,8 +174,7 @@ def _labels(runs: Counts, passes: Counts) -> tuple[NDArray[np.int8], Floats, Cou
     """Each task's label, the chance of it, and the runs that would give it one if it has none."""
     if not runs.size:
         return np.zeros(0, dtype=np.int8), np.zeros(0), np.zeros(0, dtype=np.int64)
-    rule = {"broken_below": BROKEN_BELOW, "solid_above": SOLID_ABOVE, "certainty": CERTAINTY}
-    found = label_tasks(runs, passes, **rule)
+    found = label_tasks(runs, passes)
     codes = np.select([found.labels == label for label in LABELS], range(len(LABELS)))
     chance = np.max((found.solid, found.flaky, found.broken), axis=0)
-    return codes.astype(np.int8), chance, runs_to_label(runs, passes, found.labels, **rule)
+    return codes.astype(np.int8), chance, runs_to_label(runs, passes, found.labels)

@@ -26,6 +26,9 @@ MOST_RUNS = 10_000
 WORTH_RUNNING = 200
 """Beyond this many more runs of a task, it is looked at with more profit than it is run."""
 
+SENSIBLE_RUNS = 1_000
+"""Beyond this many more runs of a task, the number is not printed: few would pay for them."""
+
 
 def list_unsettled(
     evidence: Evidence,
@@ -101,10 +104,10 @@ def _once(evidence: Evidence) -> str:
 
 
 def _labels(table: TaskTable) -> Unsettled | None:
-    tasks = table.names_labelled("too few runs")
+    tasks = table.names_labelled("undecided")
     if not tasks:
         return None
-    open_ = table.labels == LABELS.index("too few runs")
+    open_ = table.labels == LABELS.index("undecided")
     more = _middle([need or None for need in table.more_runs[open_].tolist()])
     failed = bool((table.passed[open_] < table.runs[open_]).any())
     advice = _label_advice(len(tasks), more, failed)
@@ -131,14 +134,16 @@ def _middle(needs: Sequence[int | None]) -> int | None:
 
 def _enough(count: int) -> str:
     if count == 1:
-        return "would settle it, if it goes on as it did"
-    return "each would settle half of them, if they go on as they did"
+        return "would settle it at the current pass rate"
+    return "each would settle half of them at the current pass rates"
 
 
 def _hopeless(count: int, more: int, border: str, failed: bool) -> str:
     each = "it lies" if count == 1 else "most lie"
     times = f"{more:,} more runs" + ("" if count == 1 else " each")
     told = f"{each} so close to {border} that it would take {times}"
+    if more > SENSIBLE_RUNS:
+        told = f"{each} so close to {border} that no sensible number of runs would settle it"
     return f"{told}: look at the failures instead" if failed else told
 
 
@@ -201,13 +206,12 @@ def _suite_width(plan: SuitePlan) -> Unsettled | None:
     if needed is None or needed <= plan.runs:
         return None
     more = needed - plan.runs
-    return Unsettled(
-        what="mean_score, this suite",
-        tasks=(),
-        more_runs=more,
-        advice=f"Run every task {'once more' if more == 1 else f'{more:,} more times'} to know "
-        f"this suite's mean to ±5 points (now ±{100 * plan.this_suite:.1f}).",
-    )
+    now = f"this suite's mean to ±5 points (now ±{100 * plan.this_suite:.1f})"
+    times = "once more" if more == 1 else f"{more:,} more times"
+    advice = f"Run every task {times} to know {now}."
+    if more > SENSIBLE_RUNS:
+        advice = f"No sensible number of runs would bring {now}."
+    return Unsettled(what="mean_score, this suite", tasks=(), more_runs=more, advice=advice)
 
 
 def _population_width(plan: SuitePlan) -> Unsettled | None:
@@ -219,6 +223,10 @@ def _population_width(plan: SuitePlan) -> Unsettled | None:
     if isinstance(needed, Unavailable):
         more = None
         advice = f"{needed.reason[:1].upper()}{needed.reason[1:]}; about {tasks} get to ±5 {now}."
+    elif needed - plan.runs > SENSIBLE_RUNS:
+        more = needed - plan.runs
+        reach = "gets to ±5 points for tasks like these"
+        advice = f"No sensible number of runs {reach} {now}; about {tasks}."
     else:
         more = needed - plan.runs
         runs = f"{plural(more, 'more run')} of every task"

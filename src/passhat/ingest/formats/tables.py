@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from passhat.errors import ReadError, UnknownFile
@@ -21,6 +22,8 @@ from passhat.ingest.transcripts.messages import transcript_of
 from passhat.messages import short_value
 from passhat.records import FEATURES, Outcome
 from passhat.records.column_names import (
+    MOST_KEPT,
+    USUAL,
     ColumnMap,
     find_columns,
     has_column,
@@ -57,7 +60,7 @@ _NUMBERS = ("passed", "score", *FEATURES)
 
 def recognises(document: Document) -> bool:
     """Whether the usual names of columns say the task and the outcome."""
-    return is_own_file(document) or is_table(column_names(document), ColumnMap())
+    return is_own_file(document) or is_table(column_names(document), USUAL)
 
 
 def read(document: Document, mapping: ColumnMap) -> Table:
@@ -87,9 +90,10 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         document.name, table, found, sheet, mapping, columns.get("score", ())
     )
     notes = notes_on(sheet.columns, found, mapping, own=own, repeats=lambda: _repeats(columns))
-    return replace(
-        table,
+    return Table(
         columns=columns,
+        entry=table.entry,
+        numbers=table.numbers,
         notes=(*prompts, *notes, *folded, *marks, *commas),
         judged=True,
         graded=None if tests or "passed" in found else found["score"],
@@ -214,12 +218,14 @@ def notes_on(
 
 
 def _asked_for(columns: Collection[str], mapping: ColumnMap) -> Iterator[tuple[str, str]]:
-    found = find_columns(columns, mapping)
     for meaning, column in mapping.chosen().items():
         joined = meaning == "task" and not has_column(columns, column)
         for part in _parts(column) if joined else [column]:
             yield meaning, part
-    for test in parse_pass_if(mapping.pass_if) if mapping.pass_if else ():
+    if not mapping.pass_if:
+        return
+    found = find_columns(columns, mapping)
+    for test in parse_pass_if(mapping.pass_if):
         yield "pass_if", found.get(test.column, test.column)
 
 
@@ -339,11 +345,21 @@ def left_out_columns(
 
 
 def _unused(columns: Collection[str], found: Mapping[str, str], mapping: ColumnMap) -> list[str]:
-    asked = {column for _, column in _asked_for(columns, mapping)} | set(found.values())
+    if len(columns) > MOST_KEPT:
+        return list(_unused_columns.__wrapped__(tuple(columns), tuple(found.values()), mapping))
+    return list(_unused_columns(tuple(columns), tuple(found.values()), mapping))
+
+
+# A folder holds thousands of tables with the same columns.
+@lru_cache(maxsize=64)
+def _unused_columns(
+    columns: tuple[str, ...], found: tuple[str, ...], mapping: ColumnMap
+) -> tuple[str, ...]:
+    asked = {column for _, column in _asked_for(columns, mapping)} | set(found)
     asked |= {transcript_column(columns, mapping) or ""}
     asked |= set(find_columns(columns, ColumnMap()).values()) if mapping.left_out() else set()
     used = asked | {column.partition(".")[0] for column in asked}
-    return [column for column in columns if column not in used]
+    return tuple(column for column in columns if column not in used)
 
 
 def _repeats(columns: Mapping[str, Sequence[Any]]) -> bool:

@@ -44,6 +44,9 @@ from passhat.stats.paired import PairedDifference
 if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
 
+SENSIBLE_RUNS = 1_000
+"""More runs of each task and system than this are not advised: few would pay for them."""
+
 
 def comparison_blocks(comparison: Comparison, options: Options) -> list[Block]:
     """The verdict, the differences in both scopes, the tasks that differ, what would settle it.
@@ -51,7 +54,8 @@ def comparison_blocks(comparison: Comparison, options: Options) -> list[Block]:
     On a terminal the names of the two are cut above their columns.
     """
     width = None if options.ink is None else options.ink.width
-    headings = _headings(comparison, LONGEST_NAME if width is None else _heading_width(width))
+    room = LONGEST_NAME if width is None else _heading_width(comparison, width)
+    headings = _headings(comparison, room)
     blocks: list[Block] = [Headline(verdict(comparison)), _difference_table(comparison, headings)]
     blocks += paragraphs("Starred", _partial_note(comparison))
     blocks += paragraphs("Shown", _shown(comparison))
@@ -59,7 +63,7 @@ def comparison_blocks(comparison: Comparison, options: Options) -> list[Block]:
         blocks.append(Paragraph("Seeds", _seeds_sentence(comparison, comparison.seeded)))
     if not isinstance(comparison.noise, Unavailable):
         blocks.append(Paragraph("Width", noise_sentence(comparison.noise, systems=2)))
-    blocks += [Paragraph("Tasks", _tasks_sentence(comparison))]
+    blocks.append(Paragraph("Tasks", _tasks_sentence(comparison, options.every_task_follows)))
     if rows := differing_tasks(comparison)[:MOST_TASKS]:
         # On a terminal the names of tasks need the room.
         blocks.append(
@@ -88,12 +92,15 @@ def _difference_table(comparison: Comparison, headings: tuple[str, str]) -> Tabl
     )
 
 
-def _heading_width(width: int) -> int:
+def _heading_width(comparison: Comparison, width: int) -> int:
     """The columns of a name above its numbers.
 
     The two make up for what a narrow terminal lacks, and share with the bars what a wide one has.
+    At 80 columns, twelve leave room for the widest intervals beside "pass^8", ten beside "mean
+    score", which would be cut otherwise.
     """
-    return max(6, 12 + (width - 80) // (4 if width > 80 else 2))
+    usual = 10 if any(one.name == "mean_score" for one in _distinct(comparison)) else 12
+    return max(6, usual + (width - 80) // (4 if width > 80 else 2))
 
 
 def _headings(comparison: Comparison, width: int) -> tuple[str, str]:
@@ -197,7 +204,7 @@ def _ends(one: Difference) -> list[float]:
     return [end for interval in bounds if interval for end in (interval.low, interval.high)]
 
 
-def _tasks_sentence(comparison: Comparison) -> str:
+def _tasks_sentence(comparison: Comparison, every_task_follows: bool) -> str:
     tasks = comparison.tasks
     better = sum(task.answer == "better" for task in tasks)
     worse = sum(task.answer == "worse" for task in tasks)
@@ -211,7 +218,18 @@ def _tasks_sentence(comparison: Comparison) -> str:
     if blind == len(tasks):
         text += f" (too few runs to test any: {comparison.runs_to_test} of each are needed)"
     tasks_flipped = plural(gained, "task")
-    return f"{text}. {tasks_flipped} flipped to mostly passing, {lost} to mostly failing."
+    text = f"{text}. {tasks_flipped} flipped to mostly passing, {lost} to mostly failing."
+    return f"{text}{_listed_tasks(comparison, every_task_follows)}"
+
+
+def _listed_tasks(comparison: Comparison, every_task_follows: bool) -> str:
+    """Which tasks the table lists, where it leaves some out."""
+    found = len(differing_tasks(comparison))
+    if found in (0, len(comparison.tasks)):
+        return ""
+    said_below = every_task_follows or found > MOST_TASKS
+    where = "" if said_below else "; --json lists all tasks"
+    return f" Listed are tasks that flipped or are shown to differ{where}."
 
 
 def _unshared(owner: str, names: tuple[str, ...]) -> str:
@@ -220,10 +238,11 @@ def _unshared(owner: str, names: tuple[str, ...]) -> str:
 
 
 def _steps(comparison: Comparison, every_task_follows: bool) -> list[str]:
+    most_runs = 2 * SENSIBLE_RUNS * len(comparison.tasks)
     steps = [
         text
         for scope in (THIS_SUITE, TASKS_LIKE_THESE)
-        if (text := _needed(comparison.headline, scope)) is not None
+        if (text := _needed(comparison.headline, scope, most_runs)) is not None
     ]
     hidden = len(differing_tasks(comparison)) - MOST_TASKS
     if hidden > 0 and not every_task_follows:
@@ -232,7 +251,8 @@ def _steps(comparison: Comparison, every_task_follows: bool) -> list[str]:
     return steps
 
 
-def _needed(difference: Difference, scope: Scope) -> str | None:
+def _needed(difference: Difference, scope: Scope, most_runs: int) -> str | None:
+    """How many more runs or tasks would settle it; runs only up to a number that one would buy."""
     number = difference.this_suite if scope == THIS_SUITE else difference.tasks_like_these
     if not isinstance(number, PairedDifference) or number.answer != "undecided":
         return None
@@ -241,12 +261,12 @@ def _needed(difference: Difference, scope: Scope) -> str | None:
             return f"For {scope}, look at other tasks: on these the two hardly differ."
         return f"For {scope}, state a margin: --margin 0.05 lets it end in 'equivalent'."
     ways = []
-    if number.needed.more_runs is not None:
+    if number.needed.more_runs is not None and number.needed.more_runs <= most_runs:
         ways.append(f"{plural(number.needed.more_runs, 'more run')} in all")
     if number.needed.more_tasks is not None:
         ways.append(plural(number.needed.more_tasks, "more task"))
     if not ways:
-        return f"For {scope}, no number of runs on these tasks would settle it."
+        return f"For {scope}, no sensible number of runs on these tasks would settle it."
     return f"For {scope}, about {' or '.join(ways)} would settle it, if the difference holds."
 
 

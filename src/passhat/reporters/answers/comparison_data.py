@@ -140,7 +140,7 @@ def _mean_beside(comparison: Comparison) -> str:
 def called(comparison: Comparison) -> tuple[str, str]:
     """What the two are called in sentences: cut where they are long, and never alike."""
     first, second = shorten_apart((comparison.first, comparison.second), LONGEST_NAME)
-    return first, second
+    return (first, second) if first != second else (f"{first} (first)", f"{second} (second)")
 
 
 def _difference(one: Difference, margin: float | None) -> DifferenceObject:

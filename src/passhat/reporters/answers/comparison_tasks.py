@@ -11,6 +11,13 @@ from passhat.reporters.blocks import Table
 from passhat.reporters.numbers import signed_span
 
 MOST_TASKS = 10
+"""Tasks that a table lists."""
+
+_P_VALUES = (
+    "Both p values allow for the number of tasks tested. Of the tasks with p (Holm) below 0.05, "
+    "the chance that any does not really differ is at most 5 %; of those with p (BH) below 0.05, "
+    "about 5 % may not really differ."
+)
 
 
 def differing_tasks(comparison: Comparison) -> list[TaskDifference]:
@@ -40,9 +47,10 @@ def differing_table(rows: Sequence[TaskDifference], headings: tuple[str, str]) -
 
 
 def legend(comparison: Comparison, rows: Sequence[TaskDifference]) -> list[str]:
-    """Why a task has no p value, and why an interval may leave out 0 where the test does not."""
+    """What the p values are, why a task has none, and why an interval may disagree with them."""
     level = comparison.provenance.options.confidence
-    told = []
+    tested = any(task.answer != "unevaluable" for task in rows)
+    told = [_P_VALUES] if tested else []
     if any(task.answer == "unevaluable" for task in rows):
         told.append(
             "A dash stands where a task has too few runs to be tested among so many, whatever its "

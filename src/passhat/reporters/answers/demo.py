@@ -92,7 +92,7 @@ def _undecided(found: Demonstration) -> str:
     """Some tasks need more runs."""
     system = found.report.systems[0]
     table = system.tasks
-    few = table.labelled("too few runs")
+    few = table.labelled("undecided")
     runs = plural(system.design.typical_runs, "run")
     if not few:
         return f"{runs} were enough to call every task of {short(system.name)}."

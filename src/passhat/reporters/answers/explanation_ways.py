@@ -20,6 +20,19 @@ MOST_TOOLS = 8
 _MOST_NAMES = 6
 _COST_WORDS = {"tokens": "tokens", "cost": "cost", "seconds": "seconds", "tool_calls": "tool calls"}
 
+_FEW_TASKS = 1 / 3
+"""Share of the tasks that both pass and fail up to which "half of the variation" is news."""
+
+# Landis and Koch (1977), table 2: the largest kappa of each word.
+_KAPPA_WORDS = (
+    (0.0, "no better than chance"),
+    (0.2, "hardly better than chance"),
+    (0.4, "fairly better than chance"),
+    (0.6, "moderately better than chance"),
+    (0.8, "substantially better than chance"),
+    (1.0, "almost perfectly"),
+)
+
 
 def way_blocks(explanation: Explanation) -> list[Block]:
     """How alike runs are, what they repeat and mend, which tool for which, cost, and the suite."""
@@ -34,7 +47,11 @@ def way_blocks(explanation: Explanation) -> list[Block]:
     blocks += [Paragraph("Cost", text) for text in _cost_words(ways)]
     if blocks:
         blocks.insert(0, Section("Which ways the runs took"))
-    review = list(_review(explanation.review)) if explanation.counts.tasks > 1 else []
+    review = (
+        list(_review(explanation.review, explanation.counts.mixed_tasks))
+        if explanation.counts.tasks > 1
+        else []
+    )
     if review:
         blocks.append(Section("What to look at in the suite"))
     return blocks + [Paragraph(label, text) for label, text in review]
@@ -102,35 +119,42 @@ def _cost_words(ways: Trajectories) -> Iterator[str]:
     for split in ways.splits:
         if split.passing is None or split.failing is None:
             continue
-        name = _COST_WORDS[split.name]
-        yield (
-            f"A failing run took {amount(split.failing)} {name} on average, a passing one "
-            f"{amount(split.passing)}; {percent(split.failing_share)} of all {name} went into "
-            "runs that did not pass."
-        )
+        name, spent = _COST_WORDS[split.name], f"{percent(split.failing_share)} of all"
+        failing, passing = amount(split.failing), amount(split.passing)
+        if split.name == "cost":
+            both = f"A failing run cost ${failing} on average, a passing one ${passing}"
+            yield f"{both}; {spent} the money went into runs that did not pass."
+        else:
+            both = f"A failing run took {failing} {name} on average, a passing one {passing}"
+            yield f"{both}; {spent} {name} went into runs that did not pass."
 
 
-def _review(review: SuiteReview) -> Iterator[tuple[str, str]]:
-    """What the suite's owner should look at."""
-    for tasks, verb in ((review.always_pass, "always"), (review.never_pass, "never")):
+def _review(review: SuiteReview, mixed: int) -> Iterator[tuple[str, str]]:
+    """What the suite's owner should look at; `mixed` tasks both pass and fail."""
+    for tasks, where in ((review.always_pass, "every"), (review.never_pass, "no")):
         if tasks:
-            passes = "passes" if len(tasks) == 1 else "pass"
             names = listed(tasks, _MOST_NAMES, show=short)
-            told = f"{plural(len(tasks), 'task')} {verb} {passes}, in every run of every system"
-            yield "Suite", f"{told}, and so tell nothing apart: {names}."
+            verb, it = ("passes", "it tells") if len(tasks) == 1 else ("pass", "they tell")
+            told = f"{plural(len(tasks), 'task')} {verb} in {where} run"
+            yield "Suite", f"{told}, so {it} no system from another: {names}."
     if review.duplicates:
         pairs = [f"{short(one.first)} and {short(one.second)}" for one in review.duplicates]
         told = f"{plural(len(pairs), 'pair')} of tasks ask for nearly the same"
         yield "Suite", f"{told}: {listed(pairs, _MOST_NAMES)}."
-    if review.lucky:
+    if review.lucky and len(review.lucky) <= _FEW_TASKS * mixed:
         names = listed([short(one.task) for one in review.lucky], _MOST_NAMES)
-        held = sum(one.share for one in review.lucky)
-        verb = "holds" if len(review.lucky) == 1 else "hold"
-        told = f"{plural(len(review.lucky), 'task')} {verb} {percent(held)} of the luck of the runs"
-        yield "Suite", f"{told}: {names}."
+        held = percent(sum(one.share for one in review.lucky))
+        come = f"comes from {plural(len(review.lucky), 'task')}"
+        yield "Suite", f"{held} of the variation between runs of one task {come}: {names}."
     for pair in review.graders[:_MOST_NAMES]:
-        kappa = "" if pair.kappa is None else f" (kappa {pair.kappa:.2f})"
+        kappa = "" if pair.kappa is None else f", {_kappa_words(pair.kappa)}"
         told = f"{short(pair.first)} and {short(pair.second)} agree in "
         told += f"{percent(pair.agreement.value)} of {plural(pair.agreement.runs or 0, 'run')}"
         read = f"read task {short(pair.example[1])}, trial {pair.example[2]}"
         yield "Graders", f"{told}{kappa}; {read}."
+
+
+def _kappa_words(kappa: float) -> str:
+    """Agreement beyond chance in words."""
+    words = next(words for most, words in _KAPPA_WORDS if kappa <= most + 1e-9)
+    return f"{words} (kappa {kappa:.2f})"

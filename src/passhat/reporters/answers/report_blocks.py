@@ -28,7 +28,7 @@ from passhat.reporters.blocks import (
     Table,
     paragraphs,
 )
-from passhat.reporters.glossary import meaning
+from passhat.reporters.glossary import LABEL_RULE, meaning
 from passhat.reporters.next_steps import advise, at_confidence, next_steps, only, results_of
 from passhat.reporters.noise_words import noise_sentence
 from passhat.reporters.numbers import amount, interval_of, points, span, value_of
@@ -109,7 +109,7 @@ def origin(report: Report) -> str:
     return (
         f"{names}; passhat {origin.versions['passhat']}, confidence {origin.options.confidence:g}, "
         f"errors {origin.options.errors}, seed {origin.options.seed}, "
-        f"input {origin.input_sha256[:12]}."
+        f"fingerprint of the trials {origin.input_sha256[:12]}."
     )
 
 
@@ -200,7 +200,7 @@ def _task_blocks(system: SystemReport, options: Options) -> list[Block]:
         return blocks
     if not options.brief:
         counted = tuple((label, table.count(label)) for label in LABELS)
-        blocks.append(Shares(counts=counted))
+        blocks += [Shares(counts=counted), Paragraph("Labels", LABEL_RULE)]
     most = WORST_TASKS if options.brief else MORE_TASKS
     shown = list(table) if options.all_tasks else worst_tasks(table, most)
     if shown:

@@ -109,9 +109,13 @@ class TaskObject(TypedDict):
     sequence: str | None
 
 
-LabelCounts = TypedDict(
-    "LabelCounts", {"solid": int, "flaky": int, "broken": int, "too few runs": int}
-)
+class LabelCounts(TypedDict):
+    """How many tasks have each label."""
+
+    solid: int
+    flaky: int
+    broken: int
+    undecided: int
 
 
 class BarObject(TypedDict):

@@ -121,8 +121,16 @@ def _after(answer: RunAnswer) -> list[Block]:
         blocks += recovery_blocks(recovery)
     if answer.failures:
         told = failure_lines(answer, most=MOST_FAILURES)
-        blocks.append(Steps("Why trials did not pass", tuple(map(Step, told))))
+        blocks.append(Steps(_failures_title(answer), tuple(map(Step, told))))
     return blocks + paragraphs("Undone", answer.undone and f"{answer.undone}.")
+
+
+def _failures_title(answer: RunAnswer) -> str:
+    """Where the counts add up to more than the trials that did not pass, the title says why."""
+    systems = answer.report.systems
+    stopped = sum(one.design.trials - int(one.tasks.passed.sum()) for one in systems)
+    several = sum(one.trials for one in answer.failures) > stopped
+    return "Why trials did not pass" + " (a trial can have several reasons)" * several
 
 
 def _floor_object(floor: SelectionFloor) -> FloorObject:

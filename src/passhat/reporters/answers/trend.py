@@ -125,7 +125,7 @@ def _no_change(trend: SystemTrend) -> str:
     if count == 1:
         return f"{name}: one run so far; a change takes two to be seen."
     rate = percent(next(iter(trend.changes.values())).false_alarm)
-    return f"{name}: no change over {count} runs (a false alarm has a chance of {rate})."
+    return f"{name}: no change shown over {count} runs (a false alarm has a chance of {rate})."
 
 
 def _change(name: str, change: ChangePoint, moments: Sequence[TrendPoint]) -> str:

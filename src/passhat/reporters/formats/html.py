@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from passhat.analysis.reports.headline import common_k
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import LABELS
 from passhat.drawing.figure import DARK, LIGHT, STYLE
@@ -102,6 +103,7 @@ def templates() -> Environment:
         "meaning": _meaning,
         "metric_name": wording.metric_name,
         "most_reliable_first": most_reliable_first,
+        "common_k": common_k,
         "name": breakable_name,
         "next_steps": next_steps,
         "partial_note": wording.partial_note,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,9 +13,10 @@ from passhat.reporters.safe_text import safe_text
 _ESCAPES = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
     "%": r"\%", "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
-    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''", "`": r"\`{}",
-    "×": r"\(\times\)", "±": r"\(\pm\)", "…": r"\dots{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\`{}",
+    "“": "``", "”": "''", "×": r"\(\times\)", "±": r"\(\pm\)", "…": r"\dots{}",
 }  # fmt: skip
+_OPENING_QUOTE = re.compile(r'(?<![^\s(\[{])"')  # at the start, after a space or a bracket
 
 
 def render(kind: AnswerKind, answer: Any, options: Options) -> str:
@@ -35,8 +37,11 @@ def escape_tex(text: str) -> str:
 
     >>> escape_tex("50 % of pass^2 \\input{x}")
     '50 \\% of pass\\textasciicircum{}2 \\textbackslash{}input\\{x\\}'
+    >>> print(escape_tex('two scopes: "this suite" and ("others")'))
+    two scopes: ``this suite'' and (``others'')
     """
-    return "".join(_ESCAPES.get(character, character) for character in safe_text(text))
+    plain = _OPENING_QUOTE.sub("“", safe_text(text)).replace('"', "”")
+    return "".join(_ESCAPES.get(character, character) for character in plain)
 
 
 def _tables(blocks: Sequence[Block]) -> list[Table]:

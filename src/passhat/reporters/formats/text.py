@@ -33,7 +33,7 @@ WIDEST_BAR, NARROWEST_BAR = 60, 11
 FEWEST_MARKS = 4
 
 COLOURS = {
-    "solid": "green", "flaky": "magenta", "broken": "red", "too few runs": "dim",
+    "solid": "green", "flaky": "magenta", "broken": "red", "undecided": "dim",
     "PASS": "green", "FAIL": "red", "UNDECIDED": "magenta",
 }  # fmt: skip
 """Words that have a colour wherever they fill a cell."""

@@ -5,9 +5,9 @@ import pytest
 
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Unavailable
-from passhat.stats.noise_sources import NoiseSources, noise_sources
 from passhat.stats.task_sums import TaskSums
 from passhat.stats.variance import spearman_brown, variance_components
+from passhat.stats.width_sources import NoiseSources, noise_sources
 
 
 def _split(runs, passes, **options) -> NoiseSources:

@@ -1,0 +1,219 @@
+"""Answers that passhat wrote with `report --json` and `run --json`: their runs, task by task."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+import msgspec
+
+from passhat.errors import ReadError
+from passhat.ingest.document import Document
+from passhat.ingest.reader import Reader, Reading, Table
+from passhat.messages import short_value
+from passhat.records import Outcome
+from passhat.records.column_names import ColumnMap
+from passhat.short_names import short
+
+_SCHEMAS = (b'"passhat.report/1"', b'"passhat.run/1"')
+_LETTERS = {"P": Outcome.PASSED, "F": Outcome.FAILED, "E": Outcome.ERRORED}
+_OPENING = re.compile(rb'\s*\{\s*"schema"\s*:\s*"passhat\.(report|run)/1"')
+_CLOSE = 1e-9
+"""Two means of the same counts differ by less, in whatever order they were added up."""
+
+# Counts beyond this cannot come from runs, and would not fit into the arithmetic.
+Count = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
+
+
+class SavedTask(msgspec.Struct):
+    """One task of a saved report."""
+
+    name: str
+    passed: Count
+    failed: Count
+    errored: Count
+    rate: float | None = None
+    mean_score: float | None = None
+    sequence: str | None = None
+
+
+class _Value(msgspec.Struct):
+    value: float | None = None
+
+
+class SavedSystem(msgspec.Struct):
+    """One system of a saved report, as far as its runs can be read back."""
+
+    name: str
+    task_table: list[SavedTask]
+    errors: int = 0
+    metrics: dict[str, _Value] = msgspec.field(default_factory=dict)
+    seeds: dict[str, Any] = msgspec.field(default_factory=dict)
+    features: dict[str, Any] = msgspec.field(default_factory=dict)
+    tools: dict[str, Any] = msgspec.field(default_factory=dict)
+    levels: dict[str, Any] = msgspec.field(default_factory=dict)
+    tags: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class _Options(msgspec.Struct):
+    errors: str = "fail"
+    confidence: float = 0.95
+
+
+class _Provenance(msgspec.Struct):
+    options: _Options = msgspec.field(default_factory=_Options)
+
+
+class SavedReport(msgspec.Struct):
+    """A report as `passhat report --json` writes it."""
+
+    systems: list[SavedSystem]
+    provenance: _Provenance = msgspec.field(default_factory=_Provenance)
+
+    @property
+    def tasks(self) -> Iterator[tuple[SavedSystem, SavedTask]]:
+        """Every task of every system."""
+        return ((system, task) for system in self.systems for task in system.task_table)
+
+    @property
+    def counts_only(self) -> bool:
+        """Whether the order of runs is missing, as in reports on big tables."""
+        return any(task.sequence is None for _, task in self.tasks)
+
+
+class _SavedRun(msgspec.Struct):
+    report: SavedReport
+
+
+def recognises(document: Document) -> bool:
+    """Whether its schema is that of a report or a run."""
+    schema = document.first.get("schema") if document.kind == "json" else None
+    return schema is not None and bytes(schema) in _SCHEMAS
+
+
+def begins_as_report(head: bytes) -> bool:
+    """Whether the first bytes of a file are those of a report or a run that passhat wrote."""
+    return _OPENING.match(head) is not None
+
+
+def read(document: Document, mapping: ColumnMap) -> Table:
+    """The runs of each task in their order."""
+    report = saved_report(document)
+    if report.counts_only:
+        raise ReadError(
+            f"{document.name}: holds how many runs of each task passed, but not their order; "
+            "`passhat report` and `read_tallies` can use such counts, all else needs what the "
+            "report was made from"
+        )
+    rows = [
+        {"system": system.name, "task": task.name, "trial": number, "outcome": _LETTERS[letter]}
+        for system, task in report.tasks
+        for number, letter in enumerate(task.sequence or "")
+    ]
+    return Table.of_rows(
+        rows,
+        entry="run",
+        notes=saved_notes(report),
+        read_as={"outcome": "P, F or E in sequence"},
+        left_out=left_out_parts(report),
+    )
+
+
+def saved_report(document: Document) -> SavedReport:
+    """The report in a file, checked: what a sequence shows must be what was counted."""
+    if document.has("report"):
+        report = document.decode(_SavedRun).report
+    else:
+        report = document.decode(SavedReport)
+    seen: set[tuple[str, str]] = set()
+    for system, task in report.tasks:
+        where = f'{document.name}, system "{short(system.name)}", task "{short(task.name)}"'
+        if (system.name, task.name) in seen:
+            raise ReadError(f"{where}: occurs twice")
+        seen.add((system.name, task.name))
+        if task.sequence is not None:
+            _check_sequence(where, task, task.sequence)
+    return report
+
+
+def saved_notes(report: SavedReport) -> list[str]:
+    """What to know before comparing with the saved numbers."""
+    notes = []
+    options = report.provenance.options
+    asked = [f"--errors {short(options.errors)}"] if options.errors != "fail" else []
+    asked += [f"--confidence {options.confidence:g}"] if options.confidence != 0.95 else []
+    if asked:
+        notes.append(f"the saved report was made with {' '.join(asked)}: say so again for the same")
+    lost = sum(system.errors for system in report.systems)
+    lost -= sum(task.errored for _, task in report.tasks)
+    if lost > 0:
+        notes.append(f"{lost:,} errored trials of tasks that the saved report left out are missing")
+    if weighted := [system.name for system in report.systems if _is_weighted(system)]:
+        notes.append(
+            f'the saved pass^1 of "{short(weighted[0])}" is no plain mean over its tasks: their '
+            "weights or families are not in the file, so the numbers here differ from the saved"
+        )
+    return notes
+
+
+def left_out_parts(report: SavedReport) -> list[str]:
+    """What the trials had, as the report shows, and its JSON does not hold run by run."""
+    systems = report.systems
+    found = {
+        "scores": any(_is_scored(task) for _, task in report.tasks),
+        "seeds": any(system.seeds.get("means") for system in systems),
+        "tools": any(system.tools for system in systems),
+        "levels": any(system.levels for system in systems),
+        "tags": any(system.tags for system in systems),
+        "texts of errors": any(task.errored for _, task in report.tasks),
+    }
+    features = dict.fromkeys(name for system in systems for name in system.features)
+    parts = [*(name for name, there in found.items() if there), *map(short, features)]
+    return [", ".join(parts)] if parts else []
+
+
+READER = Reader(
+    name="passhat",
+    recognises=recognises,
+    read=read,
+    derived=True,
+    reading=Reading(
+        format="passhat report",
+        versions="JSON of passhat report and passhat run",
+        system="name of the system",
+        task="name of the task",
+        run="order of the letters in sequence",
+        outcome="P, F or E in sequence; counts where there is none",
+    ),
+)
+
+
+def _check_sequence(where: str, task: SavedTask, sequence: str) -> None:
+    if odd := set(sequence) - _LETTERS.keys():
+        shown = short_value(min(odd))
+        raise ReadError(f"{where}, sequence: must be written in P, F and E, got {shown}")
+    counted = task.passed, task.failed, task.errored
+    found = tuple(map(sequence.count, _LETTERS))
+    if found != counted:
+        raise ReadError(
+            f"{where}: its sequence has {_told(found)}, but it counts {_told(counted)}; "
+            "was the file edited?"
+        )
+
+
+def _told(counts: Sequence[int]) -> str:
+    return f"{counts[0]:,} passed, {counts[1]:,} failed and {counts[2]:,} errored"
+
+
+def _is_scored(task: SavedTask) -> bool:
+    """Whether the task's mean score is not merely its share of passes."""
+    if task.rate is None or task.mean_score is None:
+        return False
+    return abs(task.rate - task.mean_score) > _CLOSE
+
+
+def _is_weighted(system: SavedSystem) -> bool:
+    rates = [task.rate for task in system.task_table if task.rate is not None]
+    saved = system.metrics.get("pass^1", _Value()).value
+    return bool(rates) and saved is not None and abs(sum(rates) / len(rates) - saved) > _CLOSE

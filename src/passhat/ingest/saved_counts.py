@@ -1,0 +1,87 @@
+"""The counts of a saved report that does not hold the order of its runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from passhat.errors import ReadError
+from passhat.ingest.assemble import one_name
+from passhat.ingest.document import Document
+from passhat.ingest.formats import passhat_json
+from passhat.ingest.formats.passhat_json import SavedReport, SavedSystem
+from passhat.ingest.inputs import STDIN, Input, as_inputs
+from passhat.ingest.limits import Limits
+from passhat.records import Source, Tally
+from passhat.records.column_names import ColumnMap
+
+_HEAD = 256  # bytes that show what a file is
+
+
+def count_saved(source: Input | Sequence[Input], mapping: ColumnMap) -> list[Tally] | None:
+    """The counts in one saved report without sequences; None of any other input."""
+    document = _open_saved(source)
+    if document is None or not passhat_json.recognises(document):
+        return None
+    report = passhat_json.saved_report(document)
+    if not report.counts_only:
+        return None
+    if mapping.pass_if is not None:
+        raise ReadError(f"{document.name}: holds counts, so `pass_if` has nothing to compare")
+    origin = _source(document, report, mapping)
+    return [_tally(document, report, system, mapping, origin) for system in report.systems]
+
+
+def _open_saved(source: Input | Sequence[Input]) -> Document | None:
+    inputs = as_inputs(source)
+    if len(inputs) != 1 or inputs[0] == STDIN:
+        return None
+    given = inputs[0]
+    if isinstance(given, bytes):
+        if not passhat_json.begins_as_report(given[:_HEAD]):
+            return None
+        return Document("input", path=None, data=given, limits=Limits())
+    if not os.path.isfile(given):  # noqa: PTH113 # of a long word, Path raises
+        return None
+    path = Path(given)
+    with path.open("rb") as stream:
+        head = stream.read(_HEAD)
+    if not passhat_json.begins_as_report(head):
+        return None
+    return Document(str(path), path=path, data=None, limits=Limits())
+
+
+def _source(document: Document, report: SavedReport, mapping: ColumnMap) -> Source:
+    told = {"run": "", "outcome": "counts of runs that passed, failed and errored"}
+    if mapping.name is not None:
+        told["system"] = f'"{mapping.name}" (--name)'
+    return Source(
+        name=document.name,
+        format=passhat_json.READER.name,
+        sha256=document.sha256,
+        notes=tuple(passhat_json.saved_notes(report)),
+        read_as=passhat_json.READER.reading.facts(told, passhat_json.left_out_parts(report)),
+    )
+
+
+def _tally(
+    document: Document, report: SavedReport, system: SavedSystem, mapping: ColumnMap, origin: Source
+) -> Tally:
+    name = system.name
+    if mapping.name is not None:
+        name = one_name(document.name, [one.name for one in report.systems], mapping.name)
+    tasks = system.task_table
+    passed = np.array([task.passed for task in tasks], dtype=np.int64)
+    return Tally(
+        system=name,
+        tasks=tuple(task.name for task in tasks),
+        passed=passed,
+        failed=np.array([task.failed for task in tasks], dtype=np.int64),
+        errored=np.array([task.errored for task in tasks], dtype=np.int64),
+        score_total=passed.astype(np.float64),
+        score_squares=passed.astype(np.float64),
+        sources=(origin,),
+    )

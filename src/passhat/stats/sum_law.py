@@ -1,0 +1,28 @@
+"""The law of a sum on equally spaced points, as a Fourier transform gives it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from passhat.stats.arguments import Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SumLaw:
+    """`chances` of the sum being at `positions`, which rise along the last axis."""
+
+    positions: Floats
+    chances: Floats
+
+
+def turned(chances: Floats, *, start: Floats, period: float, unit: float) -> SumLaw:
+    """The law whose points repeat after a period, cut open at `start`; `unit` counts as 1."""
+    points = chances.shape[-1]
+    step = period / points
+    first = np.ceil(start[..., None] / step).astype(np.intp)
+    places = first + np.arange(points)
+    laid = np.take_along_axis(chances, np.mod(places, points), axis=-1)
+    total = laid.sum(axis=-1, keepdims=True)
+    return SumLaw(positions=places * (step / unit), chances=laid / total)
