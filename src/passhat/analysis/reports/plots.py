@@ -134,7 +134,7 @@ class Plots:
             title=f"{k} in a row (pass^{k}) of each system",
             finding=_compared_finding(rows, leaders, k),
             x_label=f"pass^{k}: thick this suite, thin tasks like these",
-            x_range=(0, _next_fifth([_reach(metric) for _, metric in rows])),
+            x_range=(0, _next_fifth([_upper_end(metric) for _, metric in rows])),
             x_kind="percent",
             ties=[places] if len(places) > 1 else [],
             width=520,
@@ -214,7 +214,7 @@ def _next_fifth(values: Sequence[float]) -> float:
     return min(1.0, max(1, math.ceil(5 * max(values, default=1.0) - 1e-9)) / 5)
 
 
-def _reach(metric: Metric) -> float:
+def _upper_end(metric: Metric) -> float:
     """The upper end of a metric's intervals, or its value where it has none."""
     both = (metric.this_suite, metric.tasks_like_these)
     ends = [one.interval.high for one in both if isinstance(one, Estimate) and one.interval]
