@@ -1,6 +1,7 @@
 """Defaults from passhat.toml and [tool.passhat] in pyproject.toml."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -89,3 +90,25 @@ def test_a_file_that_is_no_toml_is_named(log, call):
 def test_a_project_without_our_table_changes_nothing(log, call):
     (log / "pyproject.toml").write_text("[project]\nname = 'uses-passhat'\n")
     assert call("demo", "--json").exit_code == 0
+
+
+@pytest.mark.parametrize("command", ["gate", "run"])
+def test_a_demand_on_the_command_line_replaces_the_configured_gates(here, suite, call, command):
+    text = "agents: [{name: a, model: scripted, prompt: hi, runs: 5, script: [{answer: hi}]}]\n"
+    path = str(suite(text))
+    (here / "passhat.toml").write_text("gates = ['pass@1 >= 0.4']\n")
+    about = ["latest"] if command == "gate" else [path]
+    configured = call("run", path)
+    assert "pass@1 >= 0.4" in configured.stdout
+    told = call(command, *about, "--require", "pass@1 >= 0.3")
+    assert "pass@1 >= 0.3" in told.stdout
+    assert "pass@1 >= 0.4" not in told.stdout
+
+
+def test_the_reference_names_every_key_and_every_column():
+    from passhat.cli.configuration import CONFIGURED
+    from passhat.cli.reading import COLUMN_NAMES
+
+    page = (Path(__file__).parents[2] / "docs/reference/configuration.md").read_text("utf-8")
+    assert [key for key in CONFIGURED if f"| `{key}` |" not in page] == []
+    assert [name for name in COLUMN_NAMES if f"`{name}`" not in page] == []

@@ -1,6 +1,7 @@
 """The CI jobs that `passhat init --ci` writes, run as their systems run them."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,15 +13,31 @@ from passhat.suite.yaml_tree import read_tree
 
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
 FILES = {"github": ".github/workflows/passhat.yml", "gitlab": ".gitlab-ci.yml"}
+VARIABLES = {
+    "github": {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_REPOSITORY": "you/agent",
+        "GITHUB_STEP_SUMMARY": "step.md",
+    },
+    "gitlab": {
+        "GITLAB_CI": "true",
+        "CI_PROJECT_ID": "1",
+        "CI_API_V4_URL": "http://127.0.0.1:9/api/v4",
+    },
+}
+"""What each system says to its jobs; without a token and a change nothing is posted."""
 GATES = [("pass@1 >= 0.5", 0), ("pass@1 >= 0.99", 1), ("pass@1 >= 0.73", 4)]
 
 
 class Job:
     """A job in a checkout: its steps, what it publishes, and how it ended."""
 
-    def __init__(self, directory: Path, text: str) -> None:
+    def __init__(self, directory: Path, ci: str) -> None:
+        text = (directory / FILES[ci]).read_text()
         tree = read_tree(text, env={}, keeps_references=lambda path: True)
         assert not tree.problems
+        self.variables = VARIABLES[ci]
+        self.tools: Path | None = None
         self.directory, self.told, self.code = directory, tree.value, 0
 
     def bash(self, script: str) -> None:
@@ -29,11 +46,12 @@ class Job:
             assert script == 'pip install "passhat[run]"'  # what is here is what it would install
             return
         kept = {name: value for name, value in os.environ.items() if name not in KEYS}
-        bin_first = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
+        places = [*filter(None, [self.tools]), Path(sys.executable).parent, kept["PATH"]]
+        bin_first = os.pathsep.join(map(str, places))
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script],
             cwd=self.directory,
-            env={**kept, "CI": "true", "PATH": bin_first, "GITHUB_STEP_SUMMARY": "step.md"},
+            env={**kept, **self.variables, "CI": "true", "PATH": bin_first},
             timeout=120,
             check=False,
         )
@@ -69,7 +87,7 @@ def test_a_job_publishes_everything_and_ends_as_its_gate_does(shell, ci, run, ga
     assert shell("init", "--ci", ci).returncode == 0
     suite = shell.directory / "passhat.yml"
     suite.write_text(suite.read_text().replace("- pass@1 >= 0.5", f"- {gate}"))
-    job = Job(shell.directory, (shell.directory / FILES[ci]).read_text())
+    job = Job(shell.directory, ci)
     published = run(job)
     assert job.code == code
     assert {"results.xml", "report.html", ".passhat/history.db"} <= set(published)
@@ -81,10 +99,34 @@ def test_a_job_publishes_everything_and_ends_as_its_gate_does(shell, ci, run, ga
         assert gate.replace(">", "&gt;") in (shell.directory / "step.md").read_text()
 
 
+def test_the_github_job_pins_its_actions_and_may_write_what_it_writes(shell):
+    assert shell("init", "--ci", "github").returncode == 0
+    told = Job(shell.directory, "github").told
+    assert told["permissions"] == {
+        "contents": "read",
+        "pull-requests": "write",
+        "checks": "write",
+    }
+    used = [step["uses"] for step in told["jobs"]["reliability"]["steps"] if "uses" in step]
+    assert all(re.fullmatch(r"actions/[a-z/-]+@[0-9a-f]{40}", name) for name in used)
+
+
+@pytest.mark.parametrize(("ci", "run"), [("github", run_github), ("gitlab", run_gitlab)])
+def test_a_job_installs_the_project_whose_agent_it_runs(shell, ci, run):
+    assert shell("init", "--ci", ci).returncode == 0
+    shell.write("pyproject.toml", "[project]\nname = 'agent'\nversion = '1'\n")
+    shell.write("bin/pip", '#!/bin/sh\necho "$@" >> installed.txt\n')
+    (shell.directory / "bin" / "pip").chmod(0o755)
+    job = Job(shell.directory, ci)
+    job.tools = shell.directory / "bin"
+    run(job)
+    assert (shell.directory / "installed.txt").read_text() == "install -e .\n"
+
+
 @pytest.mark.parametrize(("ci", "run"), [("github", run_github), ("gitlab", run_gitlab)])
 def test_a_job_whose_suite_is_wrong_fails_without_hiding_it(shell, ci, run):
     assert shell("init", "--ci", ci).returncode == 0
     shell.write("passhat.yml", "agents: [{name: a, model: scripted, pompt: hi}]\n")
-    job = Job(shell.directory, (shell.directory / FILES[ci]).read_text())
+    job = Job(shell.directory, ci)
     run(job)
     assert job.code == 2

@@ -27,7 +27,7 @@ def test_results_become_a_report_a_comparison_and_a_plan(shell):
 
     planned = shell("plan", "trials.jsonl", "--only", "new", "--difference", "0.05")
     assert planned.returncode == 0
-    assert planned.stdout.startswith("To know the mean of these 20 tasks")
+    assert planned.stdout.startswith("To tell two agents apart that differ by 5 points")
 
 
 def test_data_goes_through_a_pipe_untouched(shell):

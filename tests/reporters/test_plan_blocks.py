@@ -8,6 +8,7 @@ from passhat.analysis.planning.budgets import Spending
 from passhat.analysis.planning.plan import plan
 from passhat.analysis.planning.simulate import simulate
 from passhat.records import Trials
+from passhat.reporters.answers.plan import verdict
 
 MEASURED = "measured on these trials"
 ASSUMED = "the ICC assumed: these trials leave it open from 0 to 1"
@@ -63,3 +64,13 @@ def test_where_the_numbers_come_from_is_said(made, origin):
 )
 def test_what_a_run_takes_is_told_in_a_unit_that_can_be_read(spending, told):
     assert told in " ".join(render_plan(plan(tasks=20, spending=spending)).split())
+
+
+def test_the_headline_answers_what_was_asked():
+    spending = Spending(max_cost=20.0, cost_per_run=0.05)
+    for asked, start in (
+        ({"difference": 0.05, "spending": spending}, "To tell two agents apart that differ by 5 "),
+        ({"spending": spending}, "A budget of $20 buys 400 runs at $0.05 each"),
+        ({}, "To know the mean of these 50 tasks to ±5.0 points"),
+    ):
+        assert verdict(plan(tasks=50, **asked)).startswith(start)

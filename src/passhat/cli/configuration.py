@@ -64,9 +64,9 @@ def _read(path: Path) -> dict[str, Any]:
 def _defaults(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in table.items():
-        if key not in _KEYS:
-            raise _unknown(path, key, _KEYS)
-        for command, options in _KEYS[key](path, value).items():
+        if key not in CONFIGURED:
+            raise _unknown(path, key, CONFIGURED)
+        for command, options in CONFIGURED[key](path, value).items():
             _merge(found, command, options)
     return found
 
@@ -123,7 +123,7 @@ def _columns(path: Path, value: Any) -> dict[str, dict[str, Any]]:
     return {command: dict(options) for command in (*_READERS, "history add")}
 
 
-_KEYS: dict[str, Callable[[Path, Any], dict[str, dict[str, Any]]]] = {
+CONFIGURED: dict[str, Callable[[Path, Any], dict[str, dict[str, Any]]]] = {
     "confidence": _confidence,
     "store": _store,
     "k": _ks,

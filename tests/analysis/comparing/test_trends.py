@@ -5,6 +5,7 @@ import pytest
 
 from passhat import render_json, render_markdown, render_terminal
 from passhat.analysis.comparing.trends import Moment, trends
+from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
 from passhat.records import Tally
 from passhat.reporters import render
@@ -33,6 +34,15 @@ def moment(index, runs, passes, *, system="agent", tasks=None):
 
 def calm(rng, count, rate):
     return [moment(i, np.full(20, 10), rng.binomial(10, rate, 20)) for i in range(count)]
+
+
+@pytest.mark.parametrize("k", [1, 3, 5])
+def test_a_point_has_the_intervals_that_a_report_on_the_same_counts_has(k):
+    now = moment(0, np.full(4, 5), np.array([5, 3, 4, 1]))
+    (trend,) = trends([now], k=k)
+    metrics = measure(now.tallies, ks=[k]).system().metrics
+    for name, estimate in trend.points[0].metrics.items():
+        assert estimate.interval == metrics[name].this_suite.interval
 
 
 def test_a_point_is_the_estimate_of_that_run_alone():
@@ -168,3 +178,10 @@ def test_every_form_tells_the_same_numbers_and_shows_no_control_character():
     assert "\x1b" not in render_json(found)
     assert "<b>" not in render(found, "svg")
     assert "<b>" not in render_markdown(found)
+
+
+def test_a_fall_that_may_be_noise_is_not_called_no_change():
+    falling = [moment(i, np.full(4, 5), np.full(4, passes)) for i, passes in enumerate((3, 3, 2))]
+    (trend,) = trends(falling, k=1)
+    (said,) = sentences(trend)
+    assert said.startswith("agent: no change shown over 3 runs (a false alarm has a chance of")

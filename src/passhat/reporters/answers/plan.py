@@ -29,12 +29,16 @@ class PlanHead(TypedDict):
 
 
 def plan_blocks(plan: Plan, options: Options) -> list[Block]:  # as all answers
-    """What the target takes, what each design shows, and what else was asked."""
-    blocks: list[Block] = [Headline(verdict(plan)), _designs(plan)]
+    """The answer to what was asked, what each design shows, and what else a plan may need."""
+    blocks: list[Block] = [Headline(verdict(plan))]
+    below = plan.budgets if plan.difference is not None else plan.budgets[1:]
+    blocks += [Paragraph("Budget", _budget(budget)) for budget in below]
+    if plan.difference is not None or plan.budgets:
+        blocks.append(Paragraph("Precision", _precision(plan)))
+    blocks.append(_designs(plan))
     blocks.append(Paragraph("Assumed", _assumed(plan)))
     blocks += [Paragraph("But", f"{note[:1].upper()}{note[1:]}.") for note in plan.notes]
     blocks.append(Paragraph("Floor", _floor(plan)))
-    blocks += [Paragraph("Budget", _budget(plan, budget)) for budget in plan.budgets]
     if plan.chosen.best_runs is not None:
         blocks.append(Paragraph("Split", _split(plan)))
     blocks.append(Paragraph("Compare", _comparing(plan)))
@@ -52,6 +56,13 @@ def plan_object(plan: Plan) -> dict[str, object]:
 
 
 def verdict(plan: Plan) -> str:
+    """What was asked for: a difference to be told, else what a budget buys, else a precision."""
+    if plan.difference is not None:
+        return _for_difference(plan, plan.difference)
+    return _budget(plan.budgets[0]) if plan.budgets else _precision(plan)
+
+
+def _precision(plan: Plan) -> str:
     """What the wanted precision takes, in one sentence."""
     chosen = plan.chosen
     target = _points(chosen.target or 0.0)
@@ -126,7 +137,7 @@ def _floor(plan: Plan) -> str:
     )
 
 
-def _budget(plan: Plan, budget: Budget) -> str:
+def _budget(budget: Budget) -> str:
     limit, each = _price(budget)
     if isinstance(budget.design, Unavailable):
         return f"A budget of {limit} at {each} a run: {budget.design.reason}."
@@ -168,18 +179,22 @@ def _comparing(plan: Plan) -> str:
     size = f"{plural(chosen.tasks, 'task')} at {plural(chosen.runs, 'run')} per agent"
     least = f"two agents apart that differ by {100 * found.value:.1f} points"
     told = f"tell {least}" if found.value < 1 else "cannot tell any two agents apart"
-    text = f"{size} {told} on tasks like these, both run on the same tasks (paired, {power} power)."
-    if plan.difference is None:
-        return text
-    runs = plan.runs_for_difference
+    return f"{size} {told} on tasks like these, both run on the same tasks (paired, {power} power)."
+
+
+def _for_difference(plan: Plan, difference: float) -> str:
+    """The tasks, or the runs of the tasks there are, that tell two agents apart."""
+    goal = f"To tell two agents apart that differ by {100 * abs(difference):g} points"
+    runs, chosen = plan.runs_for_difference, plan.chosen
     more = (
-        "no number of runs on these tasks would do"
+        f"no number of runs on these {chosen.tasks:,} tasks would do"
         if isinstance(runs, Unavailable) or runs is None
-        else f"{plural(runs, 'run')} of each of these tasks would do"
+        else f"{plural(runs, 'run')} of each of these {chosen.tasks:,} tasks would do"
     )
-    size = f"{100 * abs(plan.difference):g} points"
-    tasks = plural(plan.tasks_for_difference or 0, "task")
-    return f"{text} For {size}: {tasks} at {plural(chosen.runs, 'run')}; {more}."
+    if plan.tasks_for_difference is None:
+        return f"{goal}, {more}."
+    tasks = plural(plan.tasks_for_difference, "task")
+    return f"{goal}, take {tasks} at {plural(chosen.runs, 'run')} per agent; {more}."
 
 
 def _points(half_width: float) -> str:
@@ -214,7 +229,7 @@ def _figures(plan: Plan) -> Mapping[str, Figure]:
     figure = line_chart(
         [here, there],
         title="What more runs buy",
-        finding=verdict(plan),
+        finding=_precision(plan),
         x_label="runs of each task",
         y_label="half the width of the interval",
         y_range=(0.0, max(like) * 1.05),
