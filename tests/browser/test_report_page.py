@@ -78,7 +78,7 @@ def test_several_systems_are_compared_in_four_pictures_that_state_what_they_show
     several, open_page
 ):
     page = open_page(several.as_uri())
-    shown = page.locator("main > .figures figure")
+    shown = page.locator("main > .panes figure")
     assert shown.count() == 4
     for figure in shown.all():
         assert figure.locator(".of-figure").inner_text()
@@ -245,7 +245,7 @@ def test_a_transcript_is_rendered_as_text_when_it_is_opened(tmp_path, open_page)
     page = open_page(path.as_uri())
     assert page.locator("pre").inner_text() == ""
     page.get_by_text("run 2").click()
-    assert page.locator("pre").inner_text() == said
+    assert page.locator("pre:not(:empty)").inner_text() == said
     assert page.evaluate("window.hit") is None
 
 
@@ -418,7 +418,7 @@ def test_what_was_said_goes_with_its_task_when_rows_are_sorted_or_found(tmp_path
     page.get_by_role("searchbox").fill("b")
     assert page.locator("tr.said:visible").count() == 1
     page.locator("tr.said:visible summary").click()
-    assert page.locator("tr.said:visible pre").inner_text() == "words of b"
+    assert page.locator("tr.said:visible pre:not(:empty)").inner_text() == "words of b"
 
 
 def test_a_long_transcript_is_cut_on_the_page_and_the_page_says_where(tmp_path, open_page):
@@ -527,6 +527,29 @@ def test_a_page_stays_small(tmp_path):
     assert len(page_of(trials, tmp_path).read_bytes()) <= 150_000 + 200 * 1_000
     trials = simulate(tasks=100, runs=10, rate={"a": 0.9, "b": 0.7, "c": 0.5}, seed=1)
     assert len(page_of(trials, tmp_path).read_bytes()) <= 150_000 + 3 * 100 * 1_000
+
+
+def test_twelve_systems_keep_to_the_size_of_a_page_and_to_twelve_sheets(
+    tmp_path, open_page, printed, words_outside
+):
+    rate = {f"a-long-name-of-system-{n:02}": 0.9 - 0.07 * n for n in range(12)}
+    path = page_of(simulate(tasks=127, runs=4, rate=rate, seed=2), tmp_path)
+    assert len(path.read_bytes()) <= 150_000 + 127 * 1_000
+    page = open_page(path.as_uri(), viewport={"width": 1280, "height": 800})
+    assert words_outside(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    right = "all => Math.max(...all.map(pane => pane.getBoundingClientRect().right))"
+    assert page.locator("main > .panes > .pane").evaluate_all(right) > 1200
+    assert len(printed(page).pages()) <= 12
+    page.locator(".fold summary").click()
+    assert page.locator(".together tr[data-row]:visible").count() == 127
+
+
+def test_a_run_carries_the_mark_of_its_outcome(tmp_path, open_page):
+    trials = Trials.from_columns(task=["a", "a"], passed=[True, False])
+    said = {("system", "a", 0): "one", ("system", "a", 1): "two"}
+    page = open_page(page_of(trials, tmp_path, transcripts=said).as_uri())
+    assert page.locator(".said summary").all_inner_texts() == ["● run 1", "○ run 2"]
 
 
 def test_embedded_transcripts_survive_the_journey(tmp_path):

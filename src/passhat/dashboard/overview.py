@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from passhat.analysis.reports.headline import Glance, glance, mean_pass_hat
@@ -10,7 +10,9 @@ from passhat.dashboard.shelf import Shelf
 from passhat.drawing import Figure, sparkline
 from passhat.history import History, Run
 from passhat.history.lookups import SuiteLine, list_suites
+from passhat.messages import few, plural
 from passhat.records import Tally
+from passhat.stats.estimate import Unavailable
 
 SUITES_A_PAGE = 20
 RUNS_BACK = 12
@@ -19,7 +21,10 @@ RUNS_BACK = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemLine:
-    """One system of a suite: its newest run, its number there, and how it got there."""
+    """One system of a suite: its newest run, its number there, and how it got there.
+
+    `attention` says what got worse since the run before: one sentence each.
+    """
 
     name: str
     run: Run
@@ -27,6 +32,7 @@ class SystemLine:
     trials: int
     glance: Glance
     spark: Figure
+    attention: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +76,49 @@ def _line(name: str, found: Sequence[tuple[Run, Tally]]) -> SystemLine:
         trials=tally.trials,
         glance=now,
         spark=_spark(name, now.k, [tally for _, tally in reversed(found)]),
+        attention=tuple(_attention(found)),
     )
+
+
+def _attention(found: Sequence[tuple[Run, Tally]]) -> Iterator[str]:
+    """What the two newest finished runs say; a run in progress is not judged."""
+    finished = [tally for run, tally in found if run.status == "finished"]
+    if len(finished) < 2 or found[0][0].status != "finished":
+        return
+    new, old = finished[:2]
+    if (drop := _drop(new, old)) is not None:
+        yield drop
+    if began := tasks_that_began_to_fail(new, old):
+        yield (
+            f"{plural(len(began), 'task')} passed every run before and not every run now: "
+            f"{', '.join(few(began))}"
+        )
+
+
+def _drop(new: Tally, old: Tally) -> str | None:
+    """A fall on the same tasks that keeps even the two intervals apart."""
+    if new.tasks != old.tasks:
+        return None
+    k = min(glance(new).k, glance(old).k)
+    if (mean_pass_hat(new, k) or 0.0) >= (mean_pass_hat(old, k) or 0.0):
+        return None  # the common case, without the cost of two intervals
+    now, before = glance(new, k=k).number, glance(old, k=k).number
+    if isinstance(now, Unavailable) or isinstance(before, Unavailable):
+        return None
+    if now.interval is None or before.interval is None or now.interval.high >= before.interval.low:
+        return None
+    return f"pass^{k} dropped from {100 * before.value:.0f} % to {100 * now.value:.0f} %"
+
+
+def tasks_that_began_to_fail(new: Tally, old: Tally) -> list[str]:
+    """Tasks of which every run passed in the old run, and not every run in the new one."""
+    solid = {task for task, runs, passed in _counts(old) if runs > 1 and passed == runs}
+    return [task for task, runs, passed in _counts(new) if task in solid and passed < runs]
+
+
+def _counts(tally: Tally) -> list[tuple[str, int, int]]:
+    runs = (tally.passed + tally.failed + tally.errored).tolist()
+    return list(zip(tally.tasks, runs, tally.passed.tolist(), strict=True))
 
 
 def _spark(name: str, k: int, tallies: Sequence[Tally]) -> Figure:

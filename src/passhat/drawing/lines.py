@@ -17,6 +17,7 @@ DASHES = ("", "dash", "dot", "", "dash")
 TEXT_HEIGHT, TEXT_WIDTH = 12, 56
 
 _LETTER = 7  # how wide a letter is, about
+_MOST_LETTERS, _NAME_HEIGHT = 28, 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,23 +63,26 @@ def line_chart(
     markers: Sequence[Marker] = (),
     width: int = WIDTH,
 ) -> Figure:
-    """Lines over a shared x axis, named at their right ends."""
-    x_scale, y_scale = _scales(series, guides, y_range, y_kind, width)
+    """Lines over a shared x axis, named at their right ends, where no name covers another."""
+    right = _room_for_names(series)
+    width += right - RIGHT
+    height = max(HEIGHT, TOP + _NAME_HEIGHT * len(series) + BOTTOM)
+    x_scale, y_scale = _scales(series, guides, y_range, y_kind, (LEFT, width - right), height)
     body = (
         _frame(x_scale, y_scale, x_label, y_label, x_names)
         + "".join(_guide(guide, x_scale, y_scale) for guide in guides)
         + "".join(
-            _marker(marker, i, x_scale, _in_the_way(marker, series, x_scale, y_scale))
+            _marker(marker, i, x_scale, y_scale, _in_the_way(marker, series, x_scale, y_scale))
             for i, marker in enumerate(markers)
         )
         + "".join(_line(s, i, x_scale, y_scale) for i, s in enumerate(series))
-        + _names(series, y_scale, x_scale.stop + 10)
+        + _names(series, x_scale, y_scale)
     )
     return Figure(
         title=title,
         finding=finding,
         width=width,
-        height=HEIGHT,
+        height=height,
         body=body,
         text=_text(series, title, y_scale, x_scale, x_label, guides),
     )
@@ -89,13 +93,14 @@ def _scales(
     guides: Sequence[Guide],
     y_range: tuple[float, float] | None,
     y_kind: Kind,
-    width: int,
+    sides: tuple[float, float],
+    height: int,
 ) -> tuple[Scale, Scale]:
     xs = [x for s in series for x in s.x] or [0.0, 1.0]
     values = [y for s in series for part in (s.y, s.low, s.high) if part for y in part]
     low, high = y_range or spread(values + [guide.y for guide in guides])
-    x_scale = Scale(low=min(xs), high=max(xs), start=LEFT, stop=width - RIGHT)
-    return x_scale, Scale(low=low, high=high, start=HEIGHT - BOTTOM, stop=TOP, kind=y_kind)
+    x_scale = Scale(low=min(xs), high=max(xs), start=sides[0], stop=sides[1])
+    return x_scale, Scale(low=low, high=high, start=height - BOTTOM, stop=TOP, kind=y_kind)
 
 
 def _frame(x: Scale, y: Scale, x_label: str, y_label: str, x_names: Sequence[str] | None) -> str:
@@ -111,7 +116,7 @@ def _frame(x: Scale, y: Scale, x_label: str, y_label: str, x_names: Sequence[str
     parts.append(
         element("path", d=f"M{number(x.start)} {number(y.start)}H{number(x.stop)}", class_="axis")
     )
-    parts.append(label(x_label, (x.start + x.stop) / 2, HEIGHT - 8, "mid"))
+    parts.append(label(x_label, (x.start + x.stop) / 2, y.start + BOTTOM - 8, "mid"))
     parts.append(label(y_label, 8, 14))
     return "".join(parts)
 
@@ -131,14 +136,15 @@ def _guide(guide: Guide, x: Scale, y: Scale) -> str:
     ) + label(guide.name, x.start + 6, at - 4, "soft")
 
 
-def _marker(marker: Marker, index: int, x: Scale, lines: Sequence[tuple[float, float]]) -> str:
+def _marker(
+    marker: Marker, index: int, x: Scale, y: Scale, lines: Sequence[tuple[float, float]]
+) -> str:
     """Names stand in three rows, so that neighbours do not cover each other, and off the lines."""
     at = x(marker.x)
     rows = [TOP + 10 + 14 * row for row in range(index % 3, 15, 3)]
-    clear = (y for y in rows if all(low > y + 4 or high < y - 13 for low, high in lines))
-    return element("path", d=f"M{number(at)} {TOP}V{HEIGHT - BOTTOM}", class_="n thin dot") + label(
-        marker.name, at + 4, next(clear, rows[0]), "soft"
-    )
+    clear = (row for row in rows if all(low > row + 4 or high < row - 13 for low, high in lines))
+    line = element("path", d=f"M{number(at)} {TOP}V{number(y.start)}", class_="n thin dot")
+    return line + label(marker.name, at + 4, next(clear, rows[0]), "soft")
 
 
 def _in_the_way(
@@ -185,14 +191,35 @@ def _path(points: Sequence[tuple[float, float]], x: Scale, y: Scale) -> str:
     return "M" + "L".join(f"{number(x(a))} {number(y(b))}" for a, b in points) if points else "M0 0"
 
 
-def _names(series: Sequence[Series], y: Scale, left: float) -> str:
+def _room_for_names(series: Sequence[Series]) -> int:
+    """How much of the width the longest name takes, within reason."""
+    letters = min(max((len(one.name) for one in series), default=0), _MOST_LETTERS)
+    return max(RIGHT, 2 * _NAME_HEIGHT + round(1.08 * _LETTER * letters))
+
+
+def _names(series: Sequence[Series], x: Scale, y: Scale) -> str:
+    """Each name at the end of its line; one that had to move aside is joined to it."""
     ends = sorted((y(s.y[-1]), i) for i, s in enumerate(series) if len(s.y))
-    parts, last = [], -math.inf
-    for at, i in ends:
-        last = max(at, last + 14)
-        text = label(series[i].name, left, last + 4, "key", most=13)
+    places = _kept_apart([at for at, _ in ends], y.start)
+    left = x.stop + (10 if all(map(math.isclose, places, (at for at, _ in ends))) else 24)
+    parts = []
+    for (at, i), place in zip(ends, places, strict=True):
+        text = label(series[i].name, left, place + 4, "key", most=_MOST_LETTERS)
+        if left - x.stop > 10:
+            line = f"M{number(x.stop + 5)} {number(at)}L{number(left - 4)} {number(place)}"
+            text = element("path", d=line, class_="rule") + text
         parts.append(element("g", text, class_=COLOURS[i % len(COLOURS)]))
     return "".join(parts)
+
+
+def _kept_apart(places: Sequence[float], lowest: float) -> list[float]:
+    """Ascending places moved down until no two touch, then up until none is below the lowest."""
+    apart: list[float] = []
+    for place in places:
+        apart.append(max(place, apart[-1] + _NAME_HEIGHT) if apart else place)
+    for i in reversed(range(len(apart))):
+        apart[i] = min(apart[i], lowest - _NAME_HEIGHT * (len(apart) - 1 - i))
+    return apart
 
 
 def _text(

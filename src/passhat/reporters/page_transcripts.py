@@ -31,6 +31,9 @@ _LETTERS = {"P": Outcome.PASSED, "F": Outcome.FAILED, "E": Outcome.ERRORED}
 # A flaky task is why somebody opens a transcript; one that always passes has least to tell.
 _INTEREST = {"flaky": 0, "undecided": 1, "broken": 2, "solid": 3}
 
+LETTERS: Mapping[Outcome | None, str] = {outcome: letter for letter, outcome in _LETTERS.items()}
+"""The letter of each outcome in the sequence of a task's runs."""
+
 Outcomes = Mapping[TranscriptKey, Outcome]
 
 
@@ -42,7 +45,7 @@ class PageLimits:
     100000
     """
 
-    max_bytes: int = 20_000_000
+    max_bytes: int = 7_500_000  # a page of 8 MB opens at once, and can be sent as an attachment
     max_transcript: int = 100_000
 
     def __post_init__(self) -> None:
@@ -67,6 +70,16 @@ class PageTranscripts:
     def cut(self) -> bool:
         """Whether any of them was cut."""
         return any(CUT in text[-60:] for text in self.texts.values())
+
+    @property
+    def cut_note(self) -> str | None:
+        """What to say of those that were cut."""
+        if not self.cut:
+            return None
+        return (
+            f"Long transcripts are cut after {self.cut_at:,} bytes; `passhat view` shows more of "
+            "them."
+        )
 
     @property
     def left_out_note(self) -> str | None:
@@ -119,6 +132,14 @@ def fit_transcripts(
         turns=frozenset(turns),
         limits=limits,
     )
+
+
+def outcomes_of(report: Report, keys: Sequence[TranscriptKey], trials: Trials | None) -> Outcomes:
+    """How the runs of these transcripts ended, as far as trials or the report tell."""
+    if trials is not None:
+        return _outcomes(trials)
+    rows = {(s.name, row.name): (0, row) for s in report.systems for row in s.tasks}
+    return _from_rows(rows, [key for key in keys if key[:2] in rows])
 
 
 def page_rows(tasks: Sequence[TaskRow]) -> list[TaskRow]:

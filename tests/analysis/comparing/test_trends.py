@@ -178,3 +178,10 @@ def test_every_form_tells_the_same_numbers_and_shows_no_control_character():
     assert "\x1b" not in render_json(found)
     assert "<b>" not in render(found, "svg")
     assert "<b>" not in render_markdown(found)
+
+
+def test_a_fall_that_may_be_noise_is_not_called_no_change():
+    falling = [moment(i, np.full(4, 5), np.full(4, passes)) for i, passes in enumerate((3, 3, 2))]
+    (trend,) = trends(falling, k=1)
+    (said,) = sentences(trend)
+    assert said.startswith("agent: no change shown over 3 runs (a false alarm has a chance of")

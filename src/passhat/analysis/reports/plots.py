@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -25,9 +26,13 @@ from passhat.drawing import (
     scatter,
     stacked_bar,
 )
+from passhat.drawing.figure import WIDTH
 from passhat.messages import plural
 from passhat.records.natural_order import natural_key
 from passhat.stats.estimate import Estimate, Number, Unavailable
+
+WIDE_FROM = 30
+"""Tasks from which the matrix is drawn twice as wide."""
 
 MOST_ROWS = 60
 """Tasks drawn in one picture; the least reliable ones, where there are more."""
@@ -129,9 +134,10 @@ class Plots:
             title=f"{k} in a row (pass^{k}) of each system",
             finding=_compared_finding(rows, leaders, k),
             x_label=f"pass^{k}: thick this suite, thin tasks like these",
-            x_range=(0, 1),
+            x_range=(0, _next_fifth([_upper_end(metric) for _, metric in rows])),
             x_kind="percent",
             ties=[places] if len(places) > 1 else [],
+            width=520,
         )
 
     def curves(self) -> Figure | Unavailable:
@@ -152,7 +158,7 @@ class Plots:
             f"{100 * most[0]:.0f} points ({most[1]}).",
             x_label="k attempts, all of them successful",
             y_label="pass^k",
-            y_range=(0, 1),
+            y_range=(0, _next_fifth([value for one in series for value in one.y])),
             y_kind="percent",
         )
 
@@ -179,6 +185,7 @@ class Plots:
             finding=f"Of {plural(len(order), 'task')}, every system passes {every} in every run; "
             f"{none} pass with no system.",
             x_label="tasks, the easiest first",
+            width=2 * WIDTH if len(order) > WIDE_FROM else WIDTH,
         )
 
     def cost(self, *, feature: str = "cost", k: int | None = None) -> Figure | Unavailable:
@@ -193,9 +200,25 @@ class Plots:
             finding=_cost_finding(points, feature, k),
             x_label=f"{feature} per success{' in dollars' if feature == 'cost' else ''}",
             y_label=f"pass^{k}",
-            y_range=(0, 1),
+            y_range=(0, _next_fifth([p.y_interval[1] if p.y_interval else p.y for p in points])),
             y_kind="percent",
         )
+
+
+def _next_fifth(values: Sequence[float]) -> float:
+    """Where an axis that begins at 0 may stop: the next 20 % above all values.
+
+    >>> _next_fifth([0.12, 0.41]), _next_fifth([1.0])
+    (0.6, 1.0)
+    """
+    return min(1.0, max(1, math.ceil(5 * max(values, default=1.0) - 1e-9)) / 5)
+
+
+def _upper_end(metric: Metric) -> float:
+    """The upper end of a metric's intervals, or its value where it has none."""
+    both = (metric.this_suite, metric.tasks_like_these)
+    ends = [one.interval.high for one in both if isinstance(one, Estimate) and one.interval]
+    return max([*ends, metric.value or 0.0])
 
 
 def _series(name: str, points: Sequence[CurvePoint], *, model_from: float | None = None) -> Series:
@@ -304,7 +327,7 @@ def _reach(low: str, high: str) -> str:
 
 
 def _cost_point(system: SystemReport, feature: str, k: int | None) -> Point | None:
-    if feature not in system.features or not system.ks:
+    if feature not in system.features or (k or 1) not in system.ks:
         return None
     spent = system.features[feature].per_success
     rate = system.pass_hat(k or max(system.ks)).this_suite

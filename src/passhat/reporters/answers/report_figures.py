@@ -22,4 +22,6 @@ def report_figures(report: Report) -> Mapping[str, Figure]:
     else:
         found = {"systems": plots.compared(report.leaders)}
         found |= {name: getattr(plots, name)() for name in ("curves", "matrix", "cost")}
+        if isinstance(found["cost"], Unavailable):  # tokens are what many logs know of the price
+            found["cost"] = plots.cost(feature="tokens")
     return {name: one for name, one in found.items() if not isinstance(one, Unavailable)}

@@ -15,10 +15,17 @@ from passhat.reporters.answer_kind import Options
 from passhat.reporters.answers.explanation_blocks import why_section
 from passhat.reporters.answers.report_blocks import origin, system_blocks
 from passhat.reporters.answers.report_figures import report_figures
+from passhat.reporters.answers.several_page import RunLinks, system_facts, tag_table, tasks_together
 from passhat.reporters.blocks import Block, Judged, Paragraph
 from passhat.reporters.next_steps import results_of
 from passhat.reporters.numbers import interval_of
-from passhat.reporters.page_transcripts import PageTranscripts, embedded, fit_transcripts
+from passhat.reporters.page_transcripts import (
+    LETTERS,
+    PageTranscripts,
+    embedded,
+    fit_transcripts,
+    outcomes_of,
+)
 from passhat.stats.estimate import Estimate
 
 
@@ -33,10 +40,14 @@ def page_of(
     if not isinstance(said, PageTranscripts):
         said = fit_transcripts(report, said or {}, trials=options.trials)
     many, why = len(report.systems) > 1, options.explanation
+    shown = _by_task(said, report, options)
     return {
         "chip": wording.chip(report.systems[0]),
         "hero": None if many else hero_numbers(report.systems[0]),
+        "facts": system_facts(report) if many else [],
         "figures": report_figures(report) if many else {},
+        "by_tag": tag_table(report) if many else None,
+        "together": tasks_together(report, shown) if many else None,
         "report": report,
         "results": {s.name: results_of(report, s, options.results) for s in report.systems},
         "many": many,
@@ -44,7 +55,7 @@ def page_of(
         "gates": gates,
         "after": [*after, *([] if why is None else why_section(why))],
         "sentences": {s.name: page_sentences(s) for s in report.systems},
-        "transcripts": _by_task(said, options.first_trial),
+        "transcripts": shown,
         "stored": ", ".join(map(embedded, said.texts.values())),
         "cut_at": said.cut_at if said.cut else None,
         "left_out": said.left_out_note,
@@ -101,13 +112,12 @@ def page_sentences(system: SystemReport) -> list[Paragraph]:
     return [block for block in blocks if isinstance(block, Paragraph) and block.label]
 
 
-def _by_task(
-    said: PageTranscripts, first_trial: int
-) -> dict[tuple[str, str], list[tuple[int, str, bool]]]:
-    """Of each task: where its transcripts are stored, their titles, and which came as turns."""
-    found: dict[tuple[str, str], list[tuple[int, str, bool]]] = {}
+def _by_task(said: PageTranscripts, report: Report, options: Options) -> RunLinks:
+    """Of each task: where its transcripts are stored, their titles, marks, and which are turns."""
+    outcomes = outcomes_of(report, list(said.texts), options.trials) if said.texts else {}
+    found: dict[tuple[str, str], list[tuple[int, str, bool, str]]] = {}
     for index, key in enumerate(said.texts):
         system, task, trial = key
-        title = f"run {trial - first_trial + 1}"
-        found.setdefault((system, task), []).append((index, title, key in said.turns))
+        title, mark = f"run {trial - options.first_trial + 1}", LETTERS.get(outcomes.get(key), "")
+        found.setdefault((system, task), []).append((index, title, key in said.turns, mark))
     return found

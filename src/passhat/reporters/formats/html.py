@@ -39,6 +39,7 @@ _CHIPS = {
 """The class and the sign of each verdict: never colour alone."""
 
 _MARKS = str.maketrans("PFE", "●○×")
+_MARK_CLASSES = {"P": "good", "F": "bad", "E": "none"}
 
 _SHORT_NAME, _LONGEST_PIECE = 16, 24
 _SEAMS = re.compile(r"([ _/.:-]+)(?=[^ _/.:-])")
@@ -98,6 +99,7 @@ def templates() -> Environment:
         "k_intervals": _k_intervals,
         "k_name": _k_name,
         "marks": lambda sequence: (sequence or "").translate(_MARKS),
+        "mark_class": lambda letter: _MARK_CLASSES[letter],
         "meaning": _meaning,
         "metric_name": wording.metric_name,
         "most_reliable_first": most_reliable_first,

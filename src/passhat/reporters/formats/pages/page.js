@@ -24,7 +24,7 @@ for (const [place, section] of document.querySelectorAll("[data-tasks]").entries
     let shown = 0;
     for (const row of rows) {
       const fits = row.cells[0].textContent.toLowerCase().includes(wanted) &&
-        (!label.value || row.dataset.label === label.value);
+        (!label?.value || row.dataset.label === label.value);
       row.hidden = !fits;
       if (said.has(row)) said.get(row).hidden = !fits;
       shown += fits;
@@ -32,9 +32,9 @@ for (const [place, section] of document.querySelectorAll("[data-tasks]").entries
     count.value = shown + " of " + rows.length + " tasks";
   };
   text.value = state.get(`find${place}`) ?? "";
-  label.value = state.get(`label${place}`) ?? "";
+  if (label) label.value = state.get(`label${place}`) ?? "";
   text.addEventListener("input", () => (filter(), remember(`find${place}`, text.value)));
-  label.addEventListener("change", () => (filter(), remember(`label${place}`, label.value)));
+  label?.addEventListener("change", () => (filter(), remember(`label${place}`, label.value)));
   filter();
 
   const heads = [...section.querySelectorAll("thead th")];

@@ -1,0 +1,135 @@
+"""What the page of several systems shows beside its pictures: facts, and all tasks in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from passhat.analysis.reports.headline import common_k, is_judged
+from passhat.analysis.reports.report import Report
+from passhat.analysis.reports.system_report import SystemReport
+from passhat.analysis.reports.tasks import TaskRow
+from passhat.records.natural_order import natural_key
+from passhat.reporters.answers.systems_table import most_reliable_first
+from passhat.reporters.blocks import Table
+from passhat.reporters.numbers import points
+from passhat.reporters.page_transcripts import MOST_ROWS
+
+MOST_OWN_ROWS = 150
+"""Tasks times systems up to which each system has a table of its own, with its intervals.
+
+A row takes about 650 bytes: 150 of them leave a page within 150 KB and 1 KB a task.
+"""
+
+RunLinks = Mapping[tuple[str, str], Sequence[tuple[int, str, bool, str]]]
+"""Of each system and task: where a transcript is stored, its title, whether turns, its mark."""
+
+_MOST_TAGS = 8  # more columns do not fit beside a picture
+_MARKS = str.maketrans("PFE", "●○×")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TogetherRow:
+    """A task: the runs of each system, and the systems that have transcripts of it."""
+
+    name: str
+    cells: tuple[str, ...]
+    said: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """Every task with every system; `tasks` counts them all, where the rows are the lowest."""
+
+    systems: tuple[str, ...]
+    rows: tuple[TogetherRow, ...]
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagTable:
+    """pass^k of each system by tag."""
+
+    k: int
+    table: Table
+
+
+def system_facts(report: Report) -> list[tuple[str, str]]:
+    """Three numbers for a first look: the best system, tasks that no system passes, errors."""
+    k = common_k(report.systems)
+    judged = [s for s in report.systems if is_judged(s, k)]
+    facts = []
+    if judged:
+        best = max(judged, key=lambda s: s.pass_hat(k).value or 0.0)
+        value = f"{points(best.pass_hat(k).value or 0.0, digits=1)} %"
+        facts.append((value, f"the most reliable, {best.name}, {k} in a row (pass^{k})"))
+    rates = _rates(report)
+    never = sum(not any(row.passed for row in rows.values()) for rows in rates.values())
+    facts.append((f"{never} of {len(rates):,}", "tasks that no system passed even once"))
+    rows = [row for of_task in rates.values() for row in of_task.values()]
+    errored, runs = sum(row.errored for row in rows), sum(row.runs for row in rows)
+    if errored:
+        facts.append((f"{errored:,} of {runs:,}", "runs that ended in an error"))
+    return facts
+
+
+def tag_table(report: Report) -> TagTable | None:
+    """pass^k of each system by tag, the hardest tag first; None without tags or with too many."""
+    k = common_k(report.systems)
+    judged = [s for s in most_reliable_first(report.systems) if is_judged(s, k)]
+    tags = {tag for system in judged for tag in system.tags}
+    if not judged or not 1 < len(tags) <= _MOST_TAGS:
+        return None
+    values = {(s.name, tag): _tag_value(s, tag, k) for s in judged for tag in tags}
+    best = {tag: max(values[s.name, tag] or 0.0 for s in judged) for tag in tags}
+    order = sorted(tags, key=lambda tag: (best[tag], natural_key(tag)))
+    rows = tuple((s.name, *(_shown(values[s.name, tag]) for tag in order)) for s in judged)
+    return TagTable(k=k, table=Table(header=("in %", *order), rows=rows))
+
+
+def tasks_together(report: Report, transcripts: RunLinks) -> Together | None:
+    """All tasks in one table, where a table for each system would take too much of the page."""
+    rates = _rates(report)
+    if len(rates) * len(report.systems) <= MOST_OWN_ROWS:
+        return None
+    systems = tuple(s.name for s in most_reliable_first(report.systems))
+    lowest = sorted(rates, key=lambda task: (_mean_rate(rates[task]), natural_key(task)))
+    rows = tuple(
+        TogetherRow(
+            name=task,
+            cells=tuple(_runs(rates[task].get(name)) for name in systems),
+            said=tuple(name for name in systems if (name, task) in transcripts),
+        )
+        for task in lowest[:MOST_ROWS]
+    )
+    return Together(systems=systems, rows=rows, tasks=len(rates))
+
+
+def _tag_value(system: SystemReport, tag: str, k: int) -> float | None:
+    part = system.tags.get(tag)
+    return part.pass_hat(k).value if part is not None and k in part.ks else None
+
+
+def _shown(value: float | None) -> str:
+    return "-" if value is None else points(value, digits=0)
+
+
+def _rates(report: Report) -> dict[str, dict[str, TaskRow]]:
+    found: dict[str, dict[str, TaskRow]] = {}
+    for system in report.systems:
+        for row in system.tasks:
+            found.setdefault(row.name, {})[system.name] = row
+    return found
+
+
+def _mean_rate(rows: Mapping[str, TaskRow]) -> float:
+    return sum(row.rate.value for row in rows.values()) / len(rows)
+
+
+def _runs(row: TaskRow | None) -> str:
+    """The marks of up to ten runs; the count of more, or where their order is not known."""
+    if row is None:
+        return "-"
+    if row.sequence and len(row.sequence) <= 10:
+        return row.sequence.translate(_MARKS)
+    return f"{row.passed}/{row.runs}"
