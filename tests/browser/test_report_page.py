@@ -66,7 +66,7 @@ def test_each_of_several_systems_opens_when_asked_for(several, open_page, script
 
 def test_paper_shows_the_systems_that_were_opened(several, open_page, printed):
     page = open_page(several.as_uri())
-    row = re.compile(r"^ *task-\d\d +(?:flaky|solid|broken|too few)", re.MULTILINE)
+    row = re.compile(r"^ *task-\d\d +(?:flaky|solid|broken|undecided)", re.MULTILINE)
     closed = printed(page).pages()
     assert len(closed) <= 3
     assert not row.findall("".join(closed))
@@ -268,7 +268,7 @@ def test_a_long_table_prints_its_header_on_every_page(tmp_path, open_page, print
     path = page_of(simulate(tasks=90, runs=8, seed=4), tmp_path)
     pages = printed(open_page(path.as_uri())).pages()
     assert 4 <= len(pages) <= 9
-    row, header = r"^ *task-\d\d +(flaky|solid|broken|too few)", r"^ *task +label +passed +rate"
+    row, header = r"^ *task-\d\d +(flaky|solid|broken|undecided)", r"^ *task +label +passed +rate"
     listing = [page for page in pages if re.search(row, page, re.MULTILINE)]
     assert len(listing) >= 2
     assert all(re.search(header, page, re.MULTILINE) for page in listing)
