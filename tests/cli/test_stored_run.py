@@ -72,7 +72,7 @@ def test_a_log_is_kept_under_its_own_name_and_the_way_to_one_suite_is_said(call,
     named = call("history", "add", "monday.csv", "--suite", "support")
     assert " of suite support" in named.stderr
     assert "--suite NAME" not in named.stderr
-    assert "its suites: monday, support" in call("trend").stderr
+    assert "  passhat trend monday\n  passhat trend support\n" in call("trend").stderr
 
 
 def test_a_trend_of_a_suite_that_is_not_there_lists_those_that_are(call, store):

@@ -2,8 +2,11 @@
 
 import json
 import shlex
+from pathlib import Path
 
 import pytest
+
+PROMPTFOO = Path(__file__).parents[1] / "samples" / "promptfoo" / "out.json"
 
 
 def line(trial, task="refund", system="bot"):
@@ -125,3 +128,11 @@ def test_the_page_of_a_report_says_why_runs_fail(call, here, log):
     assert "8 of 8 failing runs called refund without calling find_order first" in page
     assert call("report", log, "-o", "plain.html").exit_code == 0
     assert "Why runs fail" not in (here / "plain.html").read_text()
+
+
+def test_the_review_of_a_suite_is_in_sentences_with_units(call):
+    said = " ".join(call("why", str(PROMPTFOO)).stdout.split())
+    assert "1 task passes in every run, so it tells no system from another: always." in said
+    assert "A failing run cost $0.0000875 on average, a passing one $0.0001; 29 % of all" in said
+    assert "agree in 80 % of 5 runs, no better than chance (kappa 0.00)" in said
+    assert "of the variation between runs" not in said  # one of two tasks that vary: no news

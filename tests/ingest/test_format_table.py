@@ -14,6 +14,7 @@ SPANS = ColumnMap(task="task.id", passed="verdict")
 
 # By format: the file, then systems, tasks, trials and passes, counted by hand or by the tool.
 COUNTED = {
+    "passhat": ("passhat/report.json", 1, 5, 25, 17),  # as promptfoo's
     "inspect": ("inspect/letter_grades.json", 1, 3, 6, 2),
     "promptfoo": ("promptfoo/out.json", 1, 5, 25, 17),
     "deepeval": ("deepeval/latest_test_run.json", 1, 3, 9, None),

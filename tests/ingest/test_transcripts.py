@@ -84,6 +84,7 @@ def sample_of(format_name):
 def files_of(samples, shared):
     """A file of each format, most of them written by the tool itself."""
     return {
+        "passhat": (samples / "passhat" / "report.json", None),
         "inspect": (samples / f"{INSPECT}.eval", None),
         "tau-bench": (shared / "tau_bench" / "gpt-4o-airline.json", None),
         "tau2-bench": (shared / "tau2_bench" / "whissle_airline_1trial_v1.0_format.json", None),
@@ -505,3 +506,14 @@ def test_a_trajectory_that_was_left_half_written_is_told_and_the_others_are_read
     kept = {task: json.loads(text) for (_, task, _), text in said.items()}
     assert kept["a"]["messages"] == [{"role": "user", "text": "Hi"}]
     assert "agent/trajectory.json" in kept["b"]["error"]
+
+
+def test_transcripts_of_json_lines_are_read_line_by_line_as_they_are_in_a_json_array():
+    rows = [
+        {"task": "a", "passed": True, "output": "yes"},
+        {"task": "b", "passed": False},
+        {"task": "c", "passed": False, "output": {"role": "user", "content": "Hi"}},
+        {"task": "d", "passed": True, "output": None},
+    ]
+    lines = "\n".join(map(json.dumps, rows)).encode()
+    assert read_with_transcripts(lines)[1] == read_with_transcripts(json.dumps(rows).encode())[1]

@@ -80,7 +80,7 @@ def test_a_page_is_never_bigger_than_its_frame_and_the_room_for_transcripts(
 def test_usual_limits_hold_for_whoever_names_none(report, bare):
     said = {("agent", "solid", n): "x" * 2_500 for n in range(12_000)}
     page = render_html(report, transcripts=said)
-    assert 15_000_000 < len(page.encode()) <= bare + 20_000_000 + FRAME
+    assert 6_000_000 < len(page.encode()) <= min(8_000_000, bare + 7_500_000 + FRAME)
     assert "this page leaves out" in page
 
 

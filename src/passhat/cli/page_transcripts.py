@@ -28,8 +28,9 @@ def fitted_transcripts(
     from passhat.reporters.page_transcripts import fit_transcripts
 
     fitted = fit_transcripts(report, transcripts, trials=trials)
-    if fitted.left_out_note:
-        output.say(fitted.left_out_note)
+    for note in (fitted.left_out_note, fitted.cut_note):
+        if note:
+            output.say(note)
     options: dict[str, Any] = {"transcripts": fitted}
     if trials is not None:
         options["first_trial"] = min(1, int(trials.trial.min()))  # logs count from 0 or from 1

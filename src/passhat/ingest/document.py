@@ -74,7 +74,7 @@ class Document:
     def lines(self, shape: type[Value]) -> Iterator[tuple[int, Value]]:
         """Each line of JSON Lines with its number, as far as `shape` asks for it."""
         decoder = msgspec.json.Decoder(shape)
-        for number, line in enumerate(self.data.split(b"\n"), start=1):
+        for number, line in enumerate(io.BytesIO(self.data), start=1):
             if line.strip():
                 try:
                     yield number, decoder.decode(line)

@@ -103,6 +103,14 @@ def sheet_of(document: Document) -> Sheet:
     return _sheet_of_rows(rows, range(len(rows)))
 
 
+def raw_rows(document: Document) -> Iterator[Mapping[str, msgspec.Raw]]:
+    """The rows of JSON Lines one at a time, their cells not decoded yet."""
+    header = f'"{SCHEMA}"'.encode()
+    for _, row in document.lines(dict[str, msgspec.Raw]):
+        if bytes(row.get("schema", b"")) != header:
+            yield row
+
+
 def _inside(cell: Any, path: Sequence[str]) -> Any:
     for key in path:
         cell = cell.get(key) if isinstance(cell, Mapping) else None

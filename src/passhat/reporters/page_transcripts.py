@@ -45,7 +45,7 @@ class PageLimits:
     100000
     """
 
-    max_bytes: int = 20_000_000
+    max_bytes: int = 7_500_000  # a page of 8 MB opens at once, and can be sent as an attachment
     max_transcript: int = 100_000
 
     def __post_init__(self) -> None:
@@ -70,6 +70,16 @@ class PageTranscripts:
     def cut(self) -> bool:
         """Whether any of them was cut."""
         return any(CUT in text[-60:] for text in self.texts.values())
+
+    @property
+    def cut_note(self) -> str | None:
+        """What to say of those that were cut."""
+        if not self.cut:
+            return None
+        return (
+            f"Long transcripts are cut after {self.cut_at:,} bytes; `passhat view` shows more of "
+            "them."
+        )
 
     @property
     def left_out_note(self) -> str | None:

@@ -12,11 +12,11 @@ from typing import Any
 
 from passhat.errors import ReadError, UnknownFile
 from passhat.ingest.decimal_commas import SEPARATORS, comma_fault, with_points
-from passhat.ingest.document import Document
+from passhat.ingest.document import Document, decode
 from passhat.ingest.marked_numbers import shares, without_marks
 from passhat.ingest.reader import Reader, Reading, Table
 from passhat.ingest.repeated_tests import NUMBERED_NOTE, without_numbers
-from passhat.ingest.rows import Sheet, column_names, is_own_file, sheet_of
+from passhat.ingest.rows import Sheet, column_names, is_own_file, raw_rows, sheet_of
 from passhat.ingest.table_faults import aggregates, conflicting
 from passhat.ingest.transcripts.messages import transcript_of
 from passhat.messages import short_value
@@ -130,13 +130,30 @@ def _outcomes(
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
     """The cells of the column that holds what was said; nothing where there is none."""
+    if document.kind == "lines" and (found := _column_of_lines(document, mapping)):
+        yield from _line_by_line(document, found)
+        return
     sheet = sheet_of(document)
     column = transcript_column(sheet.columns, mapping)
     if column is None:
         return
     if not sheet.has(column):
-        raise missing_column(document.name, "transcript-column", column, sheet.columns)
+        raise missing_column(document.name, "transcript", column, sheet.columns)
     for cell in sheet.cells(column):
+        yield None if is_missing(cell) else transcript_of(cell)
+
+
+def _column_of_lines(document: Document, mapping: ColumnMap) -> str | None:
+    """The column of transcripts in JSON Lines, where it is a key of the lines themselves."""
+    names = dict.fromkeys(name for row in raw_rows(document) for name in row)
+    column = transcript_column(names, mapping)
+    return column if column in names else None
+
+
+def _line_by_line(document: Document, column: str) -> Iterator[Transcript | None]:
+    """One transcript at a time: all lines together take several times the memory of the file."""
+    for row in raw_rows(document):
+        cell = decode(document.name, bytes(row[column]), object) if column in row else None
         yield None if is_missing(cell) else transcript_of(cell)
 
 
