@@ -87,7 +87,10 @@ AGENT = "agents: [{name: a, model: o3, prompt: hi}]\n"
         (AGENT + "quarantine: [{task: b, until: 2027-01-01}]", '"b" is not the name of a task'),
         (AGENT + "quarantine: [{task: a, until: soon}]", "must be a date such as 2027-01-31"),
         (AGENT + "servers: {s: {command: x, faults: [{kind: timeout}]}}", "needs either probabil"),
-        (AGENT + "servers: {s: {url: 'ftp://x'}}", "should match pattern '^https?://'"),
+        (
+            AGENT + "servers: {s: {url: 'ftp://x'}}",
+            "must be an address that begins with http:// or https://",
+        ),
         (AGENT + "servers: {s: {url: 'http://x', cwd: y}}", "cwd has no meaning with url"),
         (AGENT + "confidence: 1.5", "should be less than 1, got 1.5"),
         (

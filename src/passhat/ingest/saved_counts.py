@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from passhat.errors import ReadError
 from passhat.ingest.assemble import one_name
 from passhat.ingest.document import Document
-from passhat.ingest.formats import passhat_json
-from passhat.ingest.formats.passhat_json import SavedReport, SavedSystem
 from passhat.ingest.inputs import STDIN, Input, as_inputs
 from passhat.ingest.limits import Limits
 from passhat.records import Source, Tally
 from passhat.records.column_names import ColumnMap
 
+if TYPE_CHECKING:
+    from passhat.ingest.formats.passhat_json import SavedReport, SavedSystem
+
+_OPENING = re.compile(rb'\s*\{\s*"schema"\s*:\s*"passhat\.(report|run)/1"')
 _HEAD = 256  # bytes that show what a file is
 
 
 def count_saved(source: Input | Sequence[Input], mapping: ColumnMap) -> list[Tally] | None:
     """The counts in one saved report without sequences; None of any other input."""
     document = _open_saved(source)
-    if document is None or not passhat_json.recognises(document):
+    if document is None:
+        return None
+    from passhat.ingest.formats import passhat_json
+
+    if not passhat_json.recognises(document):
         return None
     report = passhat_json.saved_report(document)
     if not report.counts_only:
@@ -41,7 +49,7 @@ def _open_saved(source: Input | Sequence[Input]) -> Document | None:
         return None
     given = inputs[0]
     if isinstance(given, bytes):
-        if not passhat_json.begins_as_report(given[:_HEAD]):
+        if not _OPENING.match(given[:_HEAD]):
             return None
         return Document("input", path=None, data=given, limits=Limits())
     if not os.path.isfile(given):  # noqa: PTH113 # of a long word, Path raises
@@ -49,12 +57,14 @@ def _open_saved(source: Input | Sequence[Input]) -> Document | None:
     path = Path(given)
     with path.open("rb") as stream:
         head = stream.read(_HEAD)
-    if not passhat_json.begins_as_report(head):
+    if not _OPENING.match(head):
         return None
     return Document(str(path), path=path, data=None, limits=Limits())
 
 
 def _source(document: Document, report: SavedReport, mapping: ColumnMap) -> Source:
+    from passhat.ingest.formats import passhat_json
+
     told = {"run": "", "outcome": "counts of runs that passed, failed and errored"}
     if mapping.name is not None:
         told["system"] = f'"{mapping.name}" (--name)'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
@@ -18,7 +17,6 @@ from passhat.short_names import short
 
 _SCHEMAS = (b'"passhat.report/1"', b'"passhat.run/1"')
 _LETTERS = {"P": Outcome.PASSED, "F": Outcome.FAILED, "E": Outcome.ERRORED}
-_OPENING = re.compile(rb'\s*\{\s*"schema"\s*:\s*"passhat\.(report|run)/1"')
 _CLOSE = 1e-9
 """Two means of the same counts differ by less, in whatever order they were added up."""
 
@@ -90,11 +88,6 @@ def recognises(document: Document) -> bool:
     """Whether its schema is that of a report or a run."""
     schema = document.first.get("schema") if document.kind == "json" else None
     return schema is not None and bytes(schema) in _SCHEMAS
-
-
-def begins_as_report(head: bytes) -> bool:
-    """Whether the first bytes of a file are those of a report or a run that passhat wrote."""
-    return _OPENING.match(head) is not None
 
 
 def read(document: Document, mapping: ColumnMap) -> Table:
