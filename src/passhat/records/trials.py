@@ -15,12 +15,7 @@ from passhat.records import frames, given_columns
 from passhat.records.duplicates import TrialKeys, check_duplicates, duplicate_trials
 from passhat.records.given_columns import NO_SEED
 from passhat.records.given_records import columns_of_records
-from passhat.records.joined_columns import (
-    joined_feature,
-    joined_labels,
-    joined_seeds,
-    joined_weights,
-)
+from passhat.records.joined_columns import joined_labels, joined_numbers
 from passhat.records.labels import Labels
 from passhat.records.source import Source
 from passhat.records.tally import Tally, count_trials
@@ -173,17 +168,24 @@ class Trials:
             return cls.from_columns(task=[], outcome=[])
         if len(tables) == 1:
             return tables[0]
-        features = [name for name in FEATURES if any(name in table.features for table in tables)]
+        sizes = [len(table) for table in tables]
+        features = {
+            name: joined_numbers([table.features.get(name) for table in tables], sizes, np.nan)
+            for name in FEATURES
+        }
         joined = cls(
             system=Labels.concat([table.system for table in tables]),
             task=Labels.concat([table.task for table in tables]),
             trial=np.concatenate([table.trial for table in tables]),
             outcome=np.concatenate([table.outcome for table in tables]),
             score=np.concatenate([table.score for table in tables]),
-            seed=joined_seeds(tables),
-            weight=joined_weights(tables),
-            features={name: joined_feature(name, tables) for name in features},
-            **{name: joined_labels(name, tables) for name in _TEXTS},
+            seed=joined_numbers([table.seed for table in tables], sizes, NO_SEED),
+            weight=joined_numbers([table.weight for table in tables], sizes, np.nan),
+            features={name: found for name, found in features.items() if found is not None},
+            **{
+                name: joined_labels([getattr(table, name) for table in tables], sizes)
+                for name in _TEXTS
+            },
             sources=tuple(source for table in tables for source in table.sources),
         )
         return joined._settled(duplicates)
