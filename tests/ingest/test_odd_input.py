@@ -18,7 +18,7 @@ def lines(*rows):
         (b"[]", "is a list without objects; each trial must be one"),
         (b"[1, 2]", "is a list without objects; each trial must be one"),
         (b"<html><body/></html>", "is XML, but no JUnit report: its root must be <testsuites>"),
-        (lines({"task": "a", "passed": {"ok": 1}}), r"such as --pass passed\.ok$"),
+        (lines({"task": "a", "passed": {"ok": 1}}), r"such as `passed='passed\.ok'`$"),
         (
             lines({"task": "a", "passed": 1, "seed": 10**30}),
             r"field seed: must be a whole number below 2\*\*63, or empty, got 10000",
@@ -56,7 +56,8 @@ def test_words_are_those_that_a_list_a_text_or_an_object_names(cell, words):
 @pytest.mark.parametrize("option", ["task", "pass_if", "name", "transcript"])
 @pytest.mark.parametrize("value", ["", "  ", 3])
 def test_an_option_that_is_empty_is_never_taken_for_one_that_is_absent(option, value):
-    with pytest.raises(ArgumentError, match=r"^--[a-z-]+ must be a text that is not empty, got"):
+    rule = r"^ColumnMap\.[a-z_]+ must be a text that is not empty, got"
+    with pytest.raises(ArgumentError, match=rule):
         ColumnMap(**{option: value})
 
 

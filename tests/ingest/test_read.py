@@ -105,7 +105,7 @@ def test_a_table_of_other_columns_is_left_out_of_a_folder_that_has_better_ones(t
     assert trials.sources[0].notes == (
         "1 file that no reader knows or without the columns, left out: other.csv",
     )
-    named = r'other.csv: has no column "Frage" for --task; it has colour, size'
+    named = r'other.csv: has no column "Frage" for `task`; it has colour, size'
     with pytest.raises(ReadError, match=named):
         read_trials(other, mapping=mapping)
     (tmp_path / "good.csv").unlink()
