@@ -29,6 +29,7 @@ ALLOWED = {
     "over {len(trend.points)} runs",
     "{len(texts)} transcripts do not fit",
     '"1 task has" if count == 1',
+    "of the {len(self.offered)} tools",
 }
 
 

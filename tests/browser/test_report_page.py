@@ -66,7 +66,7 @@ def test_each_of_several_systems_opens_when_asked_for(several, open_page, script
 
 def test_paper_shows_the_systems_that_were_opened(several, open_page, printed):
     page = open_page(several.as_uri())
-    row = re.compile(r"^ *task-\d\d +(?:flaky|solid|broken|too few)", re.MULTILINE)
+    row = re.compile(r"^ *task-\d\d +(?:flaky|solid|broken|undecided)", re.MULTILINE)
     closed = printed(page).pages()
     assert len(closed) <= 3
     assert not row.findall("".join(closed))
@@ -268,7 +268,7 @@ def test_a_long_table_prints_its_header_on_every_page(tmp_path, open_page, print
     path = page_of(simulate(tasks=90, runs=8, seed=4), tmp_path)
     pages = printed(open_page(path.as_uri())).pages()
     assert 4 <= len(pages) <= 9
-    row, header = r"^ *task-\d\d +(flaky|solid|broken|too few)", r"^ *task +label +passed +rate"
+    row, header = r"^ *task-\d\d +(flaky|solid|broken|undecided)", r"^ *task +label +passed +rate"
     listing = [page for page in pages if re.search(row, page, re.MULTILINE)]
     assert len(listing) >= 2
     assert all(re.search(header, page, re.MULTILINE) for page in listing)
@@ -520,6 +520,23 @@ def test_no_payload_in_any_text_runs_or_adds_an_element(tmp_path, open_page, cor
         foreign = "img,iframe,object,embed,svg script,body [onload],[onerror],[onmouseover]"
         assert page.locator(foreign).count() == 0
         assert page.locator("script").count() == 1
+
+
+def test_no_payload_runs_in_the_table_of_many_systems(tmp_path, open_page, corpus):
+    systems = corpus[:2]
+    trials = Trials.from_columns(
+        task=corpus * 2,
+        system=[name for name in systems for _ in corpus],
+        passed=[i % 3 > 0 for i in range(2 * len(corpus))],
+        tags=[(corpus[i % 4],) for i in range(2 * len(corpus))],
+    )
+    said = {(systems[0], task, 0): task for task in corpus[:3]}
+    page = open_page(page_of(trials, tmp_path, transcripts=said).as_uri())
+    page.locator(".fold > summary").click()
+    assert page.locator(".together tr[data-row]:visible").count() == len(corpus)
+    assert page.evaluate("window.hit") is None
+    foreign = "img,iframe,object,embed,svg script,body [onload],[onerror],[onmouseover]"
+    assert page.locator(foreign).count() == 0
 
 
 def test_a_page_stays_small(tmp_path):

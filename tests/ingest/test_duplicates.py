@@ -43,7 +43,7 @@ def test_numbered_trials_of_two_files_that_collide_are_listed():
 
 def test_a_numbered_file_that_is_given_twice_is_said_to_be(table):
     twice = r"2 trials occur more than once: runs / a / trial 1, runs / a / trial 2\."
-    again = r" .*runs\.csv is given twice: leave one out\. Pass --duplicates last"
+    again = r" .*runs\.csv is given twice: leave one out\. Pass `duplicates='last'`"
     for same in (table, f"{table.parent}/*.csv"):
         with pytest.raises(ReadError, match=twice + again):
             read_trials([table, same])

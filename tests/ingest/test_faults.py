@@ -124,7 +124,7 @@ CHAT = pair("gen_ai.operation.name", "stringValue", "chat")
         pytest.param(
             table(score=BIG),
             ColumnMap(pass_if="score>=1"),
-            "^input, entry 0: --pass-if compares with a number, but score is 1+…$",
+            "^input, entry 0: `pass_if` compares with a number, but score is 1+…$",
             id="such a score held against a number",
         ),
         pytest.param(
@@ -165,7 +165,7 @@ def test_a_fault_is_told_by_its_place_and_by_what_came(content, mapping, told):
 
 
 def test_words_are_not_held_against_a_number(samples):
-    told = r"sample 0, field task: --pass-if compares it with a number, but it is 'flaky_task/t0'$"
+    told = r"sample 0, field task: `pass_if` compares it with a number, but it is 'flaky_task/t0'$"
     with pytest.raises(ReadError, match=told):
         read_trials(
             samples / "inspect" / "flaky_5x5_two_scorers_1error.eval",

@@ -60,7 +60,8 @@ def test_every_adapter_talks_to_a_real_model(weights):
     async def main():
         replies = {}
         async with LocalServer(weights) as server, http_client() as client:
-            for name, dialect in DIALECTS.items():
+            for name in ("anthropic", "openai-chat", "openai-responses"):  # what it speaks
+                dialect = DIALECTS[name]
                 for stream in (False, True):
                     endpoint = Endpoint(
                         dialect,

@@ -53,8 +53,9 @@ class Output:
             _save(path, render(answer, format_name, **options))
             self.say(f"wrote {path}")
         if not targets or self.format is not None:
-            text = render(answer, self.format or "text", ink=ink_for(sys.stdout), **options)
-            click.echo(text, nl=False, color=True)
+            if self.format in (None, "text"):  # other formats are read elsewhere, and are whole
+                options["ink"] = ink_for(sys.stdout)
+            click.echo(render(answer, self.format or "text", **options), nl=False, color=True)
 
     def check(self, kind: str) -> None:
         """Refuse now what could not be written later, when the work is done and paid for."""

@@ -135,9 +135,10 @@ def verdict_sentence(verdict: Verdict, runs: int, where: str) -> str:
     sentence = verdict.sentence.partition(": ")[2] or verdict.sentence
     for note in verdict.notes:
         sentence = sentence.replace(f" ({note})", "")
-    if verdict.word != "UNDECIDED" or not verdict.more_runs:
+    if verdict.word != "UNDECIDED":
         return sentence
-    return f"{sentence} Raise {where}, now {runs:,}, to as many as {runs + verdict.more_runs:,}."
+    enough = f", to as many as {runs + verdict.more_runs:,}" if verdict.more_runs else ""
+    return f"{sentence} Raise {where}, now {runs:,}{enough}."
 
 
 def _failure(function: Callable[..., Any], run: TrialRecorder) -> str | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from passhat.defaults import STORE
 from passhat.errors import ArgumentError, HistoryError, InputError, ReadError
-from passhat.messages import closest
+from passhat.messages import closest, plural
 
 if TYPE_CHECKING:
     from passhat.history import History
@@ -181,7 +181,7 @@ class Results:
         if len(self.names) <= 1:
             return [*self.names, *[None] * len(self.paths)][:1] * len(self.paths)
         if len(self.names) != len(self.paths):
-            rule = f"must name one agent for each of the {len(self.paths)} results"
+            rule = f"must name one agent for each of {plural(len(self.paths), 'result')}"
             raise ArgumentError("names", rule, self.names)
         return self.names
 

@@ -32,7 +32,9 @@ def few_runs_quantile(values: Floats, tasks: Floats, weight: Floats, tail: float
 
     def at(log: Floats) -> tuple[Floats, Floats]:
         rho = 1 + np.exp(log)
-        tilted = values / (values + (1 - values) * (rho**weight)[..., None])
+        # beyond e^700 a float overflows; the tilt is 0 long before
+        odds = np.exp(np.minimum(weight * np.log(rho), 700.0))
+        tilted = values / (values + (1 - values) * odds[..., None])
         held = tasks * tilted
         ones = weight * held.sum(axis=-1)
         rest = weight * (tasks - held).sum(axis=-1) + UNSEEN

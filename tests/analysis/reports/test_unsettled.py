@@ -163,12 +163,12 @@ def test_runs_are_promised_for_tasks_like_these_only_where_their_floor_is_known(
 
 def test_where_tasks_hardly_differ_the_runs_promised_do_for_tasks_like_these_too():
     rng = np.random.default_rng(3)
-    passes = rng.binomial(10, 0.5, 30)
-    system = measure(_counted(passes, 10)).system()
+    passes = rng.binomial(6, 0.5, 45)
+    system = measure(_counted(passes, 6)).system()
     (found,) = [one for one in system.unsettled if one.what == "mean_score, tasks like these"]
     assert found.advice.startswith(f"It takes {found.more_runs} more runs of every task")
-    after = passes + rng.binomial(found.more_runs, 0.5, 30)
-    mean = measure(_counted(after, 10 + found.more_runs)).system().mean_score
+    after = passes + rng.binomial(found.more_runs, 0.5, 45)
+    mean = measure(_counted(after, 6 + found.more_runs)).system().mean_score
     assert _half(mean.tasks_like_these) == pytest.approx(0.05, abs=0.008)
 
 

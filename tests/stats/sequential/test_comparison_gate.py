@@ -54,9 +54,13 @@ def test_a_large_difference_is_found_sooner_than_a_small_one_and_in_its_directio
 
 def test_equal_systems_are_equivalent_within_the_margin():
     rng = np.random.default_rng(2)
-    rates = rng.random(30)
-    found = run_pairs(ComparisonGate(tasks=30, margin=0.15), rates, rates, rng)
-    assert found.finding == "equivalent"
+    findings = []
+    for seed in range(12):
+        rates = rng.random(30)
+        gate = ComparisonGate(tasks=30, margin=0.15, seed=seed)
+        findings.append(run_pairs(gate, rates, rates, rng).finding)
+    # a chance of 5 % each of being called different: three of twelve in 2 % of the time
+    assert findings.count("equivalent") >= 10
 
 
 def test_equal_systems_are_called_different_in_at_most_one_of_twenty():

@@ -10,6 +10,7 @@ from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, Table
 from passhat.ingest.scored_rows import ScoredRow, scored_table
+from passhat.messages import plural
 from passhat.records.column_names import ColumnMap
 from passhat.short_names import few, short
 
@@ -43,7 +44,8 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     for place, cells in enumerate(split.data):
         if len(cells) != width:
             raise ReadError(
-                f"{document.name}, row {place}: has {len(cells)} cells where the header has {width}"
+                f"{document.name}, row {place}: has {plural(len(cells), 'cell')} where the header "
+                f"has {width}"
             )
     rows = [_row(dict(zip(split.columns, cells, strict=True)), task) for cells in split.data]
     facts = {"task": f'column "{short(task)}"'}

@@ -183,5 +183,5 @@ KIND = AnswerKind(
     rows=_rows,
     figures=_figures,
     provenance=lambda profile: profile.provenance,
-    title=lambda profile: f"{short(profile.system)} among {len(profile.agents)} agents",
+    title=lambda profile: f"{short(profile.system)} among {plural(len(profile.agents), 'agent')}",
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from passhat.messages import plural
 from passhat.records import ModelParameters, Observation, TokenUsage, ToolCall
 from passhat.runner.models.exchange import (
     Attachment,
@@ -157,7 +158,9 @@ def _entry(message: Message) -> dict[str, Any]:
     if message.is_error:
         entry["is_error"] = True
     if message.attachments:
-        shown = [f"[{each.mime}, {len(each.data)} characters]" for each in message.attachments]
+        shown = [
+            f"[{each.mime}, {plural(len(each.data), 'character')}]" for each in message.attachments
+        ]
         entry["text"] = "\n".join([message.text, *shown]).strip()
     if message.call_id:
         entry["call_id"] = message.call_id
