@@ -522,6 +522,23 @@ def test_no_payload_in_any_text_runs_or_adds_an_element(tmp_path, open_page, cor
         assert page.locator("script").count() == 1
 
 
+def test_no_payload_runs_in_the_table_of_many_systems(tmp_path, open_page, corpus):
+    systems = corpus[:2]
+    trials = Trials.from_columns(
+        task=corpus * 2,
+        system=[name for name in systems for _ in corpus],
+        passed=[i % 3 > 0 for i in range(2 * len(corpus))],
+        tags=[(corpus[i % 4],) for i in range(2 * len(corpus))],
+    )
+    said = {(systems[0], task, 0): task for task in corpus[:3]}
+    page = open_page(page_of(trials, tmp_path, transcripts=said).as_uri())
+    page.locator(".fold > summary").click()
+    assert page.locator(".together tr[data-row]:visible").count() == len(corpus)
+    assert page.evaluate("window.hit") is None
+    foreign = "img,iframe,object,embed,svg script,body [onload],[onerror],[onmouseover]"
+    assert page.locator(foreign).count() == 0
+
+
 def test_a_page_stays_small(tmp_path):
     trials = simulate(tasks=200, runs=20, seed=1)
     assert len(page_of(trials, tmp_path).read_bytes()) <= 150_000 + 200 * 1_000

@@ -226,3 +226,12 @@ def test_the_name_of_a_moment_stands_off_the_lines_and_their_names():
                     height = y0 + (y1 - y0) * step / 100
                     inside = left <= at <= left + 70 and bottom - 10 <= height <= bottom
                     assert not inside, (y, x)
+
+
+def test_names_of_lines_are_kept_apart_and_inside_the_picture():
+    series = [Series(name=f"system {i}", x=[1, 2], y=[0.2, 0.0]) for i in range(30)]
+    picture = line_chart(series, title="t", finding="f", x_label="x", y_label="y")
+    heights = sorted(float(y) for y in re.findall(r'y="([\d.]+)" class="key"', picture.body))
+    assert len(heights) == 30
+    assert min(b - a for a, b in pairwise(heights)) >= 13.9
+    assert 0 < heights[0] < heights[-1] < picture.height
