@@ -13,7 +13,7 @@ from bench.calibrate.suite_coverage import NOMINAL, SCOPES, Covered, Design, cov
 from bench.calibrate.table import Table
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope
 from passhat.stats.extrapolation import extrapolate_pass_hat_k
-from passhat.stats.labels import TOO_FEW_RUNS, label_tasks
+from passhat.stats.labels import UNDECIDED, label_tasks
 from passhat.stats.proportions import proportion_bounds
 from passhat.stats.score_mean import score_estimate
 
@@ -333,7 +333,7 @@ def _model_row(
         inside += truth in found.interval
         labels = label_tasks(np.full(tasks, 10), rng.binomial(10, p)).labels
         real = np.where(p < 0.1, "broken", np.where(p > 0.95, "solid", "flaky"))
-        given += int((labels != TOO_FEW_RUNS).sum())
+        given += int((labels != UNDECIDED).sum())
         right += int((labels == real).sum())
     share = f"{given / (tasks * repetitions):.2f}"
     return (

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bench.calibrate.simulated_suites import DIFFICULTIES, Difficulty
 from bench.calibrate.table import Table
 from passhat.stats.arguments import Counts
-from passhat.stats.labels import TOO_FEW_RUNS, label_tasks
+from passhat.stats.labels import UNDECIDED, label_tasks
 from passhat.stats.runs_to_label import runs_to_label
 
 SEED = 20261115
@@ -76,10 +76,10 @@ def _follow(difficulty: Difficulty, tasks: int, runs: int, rng: np.random.Genera
     c = rng.binomial(n, rates)
     labels = label_tasks(n, c).labels
     more = runs_to_label(n, c, labels)
-    open_ = labels == TOO_FEW_RUNS
+    open_ = labels == UNDECIDED
 
     def labelled(passes: Counts) -> NDArray[np.bool_]:
-        return label_tasks(n + more, c + passes).labels[open_] != TOO_FEW_RUNS
+        return label_tasks(n + more, c + passes).labels[open_] != UNDECIDED
 
     return Kept(
         promised=more[open_],

@@ -8,6 +8,7 @@ from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.records import Trials
 from passhat.reporters import wording
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
+from passhat.reporters.luck_wording import luck
 from passhat.reporters.next_steps import next_steps
 from passhat.reporters.numbers import percent
 from passhat.stats.estimate import Estimate, Interval
@@ -133,13 +134,13 @@ def _mixed(passes, runs, tasks):
     ],
 )
 def test_the_split_of_variance_is_said_in_a_sentence(by_task, meaning):
-    said = wording.luck(_system(by_task).variance)
+    said = luck(_system(by_task).variance)
     assert meaning in said
     assert re.search(r" of the variation between runs is luck: .* \(.* %\)\.$", said)
 
 
 def test_where_the_runs_leave_both_readings_open_luck_is_not_told_from_skill():
-    said = wording.luck(_system({"a": "PFFPF", "b": "FFFFP", "c": "FFFFF", "d": "FFPFF"}).variance)
+    said = luck(_system({"a": "PFFPF", "b": "FFFFP", "c": "FFFFF", "d": "FFPFF"}).variance)
     assert re.fullmatch(
         r"Too few tasks or runs to tell luck from skill: between \d+ % and \d+ % of the "
         r"variation is luck\.",
@@ -158,7 +159,7 @@ def test_the_picture_of_luck_says_how_far_it_is_known():
 
 def test_runs_that_all_ended_alike_are_no_proof_that_there_is_no_luck():
     system = _system({"a": "P" * 3, "b": "F" * 3, "c": "PPP"})
-    said = wording.luck(system.variance)
+    said = luck(system.variance)
     assert said.startswith("No luck was seen: every task ended all its runs the same way.")
     assert said.endswith("How much there is stays open (0 to 100 %).")
     text = " ".join(render_terminal(_report(bot={"a": "P" * 3, "b": "F" * 3, "c": "PPP"})).split())

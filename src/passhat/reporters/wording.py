@@ -17,7 +17,6 @@ from passhat.analysis.reports.parts import (
     Feature,
     Metric,
     Rounds,
-    VarianceSplit,
 )
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.seed_grid import SeedSpread
@@ -46,9 +45,6 @@ from passhat.reporters.standings import LONGEST_NAME as LONGEST_NAME
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
 CORRELATION = "correlation with passing (within task)"
-
-_MUCH_LUCK, _LITTLE_LUCK = 0.5, 0.2
-_ALL_ALIKE = "every task ended all its runs the same way"
 
 
 def metric_name(metric: Metric) -> str:
@@ -178,30 +174,6 @@ def common_design(systems: Sequence[SystemReport]) -> str | None:
     """What every system ran, where it is the same for all."""
     designs = {design(system) for system in systems}
     return designs.pop() if len(designs) == 1 else None
-
-
-def luck(variance: VarianceSplit | Unavailable) -> str:
-    """What the variance split means, with how far that is known."""
-    if isinstance(variance, Unavailable):
-        return f"{variance.reason[:1].upper()}{variance.reason[1:]}."
-    bounds = interval_of(variance.luck)
-    if bounds is None:
-        return f"No luck was seen: {_ALL_ALIKE}. How much there is stays open (0 to 100 %)."
-    if bounds.low < _LITTLE_LUCK and bounds.high >= _MUCH_LUCK:
-        between = f"between {percent(bounds.low)} and {percent(bounds.high)}"
-        return f"Too few tasks or runs to tell luck from skill: {between} of the variation is luck."
-    share = variance.luck_share
-    meaning = f"{_luck_meaning(bounds)} ({percent_range(bounds)})"
-    return f"{percent(share)} of the variation between runs is luck: {meaning}."
-
-
-def luck_and_icc(variance: VarianceSplit | Unavailable) -> str:
-    """The same, with the correlation that statisticians look for, where it has an interval."""
-    icc = variance.icc if isinstance(variance, VarianceSplit) else None
-    if not isinstance(icc, Estimate) or icc.interval is None:
-        return luck(variance)
-    bounds = icc.interval
-    return f"{luck(variance)} ICC {icc.value:.2f} [{bounds.low:.2f}, {bounds.high:.2f}]."
 
 
 def errors(system: SystemReport) -> str | None:
@@ -399,12 +371,3 @@ def _bounds(metric: Metric) -> str:
         return ""
     cut = f", {number.excluded_tasks:,} of its tasks left out" if number.excluded_tasks else ""
     return f" (this suite{cut}: {percent_range(number.interval)})"
-
-
-def _luck_meaning(bounds: Interval) -> str:
-    """What the share means, where its whole interval lies on one side of the lines."""
-    if bounds.low >= _MUCH_LUCK:
-        return "which runs pass is mostly chance, not the task"
-    if bounds.high < _LITTLE_LUCK:
-        return "a task mostly ends the same way every time"
-    return "a single run can mislead"

@@ -29,6 +29,7 @@ from passhat.reporters.blocks import (
     paragraphs,
 )
 from passhat.reporters.glossary import LABEL_RULE, meaning
+from passhat.reporters.luck_wording import luck_and_icc
 from passhat.reporters.next_steps import advise, at_confidence, next_steps, only, results_of
 from passhat.reporters.noise_words import noise_sentence
 from passhat.reporters.numbers import amount, interval_of, points, span, value_of
@@ -173,7 +174,7 @@ def _warnings(system: SystemReport) -> list[Block]:
 def _explanations(system: SystemReport) -> list[Block]:
     """What the numbers alone do not say; each term with its meaning."""
     told = (
-        ("Luck", wording.luck_and_icc(system.variance), ("luck", "ICC")),
+        ("Luck", luck_and_icc(system.variance), ("luck", "ICC")),
         ("Width", _width(system), ()),
         ("Errors", wording.errors(system), ()),
         ("Seeds", wording.seeds(system.seeds), ()),

@@ -50,6 +50,7 @@ from passhat.reporters.data import (
     number_object,
     provenance_object,
 )
+from passhat.reporters.luck_wording import luck
 from passhat.reporters.noise_words import noise_object
 from passhat.stats.estimate import Unavailable
 
@@ -147,7 +148,7 @@ def _variance(system: SystemReport) -> VarianceObject | UnavailableObject:
         "luck": number_object(split.luck),
         "icc": number_object(split.icc),
         "reliability": number_object(split.reliability),
-        "sentence": wording.luck(split),
+        "sentence": luck(split),
     }
 
 
