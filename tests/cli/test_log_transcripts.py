@@ -1,6 +1,7 @@
 """What logs say, on the page, in the history and in the local site."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -27,8 +28,8 @@ def test_a_log_becomes_a_page_with_what_was_said_in_it(call, here):
     assert said[0].startswith("user\n  say ok 0\nassistant\n")
     page = (here / "report.html").read_text()
     # Inspect counts its epochs from 1, and so do we.
-    assert page.count("<summary>run 1</summary>") == 5
-    assert page.count("<summary>run 5</summary>") == 5
+    assert len(re.findall(r"<summary><span[^>]*>\S+ ?</span> ?run 1</summary>", page)) == 5
+    assert len(re.findall(r"<summary><span[^>]*>\S+ ?</span> ?run 5</summary>", page)) == 5
     assert "run 6" not in page
     assert call("report", str(LOG), "-o", "without.html").exit_code == 0
     assert embedded(here / "without.html") is None
@@ -48,11 +49,11 @@ def test_more_than_a_page_can_hold_is_told_on_it_and_on_standard_error(call, her
     assert told.exit_code == 0, told.output
     shown = len(embedded(here / "report.html"))
     note = f"Of 12,000 transcripts this page leaves out {12_000 - shown:,}"
-    assert 9_000 < shown < 12_000
+    assert 3_000 < shown < 12_000
     assert note in told.stderr
     assert "`passhat view` shows them all" in told.stderr
     assert note in (here / "report.html").read_text()
-    assert (here / "report.html").stat().st_size < 20_500_000
+    assert (here / "report.html").stat().st_size < 8_000_000
 
 
 def test_a_file_without_transcripts_says_so_on_its_page(call, here):

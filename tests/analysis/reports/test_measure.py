@@ -344,7 +344,7 @@ def test_a_curve_over_unequal_runs_is_over_all_tasks_and_equals_the_metrics():
         assert point.estimate.value == pytest.approx(system.pass_at(point.k).value)
 
 
-@pytest.mark.parametrize("given", [[1, 2], 5, "abc", [None]])
+@pytest.mark.parametrize("given", [[1, 2], 5, [None]])
 def test_what_holds_no_trials_is_refused_as_an_argument(given):
     with pytest.raises(ArgumentError, match="trials must be Trials or a list of Tally, got"):
         measure(given)
