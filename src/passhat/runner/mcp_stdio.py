@@ -133,7 +133,8 @@ class StdioPipe:
             stream.close()
 
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
-        self._ended_by_us = process.returncode is None
+        # A server that closed its output has ended by itself, even if its code is not known yet.
+        self._ended_by_us = process.returncode is None and not _stream(process.stdout).at_eof()
         if process.stdin is not None:
             process.stdin.close()
         with contextlib.suppress(TimeoutError):
