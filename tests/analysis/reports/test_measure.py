@@ -350,6 +350,11 @@ def test_what_holds_no_trials_is_refused_as_an_argument(given):
         measure(given)
 
 
+def test_the_name_of_a_file_is_refused_with_the_function_that_reads_it():
+    with pytest.raises(ArgumentError, match=r"trials must be Trials; .*report_results\('abc'\)"):
+        measure("abc")
+
+
 def test_a_report_is_told_in_a_line_a_system_with_the_numbers_it_opens_with():
     report = measure(simulate(tasks=8, runs=10, rate={f"s{i:02}": 0.8 for i in range(25)}, seed=1))
     first, *lines = str(report).split("\n")
