@@ -11,7 +11,7 @@ from typing import Any
 from passhat.errors import ReadError
 from passhat.ingest.assemble import assemble, source_of
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Table
+from passhat.ingest.reader import Reader, TrialTable
 from passhat.ingest.sources import Part
 from passhat.records.column_names import ColumnMap
 
@@ -29,7 +29,7 @@ class Piece:
     stem: str
     sha256: str
     reader: Reader
-    table: Table
+    table: TrialTable
     given: int
     said: Sequence[str | None] = ()
 
@@ -38,7 +38,7 @@ class Piece:
         cls,
         document: Document,
         reader: Reader,
-        table: Table,
+        table: TrialTable,
         given: int,
         said: Sequence[str | None] = (),
     ) -> Piece:
@@ -110,7 +110,7 @@ def _joined(pieces: list[Piece], mapping: ColumnMap) -> list[Part] | None:
     first = pieces[0]
     columns = {name: list(_values(pieces, name)) for name in first.table.columns}
     columns["system"] = list(_systems(pieces))
-    table = Table(columns=columns, judged=first.table.judged, graded=first.table.graded)
+    table = TrialTable(columns=columns, judged=first.table.judged, graded=first.table.graded)
     try:
         trials = assemble(first, first.reader, table, mapping)
     except ReadError:

@@ -26,7 +26,7 @@ Records = Sequence[Mapping[str, object]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class DisplayOptions:
     """How to show an answer; what means nothing to an answer or a format is passed over.
 
     `ink` is there where text goes to a terminal. `results` is what suggested commands read: None
@@ -63,12 +63,12 @@ class AnswerKind:
     """
 
     name: str
-    blocks: Callable[[Any, Options], list[Block]]
+    blocks: Callable[[Any, DisplayOptions], list[Block]]
     data: Callable[[Any], Any] | None = None
     rows: Callable[[Any], Records] | None = None
     figures: Callable[[Any], Mapping[str, Figure]] | None = None
     cases: Callable[[Any], Sequence[TestSuite]] | None = None
-    page: Callable[[Any, Options], Mapping[str, Any]] | None = None
+    page: Callable[[Any, DisplayOptions], Mapping[str, Any]] | None = None
     template: str = "report.html"
     methods: Callable[[Any], str | None] | None = None
     provenance: Callable[[Any], Provenance | None] = lambda _: None

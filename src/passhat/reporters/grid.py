@@ -96,7 +96,7 @@ def render(
     suggested commands read; `Options` in answer_kind has them all. Options that mean nothing to an
     answer or a format are passed over.
     """
-    from passhat.reporters.answer_kind import Options
+    from passhat.reporters.answer_kind import DisplayOptions
 
     kind = kind_of(answer)
     if format not in formats_for(kind):
@@ -104,7 +104,7 @@ def render(
         raise ArgumentError("format", f"of a {kind} must be one of {known}", format)
     module, _, name = FORMATS[format].function.partition(":")
     function = getattr(importlib.import_module(f"passhat.reporters.formats.{module}"), name)
-    found: str | bytes = function(answer_kind(kind), answer, Options(**options))
+    found: str | bytes = function(answer_kind(kind), answer, DisplayOptions(**options))
     return found
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -45,7 +45,7 @@ def recognises(document: Document) -> bool:
     return document.has("accuracy", "correct_count", "total_count") or _is_answers(document)
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial an entry: failed where the score file lists it, passed where only answers do."""
     if _is_answers(document):
         return _answers_alone(document)
@@ -61,7 +61,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     system = _model(document, failures)
     category = _category(document)
     rows = [_row(system, category, answer, failures.get(answer.id)) for answer in answers]
-    return Table.of_rows(rows, entry="entry")
+    return TrialTable.of_rows(rows, entry="entry")
 
 
 READER = Reader(
@@ -86,11 +86,11 @@ def _is_answers(document: Document) -> bool:
     )
 
 
-def _answers_alone(document: Document) -> Table:
+def _answers_alone(document: Document) -> TrialTable:
     """Nothing, where the scores of these answers lie beside them; else a fault."""
     path = _partner(document, "result", "score")
     if path is not None and path.is_file():
-        return Table(columns={})
+        return TrialTable(columns={})
     raise ReadError(
         f"{document.name}: holds answers to BFCL without verdicts; run `bfcl evaluate` and give "
         "the folder that holds both result and score"

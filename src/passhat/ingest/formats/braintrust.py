@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.rows import Sheet, column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.messages import plural
@@ -29,7 +29,7 @@ def recognises(document: Document) -> bool:
     return scored and "input" in names and ("span_id" in names or "root_span_id" in names)
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a root span; spans of one input are runs of one task."""
     sheet = sheet_of(document)
     roots = [place for place in range(len(sheet)) if _is_root(sheet, place)]

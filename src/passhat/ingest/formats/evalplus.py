@@ -9,7 +9,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.short_names import short
@@ -36,7 +36,7 @@ def recognises(document: Document) -> bool:
     )
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a sample; it passes if it does the base tests and the additional ones."""
     results = document.decode(_Results).eval
     if mapping.scorer not in (None, "base", "plus"):
@@ -45,7 +45,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     plus = any(one.plus_status for samples in results.values() for one in samples)
     plus = plus and mapping.scorer != "base"
     told = "base_status and plus_status are pass" if plus else "base_status is pass"
-    return Table.of_rows(
+    return TrialTable.of_rows(
         _rows(_system(document), results, plus=plus),
         entry="sample",
         read_as={"outcome": told},

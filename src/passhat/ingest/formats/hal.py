@@ -9,7 +9,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.short_names import short
@@ -41,7 +41,7 @@ def recognises(document: Document) -> bool:
     return document.kind == "json" and document.has("results", "raw_eval_results", "config")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a task: by the lists of what succeeded and failed, else by what is said of each."""
     upload = document.decode(_Upload)
     summary = upload.results
@@ -67,7 +67,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         }
         for task, ending in endings.items()
     ]
-    return Table.of_rows(rows, entry="task", read_as={"outcome": told})
+    return TrialTable.of_rows(rows, entry="task", read_as={"outcome": told})
 
 
 READER = Reader(

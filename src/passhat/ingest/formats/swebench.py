@@ -14,7 +14,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -68,7 +68,7 @@ def recognises(document: Document) -> bool:
     return by_ending or document.has("resolved_ids") or _is_instance(document)
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial an instance; an empty patch is a failure, a broken evaluation an error."""
     if _is_instance(document):
         return _read_instances(document)
@@ -77,7 +77,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     model, dot, _ = document.stem.rpartition(".")
     system = model if dot else document.stem
     rows = [_row(system, task, ending) for task, ending in endings.items()]
-    return Table.of_rows(rows, notes=notes, entry="instance", read_as={"format": vintage})
+    return TrialTable.of_rows(rows, notes=notes, entry="instance", read_as={"format": vintage})
 
 
 READER = Reader(
@@ -104,13 +104,13 @@ def _is_instance(document: Document) -> bool:
     return told.startswith(b"{") and b'"resolved"' in told and b'"patch_' in told
 
 
-def _read_instances(document: Document) -> Table:
+def _read_instances(document: Document) -> TrialTable:
     found = document.decode(dict[str, _Instance])
     folders = document.path.resolve().parts if document.path else ()
     system, run = _places(folders) if len(folders) > 4 else (document.stem, None)
     rows = [_row(system, name, _instance_ending(one)) for name, one in found.items()]
     facts = {"format": "SWE-bench report of one instance", "run": "folder of the run"}
-    return Table.of_rows(rows, entry="instance", read_as=facts, run=run)
+    return TrialTable.of_rows(rows, entry="instance", read_as=facts, run=run)
 
 
 def _places(folders: Sequence[str]) -> tuple[str, str | None]:

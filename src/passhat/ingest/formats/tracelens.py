@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 
@@ -31,13 +31,13 @@ def recognises(document: Document) -> bool:
     return numbered and (document.has("scenario_id") or document.has("scenario"))
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial an entry."""
     if document.kind == "array":
         trials = document.decode(list[_Trial])
     else:
         trials = [trial for _, trial in document.lines(_Trial)]
-    return Table.of_rows(map(_row, trials), entry="trial")
+    return TrialTable.of_rows(map(_row, trials), entry="trial")
 
 
 READER = Reader(

@@ -6,21 +6,21 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.blocks import (
     Bar,
     Block,
     Cell,
+    HeadingRow,
     Headline,
     Judged,
     Line,
     Marks,
+    NextStep,
     Paragraph,
     Picture,
     Section,
     Shares,
-    Span,
-    Step,
     Steps,
     Table,
 )
@@ -29,7 +29,7 @@ from passhat.reporters.safe_text import safe_text
 from passhat.reporters.text_bars import run_marks
 
 
-def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The answer as Markdown."""
     blocks = kind.blocks(answer, options)
     return blocks_markdown([*blocks, *reading_paragraphs(kind.provenance(answer))])
@@ -89,7 +89,7 @@ def _block(block: Block) -> str:  # one line a block
             return ""
 
 
-def _step(step: Step) -> str:
+def _step(step: NextStep) -> str:
     text = escape_markdown(step.text)
     return f"{text}: {code_span(step.command)}" if step.command else text
 
@@ -102,7 +102,7 @@ def _table(table: Table) -> str:
 
     rows = []
     for row in table.rows:
-        cells = [row.text] if isinstance(row, Span) else [_cell(row[i]) for i in kept]
+        cells = [row.text] if isinstance(row, HeadingRow) else [_cell(row[i]) for i in kept]
         cells += [""] * (len(kept) - len(cells))
         rows.append(line([escape_markdown(cell) for cell in cells]))
     rule = line([":--" if i in table.left else "--:" for i in kept])

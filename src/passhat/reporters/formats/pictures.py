@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from passhat.errors import ArgumentError, InputError, MissingExtra
 from passhat.messages import listed
-from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 
 if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
@@ -15,12 +15,12 @@ PNG_SCALE = 3.0
 """Pixels for each point of the drawing: sharp on a slide and at 300 dots an inch in print."""
 
 
-def render_svg(kind: AnswerKind, answer: Any, options: Options) -> str:
+def render_svg(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The figure, complete in itself."""
     return _figure(kind, answer, options).svg(standalone=True) + "\n"
 
 
-def render_png(kind: AnswerKind, answer: Any, options: Options) -> bytes:
+def render_png(kind: AnswerKind, answer: Any, options: DisplayOptions) -> bytes:
     """The figure in pixels."""
     found: bytes = _cairosvg().svg2png(
         bytestring=render_svg(kind, answer, options).encode(), scale=PNG_SCALE
@@ -28,13 +28,13 @@ def render_png(kind: AnswerKind, answer: Any, options: Options) -> bytes:
     return found
 
 
-def render_pdf(kind: AnswerKind, answer: Any, options: Options) -> bytes:
+def render_pdf(kind: AnswerKind, answer: Any, options: DisplayOptions) -> bytes:
     """The figure as a page of its own size, its text selectable."""
     found: bytes = _cairosvg().svg2pdf(bytestring=render_svg(kind, answer, options).encode())
     return found
 
 
-def _figure(kind: AnswerKind, answer: Any, options: Options) -> Figure:
+def _figure(kind: AnswerKind, answer: Any, options: DisplayOptions) -> Figure:
     """The figure that was asked for, or the first."""
     assert kind.figures is not None, "the table of formats says so"
     found = kind.figures(answer)
