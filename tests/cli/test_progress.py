@@ -6,7 +6,7 @@ import re
 import pytest
 
 from passhat.cli import progress
-from passhat.cli.progress import ProgressDisplay, RunProgress
+from passhat.cli.progress import Progress, RunProgress
 from passhat.records import Outcome, Ticket, Trial
 from passhat.runner.events import (
     BudgetHit,
@@ -96,7 +96,7 @@ def test_a_busy_provider_is_named(started):
 def test_lines_are_neither_too_many_nor_too_few(capsys, monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
-    with ProgressDisplay() as told:
+    with Progress() as told:
         told(RunStarted(planned=1000, kept=0, concurrency=1))
         for _ in range(1000):
             clock[0] += 0.1
@@ -109,7 +109,7 @@ def test_lines_are_neither_too_many_nor_too_few(capsys, monkeypatch):
 
 
 def test_what_happens_to_a_run_gets_a_line_of_its_own(capsys):
-    with ProgressDisplay() as told:
+    with Progress() as told:
         told(RunStarted(planned=10, kept=4, concurrency=1))
         told(BudgetHit(limit="max_cost", spent="$5.01"))
         told(StopRequested(signal=2, grace=1.0))
@@ -122,12 +122,12 @@ def test_what_happens_to_a_run_gets_a_line_of_its_own(capsys):
 
 
 def test_quiet_says_nothing(capsys):
-    with ProgressDisplay(quiet=True) as told:
+    with Progress(quiet=True) as told:
         told(RunStarted(planned=10, kept=4, concurrency=1))
     assert capsys.readouterr().err == ""
 
 
 def test_names_from_data_cannot_steer_the_terminal(capsys):
-    with ProgressDisplay() as told:
+    with Progress() as told:
         told(BudgetHit(limit="\x1b]0;owned\x07", spent=""))
     assert "\x1b" not in capsys.readouterr().err

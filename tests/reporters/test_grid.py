@@ -139,6 +139,7 @@ def test_every_ending_belongs_to_one_format():
         ".markdown",
         ".html",
         ".htm",
+        ".fragment.html",
         ".csv",
         ".tex",
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.page_transcripts import fitted_transcripts
-from passhat.cli.progress import ProgressDisplay
+from passhat.cli.progress import Progress
 from passhat.errors import RunInterrupted
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def show_run(
     for place in places:
         place.check("run")
     try:
-        with ProgressDisplay(quiet=output.quiet) as progress:
+        with Progress(quiet=output.quiet) as progress:
             answer = replace(start(progress), by_run=by_run)
     except RunInterrupted as interrupted:
         output.say(str(interrupted))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import time
 from collections.abc import Callable, Mapping
@@ -147,7 +146,9 @@ def _failure(function: Callable[..., Any], run: TrialRecorder) -> str | None:
     try:
         answer = function(**given)
         if inspect.isawaitable(answer):
-            answer = asyncio.run(_awaited(answer))
+            from passhat.runner.run import run_coroutine
+
+            answer = run_coroutine(_awaited(answer))
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return "returned False" if answer is False else None

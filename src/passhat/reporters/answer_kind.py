@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from passhat.reporters.blocks import Block
+from passhat.reporters.reading_lines import reading_paragraphs
 
 if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation
@@ -59,7 +60,8 @@ class AnswerKind:
     """One kind of answer: what it says (`blocks`), its data, rows, figures and test cases.
 
     A part that is None cannot be had, and neither can the formats that need it. An answer with a
-    page of its own hands its `template` what `page` returns.
+    page of its own hands its `template` what `page` returns. The parts of a kind that is `several`
+    take a sequence of answers, which is how commands give them.
     """
 
     name: str
@@ -70,6 +72,11 @@ class AnswerKind:
     cases: Callable[[Any], Sequence[TestSuite]] | None = None
     page: Callable[[Any, DisplayOptions], Mapping[str, Any]] | None = None
     template: str = "report.html"
+    several: bool = False
     methods: Callable[[Any], str | None] | None = None
     provenance: Callable[[Any], Provenance | None] = lambda _: None
     title: Callable[[Any], str] = lambda _: ""
+
+    def all_blocks(self, answer: Any, options: DisplayOptions) -> list[Block]:
+        """What an answer says, then how its inputs were read."""
+        return [*self.blocks(answer, options), *reading_paragraphs(self.provenance(answer))]

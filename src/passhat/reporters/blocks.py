@@ -96,6 +96,12 @@ class Table:
         """The rows without the headings between them."""
         return [row for row in self.rows if not isinstance(row, HeadingRow)]
 
+    @property
+    def written_columns(self) -> list[int]:
+        """The columns that hold text or marks; bars are drawn on terminals only."""
+        drawn = self.columns_of(Bar)
+        return [i for i in range(len(self.header)) if i not in drawn]
+
     def columns_of(self, kind: type) -> list[int]:
         """The columns that hold cells of a kind."""
         return [

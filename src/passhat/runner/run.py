@@ -7,7 +7,7 @@ import time
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from passhat.errors import ArgumentError
 from passhat.messages import plural, short_repr
@@ -37,6 +37,8 @@ from passhat.runner.spending import Exhausted, RunSpending, spent_by
 if TYPE_CHECKING:
     from passhat.records import Trials
     from passhat.runner.graders import Grading
+
+Result = TypeVar("Result")
 
 GRACE = 1.0
 """Seconds that trials under way have to finish when a run is stopped; the rest of the two
@@ -128,15 +130,16 @@ def run_trials(
         environment=environment,
         handle_signals=handle_signals,
     )
-    return _run_to_the_end(going)
+    return run_coroutine(going)
 
 
-def _run_to_the_end(going: Coroutine[Any, Any, RunResult]) -> RunResult:
+def run_coroutine(going: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine to its end, also where a loop runs already."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(going)
-    # A notebook has a loop of its own in this thread: ours runs beside it.
+    # A notebook runs a loop in this thread: ours gets a thread of its own.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, going).result()
 

@@ -19,6 +19,7 @@ from passhat.analysis.comparing.task_differences import (
 from passhat.analysis.reports.evidence import Floats, error_policy, gather, typical_runs
 from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import COMPARED_KS, CONFIDENCE
+from passhat.display import Displayed
 from passhat.errors import ArgumentError
 from passhat.messages import listed, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
@@ -47,7 +48,7 @@ _Groups = tuple[tuple[str | None, ...] | None, Floats | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(Displayed):
     """Two systems on their shared tasks; tasks of only one are named.
 
     `seeded` is the difference of the mean scores on this suite with the variance between seeds

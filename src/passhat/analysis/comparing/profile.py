@@ -10,6 +10,7 @@ import numpy as np
 from passhat.analysis.reports.evidence import Evidence, error_policy, gather
 from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import CONFIDENCE, PROFILE_KS
+from passhat.display import Displayed
 from passhat.errors import ArgumentError
 from passhat.messages import plural, quoted, repr_fields, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
@@ -61,7 +62,7 @@ class Norm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class Profile(Displayed):
     """An agent against the field, number by number."""
 
     system: str

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from passhat.analysis.reports.evidence import gather
 from passhat.analysis.reports.metrics import this_suite_chain
 from passhat.defaults import CONFIDENCE, HEADLINE_K
+from passhat.display import Displayed
 from passhat.drawing import Figure, Marker, Series, line_chart
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
@@ -80,7 +81,7 @@ class TaskTurn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SystemTrend:
+class SystemTrend(Displayed):
     """One system over history, oldest moment first."""
 
     name: str

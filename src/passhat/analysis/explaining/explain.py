@@ -30,6 +30,7 @@ from passhat.analysis.explaining.suite_review import SuiteReview, review_suite
 from passhat.analysis.explaining.trajectories import Trajectories, trajectories
 from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import CONFIDENCE
+from passhat.display import Displayed
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.records import Outcome, Trials
@@ -63,7 +64,7 @@ class RunCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class Explanation(Displayed):
     """Why runs fail, as far as their calls show it.
 
     `causes` go together with failing beyond what luck would give; if failing were pure luck

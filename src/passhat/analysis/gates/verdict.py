@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 from passhat.analysis.gates.demands import EvidenceKind, Gate
+from passhat.display import Displayed
 from passhat.messages import plural, quoted, rounded, short_repr
 from passhat.stats.estimate import Estimate, Unavailable
 
@@ -100,7 +101,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdicts(Sequence[Verdict]):
+class Verdicts(Displayed, Sequence[Verdict]):
     """All the verdicts of a run, and what they come to; true where they passed."""
 
     each: tuple[Verdict, ...]

@@ -163,4 +163,5 @@ KIND = AnswerKind(
     rows=_rows,
     figures=lambda plans: {plan.gate.require: plan_figure(plan) for plan in plans},
     title=lambda plans: f"What {plural(len(plans), 'gate')} will cost",
+    several=True,
 )

@@ -250,4 +250,5 @@ KIND = AnswerKind(
     rows=_rows,
     figures=lambda trends: {trend.name: trend.plot() for trend in trends},
     title=_title,
+    several=True,
 )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
-from passhat.reporters.blocks import Bar, Block, HeadingRow, Headline, Judged, Marks, Table
+from passhat.reporters.blocks import Block, HeadingRow, Headline, Judged, Marks, Table
 from passhat.reporters.safe_text import safe_text
 
 _ESCAPES = {
@@ -53,7 +53,7 @@ def _tables(blocks: Sequence[Block]) -> list[Table]:
 
 
 def _float(table: Table, caption: str) -> str:
-    kept = [i for i in range(len(table.header)) if i not in table.columns_of(Bar)]
+    kept = table.written_columns
     columns = "".join("l" if i in table.left else "r" for i in kept)
     lines = [
         r"\begin{table}",

@@ -23,7 +23,6 @@ from passhat.reporters.blocks import (
     Steps,
     Table,
 )
-from passhat.reporters.reading_lines import reading_paragraphs
 from passhat.reporters.safe_text import display_width, safe_text, shorten, shorten_apart, wrap
 from passhat.reporters.terminal_style import Ink
 from passhat.reporters.text_bars import interval_bar, run_marks, stacked_bar
@@ -50,8 +49,7 @@ _WANTED_NAME = 60
 def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The answer as text; without an Ink it is 80 columns wide and has no colour."""
     ink = options.ink or Ink()
-    blocks = kind.blocks(answer, replace(options, ink=ink))
-    return blocks_text([*blocks, *reading_paragraphs(kind.provenance(answer))], ink)
+    return blocks_text(kind.all_blocks(answer, replace(options, ink=ink)), ink)
 
 
 def blocks_text(blocks: Sequence[Block], ink: Ink | None = None) -> str:
