@@ -94,8 +94,8 @@ def render(
     """An answer in a format: text, Markdown, a page, data, or a picture.
 
     `ink` says how wide and colourful text may be, `verbose` asks for everything, `results` is what
-    suggested commands read; `DisplayOptions` in answer_kind has them all. Options that mean nothing to an
-    answer or a format are passed over.
+    suggested commands read; `DisplayOptions` in answer_kind has them all. Options that mean nothing
+    to an answer or a format are passed over.
     """
     from passhat.reporters.answer_kind import DisplayOptions
 
