@@ -42,7 +42,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Table:
+class TrialTable:
     """The trials of one file, by column; the names are those of a Trial, and `passed`.
 
     `entry` and `numbers` say what a row is called in the file, for messages: "line 7".
@@ -83,7 +83,7 @@ class Table:
         submission: str | None = None,
         run: str | None = None,
         part: bool = False,
-    ) -> Table:
+    ) -> TrialTable:
         """A table of rows that may each lack some of the columns."""
         rows = list(rows)
         names = dict.fromkeys(name for row in rows for name in row)
@@ -125,7 +125,7 @@ class Reader:
     name: str
     reading: Reading
     recognises: Callable[[Document], bool]
-    read: Callable[[Document, ColumnMap], Table]
+    read: Callable[[Document, ColumnMap], TrialTable]
     transcripts: Callable[[Document, ColumnMap], Iterable[Transcript | None]] | None = None
     covers_subfolders: bool = False
     derived: bool = False

@@ -12,7 +12,7 @@ from typing import Any
 from passhat.errors import ReadError
 from passhat.ingest.assemble import assemble, source_of
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Table
+from passhat.ingest.reader import Reader, TrialTable
 from passhat.ingest.sources import Part
 from passhat.records.column_names import ColumnMap
 
@@ -34,7 +34,7 @@ class Piece:
     folder: str | None
     sha256: str
     reader: Reader
-    table: Table
+    table: TrialTable
     given: int
     said: Sequence[str | None] = ()
 
@@ -43,7 +43,7 @@ class Piece:
         cls,
         document: Document,
         reader: Reader,
-        table: Table,
+        table: TrialTable,
         given: int,
         said: Sequence[str | None] = (),
     ) -> Piece:
@@ -116,7 +116,7 @@ def _joined(pieces: list[Piece], mapping: ColumnMap) -> list[Part] | None:
     first = pieces[0]
     columns = {name: list(_values(pieces, name)) for name in first.table.columns}
     columns["system"] = list(_systems(pieces))
-    table = Table(columns=columns, judged=first.table.judged, graded=first.table.graded)
+    table = TrialTable(columns=columns, judged=first.table.judged, graded=first.table.graded)
     try:
         trials = assemble(first, first.reader, table, mapping)
     except ReadError:

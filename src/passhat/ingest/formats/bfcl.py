@@ -14,7 +14,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -56,10 +56,10 @@ def recognises(document: Document) -> bool:
     return document.has("accuracy", "correct_count", "total_count")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial an entry: failed where the score file lists it, passed where only answers do."""
     if _is_answers(document):
-        return Table(columns={})  # the file of scores beside it is read with it
+        return TrialTable(columns={})  # the file of scores beside it is read with it
     head, *lines = [line for _, line in document.lines(_Line)]
     answers = _answers(document)
     category = _category(document)
@@ -71,7 +71,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         _row(system, category, task, answer, failures.get(task))
         for task, answer in zip(tasks, answers, strict=True)
     ]
-    return Table.of_rows(rows, entry="entry")
+    return TrialTable.of_rows(rows, entry="entry")
 
 
 READER = Reader(

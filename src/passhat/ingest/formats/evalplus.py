@@ -10,7 +10,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.short_names import short
@@ -52,7 +52,7 @@ def recognises(document: Document) -> bool:
     return b'"base_status"' in start or (b'"nfiles"' in start and b'"base"' in start)
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a sample; it passes if it does the base tests and the additional ones."""
     results = _samples(document)
     if mapping.scorer not in (None, "base", "plus"):
@@ -61,7 +61,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     plus = any(one.plus_status for samples in results.values() for one in samples)
     plus = plus and mapping.scorer != "base"
     told = "base_status and plus_status are pass" if plus else "base_status is pass"
-    return Table.of_rows(
+    return TrialTable.of_rows(
         _rows(_system(document), results, plus=plus),
         entry="sample",
         read_as={"outcome": told},

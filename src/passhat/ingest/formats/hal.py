@@ -9,7 +9,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -45,7 +45,7 @@ def recognises(document: Document) -> bool:
     return document.kind == "json" and document.has("results", "raw_eval_results", "config")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a task: by the lists of what succeeded and failed, else by what is said of each."""
     upload = document.decode(_Upload)
     summary = upload.results
@@ -68,7 +68,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     lost = sorted(asked - set(endings))
     ran = plural(len(lost), "task that ran has", "tasks that ran have")
     notes = [f"{ran} no verdict, left out: {few(lost, 3)}"] if lost else []
-    return Table.of_rows(rows, notes=notes, entry="task", read_as={"outcome": told})
+    return TrialTable.of_rows(rows, notes=notes, entry="task", read_as={"outcome": told})
 
 
 READER = Reader(

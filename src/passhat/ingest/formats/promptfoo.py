@@ -11,7 +11,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.ingest.rows import column_names, csv_lines
 from passhat.ingest.transcripts.messages import (
     as_score,
@@ -127,7 +127,7 @@ def recognises(document: Document) -> bool:
     return named or _format_number(document) in (1, 2)
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a result; a system is a provider (with its prompt where there are several)."""
     if document.kind == "text":
         results = list(_csv_results(document))
@@ -142,7 +142,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     facts = {"format": f"promptfoo results (format {number})"} if number else {}
     if number in (1, 2):
         facts["system"] = "prompt (this format names no provider)"
-    return Table.of_rows(_rows(results), notes=notes, entry="result", read_as=facts)
+    return TrialTable.of_rows(_rows(results), notes=notes, entry="result", read_as=facts)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:

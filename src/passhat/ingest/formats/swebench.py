@@ -16,7 +16,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -85,7 +85,7 @@ def recognises(document: Document) -> bool:
     return by_ending or document.has("resolved_ids") or _is_instance(document) or _is_pro(document)
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial an instance; an empty patch is a failure, a broken evaluation an error."""
     if _is_instance(document):
         return _read_instances(document)
@@ -101,7 +101,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     system, told, run = _system(document)
     rows = [_row(system, task, ending) for task, ending in endings.items()]
     facts = {"format": vintage, "system": told}
-    return Table.of_rows(rows, notes=notes, entry="instance", read_as=facts, run=run)
+    return TrialTable.of_rows(rows, notes=notes, entry="instance", read_as=facts, run=run)
 
 
 READER = Reader(
@@ -157,13 +157,13 @@ def _system(document: Document) -> tuple[str, str, str | None]:
     return model, "model in the file's name", run
 
 
-def _read_instances(document: Document) -> Table:
+def _read_instances(document: Document) -> TrialTable:
     found = document.decode(dict[str, _Instance])
     folders = list(document.path.resolve().parents) if document.path else []
     system, run = _places(folders) if len(folders) > 4 else (document.stem, None)
     rows = [_row(system, name, _instance_ending(one)) for name, one in found.items()]
     facts = {"format": "SWE-bench report of one instance", "run": "folder of the run"}
-    return Table.of_rows(rows, entry="instance", read_as=facts, run=run, part=True)
+    return TrialTable.of_rows(rows, entry="instance", read_as=facts, run=run, part=True)
 
 
 def _places(folders: Sequence[Path]) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table, first_line, seconds_between
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line, seconds_between
 from passhat.ingest.transcripts.messages import as_text
 from passhat.messages import plural
 from passhat.records import Outcome
@@ -92,7 +92,7 @@ def recognises(document: Document) -> bool:
     return document.kind == "json" and document.has("batch_id", "trials")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a run of a task; it passes if all its graders pass it, as TraceLens counts it."""
     batch = document.decode(_Batch)
     named = _candidate(batch.provenance)
@@ -100,7 +100,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     left = len(batch.trials) - len(ran)
     notes = [f"{plural(left, 'trial was', 'trials were')} not run to the end"] if left else []
     rows = [_row(trial, named) for trial in ran]
-    return Table.of_rows(rows, notes=notes, entry="trial")
+    return TrialTable.of_rows(rows, notes=notes, entry="trial")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
