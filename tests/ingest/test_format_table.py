@@ -19,6 +19,7 @@ COUNTED = {
     "promptfoo": ("promptfoo/out.json", 1, 5, 25, 17),
     "deepeval": ("deepeval/latest_test_run.json", 1, 3, 9, None),
     "lm-eval": ("lm_eval", 1, None, None, None),
+    "harbor": ("harbor", 1, 1, 3, 1),
     "junit": ("junit/junit_reruns_subtests.xml", 1, 7, 12, 6),
     "ctrf": ("ctrf/jest.json", 1, 4, 8, 3),
     "playwright": ("playwright/report.json", 2, 5, 32, 12),
