@@ -97,7 +97,9 @@ def zipped(members):
 def sampled_logs(folder):
     """Logs out of the sample files, by the reader that knows them and their name."""
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        if path.name.startswith("results"):  # means, not trials: they lie beside the samples
+        if (
+            path.name.startswith("results_") or path.name == "results.json"
+        ):  # means, not trials: they lie beside the samples
             continue
         if {"refused", "bfcl", "harbor"} & set(path.parts):  # no trials, or only with a folder
             continue
