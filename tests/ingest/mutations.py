@@ -178,7 +178,7 @@ def written_logs():
 
 def bfcl_log(folder):
     """The score file of BFCL and the answers that it was made from."""
-    home = folder / "handmade" / "bfcl"
+    home = folder / "bfcl"
     files = sorted(home.rglob("*.json"), key=lambda path: "score" not in path.parts)
     return Log(files={str(path.relative_to(home)): path.read_bytes() for path in files})
 

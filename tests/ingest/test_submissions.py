@@ -283,3 +283,9 @@ def test_a_score_that_is_empty_everywhere_is_refused():
     with pytest.raises(ReadError, match=r'score "right" is empty everywhere.*`scorer`.*short'):
         read_trials(table)
     assert read_trials(table, mapping=ColumnMap(scorer="short")).outcome.tolist() == [1, 0]
+
+
+def test_traces_of_langfuse_that_belong_to_no_data_set_are_tasks_of_their_own(samples):
+    trials = read_trials(samples / "langfuse" / "scores.json")
+    assert trials.tasks == ("t1", "t2", "t3")
+    assert "each trace is a task of its own" in notes_of(trials)
