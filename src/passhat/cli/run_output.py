@@ -33,13 +33,13 @@ def show_run(
     *,
     html: str | None = None,
     by_run: bool = False,
-    tell_reviewers: Callable[[RunAnswer], None] | None = None,
+    tell_reviewers: Callable[[RunAnswer], bool] | None = None,
 ) -> ExitCode:
     """Start a run, show its progress and its answer, and say how to exit.
 
     `html` is a page to write beside what `output` asks for; with `by_run` test cases are single
-    runs. `tell_reviewers` is called with the
-    answer of a run that was not interrupted.
+    runs. `tell_reviewers` is called with the answer of a run that was not interrupted, and says
+    whether the change is shown to be worse than its baseline.
     """
     places = _places(output, html)
     for place in places:
@@ -59,9 +59,9 @@ def show_run(
         place.write(answer, **said)
     for line in _remarks(answer, output):
         output.say(line)
-    if tell_reviewers is not None:
-        tell_reviewers(answer)
-    return exit_code(answer)
+    worse = tell_reviewers is not None and tell_reviewers(answer)
+    code = exit_code(answer)
+    return ExitCode.FAIL if worse and code in (ExitCode.PASS, ExitCode.UNDECIDED) else code
 
 
 def exit_code(answer: RunAnswer) -> ExitCode:
