@@ -4,11 +4,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 NODE_SERVERS := tests/node_modules/.package-lock.json
+RAY := .venv-ray/.installed
 OLD_SERVERS := .venv-servers/.installed
 
 FRAMEWORKS := langgraph pydantic_ai openai_agents smolagents llama_index google_adk crewai claude_agent_sdk
 
-.PHONY: help demo test frameworks search mutations check fix bench corpus calibrate generate docs lock clean
+.PHONY: help demo test frameworks ray search mutations check fix bench corpus calibrate generate docs lock clean
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +34,9 @@ frameworks: $(FRAMEWORKS:%=.venv-frameworks/%/.installed) ## agents of real fram
 	  if test -s ../../.venv-frameworks/$$name/.installed; then echo "$$name: skipped, it could not be installed"; \
 	  else ../../.venv-frameworks/$$name/bin/python -m pytest -q -c /dev/null --rootdir . --confcutdir . \
 	    -p no:cacheprovider test_$$name.py || exit 1; fi; done
+
+ray: $(INSTALLED) $(RAY) ## runs on a real Ray cluster on this machine, killed as they go (some minutes)
+	$(BIN)/python -m pytest -q tests/journeys/test_ray_executor.py tests/journeys/test_ray_reduction.py
 
 search: $(INSTALLED) $(NODE_SERVERS) ## properties on many new random examples (takes long)
 	$(BIN)/python -m pytest tests -q -n 2 -m hypothesis --hypothesis-profile search --timeout 1800
@@ -75,7 +79,7 @@ lock: $(INSTALLED) ## pin and hash the development environment anew
 	  --python-version 3.11 requirements/servers.in --output-file requirements/servers.lock
 
 clean: ## remove the environment and everything made
-	rm -rf .venv .venv-frameworks .venv-bench .venv-docs .venv-servers build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-frameworks .venv-bench .venv-docs .venv-ray .venv-servers build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
 
 $(INSTALLED): requirements/dev.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -92,6 +96,12 @@ $(INSTALLED): requirements/dev.lock pyproject.toml
 	    -r requirements/frameworks/$*.in -r requirements/frameworks/common.in \
 	  && .venv-frameworks/uv/bin/uv pip install --quiet --python .venv-frameworks/$*/bin/python --editable .; \
 	then : > $@; else echo "cannot be installed" > $@; fi
+
+# Ray brings 60 packages and its own versions of some; where it cannot be had, its tests skip.
+$(RAY): requirements/ray.in pyproject.toml
+	test -x .venv-ray/bin/python || $(PYTHON) -m venv .venv-ray
+	.venv-ray/bin/pip install --quiet --disable-pip-version-check -r requirements/ray.in --editable '.[frames,postgres,run]'
+	touch $@
 
 # The weights of the local model; where they cannot be had, tests that need them skip with a reason.
 .venv/.weights: $(INSTALLED)

@@ -24,7 +24,8 @@ def python_with_ray() -> Path | None:
     """The Python that has Ray: this one, or that of `make ray`."""
     import importlib.util
 
-    if importlib.util.find_spec("ray") is not None:
+    found = importlib.util.find_spec("ray")
+    if found is not None and found.origin is not None:  # and not just a folder called so
         return Path(sys.executable)
     made = ROOT / ".venv-ray/bin/python"
     return made if made.exists() else None

@@ -111,6 +111,7 @@ def _connect(ray: Any, suite: Suite) -> None:
             runtime_env=None if submitted else _shipped(suite),
             include_dashboard=False if "RAY_ADDRESS" not in os.environ else None,
             log_to_driver=True,
+            logging_level="WARNING",
         )
     except InputError:
         raise

@@ -116,7 +116,8 @@ class _Driver:
         self._tickets: dict[int, Ticket] = {}
         self._rows = {(p.system.name, p.task.name): p for p in suite.pairings}
         self._over = False
-        self._crew = (-1, -1)
+        # A run that starts its own workers needs no advice to start some.
+        self._crew = (-1, -1) if check is None else (0, 0)
 
     def go(self, *, retry_errored: bool, handle_signals: bool) -> RunResult:
         clock = time.perf_counter()
