@@ -90,5 +90,6 @@ def resume(
             ),
             output,
             html=page,
+            resumed=True,
         )
     )
