@@ -17,7 +17,7 @@ from passhat import Trials, judge, measure, simulate
 from passhat.reporters import render
 from passhat.reporters.answer_kind import AnswerKind, Options
 from passhat.reporters.grid import FORMATS
-from passhat.reporters.test_cases import Case, Mark, TestSuite
+from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
 
 NODE = Path(__file__).parents[1] / "node_modules"
 CTRF = NODE / "ctrf" / "dist" / "ctrf-schema-0.0.json"
@@ -30,7 +30,7 @@ MARKS = st.none() | st.builds(
     Mark, kind=st.sampled_from(["failure", "error", "skipped"]), message=ANY, detail=ANY
 )
 CASES = st.builds(
-    Case,
+    ReportedCase,
     name=ANY,
     classname=ANY,
     values=st.dictionaries(st.sampled_from(["label", "evidence"]), ANY),
@@ -44,7 +44,7 @@ AWKWARD = [
     TestSuite(
         name=f"<{text}>",
         cases=[
-            Case(name=text, classname=text, mark=Mark(kind=kind, message=text, detail=text))
+            ReportedCase(name=text, classname=text, mark=Mark(kind=kind, message=text, detail=text))
             for kind in ("failure", "error", "skipped")
         ],
     )

@@ -335,7 +335,7 @@ def _announcements(event: RunEvent) -> Iterator[str]:
             yield f"{plural(event.workers, 'worker')}, {plural(event.hands, 'trial')} at a time"
         case events.BudgetHit():
             yield f"{event.limit} is reached ({event.spent}): no new trial is started"
-        case events.Stopping():
+        case events.StopRequested():
             yield f"stopping: {event.grace:g} s for trials under way. Ctrl-C again quits now."
         case events.RunFinished():
             yield f"{plural(event.done, 'trial')} in {duration(event.seconds)}"

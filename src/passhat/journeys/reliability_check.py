@@ -50,7 +50,7 @@ class ReliabilityCheck:
         self, task: str, gate: Mapping[str, Any], *, runs: int = RUNS, system: str = SYSTEM
     ) -> None:
         from passhat.analysis.gates.demands import parse_gate
-        from passhat.analysis.gates.stopping import Stopping
+        from passhat.analysis.gates.stopping import StoppingRule
         from passhat.records import CommandSystem, Pairing, Task
 
         parsed = parse_gate({"evidence": "sequential", **gate})
@@ -58,7 +58,7 @@ class ReliabilityCheck:
             parsed = replace(parsed, max_runs=runs)
         agent = CommandSystem(name=system, argv=(system,))
         pairing = Pairing(system=agent, task=Task(name=task), runs=runs, label=task)
-        self._rule = Stopping([pairing], [parsed], until_settled=True, seed=SEED)
+        self._rule = StoppingRule([pairing], [parsed], until_settled=True, seed=SEED)
         self._runs = runs
         self._ticket: Ticket | None = None
         self.trials: list[Trial] = []

@@ -97,10 +97,10 @@ def render(
     """An answer in a format: text, Markdown, a page, data, or a picture.
 
     `ink` says how wide and colourful text may be, `verbose` asks for everything, `results` is what
-    suggested commands read; `Options` in answer_kind has them all. Options that mean nothing to an
-    answer or a format are passed over.
+    suggested commands read; `DisplayOptions` in answer_kind has them all. Options that mean nothing
+    to an answer or a format are passed over.
     """
-    from passhat.reporters.answer_kind import Options
+    from passhat.reporters.answer_kind import DisplayOptions
 
     kind = kind_of(answer)
     if format not in formats_for(kind):
@@ -108,7 +108,7 @@ def render(
         raise ArgumentError("format", f"of a {kind} must be one of {known}", format)
     module, _, name = FORMATS[format].function.partition(":")
     function = getattr(importlib.import_module(f"passhat.reporters.formats.{module}"), name)
-    found: str | bytes = function(*kind_and_answer(answer), Options(**options))
+    found: str | bytes = function(*kind_and_answer(answer), DisplayOptions(**options))
     return found
 
 

@@ -22,17 +22,17 @@ from passhat.runner.events import (
     OnEvent,
     RunFinished,
     RunStarted,
-    Stopping,
+    StopRequested,
     TrialFinished,
     TrialStarted,
 )
-from passhat.runner.evidence import Evidence, Restored
+from passhat.runner.evidence import OrderedEvidence, Restored
 from passhat.runner.interruption import signals_to
 from passhat.runner.journal import Journal, MemoryJournal, Scribe
 from passhat.runner.memory import Cassettes, reply_spent
 from passhat.runner.run_resources import RunResources
 from passhat.runner.schedule import Schedule
-from passhat.runner.spending import Exhausted, Spending, spent_by
+from passhat.runner.spending import Exhausted, RunSpending, spent_by
 
 if TYPE_CHECKING:
     from passhat.records import Trials
@@ -161,13 +161,13 @@ class _Run:
         self._journal = journal
         self._on_event = on_event
         self._concurrency = concurrency
-        self._spending = Spending(budget)
+        self._spending = RunSpending(budget)
         self._planned: int = getattr(rule, "planned", suite.trials)
         self._ending: Ending = "finished" if isinstance(rule, FixedRuns) else "settled"
         self._limit: str | None = None
         self._signal: int | None = None
         self._restored = Restored(journal, retry_errored=retry_errored)
-        self._evidence = Evidence(rule)
+        self._evidence = OrderedEvidence(rule)
 
     async def go(
         self,
@@ -268,7 +268,7 @@ class _Run:
 
     def _interrupt(self, signal_number: int) -> None:
         self._signal, self._ending = signal_number, "interrupted"
-        self._tell(Stopping(signal=signal_number, grace=GRACE))
+        self._tell(StopRequested(signal=signal_number, grace=GRACE))
         self._schedule.stop()
         asyncio.get_running_loop().call_later(GRACE, self._schedule.abandon)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from passhat.analysis.reports.evidence import Evidence, error_policy, gather
-from passhat.analysis.reports.provenance import Options, Provenance, stamp
+from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import CONFIDENCE, PROFILE_KS
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
@@ -96,7 +96,7 @@ def profile(
     >>> found.norms[0].name, found.norms[0].percentile.value
     ('pass^1', 1.0)
     """
-    options = Options(
+    options = ReportOptions(
         ks=ascending("ks", ks),
         confidence=confidence_level(confidence),
         errors=error_policy(errors),

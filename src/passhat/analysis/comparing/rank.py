@@ -17,7 +17,7 @@ from passhat.analysis.reports.evidence import (
 )
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.parts import Metric
-from passhat.analysis.reports.provenance import Options, Provenance, stamp
+from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import CONFIDENCE
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
@@ -117,7 +117,7 @@ def rank(
     >>> [system.ranks for system in found.systems]
     [(1, 2), (1, 2), (3, 3)]
     """
-    options = Options(
+    options = ReportOptions(
         ks=None,
         confidence=confidence_level(confidence),
         errors=error_policy(errors),

@@ -28,7 +28,7 @@ from passhat.analysis.explaining.runs import (
 )
 from passhat.analysis.explaining.suite_review import SuiteReview, review_suite
 from passhat.analysis.explaining.trajectories import Trajectories, trajectories
-from passhat.analysis.reports.provenance import Options, Provenance, stamp
+from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import CONFIDENCE
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
@@ -140,7 +140,7 @@ def explain(
         shuffles=shuffles,
         provenance=stamp(
             trials,
-            Options(ks=None, confidence=confidence, errors="exclude", bars=None, seed=seed),
+            ReportOptions(ks=None, confidence=confidence, errors="exclude", bars=None, seed=seed),
         ),
     )
 

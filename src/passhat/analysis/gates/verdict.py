@@ -32,7 +32,7 @@ class TaskEvidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class DecisionLine:
     """One line of the decision log: a draw, what came of it, and the evidence after it.
 
     `outcome` writes the runs of the draw as P, F and E, or their score. `log_pass` and `log_fail`
@@ -75,7 +75,7 @@ class Verdict:
     errors: str = ""
     notes: tuple[str, ...] = ()
     tasks: tuple[TaskEvidence, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[DecisionLine, ...] = ()
 
     def __repr__(self) -> str:
         told = f"{self.demand}, it is {rounded(self.estimate)} in {plural(self.runs, 'run')}"

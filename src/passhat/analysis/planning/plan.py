@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from passhat.analysis.planning.budgets import Budget, Spending, budgets, priced
+from passhat.analysis.planning.budgets import BudgetPlan, Spending, budgets, priced
 from passhat.analysis.reports.evidence import Evidence, error_policy, gather
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.unsettled import seen_design
@@ -90,7 +90,7 @@ class Plan(Displayed):
     difference: float | None
     tasks_for_difference: int | None
     runs_for_difference: int | Unavailable | None
-    budgets: tuple[Budget, ...]
+    budgets: tuple[BudgetPlan, ...]
     power: float
     confidence: float
     notes: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, Options, Records
 from passhat.reporters.blocks import Block, Headline, Line
-from passhat.reporters.test_cases import Case, Mark, TestSuite
+from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +59,16 @@ def _cases(checks: Sequence[SuiteCheck]) -> list[TestSuite]:
     return [TestSuite(name=one.file, cases=_suite_cases(one)) for one in checks]
 
 
-def _suite_cases(check: SuiteCheck) -> list[Case]:
+def _suite_cases(check: SuiteCheck) -> list[ReportedCase]:
     """A case a fault; a valid suite is one that passed."""
     if check.size is not None:
-        return [Case(name="valid", classname="passhat.validate", said=check.size, file=check.file)]
+        return [
+            ReportedCase(
+                name="valid", classname="passhat.validate", said=check.size, file=check.file
+            )
+        ]
     return [
-        Case(
+        ReportedCase(
             name=f"{fault.path} (line {fault.line})" if fault.path else f"line {fault.line}",
             classname="passhat.validate",
             mark=Mark(kind="failure", message=fault.message),

@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 
 from passhat.reporters import blocks as part
-from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.safe_text import safe_text
 from passhat.reporters.text_bars import run_marks
 
@@ -24,7 +24,7 @@ _COLOURS = {"PASS": "#007a5a", "FAIL": "#b34700", "UNDECIDED": "#8f4a7d"}
 """4.5 : 1 on white; the word stands there too, so colour never stands alone."""
 
 
-def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The answer, then its first figure."""
     written = [text for block in kind.blocks(answer, options) for text in _block(block)]
     figures = {} if kind.figures is None else kind.figures(answer)
@@ -62,7 +62,7 @@ def _judged(block: part.Judged) -> str:
     return f"<p>{word} {_text(block.sentence)}{details}</p>"
 
 
-def _step(step: part.Step) -> str:
+def _step(step: part.NextStep) -> str:
     command = f": <code>{_text(step.command)}</code>" if step.command else ""
     return _text(step.text) + command
 
@@ -76,8 +76,10 @@ def _table(table: part.Table) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{rest}"
 
 
-def _row(table: part.Table, row: tuple[part.Cell, ...] | part.Span, kept: Sequence[int]) -> str:
-    if isinstance(row, part.Span):
+def _row(
+    table: part.Table, row: tuple[part.Cell, ...] | part.HeadingRow, kept: Sequence[int]
+) -> str:
+    if isinstance(row, part.HeadingRow):
         style = f"text-align:left;{_SOFT}"
         return f'<tr><th colspan="{len(kept)}" style="{style}">{_text(row.text)}</th></tr>'
     cells = (_cell("td", row[i], left=i in table.left) for i in kept)

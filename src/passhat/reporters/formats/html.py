@@ -15,7 +15,7 @@ from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import LABELS
 from passhat.drawing.figure import DARK, LIGHT, STYLE
 from passhat.reporters import wording
-from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
 from passhat.reporters.blocks import Block, Marks, Picture, Shares
 from passhat.reporters.glossary import GLOSSARY
@@ -45,7 +45,7 @@ _SHORT_NAME, _LONGEST_PIECE = 16, 24
 _SEAMS = re.compile(r"([ _/.:-]+)(?=[^ _/.:-])")
 
 
-def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The page of an answer; the verdict stands in its title."""
     values = {} if kind.page is None else kind.page(answer, options)
     script, style = page_script(), page_style()

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from passhat.reporters import blocks as part
-from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.safe_text import safe_text
 from passhat.reporters.text_bars import run_marks
 
 
-def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The answer as Markdown."""
     return blocks_markdown(kind.all_blocks(answer, options))
 
@@ -72,7 +72,7 @@ def _block(block: part.Block) -> str:
             return ""
 
 
-def _step(step: part.Step) -> str:
+def _step(step: part.NextStep) -> str:
     text = escape_markdown(step.text)
     return f"{text}: {code_span(step.command)}" if step.command else text
 
@@ -85,7 +85,7 @@ def _table(table: part.Table) -> str:
 
     rows = []
     for row in table.rows:
-        cells = [row.text] if isinstance(row, part.Span) else [_cell(row[i]) for i in kept]
+        cells = [row.text] if isinstance(row, part.HeadingRow) else [_cell(row[i]) for i in kept]
         cells += [""] * (len(kept) - len(cells))
         rows.append(line([escape_markdown(cell) for cell in cells]))
     rule = line([":--" if i in table.left else "--:" for i in kept])
