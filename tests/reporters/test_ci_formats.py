@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from passhat import Trials, judge, measure, simulate
 from passhat.reporters import render
-from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.grid import FORMATS
 from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
 
@@ -61,7 +61,7 @@ def written(suites, format_name):
     module, _, function = FORMATS[format_name].function.partition(":")
     render_it = getattr(import_module(f"passhat.reporters.formats.{module}"), function)
     kind = AnswerKind(name="x", blocks=lambda *_: [], cases=lambda found: found)
-    return render_it(kind, suites, Options())
+    return render_it(kind, suites, DisplayOptions())
 
 
 def schema_of(file, package):

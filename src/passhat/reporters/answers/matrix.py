@@ -7,7 +7,7 @@ from typing import Literal, TypedDict
 from passhat.analysis.reports.task_matrix import MatrixCell, TaskMatrix
 from passhat.drawing.figure import Figure
 from passhat.messages import plural
-from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Block, Headline, Table
 
 SCHEMA: Literal["passhat.matrix/1"] = "passhat.matrix/1"
@@ -36,7 +36,7 @@ class MatrixObject(TypedDict):
     tasks: list[MatrixTaskObject]
 
 
-def matrix_blocks(matrix: TaskMatrix, options: Options) -> list[Block]:
+def matrix_blocks(matrix: TaskMatrix, options: DisplayOptions) -> list[Block]:
     """A row a task, a column a system, and in each cell how many of its runs passed."""
     size = f"{plural(len(matrix.tasks), 'task')}, {plural(len(matrix.systems), 'system')}"
     rows = tuple(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from passhat.messages import plural
-from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Block, Headline, Line
 from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
 
@@ -30,7 +30,7 @@ class SuiteCheck:
     faults: tuple[SuiteFault, ...] = ()
 
 
-def validation_blocks(checks: Sequence[SuiteCheck], options: Options) -> list[Block]:
+def validation_blocks(checks: Sequence[SuiteCheck], options: DisplayOptions) -> list[Block]:
     """How many suites are valid, then a line a fault that editors can jump to."""
     valid = sum(one.size is not None for one in checks)
     lines = [
