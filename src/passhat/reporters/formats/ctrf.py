@@ -16,7 +16,7 @@ _NAMELESS = "(without a name)"
 
 
 def render(kind: AnswerKind, answer: Any, options: Options) -> str:
-    """The test cases of an answer; how long they took is not known here and so 0."""
+    """The test cases of an answer; the duration of single runs in ms, else 0: it is not known."""
     assert kind.cases is not None, "the table of formats says so"
     tests = [_test(suite, case) for suite in kind.cases(answer) for case in suite.cases]
     counts = Counter(test["status"] for test in tests)
@@ -34,7 +34,7 @@ def _test(suite: TestSuite, case: Case) -> dict[str, Any]:
     test: dict[str, Any] = {
         "name": case.name or _NAMELESS,
         "status": "passed" if case.mark is None else _STATUS[case.mark.kind],
-        "duration": 0,
+        "duration": round(1000 * float(str(case.values.get("seconds", 0)))),
         "suite": [suite.name],
     }
     if "passed" in case.values and "runs" in case.values:
