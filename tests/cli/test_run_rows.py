@@ -143,7 +143,7 @@ def test_the_row_of_a_failed_run_says_why_in_a_file_of_test_cases(suite, call, h
     suite(SUITE)
     call("run", "--no-store", "--rows", "runs", "-o", "r.xml", "-o", "r.ctrf.json")
     text = (here / "r.xml").read_text()
-    assert '<failure message="expected to contain \'heads\', got \'tails\'"' in text
+    assert "<failure message=\"expected to contain 'heads', got 'tails'\"" in text
     tests = json.loads((here / "r.ctrf.json").read_text())["results"]["tests"]
     failed = [test["message"] for test in tests if test["status"] == "failed"]
     assert set(failed) == {"expected to contain 'heads', got 'tails'"}

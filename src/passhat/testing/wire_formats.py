@@ -310,6 +310,10 @@ FORMS: dict[str, WireForm] = {
     ":streamGenerateContent": WireForm(
         name="gemini", whole=_gemini, events=_gemini_events, streams=True
     ),
+    ":rawPredict": WireForm(name="anthropic", whole=_messages, events=_messages_events),
+    ":streamRawPredict": WireForm(
+        name="anthropic", whole=_messages, events=_messages_events, streams=True
+    ),
     "/converse": WireForm(name="bedrock-converse", whole=_converse, events=_never_streamed),
     "/chat/completions": WireForm(name="openai-chat", whole=_chat, events=_chat_events),
     "/messages": WireForm(name="anthropic", whole=_messages, events=_messages_events),
