@@ -13,8 +13,8 @@ HEAD = """\
 <!-- Made by docs/reference/generate_models.py. -->
 # Models
 
-A suite names a model as `claude-...`, `gpt-...`, `o3`, `gemini-...`, or as `PROVIDER/MODEL`. Keys and
-addresses come from the variables below, which the providers' own tools use too; `api_key:`,
+A suite names a model as `claude-...`, `gpt-...`, `o3`, `gemini-...`, or as `PROVIDER/MODEL`. Keys
+and addresses come from the variables below, which the providers' own tools use too; `api_key:`,
 `base_url:` and `wire:` of a system go before them. `passhat list --models` names the models with a
 known price; others take `prices:`.
 
@@ -31,9 +31,9 @@ server takes any name with `base_url:`.
   (Signature Version 4) with `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`.
   `aws configure export-credentials --format env` prints those of a profile or of single sign-on.
   Answers are asked for whole: streaming would change nothing that is measured.
-- **Vertex AI**: the token is that of `gcloud auth print-access-token`. `vertex/claude-...` is asked in
-  Anthropic's wire format, every other model at the OpenAI-compatible endpoint. The location `global`
-  works.
+- **Vertex AI**: the token is that of `gcloud auth print-access-token`. `vertex/claude-...` is asked
+  in Anthropic's wire format, every other model at the OpenAI-compatible endpoint. The location
+  `global` works.
 - **Azure**: a bare endpoint is completed to `/openai/v1`.
 - **Ollama**: `OLLAMA_HOST` may be a host, a host with a port, or an address.
 

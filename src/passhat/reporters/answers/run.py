@@ -12,7 +12,7 @@ from passhat.analysis.gates.tool_selection import SelectionFloor
 from passhat.analysis.gates.verdict import Verdict, Verdicts, Word
 from passhat.messages import plural
 from passhat.records import Outcome, Trial
-from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.answers import report
 from passhat.reporters.answers.report import report_rows
 from passhat.reporters.answers.report_blocks import report_blocks
@@ -25,7 +25,7 @@ from passhat.reporters.blocks import (
     Judged,
     Line,
     Paragraph,
-    Step,
+    NextStep,
     Steps,
     Table,
     paragraphs,
@@ -75,7 +75,7 @@ class RunObject(TypedDict):
     report: ReportObject
 
 
-def run_blocks(answer: RunAnswer, options: Options) -> list[Block]:
+def run_blocks(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
     """The report and what follows from it; what a terminal shows last is read first."""
     options = replace(options, results=answer.results)
     report = [*report_blocks(answer.report, options), *_run_rows(answer, options), *_after(answer)]
@@ -119,7 +119,7 @@ def failure_lines(answer: RunAnswer, *, most: int) -> list[str]:
     return lines
 
 
-def _demands(answer: RunAnswer, options: Options) -> list[Block]:
+def _demands(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
     blocks: list[Block] = []
     if answer.verdicts is not None:
         from passhat.reporters.answers.verdicts import verdicts_blocks
@@ -128,7 +128,7 @@ def _demands(answer: RunAnswer, options: Options) -> list[Block]:
     return blocks + [Line(floor.line, floor.detail) for floor in answer.floors]
 
 
-def _run_rows(answer: RunAnswer, options: Options) -> list[Block]:
+def _run_rows(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
     """With `verbose`, a row for each run under the name that `--task` takes: `refund #3`."""
     if not options.verbose or answer.trials is None:
         return []
@@ -168,7 +168,7 @@ def _after(answer: RunAnswer) -> list[Block]:
         blocks += recovery_blocks(recovery)
     if answer.failures:
         told = failure_lines(answer, most=MOST_FAILURES)
-        blocks.append(Steps(_failures_title(answer), tuple(map(Step, told))))
+        blocks.append(Steps(_failures_title(answer), tuple(map(NextStep, told))))
     return blocks + paragraphs("Undone", answer.undone and f"{answer.undone}.")
 
 
@@ -201,7 +201,7 @@ def _cases(answer: RunAnswer) -> Sequence[TestSuite]:
     return run_suites(answer)
 
 
-def _page(answer: RunAnswer, options: Options) -> Mapping[str, Any]:
+def _page(answer: RunAnswer, options: DisplayOptions) -> Mapping[str, Any]:
     from passhat.reporters.answers.report_page import page_of
 
     kept = replace(
