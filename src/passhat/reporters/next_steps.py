@@ -43,7 +43,7 @@ def advise(text: str, command: str) -> NextStep:
 
 
 def only(*names: str) -> str:
-    """DisplayOptions that choose systems, as a shell has them.
+    """Options that choose systems, as a shell has them.
 
     >>> only("o3", "my agent")
     "--only o3 --only 'my agent'"

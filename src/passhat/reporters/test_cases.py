@@ -137,7 +137,7 @@ def run_suites(answer: RunAnswer) -> list[TestSuite]:
 
 
 def _run_rows(answer: RunAnswer, trials: Trials) -> list[TestSuite]:
-    """A case a run, named as the terminal names it: `refund #3`."""
+    """A case a run, named as `--task` takes it: `refund #3`."""
     cases: dict[str, list[ReportedCase]] = {system.name: [] for system in answer.report.systems}
     for trial in trials:
         values = {
@@ -160,12 +160,17 @@ def _run_mark(answer: RunAnswer, trial: Trial) -> Mark | None:
     """What one run shows. It is a failure only where every single run must pass."""
     if trial.outcome is Outcome.PASSED:
         return None
-    said = trial.error or "failed"
+    said = trial.error or "; ".join(run_reasons(answer, trial)) or "failed"
     exempt = trial.system in answer.exempt or trial.task in answer.floored
     if answer.verdicts is not None or exempt or trial.task in answer.quarantined:
         return Mark(kind="skipped", message=f"not judged by itself: {said}")
     kind: Literal["failure", "error"] = "error" if trial.error is not None else "failure"
     return Mark(kind=kind, message=said)
+
+
+def run_reasons(answer: RunAnswer, trial: Trial) -> tuple[str, ...]:
+    """Why one run did not pass; nothing where that was not looked for."""
+    return answer.reasons.get((trial.system, trial.task, trial.trial), ())
 
 
 def _streaks(system: SystemReport) -> Iterator[tuple[str, str]]:

@@ -35,6 +35,8 @@ def suites_xml(found: Sequence[TestSuite]) -> str:
 
 def _add_case(suite: ET.Element, case: ReportedCase) -> None:
     names = {"name": _clean(case.name), "classname": _clean(case.classname)}
+    if "seconds" in case.values:  # of a single run; the time of a task's runs together says little
+        names["time"] = f"{case.values['seconds']:.3f}"
     element = ET.SubElement(suite, "testcase", names)
     if case.values:
         _add_properties(element, case.values)
