@@ -76,9 +76,6 @@ def encodable_suites(suites: Sequence[TestSuite]) -> list[TestSuite]:
 
 
 def _encodable_case(case: ReportedCase) -> ReportedCase:
-    texts = {
-        name: _encodable(getattr(case, name)) for name in ("name", "classname", "said", "file")
-    }
     values = {
         name: _encodable(value) if isinstance(value, str) else value
         for name, value in case.values.items()
@@ -86,7 +83,15 @@ def _encodable_case(case: ReportedCase) -> ReportedCase:
     mark = case.mark
     if mark is not None:
         mark = replace(mark, message=_encodable(mark.message), detail=_encodable(mark.detail))
-    return replace(case, **texts, values=values, mark=mark)
+    return replace(
+        case,
+        name=_encodable(case.name),
+        classname=_encodable(case.classname),
+        said=_encodable(case.said),
+        file=_encodable(case.file),
+        values=values,
+        mark=mark,
+    )
 
 
 def _encodable(text: str) -> str:
