@@ -56,7 +56,7 @@ class BudgetHit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stopping:
+class StopRequested:
     """A signal asked the run to stop; trials under way have `grace` seconds."""
 
     signal: int
@@ -88,7 +88,7 @@ Event = (
     | TrialFinished
     | Retry
     | BudgetHit
-    | Stopping
+    | StopRequested
     | RunFinished
 )
 OnEvent = Callable[[Event], None]

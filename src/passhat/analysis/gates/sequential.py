@@ -19,16 +19,16 @@ from passhat.records import Trial
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.sequential import (
     BlockMetric,
+    DrawTicket,
     EveryTaskGate,
     GateResult,
     ScoreGate,
     SuiteGate,
     TaskGate,
     TaskState,
-    Ticket,
     block_outcomes,
 )
-from passhat.stats.sequential import Step as DesignStep
+from passhat.stats.sequential import DecisionStep as DesignStep
 
 Read = Callable[[Trial], float | None]
 """What a run says to a demand: a score in [0, 1], or None where it errored."""
@@ -100,7 +100,7 @@ class DrawGate:
         x = self.score(runs)
         if isinstance(self.design, TaskGate):
             return self.design.observe(state, x, index=index)
-        return self.design.observe(state, Ticket(index, task, 0), x, runs=len(runs))
+        return self.design.observe(state, DrawTicket(index, task, 0), x, runs=len(runs))
 
     def result(self, state: Any) -> GateResult:
         confidence = 1 - max(self.gate.alpha, self.gate.beta)

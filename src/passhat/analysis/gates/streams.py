@@ -11,7 +11,7 @@ from typing import Any
 from passhat.analysis.gates.demands import Gate
 from passhat.analysis.gates.sequential import PAIR, DrawGate, draw_gate
 from passhat.records import Trial
-from passhat.stats.sequential import EveryTaskGate, EveryTaskState, Ticket
+from passhat.stats.sequential import DrawTicket, EveryTaskGate, EveryTaskState
 from passhat.stats.sequential.draws import drawn_task
 
 ALWAYS_AHEAD = 8
@@ -28,7 +28,7 @@ def may_go_ahead(under_way: int, evidence: int) -> bool:
 
 
 @dataclass(slots=True, kw_only=True)
-class Watch:
+class GateWatch:
     """A gate that watches a stream, and how far it has come."""
 
     gate: DrawGate
@@ -64,7 +64,7 @@ class Stream:
         self.tasks = tuple(tasks)
         self.seed = seed
         designs = [draw_gate(gate, tasks=len(self.tasks), seed=seed) for gate in gates]
-        self.watches = [Watch(gate=design, state=design.start()) for design in designs]
+        self.watches = [GateWatch(gate=design, state=design.start()) for design in designs]
         self.runs: dict[int, list[Trial]] = {}
         self._launched: dict[int, int] = {}
         self._issued = self._made = self._seen = 0
@@ -201,4 +201,4 @@ class EveryTaskWatch:
         place = self.tasks.index(trial.task)
         index = len(self.outcomes[place])
         self.outcomes[place].append(x)
-        self.state = self.design.observe(self.state, Ticket(index, place, index), x)
+        self.state = self.design.observe(self.state, DrawTicket(index, place, index), x)

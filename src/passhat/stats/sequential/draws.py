@@ -20,7 +20,7 @@ Outcomes = Mapping[int, float | None] | Iterable[float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
+class DrawTicket:
     """Draw number `index`: run `task` for the time `repeat` (both counted from 0)."""
 
     index: int

@@ -24,9 +24,9 @@ from passhat.stats.sequential.operating import (
     operating_characteristics,
 )
 from passhat.stats.sequential.verdicts import (
+    DecisionStep,
     GateResult,
     GateVerdict,
-    Step,
     error_rates,
     observed_score,
 )
@@ -194,9 +194,9 @@ class TaskGate:
             state = self.observe(state, x)
         return state
 
-    def steps(self, outcomes: Iterable[float | None]) -> tuple[Step, ...]:
+    def steps(self, outcomes: Iterable[float | None]) -> tuple[DecisionStep, ...]:
         """The decision log: evidence and boundaries after each run up to the verdict."""
-        state, lines = TaskState(), list[Step]()
+        state, lines = TaskState(), list[DecisionStep]()
         for x in outcomes:
             if state.verdict is not None:
                 break
@@ -235,14 +235,14 @@ class TaskGate:
             verdict = "UNDECIDED"
         return replace(state, runs=runs, passes=passes, verdict=verdict)
 
-    def _step(self, state: TaskState, x: float) -> Step:
+    def _step(self, state: TaskState, x: float) -> DecisionStep:
         n = state.runs
         log_pass, log_fail = self._log_evidence(n, state.passes)
         pass_boundary, fail_boundary = -log(self.alpha), -log(self.beta)
         if self.design in ("truncated", "fixed"):
             pass_boundary = self._log_evidence(n, self.boundaries.pass_at[n - 1])[0]
             fail_boundary = self._log_evidence(n, self.boundaries.fail_at[n - 1])[1]
-        return Step(
+        return DecisionStep(
             index=n - 1,
             task=0,
             x=x,
