@@ -73,7 +73,7 @@ def crossing_within(
 
 def _first_below(values: Floats) -> NDArray[np.intp]:
     """The first point, from the second on, at which the function has fallen through 0."""
-    return np.clip((values > 0).sum(axis=0), 1, len(values) - 1)
+    return np.asarray(np.clip((values > 0).sum(axis=0), 1, len(values) - 1))
 
 
 def _near_grid(grid: Floats, values: Floats) -> Floats:
