@@ -8,7 +8,9 @@ OLD_SERVERS := .venv-servers/.installed
 
 FRAMEWORKS := langgraph pydantic_ai openai_agents smolagents llama_index google_adk crewai claude_agent_sdk
 
-.PHONY: help demo test frameworks search mutations check fix bench corpus calibrate generate docs lock clean
+TOOLS := bridges notebook pytest
+
+.PHONY: help demo test frameworks tools search mutations check fix bench corpus calibrate generate docs lock clean
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +35,9 @@ frameworks: $(FRAMEWORKS:%=.venv-frameworks/%/.installed) ## agents of real fram
 	  if test -s ../../.venv-frameworks/$$name/.installed; then echo "$$name: skipped, it could not be installed"; \
 	  else ../../.venv-frameworks/$$name/bin/python -m pytest -q -c /dev/null --rootdir . --confcutdir . \
 	    -p no:cacheprovider test_$$name.py || exit 1; fi; done
+
+tools: $(INSTALLED) $(TOOLS:%=.venv-tools/%/.installed) ## with real notebooks, pytest plugins and evaluation tools, each in an environment of its own
+	$(BIN)/python -m pytest -q tests/tools
 
 search: $(INSTALLED) $(NODE_SERVERS) ## properties on many new random examples (takes long)
 	$(BIN)/python -m pytest tests -q -n 2 -m hypothesis --hypothesis-profile search --timeout 1800
@@ -75,7 +80,7 @@ lock: $(INSTALLED) ## pin and hash the development environment anew
 	  --python-version 3.11 requirements/servers.in --output-file requirements/servers.lock
 
 clean: ## remove the environment and everything made
-	rm -rf .venv .venv-frameworks .venv-bench .venv-docs .venv-servers build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-frameworks .venv-bench .venv-docs .venv-servers .venv-tools build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
 
 $(INSTALLED): requirements/dev.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -92,6 +97,15 @@ $(INSTALLED): requirements/dev.lock pyproject.toml
 	    -r requirements/frameworks/$*.in -r requirements/frameworks/common.in \
 	  && .venv-frameworks/uv/bin/uv pip install --quiet --python .venv-frameworks/$*/bin/python --editable .; \
 	then : > $@; else echo "cannot be installed" > $@; fi
+
+# Where a tool cannot be had, its environment has no `.installed` and its tests skip.
+.venv-tools/%/.installed: requirements/tools/%.in pyproject.toml
+	@test -x .venv-tools/uv/bin/uv || { $(PYTHON) -m venv .venv-tools/uv && \
+	  .venv-tools/uv/bin/pip install --quiet --disable-pip-version-check uv; }
+	@test -x .venv-tools/$*/bin/python || $(PYTHON) -m venv .venv-tools/$*
+	@.venv-tools/uv/bin/uv pip install --quiet --python .venv-tools/$*/bin/python \
+	    -r requirements/tools/$*.in --editable '.[run]' && touch $@ \
+	  || echo "$*: cannot be installed, its tests will be skipped"
 
 # The weights of the local model; where they cannot be had, tests that need them skip with a reason.
 .venv/.weights: $(INSTALLED)

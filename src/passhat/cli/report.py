@@ -18,7 +18,7 @@ from passhat.cli.options import (
 )
 from passhat.cli.output import Output, ink_for
 from passhat.cli.page_transcripts import fitted_transcripts, wants_page
-from passhat.cli.reading import Reading, reading_options
+from passhat.cli.reading import ReadingOptions, reading_options
 
 if TYPE_CHECKING:
     from passhat.records import Tally, Trials
@@ -57,7 +57,7 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @output_options("report", verbose=True)
 @reading_options(transcripts=True)
 def report(
-    reading: Reading,
+    reading: ReadingOptions,
     only: tuple[str, ...],
     bars: tuple[str, ...],
     all_tasks: bool,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from passhat.suite import Problem
 
 
-class Fault(TypedDict):
+class SuiteFault(TypedDict):
     """What is wrong, and where."""
 
     line: int | None
@@ -29,7 +29,7 @@ class Validated(TypedDict):
 
     suite: str
     valid: bool
-    problems: list[Fault]
+    problems: list[SuiteFault]
 
 
 @click.command()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from passhat.errors import ArgumentError, LostRun, StoreError
 
 if TYPE_CHECKING:
-    from passhat.analysis.gates.stopping import Stopping
+    from passhat.analysis.gates.stopping import StoppingRule
     from passhat.journeys.run_events import OnRunEvent
     from passhat.journeys.run_store import RunStore
     from passhat.records import Suite, Trials
@@ -39,7 +39,7 @@ class Led(Protocol):
     def workers(self) -> int: ...
     @property
     def retry_errors(self) -> bool: ...
-    def rule(self, baselines: Mapping[str, Trials] | None = None) -> Stopping | None: ...
+    def rule(self, baselines: Mapping[str, Trials] | None = None) -> StoppingRule | None: ...
 
 
 def refuse_cassettes(cassettes: CassetteSet | None) -> None:
@@ -54,7 +54,7 @@ def lead(
     baselines: Mapping[str, Trials],
     on_event: OnRunEvent | None,
     handle_signals: bool,
-) -> tuple[RunResult, Stopping | None]:
+) -> tuple[RunResult, StoppingRule | None]:
     """Hand out the run to workers and wait for it; outages of the store are waited out."""
     if opened.history is None or opened.run is None or job.store is None:
         raise ArgumentError("--executor", "needs a --store that workers reach", job.executor)
@@ -79,7 +79,7 @@ def lead(
 def _drive(
     job: Led,
     opened: RunStore,
-    rule: Stopping | None,
+    rule: StoppingRule | None,
     on_event: OnRunEvent | None,
     handle_signals: bool,
 ) -> RunResult:

@@ -29,7 +29,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class ReportedCase:
     """A test case: its name, its numbers, and what it says."""
 
     name: str
@@ -44,7 +44,7 @@ class TestSuite:
     """Test cases under one name; `values` are numbers of the whole, such as pass^3."""
 
     name: str
-    cases: Sequence[Case]
+    cases: Sequence[ReportedCase]
     values: Mapping[str, object] = field(default_factory=dict)
 
     __test__ = False  # pytest: this is not a class of tests
@@ -88,14 +88,14 @@ def run_suites(answer: RunAnswer) -> list[TestSuite]:
         suites.append(TestSuite(name="tool-selection floors", cases=list(_floors(answer))))
     if answer.incomplete is not None:
         mark = Mark(kind="error", message=answer.incomplete, detail=answer.undone or "")
-        case = Case(name="completed", classname="passhat.run", mark=mark)
+        case = ReportedCase(name="completed", classname="passhat.run", mark=mark)
         suites.append(TestSuite(name="run", cases=[case]))
     return suites
 
 
 def _run_rows(answer: RunAnswer, trials: Trials) -> list[TestSuite]:
     """A case a run, named as the terminal names it: `refund #3`."""
-    cases: dict[str, list[Case]] = {system.name: [] for system in answer.report.systems}
+    cases: dict[str, list[ReportedCase]] = {system.name: [] for system in answer.report.systems}
     for trial in trials:
         values = {
             name: value
@@ -103,7 +103,7 @@ def _run_rows(answer: RunAnswer, trials: Trials) -> list[TestSuite]:
             if (value := getattr(trial, name)) is not None
         }
         cases.setdefault(trial.system, []).append(
-            Case(
+            ReportedCase(
                 name=f"{trial.task} #{trial.trial + 1}",
                 classname=f"passhat.{trial.system}",
                 values=values,
@@ -136,7 +136,7 @@ def _streaks(system: SystemReport) -> Iterator[tuple[str, str]]:
                 yield f"pass^{k}_high", f"{number.interval.high:.6g}"
 
 
-def _task_case(system: SystemReport, row: TaskRow, mark: Mark | None) -> Case:
+def _task_case(system: SystemReport, row: TaskRow, mark: Mark | None) -> ReportedCase:
     interval = row.rate.interval
     values = {
         "runs": row.runs,
@@ -148,10 +148,10 @@ def _task_case(system: SystemReport, row: TaskRow, mark: Mark | None) -> Case:
         "confidence": f"{row.rate.confidence:g}",
         "label": row.label,
     }
-    return Case(name=row.name, classname=f"passhat.{system.name}", values=values, mark=mark)
+    return ReportedCase(name=row.name, classname=f"passhat.{system.name}", values=values, mark=mark)
 
 
-def _gate_case(verdict: Verdict, unjudged: str | None) -> Case:
+def _gate_case(verdict: Verdict, unjudged: str | None) -> ReportedCase:
     estimate = verdict.estimate
     value, interval = getattr(estimate, "value", None), getattr(estimate, "interval", None)
     values = {
@@ -164,7 +164,7 @@ def _gate_case(verdict: Verdict, unjudged: str | None) -> Case:
         "beta": "" if verdict.beta is None else f"{verdict.beta:g}",
         "runs": verdict.runs,
     }
-    return Case(
+    return ReportedCase(
         name=verdict.gate.label,
         classname=f"passhat.gates.{verdict.system}",
         values=values,
@@ -216,10 +216,10 @@ def _why(failures: tuple[Failure, ...], system: str, task: str) -> str:
     return "\n".join(f"{plural(one.trials, 'trial')}: {one.reason}" for one in mine)
 
 
-def _floors(answer: RunAnswer) -> Iterator[Case]:
+def _floors(answer: RunAnswer) -> Iterator[ReportedCase]:
     for floor in answer.floors:
         mark = None if floor.passed else _below(answer, floor)
-        yield Case(
+        yield ReportedCase(
             name=floor.label,
             classname="passhat.tool-selection floors",
             said=floor.line,

@@ -63,7 +63,7 @@ class BudgetHit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stopping:
+class StopRequested:
     """A signal asked the run to stop; trials under way have `grace` seconds."""
 
     signal: int
@@ -96,7 +96,7 @@ Event = (
     | Retry
     | Paused
     | BudgetHit
-    | Stopping
+    | StopRequested
     | RunFinished
 )
 OnEvent = Callable[[Event], None]

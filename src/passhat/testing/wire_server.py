@@ -29,7 +29,7 @@ OVERLOADED = {"429": 429, "429-date": 429, "500": 500, "503": 503, "529": 529}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ReceivedRequest:
     """One request as the server saw it; `number` counts requests from 0."""
 
     number: int
@@ -40,10 +40,10 @@ class Asked:
     body: Mapping[str, Any] = field(default_factory=dict)
 
 
-Answering = Callable[[Asked], Reply]
+Answering = Callable[[ReceivedRequest], Reply]
 
 
-def say_hello(asked: Asked) -> Reply:
+def say_hello(asked: ReceivedRequest) -> Reply:
     """The answer of a server that was told no other."""
     return Reply(text="Hello.", usage=TokenUsage(tokens_in=10, tokens_out=2))
 
@@ -80,7 +80,7 @@ class WireServer:
         self._models = tuple(models)
         self._keep = keep
         self._count = 0
-        self.asked: list[Asked] = []
+        self.asked: list[ReceivedRequest] = []
         self.troubled: Counter[str] = Counter()
         self.answered = 0
 
@@ -160,8 +160,8 @@ class WireServer:
 
     def _note(
         self, form: WireForm, path: str, headers: Mapping[str, str], body: Mapping[str, Any]
-    ) -> Asked:
-        asked = Asked(
+    ) -> ReceivedRequest:
+        asked = ReceivedRequest(
             number=self._count,
             form=form.name,
             path=path,
@@ -174,7 +174,9 @@ class WireServer:
             self.asked.append(asked)
         return asked
 
-    async def _respond(self, asked: Asked, form: WireForm, writer: asyncio.StreamWriter) -> bool:
+    async def _respond(
+        self, asked: ReceivedRequest, form: WireForm, writer: asyncio.StreamWriter
+    ) -> bool:
         trouble = self._draw()
         if trouble is not None:
             self.troubled[trouble] += 1
@@ -196,7 +198,7 @@ class WireServer:
     async def _send_reply(
         self,
         reply: Reply,
-        asked: Asked,
+        asked: ReceivedRequest,
         form: WireForm,
         trouble: Trouble | None,
         writer: asyncio.StreamWriter,

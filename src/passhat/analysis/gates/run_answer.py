@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from passhat.display import Displayed
 from passhat.messages import plural, short_repr
 
 # Types alone: most runs are answered with a few lines on a terminal and load none of these.
@@ -66,7 +67,7 @@ class ToolCoverage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunAnswer:
+class RunAnswer(Displayed):
     """Everything that a run says when it is over.
 
     `run` is its key in the store, `results` where the trials are kept, for the commands it

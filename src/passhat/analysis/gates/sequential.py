@@ -20,6 +20,7 @@ from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.sequential import (
     SET_ASIDE,
     BlockMetric,
+    DrawTicket,
     EveryTaskGate,
     GateResult,
     ScoreGate,
@@ -27,10 +28,9 @@ from passhat.stats.sequential import (
     SuiteGate,
     TaskGate,
     TaskState,
-    Ticket,
     block_outcomes,
 )
-from passhat.stats.sequential import Step as DesignStep
+from passhat.stats.sequential import DecisionStep as DesignStep
 
 Read = Callable[[Trial], float | None]
 """What a run says to a demand: a score in [0, 1], or None where it errored."""
@@ -120,7 +120,7 @@ class DrawGate:
         x, size = (runs, 1) if isinstance(runs, SetAside) else (self.score(runs), len(runs))
         if isinstance(self.design, TaskGate):
             return self.design.observe(state, x, index=index)
-        return self.design.observe(state, Ticket(index, task, 0), x, runs=size)
+        return self.design.observe(state, DrawTicket(index, task, 0), x, runs=size)
 
     def result(self, state: Any) -> GateResult:
         confidence = 1 - max(self.gate.alpha, self.gate.beta)

@@ -9,8 +9,8 @@ from passhat.analysis.gates.demands import NumberDemand
 from passhat.analysis.gates.outages import HOPELESS_SENTENCE, OutageWatch, outage_sentence
 from passhat.analysis.gates.sentences import settled_sentence, shown
 from passhat.analysis.gates.sequential import DrawGate
-from passhat.analysis.gates.streams import EveryTaskWatch, Stream, Watch
-from passhat.analysis.gates.verdict import Step, TaskEvidence, Verdict
+from passhat.analysis.gates.streams import EveryTaskWatch, GateWatch, Stream
+from passhat.analysis.gates.verdict import DecisionLine, TaskEvidence, Verdict
 from passhat.messages import plural
 from passhat.records import Outcome, Trial
 from passhat.stats.estimate import Estimate, Unavailable
@@ -20,7 +20,7 @@ _LETTERS = {Outcome.PASSED: "P", Outcome.FAILED: "F", Outcome.ERRORED: "E"}
 _NAMED = 5
 
 
-def stream_verdict(stream: Stream, watch: Watch) -> Verdict:
+def stream_verdict(stream: Stream, watch: GateWatch) -> Verdict:
     """What one gate says after the draws of a stream so far."""
     gate, result = watch.gate, watch.gate.result(watch.state)
     draws = stream.evidence(gate)
@@ -228,9 +228,9 @@ def _said(sentence: str, words: Sequence[str]) -> str:
 
 def _steps(
     stream: Stream, gate: DrawGate, draws: Sequence[tuple[Sequence[Trial], bool]]
-) -> tuple[Step, ...]:
+) -> tuple[DecisionLine, ...]:
     return tuple(
-        Step(
+        DecisionLine(
             number=step.index + 1,
             task=stream.tasks[stream.task(step.index)],
             outcome=_outcome(gate, *draws[step.index]),

@@ -33,7 +33,7 @@ from passhat.messages import plural
 from passhat.records import Finished, Pairing, Ticket, Trial, Trials
 
 
-class Stopping:
+class StoppingRule:
     """Decides what is run next, and ends the run when every gate is settled.
 
     Gates whose evidence is sequential draw tasks at random and stop when they know; with
@@ -314,7 +314,9 @@ class Stopping:
         return Counter(self._gated.planned | self._ungated.planned)
 
 
-def replay_run(rule: Stopping, tickets: Sequence[Ticket], finished: Iterable[Finished]) -> Verdicts:
+def replay_run(
+    rule: StoppingRule, tickets: Sequence[Ticket], finished: Iterable[Finished]
+) -> Verdicts:
     """The verdicts of a run from its journal: the same evidence in the same order.
 
     `rule` is a fresh stopping rule with the gates of the run.

@@ -14,11 +14,11 @@ from passhat.analysis.gates.sequential import PAIR, DrawGate, draw_gate
 from passhat.records import Trial
 from passhat.stats.sequential import (
     SET_ASIDE,
+    DrawTicket,
     EveryTaskGate,
     EveryTaskState,
     Observed,
     OutageGuard,
-    Ticket,
 )
 from passhat.stats.sequential.draws import drawn_task
 
@@ -37,7 +37,7 @@ def may_go_ahead(under_way: int, ended: int, waiting: int) -> bool:
 
 
 @dataclass(slots=True, kw_only=True)
-class Watch:
+class GateWatch:
     """A gate that watches a stream, and how far it has come."""
 
     gate: DrawGate
@@ -74,7 +74,7 @@ class Stream:
         self.tasks = tuple(tasks)
         self.seed = seed
         designs = [draw_gate(gate, tasks=len(self.tasks), seed=seed) for gate in gates]
-        self.watches = [Watch(gate=design, state=design.start()) for design in designs]
+        self.watches = [GateWatch(gate=design, state=design.start()) for design in designs]
         self.runs: dict[int, list[Trial]] = {}
         self.outages = OutageWatch([self._guard() for _ in systems])
         self._launched: dict[int, int] = {}
@@ -279,5 +279,5 @@ class EveryTaskWatch:
             index = len(self.outcomes[place])
             self.outcomes[place].append(shown)
             if self.is_open:
-                self.state = self.design.observe(self.state, Ticket(index, place, index), shown)
+                self.state = self.design.observe(self.state, DrawTicket(index, place, index), shown)
         self._decided = len(self.outages.counted)

@@ -9,6 +9,7 @@ from passhat.analysis.reports.lazy_value import Later
 from passhat.analysis.reports.parts import Leaders
 from passhat.analysis.reports.provenance import Provenance
 from passhat.analysis.reports.system_report import SystemReport, system_named
+from passhat.display import Displayed
 from passhat.messages import few, plural, quoted, rounded, short_repr
 from passhat.stats.estimate import Unavailable
 
@@ -19,7 +20,7 @@ _MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Displayed):
     """Everything measured about the systems of one table of trials."""
 
     systems: tuple[SystemReport, ...]

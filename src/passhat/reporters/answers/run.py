@@ -11,7 +11,7 @@ from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.gates.tool_selection import SelectionFloor
 from passhat.analysis.gates.verdict import Verdict, Verdicts, Word
 from passhat.messages import plural
-from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.answers import report
 from passhat.reporters.answers.report import report_rows
 from passhat.reporters.answers.report_blocks import report_blocks
@@ -19,7 +19,7 @@ from passhat.reporters.answers.report_data import report_object
 from passhat.reporters.answers.report_figures import report_figures
 from passhat.reporters.answers.report_objects import ReportObject
 from passhat.reporters.answers.verdicts_data import VerdictObject, verdict_object
-from passhat.reporters.blocks import Block, Judged, Line, Step, Steps, paragraphs
+from passhat.reporters.blocks import Block, Judged, Line, NextStep, Steps, paragraphs
 from passhat.reporters.data import IntervalObject, interval_object, plain
 from passhat.reporters.wording import verdict_title
 
@@ -60,7 +60,7 @@ class RunObject(TypedDict):
     report: ReportObject
 
 
-def run_blocks(answer: RunAnswer, options: Options) -> list[Block]:
+def run_blocks(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
     """The report and what follows from it; what a terminal shows last is read first."""
     options = replace(options, results=answer.results)
     report = [*report_blocks(answer.report, options), *_after(answer)]
@@ -104,7 +104,7 @@ def failure_lines(answer: RunAnswer, *, most: int) -> list[str]:
     return lines
 
 
-def _demands(answer: RunAnswer, options: Options) -> list[Block]:
+def _demands(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
     blocks: list[Block] = []
     if answer.verdicts is not None:
         from passhat.reporters.answers.verdicts import verdicts_blocks
@@ -121,7 +121,7 @@ def _after(answer: RunAnswer) -> list[Block]:
         blocks += recovery_blocks(recovery)
     if answer.failures:
         told = failure_lines(answer, most=MOST_FAILURES)
-        blocks.append(Steps(_failures_title(answer), tuple(map(Step, told))))
+        blocks.append(Steps(_failures_title(answer), tuple(map(NextStep, told))))
     return blocks + paragraphs("Undone", answer.undone and f"{answer.undone}.")
 
 
@@ -154,7 +154,7 @@ def _cases(answer: RunAnswer) -> Sequence[TestSuite]:
     return run_suites(answer)
 
 
-def _page(answer: RunAnswer, options: Options) -> Mapping[str, Any]:
+def _page(answer: RunAnswer, options: DisplayOptions) -> Mapping[str, Any]:
     from passhat.reporters.answers.report_page import page_of
 
     kept = replace(

@@ -6,12 +6,12 @@ import hashlib
 import json
 from typing import Any
 
-from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 
 _SEVERITIES = {"failure": "critical", "error": "major", "skipped": "info"}
 
 
-def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """An entry for each test case that did not pass."""
     assert kind.cases is not None, "the table of formats says so"
     entries = [

@@ -7,15 +7,15 @@ from collections import Counter
 from typing import Any
 
 from passhat._version import __version__
-from passhat.reporters.answer_kind import AnswerKind, Options
-from passhat.reporters.test_cases import Case, TestSuite
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
+from passhat.reporters.test_cases import ReportedCase, TestSuite
 
 _STATUS = {"failure": "failed", "error": "other", "skipped": "skipped"}
 _STATUSES = ("passed", "failed", "skipped", "pending", "other")
 _NAMELESS = "(without a name)"
 
 
-def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The test cases of an answer; how long they took is not known here and so 0."""
     assert kind.cases is not None, "the table of formats says so"
     tests = [_test(suite, case) for suite in kind.cases(answer) for case in suite.cases]
@@ -30,7 +30,7 @@ def render(kind: AnswerKind, answer: Any, options: Options) -> str:
     return json.dumps(report, indent=2) + "\n"
 
 
-def _test(suite: TestSuite, case: Case) -> dict[str, Any]:
+def _test(suite: TestSuite, case: ReportedCase) -> dict[str, Any]:
     test: dict[str, Any] = {
         "name": case.name or _NAMELESS,
         "status": "passed" if case.mark is None else _STATUS[case.mark.kind],

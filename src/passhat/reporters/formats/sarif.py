@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from passhat._version import __version__
-from passhat.reporters.answer_kind import AnswerKind, Options
-from passhat.reporters.test_cases import Case, TestSuite
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
+from passhat.reporters.test_cases import ReportedCase, TestSuite
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -20,7 +20,7 @@ _RULES = {
 }
 
 
-def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """A result for each test case that did not pass."""
     assert kind.cases is not None, "the table of formats says so"
     found = [
@@ -36,7 +36,7 @@ def render(kind: AnswerKind, answer: Any, options: Options) -> str:
     return json.dumps(log, indent=2) + "\n"
 
 
-def _result(suite: TestSuite, case: Case) -> dict[str, Any]:
+def _result(suite: TestSuite, case: ReportedCase) -> dict[str, Any]:
     assert case.mark is not None, "the caller looked"
     return {
         "ruleId": case.mark.kind,

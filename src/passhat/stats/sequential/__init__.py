@@ -4,7 +4,7 @@ from passhat.stats.sequential.best_of import BestOf, BestOfState
 from passhat.stats.sequential.blocks import BlockMetric, block_outcomes
 from passhat.stats.sequential.comparison_gate import ComparisonGate, ComparisonState
 from passhat.stats.sequential.confidence_sequence import confidence_sequence
-from passhat.stats.sequential.draws import Ticket
+from passhat.stats.sequential.draws import DrawTicket
 from passhat.stats.sequential.every_task import EveryTaskGate, EveryTaskState
 from passhat.stats.sequential.fixed_design import FixedDesign, fixed_design, wald_lower_bounds
 from passhat.stats.sequential.operating import OperatingCharacteristics
@@ -16,11 +16,11 @@ from passhat.stats.sequential.suite_gate import SuiteGate
 from passhat.stats.sequential.task_gate import TaskGate, TaskState
 from passhat.stats.sequential.verdicts import (
     SET_ASIDE,
+    DecisionStep,
     GateResult,
     GateVerdict,
     Observed,
     SetAside,
-    Step,
 )
 
 __all__ = [
@@ -30,6 +30,8 @@ __all__ = [
     "BlockMetric",
     "ComparisonGate",
     "ComparisonState",
+    "DecisionStep",
+    "DrawTicket",
     "EveryTaskGate",
     "EveryTaskState",
     "FixedDesign",
@@ -42,12 +44,10 @@ __all__ = [
     "OutageGuard",
     "ScoreGate",
     "SetAside",
-    "Step",
     "SuiteGate",
     "SuiteState",
     "TaskGate",
     "TaskState",
-    "Ticket",
     "block_outcomes",
     "confidence_sequence",
     "fixed_design",

@@ -22,7 +22,7 @@ Outcomes = Mapping[int, Observed] | Iterable[Observed]
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
+class DrawTicket:
     """Draw number `index`: run `task` for the time `repeat` (both counted from 0)."""
 
     index: int

@@ -10,15 +10,22 @@ from math import log
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import whole_number
 from passhat.stats.sequential.confidence_sequence import BettingSequence
-from passhat.stats.sequential.draws import Draws, Outcomes, Ticket, by_index, drawn_task, indexed
+from passhat.stats.sequential.draws import (
+    Draws,
+    DrawTicket,
+    Outcomes,
+    by_index,
+    drawn_task,
+    indexed,
+)
 from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE
 from passhat.stats.sequential.score_wealth import ScoreWealth
 from passhat.stats.sequential.verdicts import (
     SET_ASIDE,
+    DecisionStep,
     GateVerdict,
     Observed,
     SetAside,
-    Step,
     error_rates,
 )
 from passhat.stats.sequential.wealth import Wealth
@@ -83,7 +90,9 @@ class RandomTaskGate(ABC):
     def _score(self, x: float | None) -> float:
         """A result as a score in [0, 1]."""
 
-    def next_tasks(self, state: SuiteState, count: int) -> tuple[SuiteState, tuple[Ticket, ...]]:
+    def next_tasks(
+        self, state: SuiteState, count: int
+    ) -> tuple[SuiteState, tuple[DrawTicket, ...]]:
         """Hand out up to `count` draws; none once the verdict is settled or the cap in flight."""
         if state.verdict is not None:
             return state, ()
@@ -91,7 +100,7 @@ class RandomTaskGate(ABC):
         return replace(state, draws=draws), tuple(self._ticket(state, i) for i in indexes)
 
     def observe(
-        self, state: SuiteState, ticket: Ticket, x: Observed, *, runs: int = 1
+        self, state: SuiteState, ticket: DrawTicket, x: Observed, *, runs: int = 1
     ) -> SuiteState:
         """The state after the result of a draw; None is a run that errored, the worst result.
 
@@ -119,7 +128,7 @@ class RandomTaskGate(ABC):
         """
         state, costs = self.start(), runs or {}
         for index, x in indexed(outcomes):
-            ticket = Ticket(index, drawn_task(self.seed, index, self.tasks), 0)
+            ticket = DrawTicket(index, drawn_task(self.seed, index, self.tasks), 0)
             state = self.observe(state, ticket, x, runs=costs.get(index, 1))
         return state
 
@@ -127,23 +136,23 @@ class RandomTaskGate(ABC):
         """Stored results keyed by (task, repeat), as `replay` and `steps` want them: by draw."""
         return by_index(outcomes, seed=self.seed, tasks=self.tasks, most=self.max_draws)
 
-    def steps(self, outcomes: Outcomes) -> tuple[Step, ...]:
+    def steps(self, outcomes: Outcomes) -> tuple[DecisionStep, ...]:
         """The decision log: evidence after each draw, up to the verdict or the first hole."""
-        state, lines = self.start(), list[Step]()
+        state, lines = self.start(), list[DecisionStep]()
         for index, x in indexed(outcomes):
             if state.verdict is not None or index != state.draws.taken:
                 break
-            ticket = Ticket(index, drawn_task(self.seed, index, self.tasks), 0)
+            ticket = DrawTicket(index, drawn_task(self.seed, index, self.tasks), 0)
             state = self.observe(state, ticket, x)
             lines.append(self._step(state, ticket, x))
         return tuple(lines)
 
-    def _ticket(self, state: SuiteState, index: int) -> Ticket:
+    def _ticket(self, state: SuiteState, index: int) -> DrawTicket:
         task = drawn_task(self.seed, index, self.tasks)
         repeat = int(state.wealth.runs[task])
         for earlier in range(state.draws.taken, index):
             repeat += drawn_task(self.seed, earlier, self.tasks) == task
-        return Ticket(index, task, repeat)
+        return DrawTicket(index, task, repeat)
 
     def _one_more(self, state: SuiteState, index: int, x: float | SetAside) -> SuiteState:
         if state.verdict is not None:
@@ -164,8 +173,8 @@ class RandomTaskGate(ABC):
             wealth = wealth.with_new_bets()
         return replace(state, wealth=wealth, seen=seen, verdict=verdict)
 
-    def _step(self, state: SuiteState, ticket: Ticket, x: Observed) -> Step:
-        return Step(
+    def _step(self, state: SuiteState, ticket: DrawTicket, x: Observed) -> DecisionStep:
+        return DecisionStep(
             index=ticket.index,
             task=ticket.task,
             x=x,

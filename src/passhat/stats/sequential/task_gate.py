@@ -25,11 +25,11 @@ from passhat.stats.sequential.operating import (
 )
 from passhat.stats.sequential.verdicts import (
     SET_ASIDE,
+    DecisionStep,
     GateResult,
     GateVerdict,
     Observed,
     SetAside,
-    Step,
     error_rates,
     observed_score,
 )
@@ -197,9 +197,9 @@ class TaskGate:
             state = self.observe(state, x)
         return state
 
-    def steps(self, outcomes: Iterable[Observed]) -> tuple[Step, ...]:
+    def steps(self, outcomes: Iterable[Observed]) -> tuple[DecisionStep, ...]:
         """The decision log: evidence and boundaries after each run up to the verdict."""
-        state, lines = TaskState(), list[Step]()
+        state, lines = TaskState(), list[DecisionStep]()
         for index, x in enumerate(outcomes):
             if state.verdict is not None:
                 break
@@ -241,14 +241,14 @@ class TaskGate:
             verdict = "UNDECIDED"
         return replace(state, runs=runs, passes=passes, verdict=verdict)
 
-    def _step(self, state: TaskState, index: int, x: float | SetAside) -> Step:
+    def _step(self, state: TaskState, index: int, x: float | SetAside) -> DecisionStep:
         n = state.runs
         log_pass, log_fail = self._log_evidence(n, state.passes)
         pass_boundary, fail_boundary = -log(self.alpha), -log(self.beta)
         if self.design in ("truncated", "fixed") and n > 0:
             pass_boundary = self._log_evidence(n, self.boundaries.pass_at[n - 1])[0]
             fail_boundary = self._log_evidence(n, self.boundaries.fail_at[n - 1])[1]
-        return Step(
+        return DecisionStep(
             index=index,
             task=0,
             x=x,

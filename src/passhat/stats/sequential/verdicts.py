@@ -63,7 +63,7 @@ class GateResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class DecisionStep:
     """One line of the decision log: what was observed and the evidence after it."""
 
     index: int
