@@ -10,7 +10,7 @@ FRAMEWORKS := langgraph pydantic_ai openai_agents smolagents llama_index google_
 
 TOOLS := bridges notebook pytest
 
-.PHONY: help demo test frameworks tools search mutations check fix bench corpus calibrate generate docs lock clean
+.PHONY: help demo test frameworks $(FRAMEWORKS:%=framework-%) tools search mutations check fix bench corpus calibrate generate docs lock clean
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -30,11 +30,12 @@ test: $(INSTALLED) $(NODE_SERVERS) $(OLD_SERVERS) .venv/.weights ## every test, 
 	$(BIN)/python -m pytest --doctest-modules src -q
 	$(BIN)/python -m pytest tests -q -n 2 --dist loadfile --cov --cov-report=term:skip-covered
 
-frameworks: $(FRAMEWORKS:%=.venv-frameworks/%/.installed) ## agents of real frameworks, each in an environment of its own (slow)
-	@cd tests/frameworks && for name in $(FRAMEWORKS); do \
-	  if test -s ../../.venv-frameworks/$$name/.installed; then echo "$$name: skipped, it could not be installed"; \
-	  else ../../.venv-frameworks/$$name/bin/python -m pytest -q -c /dev/null --rootdir . --confcutdir . \
-	    -p no:cacheprovider test_$$name.py || exit 1; fi; done
+frameworks: $(FRAMEWORKS:%=framework-%) ## agents of real frameworks, each in an environment of its own (slow; -j 2 helps)
+
+$(FRAMEWORKS:%=framework-%): framework-%: .venv-frameworks/%/.installed
+	@if test -s $<; then echo "$*: skipped, it could not be installed"; else cd tests/frameworks && \
+	  ../../.venv-frameworks/$*/bin/python -m pytest -q -c /dev/null --rootdir . --confcutdir . \
+	    -p no:cacheprovider test_$*.py; fi
 
 tools: $(INSTALLED) $(TOOLS:%=.venv-tools/%/.installed) ## with real notebooks, pytest plugins and evaluation tools, each in an environment of its own
 	$(BIN)/python -m pytest -q tests/tools
@@ -88,15 +89,17 @@ $(INSTALLED): requirements/dev.lock pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	touch $@
 
-# Frameworks cannot live beside one another. Where one cannot be had, the file says so and its tests skip.
-.venv-frameworks/%/.installed: requirements/frameworks/%.in pyproject.toml
-	@test -x .venv-frameworks/uv/bin/uv || { $(PYTHON) -m venv .venv-frameworks/uv && \
-	  .venv-frameworks/uv/bin/pip install --quiet --disable-pip-version-check uv; }
+# Frameworks need different versions of the same packages. Where one cannot be installed, its tests skip.
+.venv-frameworks/%/.installed: requirements/frameworks/%.in requirements/frameworks/common.in pyproject.toml | .venv-frameworks/uv/bin/uv
 	@test -x .venv-frameworks/$*/bin/python || $(PYTHON) -m venv .venv-frameworks/$*
 	@if .venv-frameworks/uv/bin/uv pip install --quiet --python .venv-frameworks/$*/bin/python \
 	    -r requirements/frameworks/$*.in -r requirements/frameworks/common.in \
 	  && .venv-frameworks/uv/bin/uv pip install --quiet --python .venv-frameworks/$*/bin/python --editable .; \
 	then : > $@; else echo "cannot be installed" > $@; fi
+
+.venv-frameworks/uv/bin/uv:
+	@$(PYTHON) -m venv .venv-frameworks/uv
+	@.venv-frameworks/uv/bin/pip install --quiet --disable-pip-version-check uv
 
 # Where a tool cannot be had, its environment has no `.installed` and its tests skip.
 .venv-tools/%/.installed: requirements/tools/%.in pyproject.toml
