@@ -17,7 +17,7 @@ from passhat.cli.options import (
     seed_option,
 )
 from passhat.cli.output import Output
-from passhat.cli.reading import Reading, reading_options, say_note
+from passhat.cli.reading import ReadingOptions, reading_options, say_note
 from passhat.defaults import CONFIDENCE
 from passhat.errors import SuiteError
 from passhat.journeys.gating import MARGIN
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 def gate(
     context: click.Context,
     /,
-    reading: Reading,
+    reading: ReadingOptions,
     require: tuple[str, ...],
     against: str | None,
     margin: float,
@@ -130,7 +130,7 @@ def gate(
     context.exit(0 if informational else found.exit_code)
 
 
-def _suite_of_folder(reading: Reading) -> Path | None:
+def _suite_of_folder(reading: ReadingOptions) -> Path | None:
     """The suite file of this folder, where it demands something and a run of the history is judged.
 
     A file of results may come from anywhere: its demands must be named.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.option_types import Rounds
+from passhat.cli.option_types import RoundNumbers
 from passhat.cli.options import READING, Command, apply_options, shared
 from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ReadingOptions:
     """What the user named and said of it; `results` is what journeys read."""
 
     paths: tuple[str, ...]
@@ -71,7 +71,7 @@ class Reading:
     def again(self, *more: str) -> str | None:
         """What another command is given to read the same, for a shell; None of standard input.
 
-        >>> Reading(paths=("my log.csv",), format=None, duplicates="error",
+        >>> ReadingOptions(paths=("my log.csv",), format=None, duplicates="error",
         ...         columns={"task": "question"}).again("--only", "o3")
         "'my log.csv' --task question --only o3"
         """
@@ -179,7 +179,7 @@ def reading_options(
             columns = {name: values.pop(f"column_{name}") for name in _COLUMNS}
             columns |= {name: values.pop(name) for name in _NAMES}
             columns["transcript"] = values.pop("transcript_column", None)
-            reading = Reading(
+            reading = ReadingOptions(
                 paths=values.pop("paths"),
                 format=values.pop("format_name"),
                 duplicates=values.pop("duplicates"),
@@ -234,7 +234,7 @@ def _reading_parameters(
         shared(
             READING,
             "--drop-rounds",
-            type=Rounds(),
+            type=RoundNumbers(),
             default=(),
             help="Leave out these rounds of every task, counted from 1: an outage, say.",
         ),

@@ -10,7 +10,7 @@ from passhat.history.runs import Run
 from passhat.history.store import History
 from passhat.records.ledger import (
     Answer,
-    Asked,
+    CallIntent,
     Entry,
     Finished,
     Refused,
@@ -61,7 +61,9 @@ class RunJournal:
                 self._lease.renew(self.history.database)
             self._forget_intents([entry for entry in entries if isinstance(entry, Refused)])
             self._insert_tickets([entry for entry in entries if isinstance(entry, Ticket)])
-            self._insert_answers([entry for entry in entries if isinstance(entry, Asked | Answer)])
+            self._insert_answers(
+                [entry for entry in entries if isinstance(entry, CallIntent | Answer)]
+            )
             if finished:
                 self.history.insert_trials(
                     self.run.id, [(f.ticket.number, f.trial) for f in finished], replace=True
@@ -174,7 +176,7 @@ class RunJournal:
             ],
         )
 
-    def _insert_answers(self, entries: Sequence[Asked | Answer]) -> None:
+    def _insert_answers(self, entries: Sequence[CallIntent | Answer]) -> None:
         if entries:
             self.history.database.executemany(
                 _UPSERT_ANSWER, [(*self._key(entry), *self._rest(entry)) for entry in entries]
@@ -184,11 +186,11 @@ class RunJournal:
         if entries:
             self.history.database.executemany(_FORGET_INTENT, map(self._key, entries))
 
-    def _key(self, entry: Asked | Answer | Refused) -> tuple[int, int, int, int, int]:
+    def _key(self, entry: CallIntent | Answer | Refused) -> tuple[int, int, int, int, int]:
         name_id = self.history.name_id
         return self.run.id, name_id(entry.system), name_id(entry.task), entry.trial, entry.step
 
-    def _rest(self, entry: Asked | Answer) -> tuple[object, ...]:
+    def _rest(self, entry: CallIntent | Answer) -> tuple[object, ...]:
         """Request, reply, reserved cost and tokens, whether it has a price, and the session."""
         session = None if self._lease is None else self._lease.session
         if isinstance(entry, Answer):

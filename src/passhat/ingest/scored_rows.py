@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from passhat.errors import ReadError
-from passhat.ingest.reader import Table, first_line
+from passhat.ingest.reader import TrialTable, first_line
 from passhat.messages import short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -39,7 +39,7 @@ def scored_table(
     read_as: Mapping[str, str] | None = None,
     left_out: Iterable[str] = (),
     default: Callable[[Collection[str]], str] | None = None,
-) -> Table:
+) -> TrialTable:
     """One trial a row, by the first scorer unless another is chosen; 1 or a word of success passes.
 
     `default` chooses among the scorers where the first is not the one that decides.
@@ -53,7 +53,7 @@ def scored_table(
         notes.append(f'score "{short(chosen)}" was read; there is also {few(others)} (--scorer)')
     columns = [_trial(name, row, chosen, mapping, place, entry) for place, row in enumerate(rows)]
     shown = f"score '{short(chosen)}'"
-    return Table.of_rows(
+    return TrialTable.of_rows(
         columns,
         notes=notes,
         entry=entry,

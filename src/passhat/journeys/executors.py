@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from passhat.errors import ArgumentError, LostRun, StoreError
 
 if TYPE_CHECKING:
-    from passhat.analysis.gates.stopping import Stopping
+    from passhat.analysis.gates.stopping import StoppingRule
     from passhat.history.run_board import RunBoard
     from passhat.journeys.run_events import OnRunEvent
     from passhat.journeys.run_store import RunStore
@@ -43,7 +43,7 @@ class DrivenJob(Protocol):
     def workers(self) -> int: ...
     @property
     def retry_errors(self) -> bool: ...
-    def rule(self, baselines: Mapping[str, Trials] | None = None) -> Stopping | None: ...
+    def rule(self, baselines: Mapping[str, Trials] | None = None) -> StoppingRule | None: ...
 
 
 def refuse_cassettes(cassettes: CassetteSet | None) -> None:
@@ -58,7 +58,7 @@ def lead(
     baselines: Mapping[str, Trials],
     on_event: OnRunEvent | None,
     handle_signals: bool,
-) -> tuple[RunResult, Stopping | None]:
+) -> tuple[RunResult, StoppingRule | None]:
     """Hand the run out to workers and wait for its end, through outages of the store."""
     from passhat.runner.executors.driver import drive
 

@@ -191,7 +191,7 @@ def _replayed(
     name = results.paths[0]
     if suite is None or len(results.paths) != 1 or not results.names_a_run(name):
         return None
-    from passhat.analysis.gates.stopping import Stopping, replay_run
+    from passhat.analysis.gates.stopping import StoppingRule, replay_run
     from passhat.history import RunJournal
     from passhat.history.references import look_up
 
@@ -201,7 +201,7 @@ def _replayed(
         tickets = journal.launched()
         if not any(ticket.stamp for ticket in tickets):
             return None
-        rule = Stopping(
+        rule = StoppingRule(
             suite.pairings,
             gates,
             until_settled=True,

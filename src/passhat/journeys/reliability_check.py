@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import time
 from collections.abc import Callable, Mapping
@@ -51,7 +50,7 @@ class ReliabilityCheck:
         self, task: str, gate: Mapping[str, Any], *, runs: int = RUNS, system: str = SYSTEM
     ) -> None:
         from passhat.analysis.gates.demands import parse_gate
-        from passhat.analysis.gates.stopping import Stopping
+        from passhat.analysis.gates.stopping import StoppingRule
         from passhat.records import CommandSystem, Pairing, Task
 
         parsed = parse_gate({"evidence": "sequential", **gate})
@@ -59,7 +58,7 @@ class ReliabilityCheck:
             parsed = replace(parsed, max_runs=runs)
         agent = CommandSystem(name=system, argv=(system,))
         pairing = Pairing(system=agent, task=Task(name=task), runs=runs, label=task)
-        self._rule = Stopping([pairing], [parsed], until_settled=True, seed=SEED)
+        self._rule = StoppingRule([pairing], [parsed], until_settled=True, seed=SEED)
         self._runs = runs
         self._ticket: Ticket | None = None
         self.trials: list[Trial] = []
@@ -147,7 +146,9 @@ def _failure(function: Callable[..., Any], run: TrialRecorder) -> str | None:
     try:
         answer = function(**given)
         if inspect.isawaitable(answer):
-            answer = asyncio.run(_awaited(answer))
+            from passhat.runner.run import run_coroutine
+
+            answer = run_coroutine(_awaited(answer))
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return "returned False" if answer is False else None

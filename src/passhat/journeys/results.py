@@ -14,7 +14,7 @@ from passhat.messages import closest, plural
 
 if TYPE_CHECKING:
     from passhat.history import History
-    from passhat.history.references import Found
+    from passhat.history.references import NamedRun
     from passhat.ingest import ColumnMap, Limits
     from passhat.records import Duplicates, Tally, Transcripts, Trials
 
@@ -171,7 +171,7 @@ class Results:
             trials = renamed(trials, new)
         return trials, said
 
-    def noted(self, found: Found) -> Found:
+    def noted(self, found: NamedRun) -> NamedRun:
         """The run that was found, after saying why it was taken."""
         if found.note and self.on_note is not None:
             self.on_note(found.note)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from passhat.records.labels import Labels as Labels
     from passhat.records.ledger import Amount as Amount
     from passhat.records.ledger import Answer as Answer
-    from passhat.records.ledger import Asked as Asked
+    from passhat.records.ledger import CallIntent as CallIntent
     from passhat.records.ledger import Entry as Entry
     from passhat.records.ledger import Finished as Finished
     from passhat.records.ledger import Refused as Refused

@@ -55,7 +55,7 @@ from passhat.runner.models.rate_limits import Draw, Throttle
 from passhat.runner.models.retrying import RetryBudget, Retrying, RetryPolicy
 from passhat.runner.models.supply import ModelSupply
 from passhat.runner.scratch import Scratch
-from passhat.runner.spending import Metered, MeteredAgent, Spending
+from passhat.runner.spending import Metered, MeteredAgent, RunSpending
 from passhat.runner.tools import NoTools, Tools
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class RunResources:
         suite: Suite,
         *,
         scribe: Scribe,
-        spending: Spending,
+        spending: RunSpending,
         cassettes: Cassettes | None = None,
         on_event: OnEvent | None = None,
         environment: Mapping[str, str] | None = None,

@@ -12,8 +12,8 @@ import msgspec
 from passhat.errors import RunError
 from passhat.records import (
     Amount,
-    Asked,
     Budget,
+    CallIntent,
     Observation,
     Refused,
     TokenUsage,
@@ -38,14 +38,14 @@ class Exhausted(Exception):
 
 
 @dataclass(slots=True)
-class Spending:
+class RunSpending:
     """Money, tokens and calls so far, and what calls under way may still take.
 
     A call starts while everything under way and itself fit into the budget; where they do not,
     it waits for others to end, and goes alone in the end. So a budget is exceeded by at most what
     one call costs beyond what was left.
 
-    >>> spending = Spending(Budget(max_tokens=100))
+    >>> spending = RunSpending(Budget(max_tokens=100))
     >>> spending.take(None, 120)
     >>> spending.over()
     'max_tokens'
@@ -172,7 +172,7 @@ class Metered:
     def __init__(
         self,
         model: ChatModel,
-        spending: Spending,
+        spending: RunSpending,
         *,
         name: str = "",
         price: Price | None = None,
@@ -207,7 +207,7 @@ class Metered:
         if self._scribe is None:
             return
         at = request.place
-        intent = Asked(
+        intent = CallIntent(
             system=at.system,
             task=at.task,
             trial=at.trial,
@@ -246,7 +246,7 @@ class MeteredAgent:
     where money or tokens are limited.
     """
 
-    def __init__(self, agent: Agent, spending: Spending) -> None:
+    def __init__(self, agent: Agent, spending: RunSpending) -> None:
         self._agent = agent
         self._spending = spending
 

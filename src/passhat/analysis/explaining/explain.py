@@ -28,8 +28,9 @@ from passhat.analysis.explaining.runs import (
 )
 from passhat.analysis.explaining.suite_review import SuiteReview, review_suite
 from passhat.analysis.explaining.trajectories import Trajectories, trajectories
-from passhat.analysis.reports.provenance import Options, Provenance, stamp
+from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import CONFIDENCE
+from passhat.display import Displayed
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.records import Outcome, Trials
@@ -63,7 +64,7 @@ class RunCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class Explanation(Displayed):
     """Why runs fail, as far as their calls show it.
 
     `causes` go together with failing beyond what luck would give; if failing were pure luck
@@ -139,7 +140,7 @@ def explain(
         shuffles=shuffles,
         provenance=stamp(
             trials,
-            Options(ks=None, confidence=confidence, errors="exclude", bars=None, seed=seed),
+            ReportOptions(ks=None, confidence=confidence, errors="exclude", bars=None, seed=seed),
         ),
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.ingest.transcripts.messages import as_text, asked_and_answered, turns_of
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -69,13 +69,13 @@ def recognises(document: Document) -> bool:
     return document.has("testRunData") or document.has("testCases", "testPassed")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a test case; cases of one name are repeats."""
     wrapped = document.has("testRunData")
     run = document.decode(_Latest).test_run_data if wrapped else document.decode(_Run)
     system = _system(run)
     cases = [*run.test_cases, *run.conversational_test_cases]
-    return Table.of_rows([_row(system, case, mapping) for case in cases], entry="test case")
+    return TrialTable.of_rows([_row(system, case, mapping) for case in cases], entry="test case")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:

@@ -9,7 +9,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table, first_line, seconds_between
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line, seconds_between
 from passhat.ingest.sibling_files import sibling_decoded, sibling_text
 from passhat.ingest.transcripts.files import end_room
 from passhat.ingest.transcripts.messages import answered_id, as_text, mappings, turns_of
@@ -90,15 +90,15 @@ def recognises(document: Document) -> bool:
     return document.has("task_name", "agent_info", "verifier_result") or _is_job(document)
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a file; the job's own file holds none, its trials lie in the folders below."""
     if _is_job(document):
-        return Table(columns={})
+        return TrialTable(columns={})
     trial = document.decode(_Trial)
     rewards = (trial.verifier_result.rewards if trial.verifier_result else None) or {}
     reward, notes = _reward(document, rewards, mapping.scorer)
     graded = mapping.scorer or "reward"
-    return Table.of_rows([_row(trial, reward)], notes=notes, entry="trial", graded=graded)
+    return TrialTable.of_rows([_row(trial, reward)], notes=notes, entry="trial", graded=graded)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.rows import Sheet, column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.records.column_names import ColumnMap
@@ -25,7 +25,7 @@ def recognises(document: Document) -> bool:
     return typed and {"name", "value"} <= names and bool(names & set(_TRACES))
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a trace, with all its scores; the task is the data set's item, or the name."""
     sheet = sheet_of(document)
     trace = next(name for name in _TRACES if name in sheet.columns)

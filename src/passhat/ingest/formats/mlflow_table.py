@@ -8,7 +8,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.messages import plural
 from passhat.records.column_names import ColumnMap
@@ -31,7 +31,7 @@ def recognises(document: Document) -> bool:
     return any(ending.encode() + b'"' in columns for ending in _ENDINGS)
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a row; rows of the same input are runs of one task."""
     split = document.decode(_Split)
     width = len(split.columns)

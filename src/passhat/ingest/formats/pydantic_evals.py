@@ -10,7 +10,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -74,7 +74,7 @@ def recognises(document: Document) -> bool:
     return document.kind == "json" and document.has("name", "cases", "failures")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a case that ran or broke; it passed when every assertion holds."""
     report = document.decode(_Report)
     rows = [_case(document.name, report.name, case, mapping.scorer) for case in report.cases]
@@ -87,7 +87,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         for failure in report.failures
     ]
     notes = _notes(report, mapping.scorer)
-    return Table.of_rows(rows, notes=notes, entry="case", graded=mapping.scorer or "score")
+    return TrialTable.of_rows(rows, notes=notes, entry="case", graded=mapping.scorer or "score")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:

@@ -14,7 +14,7 @@ from passhat.errors import ReadError, UnknownFile
 from passhat.ingest.decimal_commas import SEPARATORS, comma_fault, with_points
 from passhat.ingest.document import Document, decode
 from passhat.ingest.marked_numbers import shares, without_marks
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.repeated_tests import NUMBERED_NOTE, without_numbers
 from passhat.ingest.rows import Sheet, column_names, is_own_file, raw_rows, sheet_of
 from passhat.ingest.table_faults import aggregates, conflicting
@@ -32,13 +32,13 @@ from passhat.records.column_names import (
     transcript_column,
 )
 from passhat.records.outcome_words import (
-    Comparison,
+    ColumnCondition,
     error_text,
     is_missing,
     parse_pass_if,
     seen,
 )
-from passhat.records.table_meanings import find_meanings
+from passhat.records.table_meanings import find_meanings, may_aggregate
 from passhat.records.transcript import Transcript
 from passhat.records.usual_columns import typed_cells
 from passhat.records.verdicts import (
@@ -59,11 +59,24 @@ _NUMBERS = ("passed", "score", *FEATURES)
 
 
 def recognises(document: Document) -> bool:
-    """Whether the usual names of columns say the task and the outcome."""
-    return is_own_file(document) or is_table(column_names(document), USUAL)
+    """Whether the usual names of columns say the task and the outcome.
+
+    A table of aggregates is refused already here: in a folder it then is left out, with the reason.
+    """
+    if is_own_file(document):
+        return True
+    names = column_names(document)
+    if not is_table(names, USUAL):
+        return False
+    if may_aggregate(names):
+        sheet = sheet_of(document)
+        found, _ = find_meanings(sheet.columns, USUAL, sheet.cells)
+        if fault := aggregates(document.name, sheet.columns, found, USUAL, sheet.cells):
+            raise fault
+    return True
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """The rows of a table; the columns by the user's choice, then by their usual names."""
     sheet = sheet_of(document)
     if fault := lacking(document.name, sheet.columns, mapping):
@@ -75,7 +88,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     sheet, percents, marks = without_marks(document.name, sheet, found, tests)
     sheet, commas = _without_commas(sheet, found, tests)
-    table = Table(columns={}, entry=_entry(document), numbers=sheet.numbers)
+    table = TrialTable(columns={}, entry=_entry(document), numbers=sheet.numbers)
     columns = {
         meaning: typed_cells(meaning, column, sheet.cells(column))
         for meaning, column in found.items()
@@ -90,7 +103,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         document.name, table, found, sheet, mapping, columns.get("score", ())
     )
     notes = notes_on(sheet.columns, found, mapping, own=own, repeats=lambda: _repeats(columns))
-    return Table(
+    return TrialTable(
         columns=columns,
         entry=table.entry,
         numbers=table.numbers,
@@ -104,7 +117,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
 
 def _outcomes(
     name: str,
-    table: Table,
+    table: TrialTable,
     found: Mapping[str, str],
     sheet: Sheet,
     mapping: ColumnMap,
@@ -247,7 +260,7 @@ def _asked_for(columns: Collection[str], mapping: ColumnMap) -> Iterator[tuple[s
 
 
 def _without_commas(
-    sheet: Sheet, found: Mapping[str, str], tests: Sequence[Comparison]
+    sheet: Sheet, found: Mapping[str, str], tests: Sequence[ColumnCondition]
 ) -> tuple[Sheet, list[str]]:
     """Decimal commas as points where the separator leaves them free, and the note that says so."""
     if sheet.separator not in SEPARATORS:
@@ -299,7 +312,7 @@ def _no_outcome(
     row: int,
     found: Mapping[str, str],
     sheet: Sheet,
-    tests: Sequence[Comparison],
+    tests: Sequence[ColumnCondition],
 ) -> ReadError:
     usual = found.get("passed") or found.get("score", "")
     columns = [found.get(test.column, test.column) for test in tests] or [usual]

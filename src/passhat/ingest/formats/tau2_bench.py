@@ -9,7 +9,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, Value, decode
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.sibling_files import sibling_bytes, sibling_decoded, sibling_file, sibling_names
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
@@ -98,7 +98,7 @@ def recognises(document: Document) -> bool:
     )
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a simulation; the folder's index suffices, so that its files stay unread."""
     results = document.decode(_Results)
     simulations = (
@@ -111,7 +111,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     domain = results.info.environment_info.domain_name
     notes = [f'tasks of the domain "{domain}"'] if domain else []
     rows = [_row(system, domain, simulation) for simulation in simulations]
-    return Table.of_rows(rows, notes=notes, entry="simulation")
+    return TrialTable.of_rows(rows, notes=notes, entry="simulation")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:

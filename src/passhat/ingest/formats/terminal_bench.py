@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Reading, Table, seconds_between
+from passhat.ingest.reader import Reader, Reading, TrialTable, seconds_between
 from passhat.ingest.sibling_files import sibling_names
 from passhat.ingest.transcripts.files import FileTurns
 from passhat.ingest.transcripts.messages import as_text
@@ -74,7 +74,7 @@ def recognises(document: Document) -> bool:
     return whole or document.has("task_id", "trial_name", "is_resolved")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a result; Terminal-Bench counts what it could not resolve as a failure."""
     whole = document.has("results")
     trials = document.decode(_Results).results if whole else [document.decode(_Trial)]
@@ -87,7 +87,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         for trial, found in zip(trials, attempts, strict=True)
     ]
     facts = {"system": told, "run": "n-of-m in trial_name" if numbered else "one for each run"}
-    return Table.of_rows(rows, entry="result", read_as=facts, submission=submission)
+    return TrialTable.of_rows(rows, entry="result", read_as=facts, submission=submission)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:

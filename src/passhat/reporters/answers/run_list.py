@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypedDict
 
 from passhat.messages import plural
-from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Block, Headline, Table
 from passhat.reporters.numbers import points
 from passhat.reporters.safe_text import display_width, safe_text, shorten
@@ -57,7 +57,7 @@ class RunList:
     runs: tuple[Row, ...]
 
 
-def run_list_blocks(found: RunList, options: Options) -> list[Block]:
+def run_list_blocks(found: RunList, options: DisplayOptions) -> list[Block]:
     """One row a run, the newest first."""
     if not found.runs:
         return [Headline("No runs yet: `passhat run` or `passhat history add` keeps one.")]

@@ -15,16 +15,16 @@ from passhat.runner.events import (
     OnEvent,
     RunFinished,
     RunStarted,
-    Stopping,
+    StopRequested,
     TrialFinished,
     TrialStarted,
     WorkersChanged,
 )
-from passhat.runner.evidence import Evidence, Restored
+from passhat.runner.evidence import OrderedEvidence, Restored
 from passhat.runner.interruption import signals_to_thread
 from passhat.runner.journal import Journal
 from passhat.runner.run import GRACE, RunResult
-from passhat.runner.spending import Spending, spent_by
+from passhat.runner.spending import RunSpending, spent_by
 
 POLL_SECONDS = 0.25
 READ_AT_ONCE = 5_000
@@ -111,8 +111,8 @@ class _Driver:
         self._limit: str | None = None
         self._signal: int | None = None
         self._stop = threading.Event()
-        self._evidence = Evidence(rule)
-        self._spending = Spending(budget)
+        self._evidence = OrderedEvidence(rule)
+        self._spending = RunSpending(budget)
         self._tickets: dict[int, Ticket] = {}
         self._rows = {(p.system.name, p.task.name): p for p in suite.pairings}
         self._over = False
@@ -206,7 +206,7 @@ class _Driver:
     def _interrupt(self, signal_number: int) -> None:
         """Hand out nothing more: workers finish what they have, and the run can be resumed."""
         self._signal, self._ending = signal_number, "interrupted"
-        self._on_event(Stopping(signal=signal_number, grace=GRACE))
+        self._on_event(StopRequested(signal=signal_number, grace=GRACE))
         self._stop.set()
 
     def _tell_crew(self, state: State) -> None:

@@ -18,7 +18,7 @@ from passhat.runner.attempt import Attempts
 from passhat.runner.interruption import signals_to
 from passhat.runner.journal import Scribe
 from passhat.runner.run_resources import RunResources
-from passhat.runner.spending import Exhausted, Spending
+from passhat.runner.spending import Exhausted, RunSpending
 
 POLL_SECONDS = 0.3
 """How often a worker with nothing to do looks for tickets."""
@@ -44,7 +44,7 @@ class Claimed(Protocol):
     def answers(self) -> Mapping[int, Answer]: ...
 
 
-class Session(Protocol):
+class LeasedSession(Protocol):
     """One life of a worker in the store; every call raises LostRun once it was taken for dead."""
 
     @property
@@ -76,7 +76,7 @@ class WorkDone:
 
 def run_worker(
     suite: Suite,
-    session: Session,
+    session: LeasedSession,
     *,
     concurrency: int,
     idle_seconds: float | None = None,
@@ -97,7 +97,7 @@ class _Worker:
     def __init__(
         self,
         suite: Suite,
-        session: Session,
+        session: LeasedSession,
         *,
         concurrency: int,
         idle_seconds: float | None,
@@ -121,7 +121,7 @@ class _Worker:
         self, budget: Budget, environment: Mapping[str, str] | None, handle_signals: bool
     ) -> WorkDone:
         # The store holds the limits that all workers share; here they only make calls bounded.
-        spending = Spending(Budget(), unseen=UNSEEN_ANSWER)
+        spending = RunSpending(Budget(), unseen=UNSEEN_ANSWER)
         async with (
             Scribe(self._session, thread=self._thread) as self._scribe,
             RunResources(
