@@ -32,9 +32,9 @@ COUNTED = {
     "helm": ("handmade/helm", 1, 2, 4, 3),
     "metr": ("handmade/metr/runs.jsonl", 2, 2, 5, 2),
     "nemo-evaluator": ("handmade/nemo_evaluator", 1, 2, 2, 1),
-    "tracelens": ("handmade/tracelens", 1, 1, 2, 1),
-    "langsmith": ("handmade/langsmith", 1, 2, 4, 2),
-    "braintrust": ("handmade/braintrust", 1, 2, 3, 2),
+    "tracelens": ("tracelens/trials.json", 1, 2, 10, 3),  # of 9 that it can grade, it says
+    "langsmith": ("langsmith/experiment.csv", 1, 3, 6, 3),
+    "braintrust": ("braintrust/experiment.jsonl", 1, 3, 6, 3),
     "langfuse": ("handmade/langfuse", 1, 1, 2, 1),
     "phoenix": ("handmade/phoenix", 1, 2, 4, 2),
     "weave": ("handmade/weave", 1, 2, 3, 2),

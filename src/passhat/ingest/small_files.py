@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,10 +24,14 @@ FEWEST_FILES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Piece:
-    """What one file says, before it is checked; the file's content is not kept."""
+    """What one file says, before it is checked; the file's content is not kept.
+
+    `stem` is what to call its system where nothing else names it, `folder` where the file lies.
+    """
 
     name: str
     stem: str
+    folder: str | None
     sha256: str
     reader: Reader
     table: TrialTable
@@ -45,6 +50,7 @@ class Piece:
         return cls(
             name=document.name,
             stem=document.stem,
+            folder=os.path.dirname(os.path.abspath(document.path)) if document.path else None,  # noqa: PTH100, PTH120 # of 5,000 files
             sha256=document.sha256,
             reader=reader,
             table=table,

@@ -23,9 +23,13 @@ from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.outcome_words import number
 from passhat.records.transcript import Check, Transcript
+from passhat.short_names import short
 
 _ANSWERS = re.compile(r"\[(.+?)\] (.*)", re.DOTALL)
 """How a column of the CSV is headed: the provider and the prompt."""
+
+_MARKED = re.compile(r"\[(PASS|FAIL|ERROR)\](?: \((-?[\d.]+)\))?\s*(.*)", re.DOTALL)
+"""How a cell of answers begins in a CSV that has no columns of their own for status and score."""
 
 _VERSION = re.compile(rb'\s*\{\s*"version"\s*:\s*(\d)')
 
@@ -114,7 +118,7 @@ class _SpokenFile(msgspec.Struct):
 def recognises(document: Document) -> bool:
     """Whether it is an evaluation with its results, or lines of results."""
     if document.kind == "text":
-        return bool(_blocks(column_names(document)))
+        return bool(_blocks(column_names(document)) or _marked_columns(document))
     if document.kind == "lines":
         return document.has("gradingResult", "promptIdx", "success")
     if document.kind != "json" or not document.has("results") or document.has("_resultsLoaded"):
@@ -188,11 +192,33 @@ def _blocks(header: Sequence[str]) -> list[tuple[int, re.Match[str]]]:
     ]
 
 
+def _marked_columns(document: Document) -> list[tuple[int, str, str]]:
+    """The columns of answers that begin with a verdict: their place, provider and prompt."""
+    try:
+        header, *first = [cells for _, cells in itertools.islice(csv_lines(document), 2)]
+    except (ReadError, ValueError):
+        return []
+    marked = [place for place, cell in enumerate(first[0] if first else ()) if _MARKED.match(cell)]
+    return [(place, *_headed(header[place])) for place in marked]
+
+
+def _headed(header: str) -> tuple[str, str]:
+    """The provider and the prompt of a column: "[provider] prompt", or what a prompt is called."""
+    if named := _ANSWERS.fullmatch(header):
+        return named[1], named[2]
+    try:
+        prompt = msgspec.json.decode(header, type=_Prompt)
+    except msgspec.DecodeError:
+        return "", header
+    return "", prompt.display or prompt.raw or header
+
+
 def _csv_results(document: Document) -> Iterator[_Result]:
     names = column_names(document)
     blocks = _blocks(names)
     if not blocks:
-        raise ReadError(f'{document.name}: has no columns "[provider] prompt", Status and Score')
+        yield from _marked_results(document)
+        return
     for line, cells in itertools.islice(csv_lines(document), 1, None):
         given = dict(zip(names[: blocks[0][0]], cells, strict=False))
         case = _TestCase(description=given.pop("Description", None), vars=given)
@@ -215,15 +241,56 @@ def _csv_result(case: _TestCase, named: re.Match[str], status: str, score: str) 
     )
 
 
+def _marked_results(document: Document) -> Iterator[_Result]:
+    columns = _marked_columns(document)
+    if not columns:
+        raise ReadError(
+            f'{document.name}: has no columns "[provider] prompt", Status and Score, and none with '
+            "answers that begin with [PASS] or [FAIL]"
+        )
+    names = column_names(document)
+    answers = {place for place, _, _ in columns}
+    for line, cells in itertools.islice(csv_lines(document), 1, None):
+        given = {names[at]: cell for at, cell in enumerate(cells) if at not in answers}
+        case = _TestCase(description=given.pop("Description", None), vars=given)
+        for place, provider, prompt in columns:
+            told = _MARKED.match(cells[place])
+            if told is None:
+                raise ReadError(
+                    f'{document.name}, line {line}, column "{short(names[place])}": must begin '
+                    "with [PASS], [FAIL] or [ERROR]"
+                )
+            yield _marked_result(case, provider, prompt, told)
+
+
+def _marked_result(case: _TestCase, provider: str, prompt: str, told: re.Match[str]) -> _Result:
+    score = told[2]
+    return _Result(
+        success=told[1] == "PASS",
+        score=float(score) if score and score.count(".") < 2 and score.strip("-.") else None,
+        provider=provider or None,
+        prompt_id=prompt,
+        prompt=_Prompt(raw=prompt),
+        test_case=case,
+        failure_reason=ERROR_REASON if told[1] == "ERROR" else 0,
+        error=told[3] if told[1] == "ERROR" else None,
+    )
+
+
 def _csv_transcripts(document: Document) -> Iterator[Transcript]:
     names = column_names(document)
-    blocks = _blocks(names)
+    columns = [(place, named[2]) for place, named in _blocks(names)]
+    end = columns[0][0] if columns else len(names)
+    columns = columns or [(place, prompt) for place, _, prompt in _marked_columns(document)]
+    answers = {place for place, _ in columns}
     for _, cells in itertools.islice(csv_lines(document), 1, None):
-        given = zip(names[: blocks[0][0]], cells, strict=False)
+        given = [(names[at], cells[at]) for at in range(end) if at not in answers]
         variables = "".join(f"\n{name}: {cell}" for name, cell in given if cell)
-        for place, named in blocks:
+        for place, prompt in columns:
+            told = _MARKED.match(cells[place])
+            answer = told[3] if told else cells[place]
             # The prompt stands there as a template, before its variables were put in.
-            yield Transcript(messages=asked_and_answered(named[2] + variables, cells[place]))
+            yield Transcript(messages=asked_and_answered(prompt + variables, answer))
 
 
 def _transcript(result: _SpokenResult) -> Transcript:

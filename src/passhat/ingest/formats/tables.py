@@ -38,7 +38,7 @@ from passhat.records.outcome_words import (
     parse_pass_if,
     seen,
 )
-from passhat.records.table_meanings import find_meanings
+from passhat.records.table_meanings import find_meanings, may_aggregate
 from passhat.records.transcript import Transcript
 from passhat.records.usual_columns import typed_cells
 from passhat.records.verdicts import (
@@ -59,8 +59,21 @@ _NUMBERS = ("passed", "score", *FEATURES)
 
 
 def recognises(document: Document) -> bool:
-    """Whether the usual names of columns say the task and the outcome."""
-    return is_own_file(document) or is_table(column_names(document), USUAL)
+    """Whether the usual names of columns say the task and the outcome.
+
+    A table of aggregates is refused already here: in a folder it then is left out, with the reason.
+    """
+    if is_own_file(document):
+        return True
+    names = column_names(document)
+    if not is_table(names, USUAL):
+        return False
+    if may_aggregate(names):
+        sheet = sheet_of(document)
+        found, _ = find_meanings(sheet.columns, USUAL, sheet.cells)
+        if fault := aggregates(document.name, sheet.columns, found, USUAL, sheet.cells):
+            raise fault
+    return True
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
