@@ -21,7 +21,9 @@ FaultKind = Literal[
     "rate_limit",
     "truncated_answer",
 ]
-WireFormat = Literal["anthropic", "openai-chat", "openai-responses", "bedrock-converse"]
+WireFormat = Literal[
+    "anthropic", "anthropic-vertex", "openai-chat", "openai-responses", "bedrock-converse"
+]
 
 SCRIPTED = "scripted"
 """The model name that plays a `script` instead of calling anybody."""

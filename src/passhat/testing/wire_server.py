@@ -1,9 +1,10 @@
-"""A model API on loopback that speaks three wire formats and breaks when told to."""
+"""A model API on loopback that speaks the wire formats of all providers, and fails on request."""
 
 from __future__ import annotations
 
 import asyncio
 import random
+import re
 import threading
 import time
 from collections import Counter
@@ -75,7 +76,7 @@ class WireServer:
         self._answer = answer
         self.troubles: dict[Trouble, float] = dict(troubles or {})
         self._rng = random.Random(seed)  # noqa: S311 - troubles are seeded
-        self._latency = latency
+        self.latency = latency
         self._retry_after = retry_after
         self._models = tuple(models)
         self._keep = keep
@@ -154,8 +155,8 @@ class WireServer:
             text = f"model {asked.model} does not exist"
             self._send(writer, 404, {"error": {"type": "not_found_error", "message": text}})
             return True
-        if self._latency:
-            await asyncio.sleep(self._latency)
+        if self.latency:
+            await asyncio.sleep(self.latency)
         return await self._respond(asked, form, writer)
 
     def _note(
@@ -203,8 +204,8 @@ class WireServer:
         trouble: Trouble | None,
         writer: asyncio.StreamWriter,
     ) -> bool:
-        if asked.body.get("stream"):
-            events = [_event(form, kind, body) for kind, body in form.events(reply, asked.model)]
+        if form.streams or asked.body.get("stream"):
+            events = [_event(kind, body) for kind, body in form.events(reply, asked.model)]
             if form.name == "openai-chat":
                 events.append(b"data: [DONE]\n\n")
             content, kind = b"".join(events), "text/event-stream"
@@ -265,13 +266,17 @@ def _head(status: int, kind: str, length: int, headers: Mapping[str, str] | None
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-def _event(form: WireForm, kind: str, body: Mapping[str, Any]) -> bytes:
+def _event(kind: str, body: Mapping[str, Any]) -> bytes:
     data = {"type": kind, **body} if kind else body
-    name = f"event: {kind}\n" if kind and form.name != "openai-chat" else ""
+    name = f"event: {kind}\n" if kind else ""
     return name.encode() + b"data: " + msgspec.json.encode(data) + b"\n\n"
 
 
 def _model_in(path: str) -> str:
-    """The model that an address names, as Bedrock's does."""
-    _, _, rest = path.partition("/model/")
-    return unquote(rest.partition("/")[0])
+    """The model that an address names, as those of Bedrock and Gemini do.
+
+    >>> _model_in("/model/nova%3A1/converse"), _model_in("/v1beta/models/gemini-3:generateContent")
+    ('nova:1', 'gemini-3')
+    """
+    found = re.search(r"/model/(?P<model>[^/]+)/|/models/(?P<named>[^/:]+):", path)
+    return unquote(found["model"] or found["named"]) if found else ""

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 RunOutcome = Literal["passed", "failed", "undecided", "incomplete"]
 
+Reasons = Mapping[tuple[str, str, int], tuple[str, ...]]
+"""Why trials did not pass, each by its system, its task and its number."""
+
 _BY_EXIT_CODE: dict[int, RunOutcome] = {0: "passed", 1: "failed", 4: "undecided"}
 
 
@@ -72,7 +75,8 @@ class RunAnswer(Displayed):
 
     `run` is its key in the store, `results` where the trials are kept, for the commands it
     advises. `undone` says what an early end left out, `signal` which signal ended it. `unread`
-    counts failed trials whose reasons are not among `failures`: of a long run, the last.
+    counts failed trials whose reasons are not among `failures`: of a long run, the last. `reasons`
+    has them by trial.
 
     Without a gate every trial must pass, except that tasks in `quarantined` (with the reason) are
     not judged, tasks in `floored` only by their floor, and systems in `exempt` (under faults) not
@@ -87,6 +91,9 @@ class RunAnswer(Displayed):
     floors: tuple[SelectionFloor, ...] = ()
     recoveries: tuple[Recovery, ...] = ()
     failures: tuple[Failure, ...] = ()
+    reasons: Mapping[tuple[str, str, int], tuple[str, ...]] = field(
+        default_factory=dict, repr=False
+    )
     unread: int = 0
     undone: str | None = None
     transcripts: Transcripts | None = field(default=None, repr=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -32,6 +32,9 @@ SHOWN = 500
 
 LISTED = 20
 
+Sign = Callable[[str, bytes], Mapping[str, str]]
+"""From the address and the body of a request to the headers that sign it."""
+
 
 def http_client(*, timeout: float = REQUEST_TIMEOUT) -> httpx2.AsyncClient:
     """The one client that all models of a run share."""
@@ -46,7 +49,10 @@ def http_client(*, timeout: float = REQUEST_TIMEOUT) -> httpx2.AsyncClient:
 
 
 class Endpoint:
-    """One model of one provider; `key_variable` is named when the key is refused."""
+    """One model of one provider; `key_variable` is named when the key is refused.
+
+    `sign` gives the headers that sign a request, for providers that take no key.
+    """
 
     def __init__(
         self,
@@ -61,6 +67,7 @@ class Endpoint:
         price: Pricing | None = None,
         key_variable: str = "",
         renamed: Mapping[str, str] | None = None,
+        sign: Sign | None = None,
     ) -> None:
         self._dialect = dialect
         self._model = model
@@ -69,8 +76,10 @@ class Endpoint:
         self._price = price
         self._key_variable = key_variable
         self._renamed = dict(renamed or {})
+        self._sign = sign
         # Some providers name the model in the address; its colons and slashes are escaped there.
-        self._url = _join(base_url, dialect.path.replace("{model}", quote(model, safe="")))
+        path = dialect.stream_path if self._stream and dialect.stream_path else dialect.path
+        self._url = _join(base_url, path.replace("{model}", quote(model, safe="")))
         self._list_url = _join(base_url, dialect.list_path)
         self._headers = {
             "content-type": "application/json",
@@ -95,9 +104,10 @@ class Endpoint:
     async def _post(self, body: bytes) -> bytes:
         import httpx2
 
+        signed = {} if self._sign is None else self._sign(self._url, body)
         try:
             async with self._client.stream(
-                "POST", self._url, content=body, headers=self._headers
+                "POST", self._url, content=body, headers={**self._headers, **signed}
             ) as response:
                 content = await self._receive(response)
         except (httpx2.TransportError, httpx2.DecodingError) as error:
