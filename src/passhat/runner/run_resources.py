@@ -39,7 +39,7 @@ from passhat.runner.events import OnEvent, Retry
 from passhat.runner.faults import FaultyModel, FaultyTools
 from passhat.runner.graders.judging import GRADE_TOOL
 from passhat.runner.journal import Scribe
-from passhat.runner.mcp_servers import ServerPool
+from passhat.runner.mcp_pool import ServerPool
 from passhat.runner.memory import (
     JUDGE_STEP,
     Cassettes,
