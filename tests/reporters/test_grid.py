@@ -141,6 +141,7 @@ def test_every_ending_belongs_to_one_format():
         ".htm",
         ".fragment.html",
         ".csv",
+        ".ndjson",
         ".tex",
     )
 

@@ -15,13 +15,14 @@ class Tool:
 
     folder: Path
 
-    def run(self, *words, cwd, env=None, timeout=280):
+    def run(self, *words, cwd, env=None, given=None, timeout=280):
         """Run a program of this environment; the finished process, its output as text."""
         program = self.folder / "bin" / words[0]
         return subprocess.run(
             [program, *words[1:]],
             cwd=cwd,
             env=env,
+            input=given,
             timeout=timeout,
             capture_output=True,
             text=True,

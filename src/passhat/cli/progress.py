@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 REDRAWS_PER_SECOND = 5
 SECONDS_BETWEEN_LINES = 5.0
 MOST_SECONDS_WITHOUT_LINE = 30.0
+SHORTEST_PAUSE_SHOWN = 1.0
 WIDEST_BAR = 60
 FAULTS_OFF = "the suite's faults are off: --faults runs it with and without them"
 STEPS = 10
@@ -333,6 +334,11 @@ def _announcements(event: RunEvent) -> Iterator[str]:
             yield "no workers yet: start some with `passhat worker --store URL`"
         case events.WorkersChanged():
             yield f"{plural(event.workers, 'worker')}, {plural(event.hands, 'trial')} at a time"
+        case events.Paused() if event.wait >= SHORTEST_PAUSE_SHOWN:
+            yield (
+                "many trials failed one after another: waiting "
+                f"{duration(event.wait)} before the next, in case it is an outage"
+            )
         case events.BudgetHit():
             yield f"{event.limit} is reached ({event.spent}): no new trial is started"
         case events.StopRequested():

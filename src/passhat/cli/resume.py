@@ -93,6 +93,7 @@ def resume(
             ),
             output,
             html=page,
+            resumed=True,
             by_run=rows == "runs",
         )
     )

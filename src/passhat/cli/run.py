@@ -82,6 +82,7 @@ def run(
       passhat run suite.yml --runs 20 --require 'pass^3 >= 0.8' --until-settled
       passhat run --record                 then, without a key: passhat run --replay
       passhat run --html report.html -o report.json --max-cost 5
+      passhat run -o events.ndjson         one line for each event, while the run lasts
 
     Every trial is kept in the store as soon as it ends; `passhat resume` continues an interrupted
     run and pays for nothing twice.
@@ -101,8 +102,8 @@ def run(
 
     files = {"outputs": output.paths_out, "html": html, "transcripts": transcripts, "rows": rows}
 
-    def tell(answer: RunAnswer) -> None:
-        announce_run(answer, output, store=kept, informational=informational)
+    def tell(answer: RunAnswer) -> bool:
+        return announce_run(answer, output, store=kept, informational=informational)
 
     code = show_run(
         lambda on_event: run_suite(
@@ -119,6 +120,7 @@ def run(
         output,
         html=html,
         by_run=rows == "runs",
+        resumed=resume,
         tell_reviewers=tell if wanted(github) else None,
     )
     context.exit(0 if informational and code in (ExitCode.FAIL, ExitCode.UNDECIDED) else code)

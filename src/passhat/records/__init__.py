@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from passhat.records.budget import Budget as Budget
     from passhat.records.budget import Prices as Prices
     from passhat.records.budget import RateLimit as RateLimit
+    from passhat.records.budget import Resources as Resources
     from passhat.records.labels import Labels as Labels
     from passhat.records.ledger import Amount as Amount
     from passhat.records.ledger import Answer as Answer

@@ -80,3 +80,10 @@ class AnswerKind:
     def all_blocks(self, answer: Any, options: DisplayOptions) -> list[Block]:
         """What an answer says, then how its inputs were read."""
         return [*self.blocks(answer, options), *reading_paragraphs(self.provenance(answer))]
+
+    def test_suites(self, answer: Any) -> list[TestSuite]:
+        """The test cases of an answer, in text that every format can write."""
+        from passhat.reporters.test_cases import encodable_suites
+
+        assert self.cases is not None, "the table of formats says so"
+        return encodable_suites(self.cases(answer))

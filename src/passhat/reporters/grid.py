@@ -31,6 +31,7 @@ FORMATS: Mapping[str, Format] = {
     "html": Format("html:render", "blocks", (".html", ".htm")),
     "fragment": Format("fragment:render", "blocks", (".fragment.html",)),
     "csv": Format("csv:render", "rows", (".csv",)),
+    "ndjson": Format("ndjson:render", "rows", (".ndjson",)),
     "tex": Format("tex:render", "blocks", (".tex",)),
     "junit": Format("junit:render", "cases", (".xml",)),
     "ctrf": Format("ctrf:render", "cases", (".ctrf.json",)),
@@ -48,6 +49,7 @@ FORMATS: Mapping[str, Format] = {
 
 ANSWERS: Mapping[str, tuple[str, str]] = {
     "report": ("Report", "blocks data rows figures cases"),
+    "matrix": ("TaskMatrix", "blocks data rows figures"),
     "comparison": ("Comparison", "blocks data rows figures"),
     "ranking": ("RankReport", "blocks data rows figures"),
     "plan": ("Plan", "blocks data rows figures"),
@@ -63,6 +65,7 @@ ANSWERS: Mapping[str, tuple[str, str]] = {
     "demo": ("Demonstration", "blocks data rows figures"),
     "run list": ("RunList", "blocks data rows"),
     "trials": ("Trials", "blocks rows"),
+    "validation": ("SuiteCheck", "blocks rows cases"),
 }
 """The class of each answer (or what it is a sequence of) and the parts it has.
 
@@ -120,7 +123,7 @@ def formats_for(answer: Any) -> tuple[str, ...]:
     """The formats that can hold an answer, or any answer of a kind that is named.
 
     >>> formats_for("run list")
-    ('text', 'json', 'markdown', 'html', 'fragment', 'csv', 'tex')
+    ('text', 'json', 'markdown', 'html', 'fragment', 'csv', 'ndjson', 'tex')
     """
     parts = ANSWERS[kind_of(answer)][1].split()
     return tuple(name for name, one in FORMATS.items() if one.needs in parts)
@@ -130,7 +133,7 @@ def endings_for(answer: Any) -> tuple[str, ...]:
     """The endings of the files that an answer can be written to.
 
     >>> endings_for("trials")
-    ('.txt', '.md', '.markdown', '.html', '.htm', '.fragment.html', '.csv', '.tex')
+    ('.txt', '.md', '.markdown', '.html', '.htm', '.fragment.html', '.csv', '.ndjson', '.tex')
     """
     formats = formats_for(answer)
     return tuple(ending for ending, name in ENDINGS.items() if name in formats)

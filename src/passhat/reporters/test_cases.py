@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
@@ -15,6 +15,9 @@ from passhat.analysis.reports.tasks import TaskRow
 from passhat.messages import plural
 from passhat.records import Outcome, Trial, Trials
 from passhat.stats.estimate import Estimate
+
+SUITE_FILE = "passhat.yml"
+"""What a person would open to change a demand: where code hosts show what failed."""
 
 UNJUDGED = "every trial errored: there is nothing to judge"
 
@@ -30,13 +33,15 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedCase:
-    """A test case: its name, its numbers, and what it says."""
+    """A test case: its name, its numbers, what it says, and the file and line that it is about."""
 
     name: str
     classname: str
     values: Mapping[str, object] = field(default_factory=dict)
     said: str = ""
     mark: Mark | None = None
+    file: str = SUITE_FILE
+    line: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +53,49 @@ class TestSuite:
     values: Mapping[str, object] = field(default_factory=dict)
 
     __test__ = False  # pytest: this is not a class of tests
+
+
+def encodable_suites(suites: Sequence[TestSuite]) -> list[TestSuite]:
+    r"""The same test suites, every text of which can be written as UTF-8.
+
+    A name may hold half of a surrogate pair (a byte of a file name, or a cut message). JSON, XML
+    and OpenMetrics cannot write it so that every reader takes it: it becomes a question mark.
+
+    >>> suite = TestSuite(name="a", cases=[ReportedCase(name="x\ud800", classname="a")])
+    >>> encodable_suites([suite])[0].cases[0].name
+    'x?'
+    """
+    return [
+        replace(
+            suite,
+            name=_encodable(suite.name),
+            cases=[_encodable_case(case) for case in suite.cases],
+        )
+        for suite in suites
+    ]
+
+
+def _encodable_case(case: ReportedCase) -> ReportedCase:
+    values = {
+        name: _encodable(value) if isinstance(value, str) else value
+        for name, value in case.values.items()
+    }
+    mark = case.mark
+    if mark is not None:
+        mark = replace(mark, message=_encodable(mark.message), detail=_encodable(mark.detail))
+    return replace(
+        case,
+        name=_encodable(case.name),
+        classname=_encodable(case.classname),
+        said=_encodable(case.said),
+        file=_encodable(case.file),
+        values=values,
+        mark=mark,
+    )
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def task_suites(

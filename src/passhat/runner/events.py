@@ -48,6 +48,13 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Paused:
+    """Many trials failed one after another; nothing is started for `wait` seconds."""
+
+    wait: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetHit:
     """The suite has spent what it may; nothing new is started."""
 
@@ -87,6 +94,7 @@ Event = (
     | TrialStarted
     | TrialFinished
     | Retry
+    | Paused
     | BudgetHit
     | StopRequested
     | RunFinished

@@ -20,6 +20,7 @@ from passhat.runner.events import (
     Ending,
     Event,
     OnEvent,
+    Paused,
     RunFinished,
     RunStarted,
     StopRequested,
@@ -166,6 +167,7 @@ class _Run:
         self._ending: Ending = "finished" if isinstance(rule, FixedRuns) else "settled"
         self._limit: str | None = None
         self._signal: int | None = None
+        self._paused = False
         self._restored = Restored(journal, retry_errored=retry_errored)
         self._evidence = OrderedEvidence(rule)
 
@@ -245,7 +247,14 @@ class _Run:
         if self._on_event is not None:
             row = self._attempts.pairing(ticket).row(ticket.trial)
             self._tell(TrialFinished(ticket=ticket, trial=finished.trial, row=row))
+            self._tell_of_pause()
         self._check_spending()
+
+    def _tell_of_pause(self) -> None:
+        wait: float = getattr(self._rule, "pause_seconds", 0.0)
+        if wait > 0 and not self._paused:
+            self._tell(Paused(wait=wait))
+        self._paused = wait > 0
 
     def _check_spending(self) -> None:
         limit = self._spending.over()

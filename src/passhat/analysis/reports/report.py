@@ -15,6 +15,7 @@ from passhat.stats.estimate import Unavailable
 
 if TYPE_CHECKING:
     from passhat.analysis.reports.plots import Plots
+    from passhat.analysis.reports.task_matrix import TaskMatrix
 
 _MOST_SHOWN = 20
 
@@ -52,6 +53,12 @@ class Report(Displayed):
         from passhat.analysis.reports.plots import Plots  # drawing is loaded by those who draw
 
         return Plots(self.systems)
+
+    def matrix(self) -> TaskMatrix:
+        """Every task against every system."""
+        from passhat.analysis.reports.task_matrix import task_matrix
+
+        return task_matrix(self.systems, self.plots.matrix())
 
     def system(self, name: str | None = None) -> SystemReport:
         """The report of one system (the only one, if none is named)."""

@@ -40,8 +40,7 @@ def render_json(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
 
 def _parts(kind: AnswerKind, answer: Any) -> tuple[str, str, str]:
     """The reliability of the first system, with what it may be; or the verdict of the gates."""
-    assert kind.cases is not None, "the table of formats says so"
-    suites = kind.cases(answer)
+    suites = kind.test_suites(answer)
     for suite in suites:
         if found := _reliability(suite):
             return found

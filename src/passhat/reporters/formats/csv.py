@@ -19,7 +19,7 @@ def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     text = io.StringIO()
     writer = csv.writer(text)
     if rows:
-        writer.writerow(rows[0])
+        writer.writerow([_cell(name) for name in rows[0]])
         writer.writerows([_cell(value) for value in row.values()] for row in rows)
     return text.getvalue()
 

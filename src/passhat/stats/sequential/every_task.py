@@ -16,7 +16,7 @@ from passhat.stats.arguments import score_array, whole_number
 from passhat.stats.sequential.draws import DrawTicket
 from passhat.stats.sequential.operating import OperatingCharacteristics
 from passhat.stats.sequential.task_gate import TaskDesign, TaskGate, TaskState
-from passhat.stats.sequential.verdicts import GateResult, GateVerdict, error_rates
+from passhat.stats.sequential.verdicts import GateResult, GateVerdict, Observed, error_rates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +109,7 @@ class EveryTaskGate:
             turn = (turn + 1) % len(tasks)
         return replace(state, tasks=tuple(tasks), turn=turn), tuple(tickets)
 
-    def observe(self, state: EveryTaskState, ticket: DrawTicket, x: float | None) -> EveryTaskState:
+    def observe(self, state: EveryTaskState, ticket: DrawTicket, x: Observed) -> EveryTaskState:
         """The state after one run: True / 1, False / 0, or None for a run that errored."""
         before = state.tasks[ticket.task]
         after = self.gates[ticket.task].observe(before, x, index=ticket.index)

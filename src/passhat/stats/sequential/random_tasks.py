@@ -20,7 +20,14 @@ from passhat.stats.sequential.draws import (
 )
 from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE
 from passhat.stats.sequential.score_wealth import ScoreWealth
-from passhat.stats.sequential.verdicts import DecisionStep, GateVerdict, error_rates
+from passhat.stats.sequential.verdicts import (
+    SET_ASIDE,
+    DecisionStep,
+    GateVerdict,
+    Observed,
+    SetAside,
+    error_rates,
+)
 from passhat.stats.sequential.wealth import Wealth
 
 # New bets after every (1 + tasks / 8)-th draw: a known rhythm, so that a replay makes the same.
@@ -93,14 +100,15 @@ class RandomTaskGate(ABC):
         return replace(state, draws=draws), tuple(self._ticket(state, i) for i in indexes)
 
     def observe(
-        self, state: SuiteState, ticket: DrawTicket, x: float | None, *, runs: int = 1
+        self, state: SuiteState, ticket: DrawTicket, x: Observed, *, runs: int = 1
     ) -> SuiteState:
         """The state after the result of a draw; None is a run that errored, the worst result.
 
         Results may come in any order: each waits until all earlier draws have theirs. `runs` is
-        what the draw cost. Results after the verdict are counted as spent and change nothing.
+        what the draw cost. Results after the verdict are counted as spent and change nothing, and
+        so is a draw that was set aside (see `OutageGuard`).
         """
-        score = self._score(x)
+        score = SET_ASIDE if isinstance(x, SetAside) else self._score(x)
         if ticket.task != drawn_task(self.seed, ticket.index, self.tasks):
             raise ArgumentError("ticket", f"must be of this gate (seed {self.seed})", ticket)
         if state.verdict is not None:
@@ -146,9 +154,11 @@ class RandomTaskGate(ABC):
             repeat += drawn_task(self.seed, earlier, self.tasks) == task
         return DrawTicket(index, task, repeat)
 
-    def _one_more(self, state: SuiteState, index: int, x: float) -> SuiteState:
+    def _one_more(self, state: SuiteState, index: int, x: float | SetAside) -> SuiteState:
         if state.verdict is not None:
             return state
+        if isinstance(x, SetAside):
+            return replace(state, verdict="UNDECIDED" if index + 1 == self.max_draws else None)
         task = drawn_task(self.seed, index, self.tasks)
         seen = _seen(state, task, x)
         wealth = state.wealth.after((task,), x)
@@ -163,7 +173,7 @@ class RandomTaskGate(ABC):
             wealth = wealth.with_new_bets()
         return replace(state, wealth=wealth, seen=seen, verdict=verdict)
 
-    def _step(self, state: SuiteState, ticket: DrawTicket, x: float | None) -> DecisionStep:
+    def _step(self, state: SuiteState, ticket: DrawTicket, x: Observed) -> DecisionStep:
         return DecisionStep(
             index=ticket.index,
             task=ticket.task,
