@@ -47,6 +47,11 @@ def scored_table(
     rows = list(rows)
     scorers = list(dict.fromkeys(scorer for row in rows for scorer in row.scores))
     chosen = _chosen(name, scorers, mapping, default)
+    if rows and all(is_missing(row.scores.get(chosen)) and not row.error for row in rows):
+        raise ReadError(
+            f'{name}: score "{short(chosen)}" is empty everywhere, so nothing says what passed; '
+            f"choose another with `scorer` (it has {few(scorers)}), or score the runs first"
+        )
     others = [scorer for scorer in scorers if scorer != chosen]
     notes = []
     if others and mapping.scorer is None:
