@@ -176,8 +176,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
     >>> retry_after({"retry-after": "1.5"}), retry_after({"retry-after-ms": "250"})
     (1.5, 0.25)
-    >>> retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"})
-    0.0
+    >>> date = {"retry-after": "Wed, 21 Oct 2015 07:28:05 GMT"}
+    >>> retry_after(date), retry_after({**date, "date": "Wed, 21 Oct 2015 07:28:00 GMT"})
+    (0.0, 5.0)
     """
     try:
         if "retry-after-ms" in headers:
@@ -186,16 +187,21 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     except KeyError:
         return None
     except ValueError:
-        return _seconds_until(headers["retry-after"])
+        return _seconds_until(headers["retry-after"], headers.get("date", ""))
 
 
-def _seconds_until(date: str) -> float | None:
+def _seconds_until(date: str, sent: str) -> float | None:
+    """The seconds to a date, by the clock of the server that named it: ours may be wrong."""
+    when, now = _moment(date), _moment(sent) or datetime.now(UTC)
+    return None if when is None else max(0.0, (when - now).total_seconds())
+
+
+def _moment(date: str) -> datetime | None:
     try:
         when = parsedate_to_datetime(date)
     except ValueError:
         return None
-    when = when if when.tzinfo else when.replace(tzinfo=UTC)
-    return max(0.0, (when - datetime.now(UTC)).total_seconds())
+    return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
 def _events(content: bytes) -> Iterator[Body]:
