@@ -3,9 +3,11 @@
 import csv
 import json
 
+import pyarrow
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from passhat.errors import ReadError
 from passhat.ingest import read_tallies, read_trials, tallies
@@ -40,6 +42,9 @@ def write(path, rows):
     if path.suffix == ".jsonl":
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         return path
+    if path.suffix == ".parquet":
+        parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+        return path
     with path.open("w", newline="") as stream:
         writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
         writer.writeheader()
@@ -51,7 +56,13 @@ def counted(tallies_of_systems):
     """Passes, failures, errors and sums of scores by system and task, in whatever order."""
     found = {}
     for tally in tallies_of_systems:
-        columns = (tally.passed, tally.failed, tally.errored, tally.score_total, tally.score_squares)
+        columns = (
+            tally.passed,
+            tally.failed,
+            tally.errored,
+            tally.score_total,
+            tally.score_squares,
+        )
         rows = zip(*(column.tolist() for column in columns), strict=True)
         found |= {(tally.system, task): row for task, row in zip(tally.tasks, rows, strict=True)}
     return found
@@ -64,7 +75,7 @@ def outcome_of(read):
         return "refused"
 
 
-@pytest.mark.parametrize("ending", [".csv", ".jsonl"])
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(rows=tables())
 def test_rows_and_engines_count_a_table_alike(tmp_path, monkeypatch, ending, rows):
@@ -76,6 +87,7 @@ def test_rows_and_engines_count_a_table_alike(tmp_path, monkeypatch, ending, row
 
     with monkeypatch.context() as patched:
         patched.setattr(tallies, "BIG_BYTES", 1)
+        patched.setattr(tallies, "BIG_ROWS", 1)
         by_engine = outcome_of(lambda: read_tallies(path))
     assert by_engine == outcome_of(by_rows)
 
