@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from passhat.defaults import SEED
@@ -55,8 +55,6 @@ class ReliabilityCheck:
         from passhat.records import CommandSystem, Pairing, Task
 
         parsed = parse_gate({"evidence": "sequential", **gate})
-        if parsed.evidence == "sequential" and parsed.max_runs is None:
-            parsed = replace(parsed, max_runs=runs)
         agent = CommandSystem(name=system, argv=(system,))
         pairing = Pairing(system=agent, task=Task(name=task), runs=runs, label=task)
         self._rule = Stopping([pairing], [parsed], until_settled=True, seed=SEED)
