@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from passhat.dashboard.shelf import Shelf
 from passhat.history import History, Run
-from passhat.history.lookups import Progress, TaskProgress, change_mark, read_progress
+from passhat.history.lookups import StoredProgress, TaskProgress, change_mark, read_progress
 from passhat.records import Outcome
 from passhat.reporters.numbers import span
 from passhat.stats.sequential import confidence_sequence
@@ -28,13 +28,13 @@ _LETTERS = {str(int(outcome)): outcome.name[0] for outcome in Outcome}
 
 
 @dataclass(slots=True)
-class Watch:
+class PageState:
     """What a page has been told about a run: the trials of each task, as the store writes them."""
 
     told: dict[tuple[str, str], str] = field(default_factory=dict)
     begun: bool = False
 
-    def news(self, progress: Progress) -> dict[str, Any]:
+    def news(self, progress: StoredProgress) -> dict[str, Any]:
         """The state now: all counts, and only the tasks and trials that are new.
 
         Trials that ended before anybody looked are not news.
@@ -70,7 +70,7 @@ class Watch:
 async def follow(shelf: Shelf, run: Run) -> AsyncIterator[str]:
     """Events until the run ends: "news" with what changed, at last "end"."""
     history = await run_in_threadpool(shelf.open, moving=True)
-    watch, mark, spoke = Watch(), -1, time.monotonic()
+    watch, mark, spoke = PageState(), -1, time.monotonic()
     try:
         while True:
             begun = time.monotonic()
@@ -99,11 +99,11 @@ def event(name: str, data: Any) -> str:
     return f"event: {name}\ndata: {json.dumps(data)}\n\n"
 
 
-def _news(watch: Watch, history: History, run: Run) -> dict[str, Any]:
+def _news(watch: PageState, history: History, run: Run) -> dict[str, Any]:
     return watch.news(read_progress(history, run))
 
 
-def _counts(progress: Progress) -> dict[str, list[int]]:
+def _counts(progress: StoredProgress) -> dict[str, list[int]]:
     """Passed, failed and errored of each system."""
     found: dict[str, list[int]] = {}
     for task in progress.tasks:

@@ -16,7 +16,7 @@ from passhat.analysis.reports.headline import glance
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.tasks import LABELS
 from passhat.dashboard.comparing import judge_sides, sides_of
-from passhat.dashboard.live import RUNNING, Watch, follow
+from passhat.dashboard.live import RUNNING, PageState, follow
 from passhat.dashboard.overview import SUITES_A_PAGE, look_at_suite, suites_on_page
 from passhat.dashboard.rendering import page, render, streamed, url
 from passhat.dashboard.shelf import Shelf
@@ -28,7 +28,7 @@ from passhat.history import History, Run, lookups
 from passhat.messages import plural
 from passhat.records.transcript import Transcript
 from passhat.reporters import wording
-from passhat.reporters.answer_kind import Options
+from passhat.reporters.answer_kind import DisplayOptions
 from passhat.reporters.answers import comparison, ranking, trend
 from passhat.reporters.answers.diff_page import diff_values
 from passhat.reporters.answers.report_figures import report_figures
@@ -222,10 +222,10 @@ class Pages:
         blocks: list[Block] = []
         figure = None
         if isinstance(answer, Comparison):
-            blocks = comparison.comparison_blocks(answer, Options(every_task_follows=True))
+            blocks = comparison.comparison_blocks(answer, DisplayOptions(every_task_follows=True))
             figure = plot_differences(answer)
         elif isinstance(answer, RankReport):
-            told = ranking.ranking_blocks(answer, Options())
+            told = ranking.ranking_blocks(answer, DisplayOptions())
             blocks, figure = [b for b in told if not isinstance(b, Steps)], plot_ranks(answer)
         return page(
             "compare.html", store=self.shelf.title, sides=sides, runs=recent, answer=answer,
@@ -256,7 +256,7 @@ class Pages:
         """A run in progress."""
         with self.shelf.open() as history:
             run = history.find_run(request.path_params["run"])
-            news = Watch().news(lookups.read_progress(history, run))
+            news = PageState().news(lookups.read_progress(history, run))
         return page("live.html", live=True, store=self.shelf.title, run=run, news=news)
 
     def events(self, request: Request) -> Response:

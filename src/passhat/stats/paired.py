@@ -38,7 +38,7 @@ from passhat.stats.paired_fit import (
 from passhat.stats.population_mean import (
     FEWEST_FAMILIES,
     Families,
-    Grouping,
+    TaskGroups,
     few_families_note,
     grouping,
 )
@@ -119,7 +119,7 @@ def paired_difference(
 
 def _grouping(
     a: TaskSums | ArrayLike, family: Families | None, weight: ArrayLike | None
-) -> Grouping | None:
+) -> TaskGroups | None:
     tasks = a.runs.size if isinstance(a, TaskSums) else np.atleast_1d(np.asarray(a)).size
     return grouping(family, weight, tasks)
 

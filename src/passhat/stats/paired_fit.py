@@ -17,7 +17,7 @@ from passhat.stats.dirichlet_mean import (
     lower_tail,
 )
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Scope
-from passhat.stats.population_mean import Grouping
+from passhat.stats.population_mean import TaskGroups
 from passhat.stats.score_mean import score_estimate
 from passhat.stats.special import ndtr, ndtri, stdtrit
 from passhat.stats.suite_law import suite_bounds
@@ -53,7 +53,7 @@ class Pair:
     means: tuple[Floats, Floats]
     sums: tuple[TaskSums, TaskSums] | None
     excluded: tuple[int, ...]
-    group: Grouping | None = None
+    group: TaskGroups | None = None
 
     @property
     def differences(self) -> Floats:
@@ -214,7 +214,7 @@ class SuiteFit(Fit):
 
 
 def aligned(
-    a: TaskSums | ArrayLike, b: TaskSums | ArrayLike, scope: Scope, group: Grouping | None = None
+    a: TaskSums | ArrayLike, b: TaskSums | ArrayLike, scope: Scope, group: TaskGroups | None = None
 ) -> Pair:
     """Both sides on the tasks that have a result from each."""
     if isinstance(a, TaskSums) != isinstance(b, TaskSums):
@@ -318,7 +318,7 @@ def _single_runs(pair: Pair, once: Mask, weight: Floats) -> SampledFit:
         means=(pair.means[0][once], pair.means[1][once]),
         sums=None,
         excluded=(),
-        group=Grouping(family=np.arange(int(once.sum())), weight=weight[once]),
+        group=TaskGroups(family=np.arange(int(once.sum())), weight=weight[once]),
     )
     return replace(population_fit(part), unseen=_UNSEEN_OF_SINGLE_RUNS)
 

@@ -10,9 +10,18 @@ from passhat.analysis.explaining.causes import Cause, Example
 from passhat.analysis.explaining.explain import Explanation
 from passhat.messages import listed, plural
 from passhat.records.transcript import TranscriptKey
-from passhat.reporters.answer_kind import Options
+from passhat.reporters.answer_kind import DisplayOptions
 from passhat.reporters.answers.explanation_ways import way_blocks
-from passhat.reporters.blocks import Bar, Block, Headline, Paragraph, Section, Step, Steps, Table
+from passhat.reporters.blocks import (
+    Bar,
+    Block,
+    Headline,
+    NextStep,
+    Paragraph,
+    Section,
+    Steps,
+    Table,
+)
 from passhat.reporters.next_steps import advise, only
 from passhat.reporters.numbers import percent, points, span
 from passhat.reporters.wording import short
@@ -30,7 +39,7 @@ FEW_RUNS = (
 """By simulation: docs/explanation/calibration.md."""
 
 
-def explanation_blocks(explanation: Explanation, options: Options) -> list[Block]:
+def explanation_blocks(explanation: Explanation, options: DisplayOptions) -> list[Block]:
     """The answer first, then the causes, what went wrong, the ways, the suite, and how to look."""
     blocks: list[Block] = [Headline(verdict(explanation)), *_findings(explanation)]
     blocks += way_blocks(explanation)
@@ -182,7 +191,7 @@ def _categories(categories: Sequence[Category], title: str) -> Table:
     )
 
 
-def _steps(explanation: Explanation, results: str | None) -> list[Step]:
+def _steps(explanation: Explanation, results: str | None) -> list[NextStep]:
     """Commands that put a failing run beside the passing one to read it with."""
     if results is None:
         return []

@@ -7,11 +7,11 @@ from typing import Literal, TypedDict
 
 from passhat.analysis.comparing.trends import SystemTrend, TaskTurn, TrendPoint, Turn
 from passhat.messages import plural
-from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Block, Headline, Paragraph, Picture, Section, Table
 from passhat.reporters.numbers import percent, points, span
 from passhat.reporters.safe_text import safe_text
-from passhat.stats.diverging import Divergence
+from passhat.stats.diverging import DivergingTrend
 from passhat.stats.trend import ChangePoint, Changes, Direction
 
 SCHEMA: Literal["passhat.trend/1"] = "passhat.trend/1"
@@ -67,7 +67,7 @@ class TurnObject(TypedDict):
     run: str
 
 
-class SystemObject(TypedDict):
+class SystemTrendObject(TypedDict):
     """One system over history, its oldest run first."""
 
     name: str
@@ -83,10 +83,10 @@ class TrendObject(TypedDict):
     """How reliability moved over history."""
 
     schema: Literal["passhat.trend/1"]
-    systems: list[SystemObject]
+    systems: list[SystemTrendObject]
 
 
-def trend_blocks(trends: Sequence[SystemTrend], options: Options) -> list[Block]:
+def trend_blocks(trends: Sequence[SystemTrend], options: DisplayOptions) -> list[Block]:
     """Each system: what changed in words, then the runs one by one, then the picture."""
     blocks: list[Block] = []
     for trend in trends:
@@ -108,7 +108,7 @@ def trend_object(trends: Sequence[SystemTrend]) -> TrendObject:
 def sentences(trend: SystemTrend) -> list[str]:
     """What happened, the most alarming first."""
     told = []
-    if isinstance(trend.divergence, Divergence) and trend.divergence.diverging:
+    if isinstance(trend.divergence, DivergingTrend) and trend.divergence.diverging:
         told.append(
             f"Warning, {trend.divergence.name}: {safe_text(trend.name)} can do more and can be "
             f"depended on less (pass@{trend.k} {_signed(trend.divergence.rise.value)}, "
@@ -162,14 +162,14 @@ def _row(point: TrendPoint) -> tuple[str, ...]:
     return safe_text(point.label), point.started[:10], tasks, f"{point.runs:,}", *numbers
 
 
-def _system_object(trend: SystemTrend) -> SystemObject:
+def _system_object(trend: SystemTrend) -> SystemTrendObject:
     return {
         "name": trend.name,
         "k": trend.k,
         "sentences": sentences(trend),
         "points": [_point_object(point) for point in trend.points],
         "changes": {name: _changes_object(changes) for name, changes in trend.changes.items()},
-        "diverging": isinstance(trend.divergence, Divergence) and trend.divergence.diverging,
+        "diverging": isinstance(trend.divergence, DivergingTrend) and trend.divergence.diverging,
         "turns": [
             {"task": t.task, "turn": t.turn, "before": t.before, "after": t.after, "run": t.key}
             for t in trend.turns
@@ -250,4 +250,5 @@ KIND = AnswerKind(
     rows=_rows,
     figures=lambda trends: {trend.name: trend.plot() for trend in trends},
     title=_title,
+    several=True,
 )
