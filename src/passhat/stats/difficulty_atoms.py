@@ -12,8 +12,9 @@ from passhat.stats.arguments import Floats
 from passhat.stats.betabinomial import fit_cells, refit_cells
 from passhat.stats.cells import Cells, remembered
 
-# Twice the log-likelihood that one more share must gain: chi-squared with 1 degree, 5 %.
-_ASKED_FOR = 3.84
+# Twice the log-likelihood that a share must gain: chi-squared with 2 degrees, 5 %, for the better
+# of the two ends, and with 1 degree for the other beside it.
+_ASKED_FOR = 5.99, 3.84
 # Steps of expectation and maximisation: the shares move by less than 1e-3 after these.
 _STEPS = 12
 
@@ -47,15 +48,16 @@ def fit_with_atoms(cells: Cells) -> DifficultyModel:
     best, fit = DifficultyModel(a=a, b=b, rest=cells), _fit(cells, a, b, np.zeros(2))
     ends = np.stack((cells.c == cells.n, cells.c == 0))
     # No model can gain more than the one that gives every count its observed share.
-    if 2 * (float(cells.tasks @ _observed(cells)) - fit) <= _ASKED_FOR:
+    if 2 * (float(cells.tasks @ _observed(cells)) - fit) <= _ASKED_FOR[0]:
         return best
     either = [np.eye(2, dtype=bool)[:, end, None] for end in (0, 1) if ends[end].any()]
-    for tried in (either, [np.ones((2, 1), dtype=bool)] if len(either) == 2 else []):
+    both = [np.ones((2, 1), dtype=bool)] if len(either) == 2 else []
+    for tried, asked_for in zip((either, both), _ASKED_FOR, strict=True):
         found = [_with_ends(cells, ends & at, best) for at in tried]
         gained = [
             _fit(cells, one.a, one.b, np.array([one.solid, one.broken])) - fit for one in found
         ]
-        if not found or 2 * max(gained) <= _ASKED_FOR:
+        if not found or 2 * max(gained) <= asked_for:
             break
         best = found[int(np.argmax(gained))]
         fit += max(gained)
