@@ -72,7 +72,7 @@ def new_run_row(
         "host": checkout.host,
         "versions": json.dumps(checkout.versions, sort_keys=True),
         "options": json.dumps(dict(options), sort_keys=True),
-        "sources": json.dumps([_source_dict(source) for source in sources]),
+        "sources": sources_text(sources),
     }
 
 
@@ -93,6 +93,11 @@ def run_of_row(row: dict[str, Any]) -> Run:
         sources=sources,
         tags=tuple(sorted(tags.split(SEPARATOR))) if tags else (),
     )
+
+
+def sources_text(sources: Sequence[Source]) -> str:
+    """Sources as they are kept: JSON."""
+    return json.dumps([_source_dict(source) for source in sources])
 
 
 def now(*, seconds_ago: float = 0.0) -> str:

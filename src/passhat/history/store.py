@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,7 +16,7 @@ from passhat.history.leases import with_owner
 from passhat.history.open_database import open_database
 from passhat.history.packed_text import pack, unpack
 from passhat.history.references import look_up
-from passhat.history.runs import SEPARATOR, Run, new_run_row, now, run_of_row
+from passhat.history.runs import SEPARATOR, Run, new_run_row, now, run_of_row, sources_text
 from passhat.history.trial_rows import TRIAL_COLUMNS, tally_of_rows, trial_row, trials_of_rows
 from passhat.records import Source, Trial
 
@@ -103,6 +104,14 @@ class History:
                 "UPDATE runs SET status = ?, finished = ? WHERE id = ?", (status, now(), run.id)
             )
         return self.run_by_id(run.id)
+
+    def keep_notes(self, run: Run, notes: Sequence[str]) -> None:
+        """Keep what every later report of a run has to say, besides its numbers."""
+        source = replace(_own_source(run), notes=tuple(notes))
+        with self.writing():
+            self.database.execute(
+                "UPDATE runs SET sources = ? WHERE id = ?", (sources_text([source]), run.id)
+            )
 
     def reopen_run(self, run: Run) -> Run:
         """Say that a run goes on."""
@@ -231,8 +240,7 @@ class History:
             "WHERE x.run = ? ORDER BY x.sequence",
             (run.id,),
         ).fetchall()
-        source = Source(name=f"run {run.key}", format="passhat history", sha256="")
-        return trials_of_rows(rows, run.sources or (source,))
+        return trials_of_rows(rows, run.sources or (_own_source(run),))
 
     def tallies(self, run: Run) -> list[Tally]:
         """Counts per task of each system of a run, made inside the database; no features."""
@@ -279,3 +287,8 @@ class History:
         names = [column[0] for column in cursor.description or ()]
         runs = [run_of_row(dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
         return [with_owner(self, run) for run in runs]
+
+
+def _own_source(run: Run) -> Source:
+    """What the trials of a run come from that passhat ran itself."""
+    return Source(name=f"run {run.key}", format="passhat history", sha256="")

@@ -50,14 +50,15 @@ def conclude(
     confidence = suite.confidence or CONFIDENCE
     report = _report(suite, trials)
     reasons = trial_reasons(suite, result, opened)
+    doubts = (*_perhaps_paid(result), *judge_notes(suite, result, opened))
+    opened.keep_notes(doubts)
     answer = RunAnswer(
         report=replace(
             report,
             notes=(
                 *report.notes,
                 *notes,
-                *_perhaps_paid(result),
-                *judge_notes(suite, result, opened),
+                *doubts,
                 *_covered(result, coverage_threshold),
             ),
         ),
