@@ -59,6 +59,11 @@ class RunJournal:
         self.run = run
         self._lease = lease
 
+    @property
+    def key(self) -> str:
+        """The key of the run."""
+        return self.run.key
+
     def write(self, entries: Sequence[Entry], /) -> None:
         """Everything in one transaction: all of it is kept, or none."""
         finished = [entry for entry in entries if isinstance(entry, Finished)]
