@@ -35,7 +35,7 @@ class RunStore:
 
     @property
     def resume_command(self) -> str | None:
-        """What goes on with this run."""
+        """The command that resumes this run; None where nothing was kept."""
         if self.run is None:
             return None
         from passhat.history import DEFAULT_PATH
