@@ -26,7 +26,7 @@ from bench.kill_storm import TOKENS, call_identity
 from bench.ray_cluster import python_with_ray
 from passhat.history import History
 from passhat.runner.models.exchange import Reply
-from passhat.testing import Asked, WireServer
+from passhat.testing import ReceivedRequest, WireServer
 from passhat.testing.postgres import PostgresServer, postgres_server
 
 STEPS = 3
@@ -119,7 +119,7 @@ def suite_text(url: str, tasks: int) -> str:
     return SUITE.format(url=url) + "".join(line % ((i,) * (STEPS + 1)) for i in range(tasks))
 
 
-def answer_step(asked: Asked) -> Reply:
+def answer_step(asked: ReceivedRequest) -> Reply:
     """The same answer to the same question, and sometimes a wrong one."""
     drawn = random.Random(repr(call_identity(asked))).random()
     return Reply(text="done" if drawn < 0.9 else "sorry", usage=TOKENS)
