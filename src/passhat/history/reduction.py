@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from passhat.history.runs import Run, sources_of
 from passhat.records.trial import FEATURES, Outcome
 
 # A page that lists runs counts none of them: numbers in columns are loaded when one is counted.
 if TYPE_CHECKING:
-    from passhat.history.runs import Run
     from passhat.history.store import History
-    from passhat.records import FeatureSums, Tally
+    from passhat.records import FeatureSums, Source, Tally
 
 OUTCOMES = tuple(map(int, Outcome))
 
@@ -54,6 +54,7 @@ def count_in_database(history: History, run: Run, *, features: bool = False) -> 
         counts=counts,
         sums=_feature_rows(history, run) if features else {},
         families=_families(history, run) if named else {},
+        sources=sources_of(run),
     )
     return [
         read.tally([(system, task) for task in tasks if (system, task) in counts])
@@ -69,6 +70,7 @@ class _Reduced:
     counts: Mapping[Pair, Sequence[Any]]
     sums: Mapping[tuple[int, int, int], Sequence[Any]]
     families: Mapping[Pair, str]
+    sources: tuple[Source, ...]
 
     def tally(self, pairs: Sequence[Pair]) -> Tally:
         """The counts of one system, of these tasks."""
@@ -89,6 +91,7 @@ class _Reduced:
             score_total=significant(np.array(total, dtype=np.float64)),
             score_squares=significant(np.array(squares, dtype=np.float64)),
             features=self._features(pairs) if self.sums else {},
+            sources=self.sources,
             family=tuple(map(self.families.get, pairs)) if self.families else None,
             weight=np.array([1.0 if w is None else w for w in weight]) if weighted else None,
         )

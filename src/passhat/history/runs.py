@@ -48,6 +48,12 @@ class Run:
     owner: str | None = None
 
 
+def sources_of(run: Run) -> tuple[Source, ...]:
+    """Where the trials of a run come from: the logs that it was made of, or itself."""
+    itself = Source(name=f"run {run.key}", format="passhat history", sha256="")
+    return run.sources or (itself,)
+
+
 def new_run_row(
     suite: str,
     *,

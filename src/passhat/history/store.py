@@ -16,7 +16,7 @@ from passhat.history.open_database import open_database
 from passhat.history.packed_text import pack, unpack
 from passhat.history.reduction import count_in_database
 from passhat.history.references import look_up
-from passhat.history.runs import SEPARATOR, Run, new_run_row, now, run_of_row
+from passhat.history.runs import SEPARATOR, Run, new_run_row, now, run_of_row, sources_of
 from passhat.history.trial_rows import TRIAL_COLUMNS, trial_row, trials_of_rows
 from passhat.records import Source, Trial
 
@@ -229,8 +229,7 @@ class History:
             "WHERE x.run = ? ORDER BY x.sequence",
             (run.id,),
         ).fetchall()
-        source = Source(name=f"run {run.key}", format="passhat history", sha256="")
-        return trials_of_rows(rows, run.sources or (source,))
+        return trials_of_rows(rows, sources_of(run))
 
     def tallies(self, run: Run, *, features: bool = False) -> list[Tally]:
         """Counts per task of each system of a run, made inside the database."""

@@ -129,7 +129,8 @@ def _merged(parts: Sequence[Tally]) -> Tally:
 
     def added(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """What every part has for its tasks (the last axis), added up; exact digits only."""
-        total = np.zeros((*values[0].shape[:-1], len(tasks)), dtype=values[0].dtype)
+        kind = np.result_type(*values)  # sums over no rows are whole numbers
+        total = np.zeros((*values[0].shape[:-1], len(tasks)), dtype=kind)
         for own, column in zip(values, columns, strict=True):
             total[..., column] += own
         return significant(total) if total.dtype == np.float64 else total
@@ -190,8 +191,9 @@ def _merged_weights(
         return None
     trials = [(part.completed + part.errored).astype(np.float64) for part in parts]
     weights = [np.ones(len(part.tasks)) if part.weight is None else part.weight for part in parts]
-    total = added([w * n for w, n in zip(weights, trials, strict=True)])
-    return total / np.maximum(added(trials), 1.0)
+    total: Floats = added([w * n for w, n in zip(weights, trials, strict=True)])
+    mean: Floats = total / np.maximum(added(trials), 1.0)
+    return mean
 
 
 def significant(values: Floats, digits: int = 12) -> Floats:
