@@ -11,7 +11,7 @@ FRAMEWORKS := langgraph pydantic_ai openai_agents smolagents llama_index google_
 
 TOOLS := bridges notebook pytest
 
-.PHONY: help demo test frameworks $(FRAMEWORKS:%=framework-%) ray tools search mutations check fix bench corpus calibrate generate docs lock clean
+.PHONY: package help demo test frameworks $(FRAMEWORKS:%=framework-%) ray tools search mutations check fix bench corpus calibrate generate docs lock clean
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -74,6 +74,9 @@ generate: $(INSTALLED) ## everything that is made from the code: commands, suite
 
 docs: .venv-docs/.installed ## the documentation as a site, in build/docs
 	.venv-docs/bin/sphinx-build -W --keep-going -q docs build/docs
+
+package: $(INSTALLED) ## wheel and source archive in dist, tried in empty environments, with a bill of materials
+	$(BIN)/python -m bench.packaging
 
 lock: $(INSTALLED) ## pin and hash the development environment anew
 	$(BIN)/pip install --quiet uv

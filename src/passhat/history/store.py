@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,7 +17,16 @@ from passhat.history.open_database import open_database
 from passhat.history.packed_text import pack, unpack
 from passhat.history.reduction import count_in_database
 from passhat.history.references import look_up
-from passhat.history.runs import SEPARATOR, Run, new_run_row, now, run_of_row, sources_of
+from passhat.history.runs import (
+    SEPARATOR,
+    Run,
+    new_run_row,
+    now,
+    own_source,
+    run_of_row,
+    sources_of,
+    sources_text,
+)
 from passhat.history.trial_rows import TRIAL_COLUMNS, trial_row, trials_of_rows
 from passhat.records import Source, Trial
 
@@ -101,6 +111,14 @@ class History:
                 "UPDATE runs SET status = ?, finished = ? WHERE id = ?", (status, now(), run.id)
             )
         return self.run_by_id(run.id)
+
+    def keep_notes(self, run: Run, notes: Sequence[str]) -> None:
+        """Keep what every later report of a run has to say, besides its numbers."""
+        source = replace(own_source(run), notes=tuple(notes))
+        with self.writing():
+            self.database.execute(
+                "UPDATE runs SET sources = ? WHERE id = ?", (sources_text([source]), run.id)
+            )
 
     def reopen_run(self, run: Run) -> Run:
         """Say that a run goes on."""

@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from passhat.records.tally import merge_tallies as merge_tallies
     from passhat.records.task import Expectation as Expectation
     from passhat.records.task import Level as Level
+    from passhat.records.task import ServerPrompt as ServerPrompt
+    from passhat.records.task import ServerResource as ServerResource
     from passhat.records.task import Step as Step
     from passhat.records.task import Task as Task
     from passhat.records.task import ToolSelection as ToolSelection

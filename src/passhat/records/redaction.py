@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from passhat.records.key_shapes import shapes_near
+from passhat.records.key_shapes import MARK, shapes_near
 from passhat.records.secret import Secret
 from passhat.records.suite import Suite
 from passhat.records.system import (
@@ -24,7 +24,6 @@ from passhat.records.system import (
     StdioServer,
 )
 
-MARK = "[redacted]"
 NAMED = "[redacted:"
 """How the mark of a value begins that is known by the name of its variable."""
 
@@ -222,6 +221,7 @@ def _told(suite: Suite) -> Iterator[str]:
         yield task.system_prompt or ""
         yield from (step.prompt for step in task.steps)
         yield from (value for value in task.values.values() if isinstance(value, str))
+        yield from task.server_prompt.arguments.values() if task.server_prompt else ()
         if isinstance(pairing.system, ModelSystem):
             yield pairing.system.system_prompt or ""
 

@@ -36,8 +36,12 @@ class Writing(Protocol):
 class Journal(Writing, Protocol):
     """The ledger of one run. The history store has one; `MemoryJournal` forgets at exit.
 
-    Everything but `write` is called before the run begins, on the thread that starts it.
+    Everything but `write` is called before the run begins, on the thread that starts it. `key`
+    names the run in its store; it is empty where there is none.
     """
+
+    @property
+    def key(self) -> str: ...
 
     def launched(self) -> Sequence[Ticket]:
         """All tickets, by number."""
@@ -68,6 +72,8 @@ class MemoryJournal:
     >>> len(journal.launched()), len(journal.finished())
     (1, 0)
     """
+
+    key = ""
 
     def __init__(self) -> None:
         self._tickets: dict[int, Ticket] = {}
@@ -106,8 +112,12 @@ class MemoryJournal:
 
     def asked_again(self) -> UnansweredCalls:
         done = self._done()
+        paid = {entry.trial.system for entry in self._finished.values() if entry.trial.cost}
         for key in [key for key in self._open if key[:3] not in done]:
-            cost = self._open.pop(key).most.cost
+            intent = self._open.pop(key)
+            if intent.request.startswith("agent:") and intent.system not in paid:
+                continue  # an agent that keeps its own accounts and never reported a cost
+            cost = intent.most.cost
             self._again += UnansweredCalls(calls=1, cost=cost or 0.0, unpriced=int(cost is None))
         return self._again
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,7 +39,7 @@ from passhat.runner.events import OnEvent, Retry
 from passhat.runner.faults import FaultyModel, FaultyTools
 from passhat.runner.graders.judging import GRADE_TOOL
 from passhat.runner.journal import Scribe
-from passhat.runner.mcp_servers import ServerPool
+from passhat.runner.mcp_pool import ServerPool
 from passhat.runner.memory import (
     JUDGE_STEP,
     Cassettes,
@@ -55,7 +55,7 @@ from passhat.runner.models.rate_limits import Draw, Throttle
 from passhat.runner.models.retrying import RetryBudget, Retrying, RetryPolicy
 from passhat.runner.models.supply import ModelSupply
 from passhat.runner.scratch import Scratch
-from passhat.runner.spending import Metered, MeteredAgent, RunSpending
+from passhat.runner.spending import LookedUpFirst, Metered, MeteredAgent, RunSpending, most_of
 from passhat.runner.tools import NoTools, Tools
 
 if TYPE_CHECKING:
@@ -78,7 +78,10 @@ class Memories:
 
 
 class RunResources:
-    """Makes what a trial needs and puts it away when the run is over."""
+    """Makes what a trial needs and puts it away when the run is over.
+
+    `cut_short` are the trials that an earlier start of the run (its key is `run`) left unfinished.
+    """
 
     def __init__(
         self,
@@ -91,8 +94,11 @@ class RunResources:
         environment: Mapping[str, str] | None = None,
         must_price: bool = False,
         draw: Draw | None = None,
+        run: str = "",
+        cut_short: Collection[tuple[str, str, int]] = (),
     ) -> None:
         self._suite = suite
+        self._cut_short = set(cut_short)
         self._scribe = scribe
         self._spending = spending
         self._cassettes = cassettes or Cassettes()
@@ -103,6 +109,7 @@ class RunResources:
             environment,
             directory=suite.directory,
             must_price=must_price or spending.budget.max_cost is not None,
+            run=run,
         )
         self._pool = ServerPool(directory=suite.directory)
         self._draw = draw
@@ -157,7 +164,9 @@ class RunResources:
         """The model of a system, for one trial."""
         if self._cassettes.holds(request):
             return memories.around(_Nobody())
-        live = await self._live(system.model, system.model.faults, request.seed)
+        at = request.place
+        lost = (at.system, at.task, at.trial) in self._cut_short
+        live = await self._live(system.model, system.model.faults, request.seed, lost=lost)
         return memories.around(live)
 
     def agent(self, system: System, request: AttemptRequest) -> Agent:
@@ -167,7 +176,9 @@ class RunResources:
             return RememberingAgent(_Nobody(), cassette)
         if system.name not in self._agents:
             self._agents[system.name] = self._make_agent(system)
-        agent = MeteredAgent(self._agents[system.name], self._spending)
+        # Workers count the attempts of a dead worker by its tickets.
+        scribe = self._scribe if self._draw is None else None
+        agent = MeteredAgent(self._agents[system.name], self._spending, scribe=scribe)
         return agent if cassette is None else RememberingAgent(agent, cassette)
 
     @asynccontextmanager
@@ -251,7 +262,13 @@ class RunResources:
         return (await judge.complete(question)).text
 
     async def _live(
-        self, model: Model, faults: tuple[Fault, ...], seed: int, *, journalled: bool = True
+        self,
+        model: Model,
+        faults: tuple[Fault, ...],
+        seed: int,
+        *,
+        journalled: bool = True,
+        lost: bool = False,
     ) -> ChatModel:
         live = await self._supply.model(model)
         if faults:
@@ -259,6 +276,10 @@ class RunResources:
         remote = self._supply.may_be_busy(model)
         if faults or remote:
             live = self._patient(live, model)
+        if lost and remote:
+            live = LookedUpFirst(
+                live, lambda asked: self._supply.find(model, asked), self._spending
+            )
         return Metered(
             live,
             self._spending,
@@ -286,7 +307,12 @@ class RunResources:
             budget=budget,
             rng=self._jitter,
             on_retry=self._tell_retry,
+            on_lost=lambda request: self._lose(request, model),
         )
+
+    def _lose(self, request: Request, model: Model) -> None:
+        price = self._supply.price(model)
+        self._spending.lose(most_of(request, self._spending, name=model.name, price=price))
 
     def _tell_retry(self, request: Request, attempt: int, wait: float, error: ModelBusy) -> None:
         if self._on_event is not None:
