@@ -64,6 +64,13 @@ def test_every_format_says_how_it_was_read(name):
         assert all(f"{part} = " in line for part in ("system", "task", "run", "outcome"))
 
 
+@pytest.mark.parametrize("name", COUNTED)
+def test_what_is_said_of_a_source_names_arguments_and_no_options_of_a_shell(name):
+    for source in read_trials(SAMPLES / COUNTED[name][0]).sources:
+        said = " ".join((how_read(source), *source.notes))
+        assert "--" not in said.replace("--log_samples", "")  # an option of the harness
+
+
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
 def test_every_reader_says_what_becomes_what(reader):
     reading = reader.reading

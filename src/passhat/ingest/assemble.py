@@ -16,6 +16,7 @@ from passhat.ingest.decimal_commas import comma_fault
 from passhat.ingest.reader import Reader, TrialTable
 from passhat.messages import short_value
 from passhat.records import FEATURES, Outcome, Source, Trial, Trials
+from passhat.records.clean_texts import clean_errors
 from passhat.records.column_names import ColumnMap, leave_out
 from passhat.records.family_names import families_by_name
 from passhat.records.given_columns import BEYOND, LARGEST
@@ -74,6 +75,8 @@ def assemble(document: File, reader: Reader, table: TrialTable, mapping: ColumnM
         columns["seed"] = [_whole("seed", v, i, fault) for i, v in enumerate(columns["seed"])]
     if "trial" in columns:
         columns["trial"] = _trial_numbers(columns, fault)
+    if "error" in columns:
+        columns["error"] = clean_errors(columns["error"])
     source = _source(document, reader, table, columns, mapping, notes)
     columns = {name: values for name, values in columns.items() if name in _COLUMNS}
     try:
@@ -132,9 +135,9 @@ def _read_as(
     if "system" in mapping.left_out():
         told["system"] = "file name"
     if mapping.name is not None:
-        told["system"] = f'"{short(mapping.name)}" (--name)'
+        told["system"] = f'"{short(mapping.name)}" (`name`)'
     if mapping.pass_if is not None:
-        told["outcome"] = f"{mapping.pass_if} (--pass-if)"
+        told["outcome"] = f"{mapping.pass_if} (`pass_if`)"
     for part, column in (("score", "score"), ("family", "family"), ("started", "started")):
         if column not in columns:
             told[part] = ""
@@ -258,7 +261,7 @@ def _only_one_passes(graded: str | None, scores: NDArray[np.float64] | None) -> 
     """A note where scores between 0 and 1 were taken for failures, for want of a verdict."""
     if graded is None or scores is None or not ((scores > 0) & (scores < 1)).any():
         return []
-    return [f"no verdicts, only scores: a \"{graded}\" of 1 passes (or use --pass-if 'score>=...')"]
+    return [f"no verdicts, only scores: a \"{graded}\" of 1 passes (or use `pass_if='score>=...'`)"]
 
 
 def _whole(name: str, value: Any, row: int, fault: Fault) -> int | None:

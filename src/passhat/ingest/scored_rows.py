@@ -55,7 +55,7 @@ def scored_table(
     others = [scorer for scorer in scorers if scorer != chosen]
     notes = []
     if others and mapping.scorer is None:
-        notes.append(f'score "{short(chosen)}" was read; there is also {few(others)} (--scorer)')
+        notes.append(f'score "{short(chosen)}" was read; there is also {few(others)} (`scorer`)')
     columns = [_trial(name, row, chosen, mapping, place, entry) for place, row in enumerate(rows)]
     shown = f"score '{short(chosen)}'"
     return TrialTable.of_rows(
@@ -93,7 +93,7 @@ def _trial(
         raise ReadError(
             f'{name}, {entry} {place}: score "{short(scorer)}" is '
             f"{short_value(row.scores[scorer])}, which is neither a number nor a known word; "
-            "choose another with --scorer"
+            "choose another with `scorer`"
         )
     found: dict[str, Any] = {"task": row.task, **row.more, **ending}
     if row.system is not None:

@@ -91,7 +91,7 @@ READER = Reader(
         task="test case name",
         run="order of test cases",
         outcome="success",
-        score="score of the only metric, or of --scorer",
+        score="score of the only metric, or of `scorer`",
     ),
 )
 

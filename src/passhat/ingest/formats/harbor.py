@@ -142,7 +142,7 @@ READER = Reader(
         task="task_name",
         run="order of trials",
         outcome="a reward of 1 passes",
-        score="reward, or that of --scorer",
+        score="reward, or that of `scorer`",
         started="started_at",
     ),
 )

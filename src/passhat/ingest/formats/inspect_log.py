@@ -148,7 +148,7 @@ READER = Reader(
         task="task/sample id",
         run="epoch",
         outcome="a score of 1 passes",
-        score="value of the first scorer, or of --scorer",
+        score="value of the first scorer, or of `scorer`",
         started="started_at",
     ),
 )

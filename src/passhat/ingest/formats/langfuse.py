@@ -56,7 +56,7 @@ READER = Reader(
         system="file name",
         task="datasetItemId, or traceName",
         run="traceId, in order",
-        outcome="the first score by name (or --scorer) of 1 passes",
+        outcome="the first score by name (or `scorer`) of 1 passes",
         score="the same score",
         started="timestamp",
     ),

@@ -109,7 +109,7 @@ READER = Reader(
         task="case name",
         run="repeat number in the case name",
         outcome="assertions, or a score of 1",
-        score="the only score, or that of --scorer",
+        score="the only score, or that of `scorer`",
     ),
 )
 

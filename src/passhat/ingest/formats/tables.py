@@ -235,14 +235,14 @@ def notes_on(
     unused = [] if own else _unused(columns, found, mapping)
     # Named only where one of them may tell apart what is pooled.
     if unused and (mapping.chosen() or mapping.pass_if or repeats()):
-        options = {"system": "the agent's with --system", "trial": "the trial's with --trial"}
+        options = {"system": "the agent's with `system`", "trial": "the trial's with `trial`"}
         open_ones = [option for meaning, option in options.items() if meaning not in found]
         hint = f" (name {', '.join(open_ones)})" if open_ones else ""
         notes.append(f"columns not used: {few(unused)}{hint}")
     if not mapping.pass_if and "passed" not in found:
         column = found["score"]
         notes.append(
-            f'no column says pass or fail: a "{short(column)}" of 1 passes (or use --pass-if)'
+            f'no column says pass or fail: a "{short(column)}" of 1 passes (or use `pass_if`)'
         )
     return tuple(notes)
 
@@ -299,7 +299,7 @@ def _tasks(
     bases = without_numbers(cells)
     if bases is None:
         return cells, []
-    return bases, [f"{NUMBERED_NOTE} (--task {short(column)} keeps the names)"]
+    return bases, [f"{NUMBERED_NOTE} (`task={short(column)!r}` keeps the names)"]
 
 
 def _parts(column: str) -> list[str]:
