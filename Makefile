@@ -9,7 +9,7 @@ OLD_SERVERS := .venv-servers/.installed
 
 FRAMEWORKS := langgraph pydantic_ai openai_agents smolagents llama_index google_adk crewai claude_agent_sdk
 
-TOOLS := bridges notebook pytest
+TOOLS := bridges notebook promptfoo pytest
 
 .PHONY: package help demo test frameworks $(FRAMEWORKS:%=framework-%) ray tools search mutations check fix bench corpus calibrate generate docs lock clean
 
@@ -124,6 +124,11 @@ $(RAY): requirements/ray.in pyproject.toml
 	@.venv-tools/uv/bin/uv pip install --quiet --python .venv-tools/$*/bin/python \
 	    -r requirements/tools/$*.in --editable '.[run]' && touch $@ \
 	  || echo "$*: cannot be installed, its tests will be skipped"
+
+.venv-tools/promptfoo/.installed:
+	@mkdir -p .venv-tools/promptfoo && npm install --silent --no-audit --no-fund \
+	    --prefix .venv-tools/promptfoo promptfoo@0.121.20 && touch $@ \
+	  || echo "promptfoo: cannot be installed, its test will be skipped"
 
 # The weights of the local model; where they cannot be had, tests that need them skip with a reason.
 .venv/.weights: $(INSTALLED)
