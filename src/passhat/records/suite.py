@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from passhat.fast_dataclass import dataclass
 from passhat.messages import quoted, short_repr
-from passhat.records.budget import Budget, RateLimit
+from passhat.records.budget import Budget, RateLimit, Resources
 from passhat.records.system import Model, Server, System
 from passhat.records.task import Task
 
@@ -96,6 +96,7 @@ class Suite:
     budget: Budget = field(default_factory=Budget)
     trial_budget: Budget = field(default_factory=Budget)
     concurrency: int = DEFAULT_CONCURRENCY
+    resources: Resources = field(default_factory=Resources)
     rate_limits: Mapping[str, RateLimit] = field(default_factory=dict)
     retries: int = DEFAULT_RETRIES
     cassette: CassetteSettings = CassetteSettings()

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from passhat.analysis.gates.judge import judge
-from passhat.analysis.gates.stopping import Stopping, replay_run
+from passhat.analysis.gates.stopping import StoppingRule, replay_run
 from passhat.records import CommandSystem, Finished, Outcome, Pairing, Task, Trial, Trials
 
 TASKS = ("a", "b", "c")
@@ -12,7 +12,7 @@ GATE = {"require": "pass_rate >= 0.8", "indifference": 0.15}
 
 def rule_for(gates, *, runs=100, tasks=TASKS):
     agent = CommandSystem(name="agent", argv=("agent",))
-    return Stopping(
+    return StoppingRule(
         [Pairing(system=agent, task=Task(name=t), runs=runs, label=t) for t in tasks],
         gates,
         until_settled=True,
