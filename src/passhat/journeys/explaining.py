@@ -57,7 +57,7 @@ def diff_trials(
     *,
     only: str | None = None,
 ) -> SideBySide:
-    """Two runs of a task beside each other; without numbers, a failing and the nearest passing."""
+    """Two runs of a task side by side; by default a failing run and the nearest passing one."""
     from passhat.analysis.explaining.side_by_side import side_by_side
 
     trials, said = as_results(results).with_transcripts()

@@ -11,6 +11,7 @@ from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.tasks import TaskRow
 from passhat.messages import plural
 from passhat.records import Outcome
+from passhat.records.clean_texts import CleanTexts, clean_text
 from passhat.records.natural_order import natural_key
 from passhat.records.transcript import CUT, TranscriptKey, Transcripts, cut_text
 from passhat.reporters.transcript_text import read_kept
@@ -117,8 +118,7 @@ def fit_transcripts(
     turns: set[TranscriptKey] = set()
     room = limits.max_bytes
     for key in wanted:
-        whole, in_turns = read_kept(transcripts[key])
-        text = _cut(whole, longest)
+        text, in_turns = _start_of(transcripts, key, longest)
         room -= _MARKUP + _size(text)
         if room < 0:
             break
@@ -200,6 +200,18 @@ def _from_rows(
             for trial, letter in zip(sorted(trials), sequence, strict=True):
                 found[*task_key, trial] = _LETTERS[letter]
     return found
+
+
+def _start_of(transcripts: Transcripts, key: TranscriptKey, limit: int) -> tuple[str, bool]:
+    """A transcript as the page holds it, and whether it came as turns.
+
+    Of another tool's log only what is shown is searched for keys: that takes a while.
+    """
+    if not isinstance(transcripts, CleanTexts):
+        whole, in_turns = read_kept(transcripts[key])
+        return _cut(whole, limit), in_turns
+    whole, in_turns = read_kept(transcripts.kept(key))
+    return clean_text(_cut(whole, limit)), in_turns
 
 
 def _cut(text: str, limit: int) -> str:
