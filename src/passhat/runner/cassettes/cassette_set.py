@@ -33,7 +33,7 @@ from passhat.runner.models.exchange import Place, ToolSpec
 from passhat.runner.tools import ToolRequest, ToolResult, Tools, unknown_tool
 
 Mode = Literal["record", "append", "missing", "all", "drifted", "replay", "replay-or-live"]
-"""`record`: from the beginning; `append` or `missing`: add what is missing; `all`: everything again;
+"""`record`: from the start; `append` or `missing`: add what is missing; `all`: everything again;
 `drifted`: what has drifted again; `replay`: make no calls; `replay-or-live`: ask for the rest."""
 
 
