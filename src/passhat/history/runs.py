@@ -48,6 +48,16 @@ class Run:
     owner: str | None = None
 
 
+def own_source(run: Run) -> Source:
+    """What the trials of a run come from that passhat ran itself."""
+    return Source(name=f"run {run.key}", format="passhat history", sha256="")
+
+
+def sources_of(run: Run) -> tuple[Source, ...]:
+    """Where the trials of a run come from: the logs that it was made of, or itself."""
+    return run.sources or (own_source(run),)
+
+
 def new_run_row(
     suite: str,
     *,

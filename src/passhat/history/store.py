@@ -11,22 +11,29 @@ from typing import TYPE_CHECKING, Any, Self
 from passhat.defaults import STORE
 from passhat.errors import HistoryError
 from passhat.history.checkout import Checkout
-from passhat.history.database import Database, Duplicate
+from passhat.history.database import ALL, Database, Duplicate
 from passhat.history.leases import with_owner
 from passhat.history.open_database import open_database
 from passhat.history.packed_text import pack, unpack
+from passhat.history.reduction import count_in_database
 from passhat.history.references import look_up
-from passhat.history.runs import SEPARATOR, Run, new_run_row, now, run_of_row, sources_text
-from passhat.history.trial_rows import TRIAL_COLUMNS, tally_of_rows, trial_row, trials_of_rows
+from passhat.history.runs import (
+    SEPARATOR,
+    Run,
+    new_run_row,
+    now,
+    own_source,
+    run_of_row,
+    sources_of,
+    sources_text,
+)
+from passhat.history.trial_rows import TRIAL_COLUMNS, trial_row, trials_of_rows
 from passhat.records import Source, Trial
 
 if TYPE_CHECKING:
     from passhat.records import Tally, Transcripts, Trials
 
 DEFAULT_PATH = Path(STORE)
-
-_ALL = 2**62
-"""A limit that limits nothing, in both databases."""
 
 _COLUMNS = ("run", "system", "task", *TRIAL_COLUMNS)
 _KEY = ("run", "system", "task", "trial")
@@ -107,7 +114,7 @@ class History:
 
     def keep_notes(self, run: Run, notes: Sequence[str]) -> None:
         """Keep what every later report of a run has to say, besides its numbers."""
-        source = replace(_own_source(run), notes=tuple(notes))
+        source = replace(own_source(run), notes=tuple(notes))
         with self.writing():
             self.database.execute(
                 "UPDATE runs SET sources = ? WHERE id = ?", (sources_text([source]), run.id)
@@ -198,7 +205,7 @@ class History:
         wanted = {"suite": suite, "branch": branch}
         where = " AND ".join(f"{name} = :{name}" for name, value in wanted.items() if value)
         values = {name: value for name, value in wanted.items() if value}
-        return self._select_runs(where or "1 = 1", {**values, "limit": limit or _ALL})
+        return self._select_runs(where or "1 = 1", {**values, "limit": limit or ALL})
 
     def run_by_id(self, run_id: int) -> Run:
         return self._select_runs("id = :id", {"id": run_id, "limit": 1})[0]
@@ -240,28 +247,11 @@ class History:
             "WHERE x.run = ? ORDER BY x.sequence",
             (run.id,),
         ).fetchall()
-        return trials_of_rows(rows, run.sources or (_own_source(run),))
+        return trials_of_rows(rows, sources_of(run))
 
-    def tallies(self, run: Run) -> list[Tally]:
-        """Counts per task of each system of a run, made inside the database; no features."""
-        rows = self.database.execute(
-            """
-            SELECT s.text, min(x.sequence), t.text, count(*) FILTER (WHERE x.outcome = 1),
-              count(*) FILTER (WHERE x.outcome = 0), count(*) FILTER (WHERE x.outcome = 2),
-              coalesce(sum(x.score) FILTER (WHERE x.outcome <> 2), 0.0),
-              coalesce(sum(x.score * x.score) FILTER (WHERE x.outcome <> 2), 0.0)
-            FROM trials x JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task
-            WHERE x.run = ? GROUP BY x.system, x.task, s.text, t.text
-            ORDER BY min(min(x.sequence)) OVER (PARTITION BY x.task)
-            """,
-            (run.id,),
-        ).fetchall()
-        # As in a table of trials: tasks and systems each in the order in which they first occur.
-        systems = dict.fromkeys(row[0] for row in sorted(rows, key=lambda row: int(row[1])))
-        return [
-            tally_of_rows(system, [row[2:] for row in rows if row[0] == system])
-            for system in systems
-        ]
+    def tallies(self, run: Run, *, features: bool = False) -> list[Tally]:
+        """Counts per task of each system of a run, made inside the database."""
+        return count_in_database(self, run, features=features)
 
     def query(self, sql: str, *, limit: int = 1000) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Header and rows of a reading query; anything that would write is refused."""
@@ -287,8 +277,3 @@ class History:
         names = [column[0] for column in cursor.description or ()]
         runs = [run_of_row(dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
         return [with_owner(self, run) for run in runs]
-
-
-def _own_source(run: Run) -> Source:
-    """What the trials of a run come from that passhat ran itself."""
-    return Source(name=f"run {run.key}", format="passhat history", sha256="")

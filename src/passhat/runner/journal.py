@@ -206,6 +206,7 @@ def _settle(
             written.set_result(None)
         else:
             written.set_exception(error)
+            written.exception()  # a trial that was cancelled meanwhile does not ask for it
 
 
 def _place(entry: CallIntent | Refused | Answer) -> tuple[str, str, int, int]:
