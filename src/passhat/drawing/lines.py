@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from passhat.drawing.figure import WIDTH, Figure, element, label, number
+from passhat.drawing.figure import WIDTH, Datum, Figure, element, label, number, rounded
 from passhat.drawing.scale import Kind, Scale, spread
 
 HEIGHT = 290
@@ -22,7 +22,10 @@ _MOST_LETTERS, _NAME_HEIGHT = 28, 14
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """A line, with a band where `low` and `high` are given; beyond `model_from` it is dashed."""
+    """A line, with a band where `low` and `high` are given; beyond `model_from` it is dotted.
+
+    `colour` is one of "abcden"; without it, that of its place among the lines.
+    """
 
     name: str
     x: Sequence[float]
@@ -31,6 +34,7 @@ class Series:
     high: Sequence[float] | None = None
     model_from: float | None = None
     dots: bool = True
+    colour: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +89,21 @@ def line_chart(
         height=height,
         body=body,
         text=_text(series, title, y_scale, x_scale, x_label, guides),
+        rows=_data(series, x_label, x_names),
     )
+
+
+def _data(
+    series: Sequence[Series], x_label: str, x_names: Sequence[str] | None
+) -> tuple[tuple[Datum, ...], ...]:
+    """A row for each point of each line."""
+    found: list[tuple[Datum, ...]] = [("line", x_label, "value", "low", "high")]
+    for one in series:
+        none = [None] * len(one.x)
+        for x, y, low, high in zip(one.x, one.y, one.low or none, one.high or none, strict=True):
+            at: Datum = x_names[int(x)] if x_names else rounded(x)
+            found.append((one.name, at, rounded(y), rounded(low), rounded(high)))
+    return tuple(found)
 
 
 def _scales(
@@ -168,7 +186,7 @@ def _in_the_way(
 
 
 def _line(series: Series, index: int, x: Scale, y: Scale) -> str:
-    colour = COLOURS[index % len(COLOURS)]
+    colour = _colour(series, index)
     points = list(zip(series.x, series.y, strict=True))
     edge = series.model_from if series.model_from is not None else math.inf
     solid = [point for point in points if point[0] <= edge]
@@ -182,9 +200,16 @@ def _line(series: Series, index: int, x: Scale, y: Scale) -> str:
     if len(model) > 1:
         parts.append(element("path", d=_path(model, x, y), class_="line dot"))
     if series.dots and len(points) <= 60:
-        kind = "fill" if index % 2 == 0 else "open"
-        parts += [element("circle", cx=x(a), cy=y(b), r=3, class_=kind) for a, b in solid]
+        kind = "ring" if index % 2 == 0 else "open"
+        parts += [
+            element("circle", cx=x(a), cy=y(b), r=3.5, class_=kind, data_x=f"{a:g}")
+            for a, b in solid
+        ]
     return element("g", "".join(parts), class_=colour)
+
+
+def _colour(series: Series, index: int) -> str:
+    return series.colour or COLOURS[index % len(COLOURS)]
 
 
 def _path(points: Sequence[tuple[float, float]], x: Scale, y: Scale) -> str:
@@ -208,7 +233,7 @@ def _names(series: Sequence[Series], x: Scale, y: Scale) -> str:
         if left - x.stop > 10:
             line = f"M{number(x.stop + 5)} {number(at)}L{number(left - 4)} {number(place)}"
             text = element("path", d=line, class_="rule") + text
-        parts.append(element("g", text, class_=COLOURS[i % len(COLOURS)]))
+        parts.append(element("g", text, class_=_colour(series[i], i)))
     return "".join(parts)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from passhat.reporters.blocks import Block
+from passhat.reporters.blocks import Block, Chip
 
 if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation
@@ -23,6 +23,10 @@ RESULTS = "RESULTS"
 
 Records = Sequence[Mapping[str, object]]
 """Rows of a CSV file; every row has the same keys."""
+
+
+Facts = Sequence[tuple[str, str]]
+"""A number and what it means."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +63,8 @@ class AnswerKind:
     """One kind of answer: what it says (`blocks`), its data, rows, figures and test cases.
 
     A part that is None cannot be had, and neither can the formats that need it. An answer with a
-    page of its own hands its `template` what `page` returns.
+    page of its own hands its `template` what `page` returns. `chip` is the verdict in a few words,
+    and `facts` are a few numbers for a first look, each with what it means.
     """
 
     name: str
@@ -73,3 +78,5 @@ class AnswerKind:
     methods: Callable[[Any], str | None] | None = None
     provenance: Callable[[Any], Provenance | None] = lambda _: None
     title: Callable[[Any], str] = lambda _: ""
+    chip: Callable[[Any], Chip | None] = lambda _: None
+    facts: Callable[[Any], Facts] = lambda _: ()

@@ -104,7 +104,7 @@ class SystemTrend:
             for change in changes.points:
                 changed.setdefault((change.position, change.direction), []).append(name)
         return line_chart(
-            [self._series(name, places) for name in reversed(self.metrics)],
+            [self._series(name, places) for name in self.metrics],
             title=f"{self.name} over history",
             finding=self._finding(),
             x_label="run, oldest first",
@@ -127,6 +127,7 @@ class SystemTrend:
             y=[e.value for e in estimates],
             low=[b.low if b else e.value for b, e in zip(bounds, estimates, strict=True)],
             high=[b.high if b else e.value for b, e in zip(bounds, estimates, strict=True)],
+            colour="n" if "@" in name else "a",
         )
 
     def _finding(self) -> str:

@@ -45,6 +45,13 @@ class Report:
         """Who is ahead, as `rank` has it at the same pass^k."""
         return self.standing.look()
 
+    def leaders_at(self, k: int) -> Leaders | Unavailable:
+        """Who is ahead at another pass^k than that of the headline."""
+        from passhat.analysis.reports.leaders import find_leaders
+
+        options = self.provenance.options
+        return find_leaders(self.systems, confidence=options.confidence, seed=options.seed, k=k)
+
     @property
     def plots(self) -> Plots:
         """The pictures of this report."""

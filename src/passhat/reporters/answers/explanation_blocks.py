@@ -67,6 +67,12 @@ def place(key: TranscriptKey, explanation: Explanation) -> str:
     return f"{short(system)}, {run}" if len(explanation.systems) > 1 else run
 
 
+def category_words(category: Category) -> str:
+    """What went wrong in the runs of a category."""
+    argument = f" ({category.arguments[0]})" if category.arguments else ""
+    return f"{category.kind}: {category.what}{argument}"
+
+
 def _findings(explanation: Explanation) -> list[Block]:
     """What was compared, the causes, and what went wrong."""
     blocks: list[Block] = [Paragraph("Compared", _compared(explanation))]
@@ -151,7 +157,7 @@ def _categories(categories: Sequence[Category], title: str) -> Table:
     shown = categories[:MOST_CATEGORIES]
     rows: list[tuple[str | Bar, ...]] = [
         (
-            f"{one.kind}: {one.what}" + (f" ({one.arguments[0]})" if one.arguments else ""),
+            category_words(one),
             f"{one.count:,}",
             points(one.share.value),
             span(one.share.interval, digits=0),
