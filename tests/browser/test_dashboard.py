@@ -101,7 +101,7 @@ def test_a_run_page_sorts_filters_and_leads_to_a_transcript(serve_site, store, v
     section.get_by_role("searchbox").fill("task-01")
     assert names.all_inner_texts() == ["task-01"]
     names.get_by_role("link", name="task-01", exact=True).click()
-    page.get_by_role("link", name="run 1", exact=True).click()
+    page.get_by_role("link", name="#1", exact=True).click()
     assert "assistant: bye" in page.locator(".card").first.inner_text()
 
 

@@ -35,6 +35,8 @@ svg.ph{font:12px system-ui,-apple-system,"Segoe UI",sans-serif}
 .ph .ring{fill:var(--s);stroke:var(--ground,#fff);stroke-width:1.5}
 .ph .l0{fill:var(--l0)}.ph .l1{fill:var(--l1)}.ph .l2{fill:var(--l2)}
 .ph .l3{fill:var(--l3)}.ph .l4{fill:var(--l4)}
+.ph .level{stroke:var(--ink);fill:none;stroke-width:2}
+.ph .strong{font-weight:650;paint-order:stroke;stroke:var(--ground,#fff);stroke-width:4}
 .ph .on text{font-weight:700}.ph .on .thin{stroke-width:4}
 """
 
@@ -93,10 +95,15 @@ class Figure:
             viewBox=f"0 0 {self.width} {self.height}",
             width=self.width,
             height=self.height,
-            class_="ph wide" if self.width > WIDTH else "ph",
+            class_=self._classes,
             role="img",
             aria_labelledby=f"{mark}t {mark}d",
         )
+
+    @property
+    def _classes(self) -> str:
+        """A wide picture scrolls on a telephone; the widest ones take all of a desk."""
+        return "ph" + " wide" * (self.width > WIDTH) + " widest" * (self.width > 1.5 * WIDTH)
 
     def _repr_svg_(self) -> str:
         return self.svg(standalone=True)

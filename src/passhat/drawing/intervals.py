@@ -130,7 +130,7 @@ def _row(row: IntervalRow, y: float, x: Scale, names: Names) -> str:
     name = label(row.name, names.width - 10, y + 4, "end", most=names.letters)
     note = label(row.note, x.stop + 10, y + 4, "soft", most=15) if row.note else ""
     marks = element("g", "".join(parts), class_=row.colour)
-    return element("g", marks + name + note, data_row=row.name)
+    return marks + name + note
 
 
 def _tie(group: Sequence[int], x: float) -> str:

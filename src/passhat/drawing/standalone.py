@@ -76,7 +76,7 @@ def _attributes(tag: str, classes: list[str], series: str) -> dict[str, str]:
     found: dict[str, str] = {}
     if tag == "text":
         found["fill"] = SOFT if "soft" in classes else series if "key" in classes else INK
-        found |= {"font-weight": "bold"} if "key" in classes else {}
+        found |= {"font-weight": "bold"} if {"key", "strong"} & set(classes) else {}
         found |= {"text-anchor": "end"} if "end" in classes else {}
         found |= {"text-anchor": "middle"} if "mid" in classes else {}
         return found
@@ -87,6 +87,7 @@ def _attributes(tag: str, classes: list[str], series: str) -> dict[str, str]:
         "rule": (RULE, "1"),
         "axis": (SOFT, "1"),
         "line": (series, "2"),
+        "level": (INK, "2"),
         "thick": (series, "10"),
         "inner": (BAND, "8"),
         "thin": (series, "1.5"),

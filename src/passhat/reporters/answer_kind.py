@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
     from passhat.records import Trials
     from passhat.records.transcript import Transcripts
+    from passhat.reporters.baseline_words import ChangeTile
     from passhat.reporters.page_transcripts import PageTranscripts
     from passhat.reporters.terminal_style import Ink
     from passhat.reporters.test_cases import TestSuite
@@ -36,7 +37,8 @@ class Options:
     `ink` is there where text goes to a terminal. `results` is what suggested commands read: None
     where nothing was kept; they hold more systems than the answer where it is `narrowed`.
     `verbose` shows everything; None leaves that to the format: a terminal gets one screen.
-    `explanation` says on the page of a report why its runs fail.
+    `explanation` says on the page of a report why its runs fail, and `change` how it differs from
+    a baseline.
     """
 
     ink: Ink | None = None
@@ -51,6 +53,7 @@ class Options:
     trials: Trials | None = None
     first_trial: int = 0
     explanation: Explanation | None = None
+    change: ChangeTile | None = None
 
     @property
     def brief(self) -> bool:

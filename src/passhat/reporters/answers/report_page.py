@@ -58,7 +58,7 @@ def page_of(
         "hero": None if many else hero_numbers(report.systems[0]),
         "facts": system_facts(report) if many else [],
         "at_k": at_each_k(report) if many else None,
-        "change": None,
+        "change": options.change,
         "reasons": {} if why is None else reasons_by_task(why),
         "figures": report_figures(report) if many else {},
         "by_tag": tag_table(report) if many else None,

@@ -41,7 +41,7 @@ class RunLink:
 RunLinks = Mapping[tuple[str, str], Sequence[RunLink]]
 """The transcripts of each system and task."""
 
-_MOST_ROWS_AT_K = 60  # systems times k: a row of a picture and a table takes a kilobyte
+_MOST_ROWS_AT_K = 24  # systems times k: a row of a picture and a table takes a kilobyte
 _MOST_TAGS = 8  # more columns do not fit beside a picture
 _MARKS = str.maketrans("PFE", "●○×")
 
@@ -160,7 +160,7 @@ def _offered(report: Report, headline: int) -> list[int]:
     systems = report.systems
     every = sorted({k for system in systems for k in system.ks})
     known = [k for k in every if 2 * sum(is_judged(one, k) for one in systems) > len(systems)]
-    most = max(3, _MOST_ROWS_AT_K // len(systems))
+    most = max(4, _MOST_ROWS_AT_K // len(systems))
     first = [k for k in (1, headline, known[-1] if known else headline) if k in known]
     return sorted(list(dict.fromkeys([*first, *known]))[:most])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -97,6 +98,7 @@ def templates() -> Environment:
         "coloured_marks": coloured_marks,
         "design": wording.design,
         "errors_note": wording.errors_note,
+        "compact": _compact,
         "figure_id": _figure_id,
         "headline_k": wording.headline_k,
         "icon": _icon,
@@ -114,6 +116,7 @@ def templates() -> Environment:
         "next_steps": next_steps,
         "partial_note": wording.partial_note,
         "points": lambda value: points(value, digits=1),
+        "run_address": lambda key: f"#{key}",  # the dashboard has a page for each run
         "safe_text": safe_text,
         "section_links": _section_links,
         "span": span,
@@ -177,9 +180,7 @@ def _lead(sentence: str) -> Markup:
     verdict, colon, rest = safe_text(sentence).partition(": ")
     if not colon:
         return escape(verdict)
-    return Markup('{}<span class="hidden">: </span><span class="lead">{}</span>').format(
-        verdict, rest
-    )
+    return Markup('{}: <span class="lead">{}</span>').format(verdict, rest)
 
 
 def _icon(chip: Chip | None) -> str:
@@ -192,7 +193,17 @@ def _icon(chip: Chip | None) -> str:
         'font-family="sans-serif" font-size="20" font-weight="700" fill="#fff" '
         f'text-anchor="middle">{sign}</text></svg>'
     )
-    return f"data:image/svg+xml,{quote(drawn)}"
+    return f"data:image/svg+xml,{quote(drawn, safe=':/')}"
+
+
+def _compact(rows: Sequence[Sequence[object]]) -> Markup:
+    """Rows as JSON for an attribute in single quotes, without a blank too many."""
+    from markupsafe import Markup
+
+    text = json.dumps(rows, separators=(",", ":"), ensure_ascii=False)
+    for raw in "<>&'":
+        text = text.replace(raw, f"\\u{ord(raw):04x}")
+    return Markup(text)  # noqa: S704  what could end the attribute is written out
 
 
 def _figure_id(figure: Figure) -> str:

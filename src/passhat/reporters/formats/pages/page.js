@@ -79,11 +79,19 @@ if (slider) {
   };
   const answer = document.querySelector("[data-answer]");
   const chip = document.querySelector("[data-chip]");
-  const first = hero && [at("value").textContent, at("intervals").textContent, answer.innerHTML];
+  const first = hero && [at("value").textContent, at("intervals").textContent, [...answer.childNodes]];
   const start = +slider.value;
   const curve = document.querySelector("[data-figure=decay] svg, [data-figure=curves] svg");
   const mark = curve && curve.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "path"));
   if (mark) mark.setAttribute("class", "axis");
+  // The verdict, and after its colon what it rests on, as the page writes headlines.
+  const headline = (text) => {
+    const [head, ...rest] = text.split(": ");
+    const lead = document.createElement("span");
+    lead.className = "lead";
+    lead.textContent = rest.join(": ");
+    return rest.length ? [head + ": ", lead] : [head];
+  };
   const showOne = (one, atStart) => {
     hero.classList.toggle("model", one.model);
     at("name").textContent = one.k === 1 ? "one try (pass^1)" : `${one.k} in a row (reliability@${one.k})`;
@@ -95,11 +103,8 @@ if (slider) {
     place(hero.querySelector(".suite"), one.suite);
     place(hero.querySelector(".like"), one.like);
     hero.querySelector(".value").setAttribute("cx", `${100 * one.value}%`);
-    const [head, ...rest] = one.answer.split(": ");
-    const lead = document.createElement("span");
-    lead.className = "lead";
-    lead.textContent = rest.join(": ");
-    answer.replaceChildren(rest.length ? head + ": " : head, ...(rest.length ? [lead] : []));
+    if (atStart) answer.replaceChildren(...first[2]);
+    else answer.replaceChildren(...headline(one.answer));
     chip.className = "chip " + one.chip[0];
     chip.textContent = one.chip[1];
   };
