@@ -92,6 +92,11 @@ class AtEachK:
     each: tuple[SeveralAtK, ...]
 
     @property
+    def first_shown(self) -> list[SeveralAtK]:
+        """Each of them, the one that the page opens with first."""
+        return sorted(self.each, key=lambda one: one.k != self.k)
+
+    @property
     def start(self) -> int:
         return [one.k for one in self.each].index(self.k)
 

@@ -69,7 +69,7 @@ const hero = document.querySelector("[data-hero]");
 const slider = document.querySelector("[data-k-slider]");
 if (slider) {
   const several = [...document.querySelectorAll("[data-at-k]")];
-  const ks = hero ? JSON.parse(hero.dataset.hero) : [...new Set(several.map((one) => +one.dataset.atK))].map((k) => ({ k }));
+  const ks = hero ? JSON.parse(hero.dataset.hero) : [...new Set(several.map((one) => +one.dataset.atK))].sort((a, b) => a - b).map((k) => ({ k }));
   const at = (name) => hero.querySelector(`[data-${name}]`);
   const percent = (share) => (100 * share).toFixed(1).replace(/\.0$/, "");
   const span = (ends) => `${percent(ends[0])} to ${percent(ends[1])} %`;
