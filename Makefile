@@ -4,11 +4,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 NODE_SERVERS := tests/node_modules/.package-lock.json
+RAY := .venv-ray/.installed
 OLD_SERVERS := .venv-servers/.installed
 
 FRAMEWORKS := langgraph pydantic_ai openai_agents smolagents llama_index google_adk crewai claude_agent_sdk
 
-.PHONY: help demo test frameworks search mutations check fix bench corpus calibrate generate docs lock clean
+TOOLS := bridges notebook pytest
+
+.PHONY: package help demo test frameworks $(FRAMEWORKS:%=framework-%) ray tools search mutations check fix bench corpus calibrate generate docs lock clean
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -28,11 +31,18 @@ test: $(INSTALLED) $(NODE_SERVERS) $(OLD_SERVERS) .venv/.weights ## every test, 
 	$(BIN)/python -m pytest --doctest-modules src -q
 	$(BIN)/python -m pytest tests -q -n 2 --dist loadfile --cov --cov-report=term:skip-covered
 
-frameworks: $(FRAMEWORKS:%=.venv-frameworks/%/.installed) ## agents of real frameworks, each in an environment of its own (slow)
-	@cd tests/frameworks && for name in $(FRAMEWORKS); do \
-	  if test -s ../../.venv-frameworks/$$name/.installed; then echo "$$name: skipped, it could not be installed"; \
-	  else ../../.venv-frameworks/$$name/bin/python -m pytest -q -c /dev/null --rootdir . --confcutdir . \
-	    -p no:cacheprovider test_$$name.py || exit 1; fi; done
+frameworks: $(FRAMEWORKS:%=framework-%) ## agents of real frameworks, each in an environment of its own (slow; -j 2 helps)
+
+$(FRAMEWORKS:%=framework-%): framework-%: .venv-frameworks/%/.installed
+	@if test -s $<; then echo "$*: skipped, it could not be installed"; else cd tests/frameworks && \
+	  ../../.venv-frameworks/$*/bin/python -m pytest -q -c /dev/null --rootdir . --confcutdir . \
+	    -p no:cacheprovider test_$*.py; fi
+
+tools: $(INSTALLED) $(TOOLS:%=.venv-tools/%/.installed) ## with real notebooks, pytest plugins and evaluation tools, each in an environment of its own
+	$(BIN)/python -m pytest -q tests/tools
+
+ray: $(INSTALLED) $(RAY) ## runs on a real Ray cluster on this machine, killed as they go (some minutes)
+	$(BIN)/python -m pytest -q tests/journeys/test_ray_executor.py tests/journeys/test_ray_reduction.py
 
 search: $(INSTALLED) $(NODE_SERVERS) ## properties on many new random examples (takes long)
 	$(BIN)/python -m pytest tests -q -n 2 -m hypothesis --hypothesis-profile search --timeout 1800
@@ -65,6 +75,9 @@ generate: $(INSTALLED) ## everything that is made from the code: commands, suite
 docs: .venv-docs/.installed ## the documentation as a site, in build/docs
 	.venv-docs/bin/sphinx-build -W --keep-going -q docs build/docs
 
+package: $(INSTALLED) ## wheel and source archive in dist, tried in empty environments, with a bill of materials
+	$(BIN)/python -m bench.packaging
+
 lock: $(INSTALLED) ## pin and hash the development environment anew
 	$(BIN)/pip install --quiet uv
 	for name in dev bench docs; do \
@@ -75,7 +88,7 @@ lock: $(INSTALLED) ## pin and hash the development environment anew
 	  --python-version 3.11 requirements/servers.in --output-file requirements/servers.lock
 
 clean: ## remove the environment and everything made
-	rm -rf .venv .venv-frameworks .venv-bench .venv-docs .venv-servers build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-frameworks .venv-bench .venv-docs .venv-ray .venv-servers .venv-tools build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
 
 $(INSTALLED): requirements/dev.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -83,15 +96,32 @@ $(INSTALLED): requirements/dev.lock pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	touch $@
 
-# Frameworks cannot live beside one another. Where one cannot be had, the file says so and its tests skip.
-.venv-frameworks/%/.installed: requirements/frameworks/%.in pyproject.toml
-	@test -x .venv-frameworks/uv/bin/uv || { $(PYTHON) -m venv .venv-frameworks/uv && \
-	  .venv-frameworks/uv/bin/pip install --quiet --disable-pip-version-check uv; }
+# Frameworks need different versions of the same packages. Where one cannot be installed, its tests skip.
+.venv-frameworks/%/.installed: requirements/frameworks/%.in requirements/frameworks/common.in pyproject.toml | .venv-frameworks/uv/bin/uv
 	@test -x .venv-frameworks/$*/bin/python || $(PYTHON) -m venv .venv-frameworks/$*
 	@if .venv-frameworks/uv/bin/uv pip install --quiet --python .venv-frameworks/$*/bin/python \
 	    -r requirements/frameworks/$*.in -r requirements/frameworks/common.in \
 	  && .venv-frameworks/uv/bin/uv pip install --quiet --python .venv-frameworks/$*/bin/python --editable .; \
 	then : > $@; else echo "cannot be installed" > $@; fi
+
+# Ray brings 60 packages and its own versions of some; where it cannot be had, its tests skip.
+$(RAY): requirements/ray.in pyproject.toml
+	test -x .venv-ray/bin/python || $(PYTHON) -m venv .venv-ray
+	.venv-ray/bin/pip install --quiet --disable-pip-version-check -r requirements/ray.in --editable '.[frames,postgres,run]'
+	touch $@
+
+.venv-frameworks/uv/bin/uv:
+	@$(PYTHON) -m venv .venv-frameworks/uv
+	@.venv-frameworks/uv/bin/pip install --quiet --disable-pip-version-check uv
+
+# Where a tool cannot be had, its environment has no `.installed` and its tests skip.
+.venv-tools/%/.installed: requirements/tools/%.in pyproject.toml
+	@test -x .venv-tools/uv/bin/uv || { $(PYTHON) -m venv .venv-tools/uv && \
+	  .venv-tools/uv/bin/pip install --quiet --disable-pip-version-check uv; }
+	@test -x .venv-tools/$*/bin/python || $(PYTHON) -m venv .venv-tools/$*
+	@.venv-tools/uv/bin/uv pip install --quiet --python .venv-tools/$*/bin/python \
+	    -r requirements/tools/$*.in --editable '.[run]' && touch $@ \
+	  || echo "$*: cannot be installed, its tests will be skipped"
 
 # The weights of the local model; where they cannot be had, tests that need them skip with a reason.
 .venv/.weights: $(INSTALLED)

@@ -15,7 +15,7 @@ from pathlib import Path
 from passhat.history import History, RunJournal
 from passhat.records import TokenUsage
 from passhat.runner.models.exchange import Reply
-from passhat.testing import Asked, WireServer
+from passhat.testing import ReceivedRequest, WireServer
 
 TOKENS = TokenUsage(tokens_in=20, tokens_out=10)
 SUITE = """
@@ -124,11 +124,11 @@ def suite_text(url: str, tasks: int) -> str:
     return SUITE.format(url=url, tasks=lines)
 
 
-def answer_done(asked: Asked) -> Reply:
+def answer_done(asked: ReceivedRequest) -> Reply:
     return Reply(text="done", usage=TOKENS)
 
 
-def call_identity(asked: Asked) -> tuple[str, object]:
+def call_identity(asked: ReceivedRequest) -> tuple[str, object]:
     """Which call it is: the conversation so far, and the seed that every trial has of its own."""
     return str(asked.body["messages"]), asked.body.get("seed")
 

@@ -10,7 +10,7 @@ import pytest
 
 from passhat.errors import HistoryError, InputError
 from passhat.history import History
-from passhat.mcp_server import LONGEST_ANSWER, Tools
+from passhat.mcp_server import LONGEST_ANSWER, PasshatTools
 from passhat.records import Outcome, Trial
 from passhat.records.transcript import Call, Transcript, Turn
 
@@ -56,8 +56,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def tools(folder: Path) -> Tools:
-    return Tools(store=str(folder / ".passhat" / "history.db"), folder=folder)
+def tools(folder: Path) -> PasshatTools:
+    return PasshatTools(store=str(folder / ".passhat" / "history.db"), folder=folder)
 
 
 def talk(folder: Path, conversation, *options: str):
@@ -127,7 +127,7 @@ def test_errors_are_one_sentence_that_helps(folder: Path):
     assert all("Traceback" not in text for text in texts)
 
 
-def test_what_others_wrote_is_fenced_cut_and_cannot_steer(tools: Tools):
+def test_what_others_wrote_is_fenced_cut_and_cannot_steer(tools: PasshatTools):
     text = tools.read_trial("refund", 0)
     mark = re.match(r"What stands between the marks (\w+) was written by", text)[1]
     assert text.index(f"<<<{mark}") < text.index("Ignore all previous") < text.index(f"{mark}>>>")
@@ -136,12 +136,12 @@ def test_what_others_wrote_is_fenced_cut_and_cannot_steer(tools: Tools):
     assert "Ignore all" not in tools.explain_failures()
 
 
-def test_a_verdict_keeps_its_word_and_its_error_rate(tools: Tools):
+def test_a_verdict_keeps_its_word_and_its_error_rate(tools: PasshatTools):
     assert "FAIL" in tools.judge_gate("pass^3 >= 0.9")
     assert "PASS" in tools.judge_gate("pass^1 >= 0.1")
 
 
-def test_runs_are_listed_compared_and_planned_from(tools: Tools):
+def test_runs_are_listed_compared_and_planned_from(tools: PasshatTools):
     lines = tools.list_runs().splitlines()
     newer, older = (line.split(":")[0] for line in lines)
     assert "airline: 2 runs" in tools.list_suites()
@@ -150,7 +150,7 @@ def test_runs_are_listed_compared_and_planned_from(tools: Tools):
     assert "pass^3" in tools.plan_runs(gate="pass^3 >= 0.8")
 
 
-def test_a_result_file_of_the_folder_is_read_and_none_outside(tools: Tools, tmp_path: Path):
+def test_a_result_file_of_the_folder_is_read_and_none_outside(tools: PasshatTools, tmp_path: Path):
     (tools.folder / "results.csv").write_text("task,passed\na,true\na,false\nb,true\nb,true\n")
     assert "pass^" in tools.get_report("results.csv")
     (tools.folder / "link.csv").symlink_to("/etc/hostname")
@@ -160,7 +160,7 @@ def test_a_result_file_of_the_folder_is_read_and_none_outside(tools: Tools, tmp_
         tools.get_report("../results.csv")
 
 
-def test_no_answer_is_longer_than_a_coding_agent_wants_to_read(tools: Tools):
+def test_no_answer_is_longer_than_a_coding_agent_wants_to_read(tools: PasshatTools):
     rows = "".join(f"task {i} with a long name of its own,{i % 2}\n" for i in range(2_000))
     (tools.folder / "many.csv").write_text("task,passed\n" + rows)
     assert len(tools.list_tasks("many.csv")) < LONGEST_ANSWER + 100

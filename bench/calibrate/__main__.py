@@ -1,8 +1,8 @@
 """Run the calibrations and write their tables into docs/explanation/calibration.md.
 
 `python -m bench.calibrate [--quick] [coverage families variance labels plans comparisons ranks
-gates dependence whole_runner why]`: the quick form prints and writes nothing; a named study
-replaces its own part of the page only.
+gates dependence pull_requests whole_runner why]`: the quick form prints and writes nothing; a named
+study replaces its own part of the page only.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ STUDIES = (
     "ranks",
     "gates",
     "dependence",
+    "pull_requests",
     "whole_runner",
     "why",
 )

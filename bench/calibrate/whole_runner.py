@@ -20,7 +20,7 @@ from bench.calibrate.table import Table
 from passhat.analysis.gates.bounds import Subject
 from passhat.analysis.gates.demands import parse_gate
 from passhat.analysis.gates.number_gate import judge_number
-from passhat.analysis.gates.stopping import Stopping
+from passhat.analysis.gates.stopping import StoppingRule
 from passhat.records import Pairing, PythonSystem, Suite, Tally, Task
 from passhat.runner import MemoryJournal, run_trials
 from passhat.runner.events import Event, TrialFinished
@@ -97,7 +97,7 @@ def drive(gate: dict[str, Any], rates: Sequence[float], setting: Setting, *, see
     suite = _suite_of(rates, setting, seed)
     journal, chance = MemoryJournal(), random.Random(seed)
     while True:
-        rule = Stopping(suite.pairings, [gate], until_settled=True, seed=seed)
+        rule = StoppingRule(suite.pairings, [gate], until_settled=True, seed=seed)
         crash = _crash_after(chance.randint(5, 60)) if setting.interrupted else None
         try:
             result = run_trials(

@@ -26,6 +26,7 @@ from typing import (
 import passhat.reporters
 from passhat.analysis.planning.plan import Plan
 from passhat.cli.cassette import CassetteObject
+from passhat.cli.event_stream import event_types
 from passhat.cli.list_rows import Listed
 from passhat.cli.validate import Validated
 from passhat.ingest.rows import SCHEMA as TRIALS
@@ -36,6 +37,7 @@ from passhat.reporters.answers.diff import SideBySideObject
 from passhat.reporters.answers.explanation_data import ExplanationObject
 from passhat.reporters.answers.flaky import FlakyObject
 from passhat.reporters.answers.gate_plan import GatePlansObject
+from passhat.reporters.answers.matrix import MatrixObject
 from passhat.reporters.answers.plan import PlanHead
 from passhat.reporters.answers.profile import ProfileObject
 from passhat.reporters.answers.ranking import RankingObject
@@ -55,6 +57,7 @@ ANSWERS: dict[str, tuple[type, ...]] = {
     "explanation": (ExplanationObject,),
     "flaky": (FlakyObject,),
     "gate-plan": (GatePlansObject,),
+    "matrix": (MatrixObject,),
     "plan": (PlanHead, Plan),
     "profile": (ProfileObject,),
     "ranking": (RankingObject,),
@@ -85,6 +88,7 @@ def schema_texts() -> Iterator[tuple[str, str]]:
         yield name, _text(name, _Definitions().root(parts))
     for name, entry in LISTS.items():
         yield name, _text(name, _Definitions().listing(entry))
+    yield "events", _text("events", _Definitions().one_of(list(event_types())))
     yield "trials", _text("trials", _trial_lines())
 
 
@@ -104,6 +108,12 @@ class _Definitions:
         """A list of such entries."""
         whole = self.of(list[entry])  # type: ignore[valid-type] # a type of the table above
         return whole | {"$defs": dict(sorted(self.found.items()))}
+
+    def one_of(self, kinds: Sequence[type]) -> Schema:
+        """A line that is one of several objects."""
+        either = [self.of(kind) for kind in kinds]
+        told = "A line of the events of a run; `event` says which."
+        return {"description": told, "oneOf": either, "$defs": dict(sorted(self.found.items()))}
 
     def of(self, kind: Any) -> Schema:
         """The schema of a type."""

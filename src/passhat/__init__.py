@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from passhat.analysis.reports.report import Report as Report
     from passhat.analysis.reports.system_report import SystemReport as SystemReport
     from passhat.analysis.reports.targets import targets as targets
+    from passhat.cli.progress import Progress as Progress
     from passhat.errors import ArgumentError as ArgumentError
     from passhat.errors import InputError as InputError
     from passhat.errors import PasshatError as PasshatError
@@ -68,6 +69,8 @@ if TYPE_CHECKING:
     from passhat.records import Tally as Tally
     from passhat.records import Trial as Trial
     from passhat.records import Trials as Trials
+    from passhat.reporters.frames import to_frame as to_frame
+    from passhat.reporters.grid import render as render
     from passhat.reporters.grid import render_html as render_html
     from passhat.reporters.grid import render_json as render_json
     from passhat.reporters.grid import render_markdown as render_markdown

@@ -34,7 +34,7 @@ result file in this folder. Start with get_report, then explain_failures, then d
 verdict is PASS, FAIL or UNDECIDED with a stated error rate: do not round UNDECIDED to either."""
 
 
-class Tools:
+class PasshatTools:
     """The tools, over one history store and one folder.
 
     `may_run` lets `start_run` run suites, each for at most `max_cost` dollars.
@@ -227,7 +227,7 @@ class Tools:
         return _cut(str(render(answer, "text")))
 
 
-def build_server(tools: Tools) -> MCPServer:
+def build_server(tools: PasshatTools) -> MCPServer:
     """An MCP server with these tools; every error is one sentence, never a traceback."""
     try:
         from mcp.server import MCPServer

@@ -41,16 +41,28 @@ CASES = ".xml .ctrf.json .sarif .tap .codequality.json .prom .badge.svg .badge.j
 @pytest.mark.parametrize(
     ("path", "endings"),
     [
-        (("report",), ".txt .json .md .html .csv .tex {CASES} .svg .png .pdf"),
-        (("history", "show"), ".txt .json .md .html .csv .tex {CASES} .svg .png .pdf"),
-        (("trend",), ".txt .json .md .html .csv .tex .svg .png .pdf"),
-        (("compare",), ".txt .json .md .html .csv .tex .svg .png .pdf"),
-        (("rank",), ".txt .json .md .html .csv .tex .svg .png .pdf"),
-        (("run",), ".txt .json .md .html .csv .tex {CASES} .svg .png .pdf"),
-        (("resume",), ".txt .json .md .html .csv .tex {CASES} .svg .png .pdf"),
-        (("repeat",), ".txt .json .md .html .csv .tex {CASES} .svg .png .pdf"),
-        (("gate",), ".txt .json .md .html .csv .tex {CASES} .svg .png .pdf"),
-        (("plan",), ".txt .json .md .html .csv .tex .svg .png .pdf"),
+        (
+            ("report",),
+            ".txt .json .md .html .fragment.html .csv .ndjson .tex {CASES} .svg .png .pdf",
+        ),
+        (
+            ("history", "show"),
+            ".txt .json .md .html .fragment.html .csv .ndjson .tex {CASES} .svg .png .pdf",
+        ),
+        (("trend",), ".txt .json .md .html .fragment.html .csv .ndjson .tex .svg .png .pdf"),
+        (("compare",), ".txt .json .md .html .fragment.html .csv .ndjson .tex .svg .png .pdf"),
+        (("rank",), ".txt .json .md .html .fragment.html .csv .ndjson .tex .svg .png .pdf"),
+        (("run",), ".txt .json .md .html .fragment.html .csv .ndjson .tex {CASES} .svg .png .pdf"),
+        (
+            ("resume",),
+            ".txt .json .md .html .fragment.html .csv .ndjson .tex {CASES} .svg .png .pdf",
+        ),
+        (
+            ("repeat",),
+            ".txt .json .md .html .fragment.html .csv .ndjson .tex {CASES} .svg .png .pdf",
+        ),
+        (("gate",), ".txt .json .md .html .fragment.html .csv .ndjson .tex {CASES} .svg .png .pdf"),
+        (("plan",), ".txt .json .md .html .fragment.html .csv .ndjson .tex .svg .png .pdf"),
     ],
 )
 def test_help_names_the_endings_that_the_command_can_write(path, endings):

@@ -112,9 +112,9 @@ def test_a_kept_log_gives_the_same_page_as_the_log_itself(call, here):
 def test_a_site_over_logs_has_their_transcripts_unless_it_is_told_not_to(here):
     from contextlib import ExitStack
 
-    from passhat.cli.reading import Reading
+    from passhat.cli.reading import ReadingOptions
 
-    reading = Reading(paths=(str(LOG),), format=None, duplicates="error", columns={})
+    reading = ReadingOptions(paths=(str(LOG),), format=None, duplicates="error", columns={})
     for wanted in (True, False):
         with ExitStack() as stack:
             store, _ = _store(reading, stack, transcripts=wanted)

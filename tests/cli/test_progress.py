@@ -13,7 +13,7 @@ from passhat.runner.events import (
     Retry,
     RunFinished,
     RunStarted,
-    Stopping,
+    StopRequested,
     TrialFinished,
     TrialStarted,
 )
@@ -112,7 +112,7 @@ def test_what_happens_to_a_run_gets_a_line_of_its_own(capsys):
     with Progress() as told:
         told(RunStarted(planned=10, kept=4, concurrency=1))
         told(BudgetHit(limit="max_cost", spent="$5.01"))
-        told(Stopping(signal=2, grace=1.0))
+        told(StopRequested(signal=2, grace=1.0))
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
         "resuming: 4 of 10 trials are already done",

@@ -126,3 +126,41 @@ def test_the_tools_that_a_suite_never_calls_are_named_and_gated(suite, call):
     assert demanded.exit_code == 1
     assert "FAIL: " in demanded.stderr
     assert "100 % are demanded" in demanded.stderr
+
+
+def test_every_run_has_a_row_on_the_terminal_with_its_reason(suite, call):
+    suite(SUITE)
+    brief = call("run", "--no-store").stdout
+    assert "coin #3" not in brief
+    full = call("run", "--no-store", "-v").stdout
+    rows = [line.split() for line in full.splitlines() if line.lstrip().startswith("coin #")]
+    assert [row[1] for row in rows] == ["#1", "#2", "#3", "#4", "#5"]
+    assert {row[2] for row in rows} == {"passed", "failed"}
+    assert all("got 'tails'" in " ".join(row) for row in rows if row[2] == "failed")
+
+
+def test_the_row_of_a_failed_run_says_why_in_a_file_of_test_cases(suite, call, here):
+    suite(SUITE)
+    call("run", "--no-store", "--rows", "runs", "-o", "r.xml", "-o", "r.ctrf.json")
+    text = (here / "r.xml").read_text()
+    assert "<failure message=\"expected to contain 'heads', got 'tails'\"" in text
+    tests = json.loads((here / "r.ctrf.json").read_text())["results"]["tests"]
+    failed = [test["message"] for test in tests if test["status"] == "failed"]
+    assert set(failed) == {"expected to contain 'heads', got 'tails'"}
+
+
+def test_a_resumed_run_keeps_its_rows(suite, call, here):
+    suite(SUITE)
+    call("run", "--rows", "runs", "-o", "r.xml", "--max-tokens", "8")
+    (here / "r.xml").unlink()
+    call("resume", "--max-tokens", "1000")
+    assert 'name="coin #3"' in (here / "r.xml").read_text()
+
+
+def test_a_floor_that_fails_twice_names_both_reasons(suite, call):
+    floor = "tool_selection: {expected_tool: fly, min_selection_rate: 0.5, max_total_tokens: 1}"
+    suite(SUITE.replace("prompt: Heads", f"{floor}\n    prompt: Heads"))
+    done = call("run", "--task", "coin", "--no-store")
+    assert done.exit_code == 1
+    assert "fly was called in 0 % of the runs, and 50 % are demanded; a run took" in done.stderr
+    assert "tokens, and 1 are allowed" in done.stderr

@@ -4,6 +4,9 @@ import json
 import re
 import runpy
 import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import jsonschema
@@ -52,6 +55,7 @@ COMMANDS = {
         ["demo"],
         ["history", "show", "latest"],
     ],
+    "matrix": [["report", "all.jsonl", "--matrix"], ["report", "new.jsonl", "--matrix"]],
     "comparison": [
         ["compare", "new.jsonl", "old.jsonl"],
         ["compare", "new.jsonl", "old.jsonl", "--margin", "0.5", "--k", "1,8"],
@@ -155,6 +159,43 @@ def test_every_line_of_trials_keeps_to_its_schema(call, results, words):
     assert json.loads(lines[0]) == {"schema": "passhat.trials/1"}
     for line in lines:
         valid("trials", json.loads(line))
+
+
+@pytest.mark.parametrize(
+    "words", [["run"], ["run", "--until-settled"], ["repeat", "--runs", "3", "--", "true"]]
+)
+def test_every_event_of_a_run_keeps_to_its_schema(call, results, here, words):
+    at = words.index("--") if "--" in words else len(words)
+    done = call(*words[:at], "--as", "ndjson", "-o", "events.ndjson", *words[at:])
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert lines == [json.loads(line) for line in _lines(here / "events.ndjson")]
+    for line in lines:
+        valid("events", line)
+    assert lines[0]["schema"] == "passhat.events/1"
+    assert lines[-1]["event"] == "answer"
+    assert lines[-1]["exit_code"] == done.exit_code
+    ends = [line for line in lines if line["event"] == "trial_finished"]
+    (finished,) = [line for line in lines if line["event"] == "run_finished"]
+    assert len(ends) == finished["done"]
+
+
+def _lines(file):
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def test_events_are_written_while_the_run_lasts(here):
+    """The first trial ends at once; the second waits until its event has been read."""
+    wait = "test -e first || { touch first; exit 0; }; until test -e go; do sleep 0.05; done"
+    command = [sys.executable, "-m", "passhat", "repeat", "--runs", "2", "--concurrency", "1"]
+    command += ["-o", "events.ndjson", "--", "sh", "-c", wait]
+    with subprocess.Popen(command, cwd=here, stdout=subprocess.DEVNULL) as run:
+        while not any('"trial_finished"' in line for line in _lines(here / "events.ndjson")):
+            assert run.poll() is None
+            time.sleep(0.05)
+        assert '"run_finished"' not in (here / "events.ndjson").read_text()
+        (here / "go").touch()
+        assert run.wait() == 0
+    assert '"answer"' in _lines(here / "events.ndjson")[-1]
 
 
 def test_the_shipped_schemas_are_those_of_the_types():

@@ -7,9 +7,9 @@ import tempfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passhat.dashboard.live import Watch
+from passhat.dashboard.live import PageState
 from passhat.history import History
-from passhat.history.lookups import Progress, TaskProgress, change_mark, read_progress
+from passhat.history.lookups import StoredProgress, TaskProgress, change_mark, read_progress
 from passhat.records import Outcome, Trial
 
 WRITER = """
@@ -43,13 +43,13 @@ def progress_of(known):
         )
         for (system, task), runs in cells.items()
     ]
-    return Progress(status="running", launched=9, tasks=tasks)
+    return StoredProgress(status="running", launched=9, tasks=tasks)
 
 
 @given(st.lists(st.dictionaries(keys, st.sampled_from(Outcome)), min_size=1, max_size=5))
 def test_what_a_page_was_told_adds_up_to_the_state(states):
     """However a run grows, or is resumed and its trials replaced."""
-    watch, seen, known = Watch(), {}, {}
+    watch, seen, known = PageState(), {}, {}
     for state in states:
         known |= state
         news = watch.news(progress_of(known))
@@ -84,7 +84,7 @@ def test_the_store_counts_what_was_written(known):
 
 
 def test_nothing_new_is_told_twice():
-    watch = Watch()
+    watch = PageState()
     progress = progress_of({("s", "t", 0): Outcome.PASSED})
     assert watch.news(progress)["tasks"] == [["s", "t", "P"]]
     again = watch.news(progress)
@@ -92,7 +92,7 @@ def test_nothing_new_is_told_twice():
 
 
 def test_only_trials_that_end_while_one_looks_are_new():
-    watch = Watch()
+    watch = PageState()
     old, new = {("s", "t", 1): Outcome.PASSED}, {("s", "t", 0): Outcome.FAILED}
     assert watch.news(progress_of(old))["recent"] == []
     assert watch.news(progress_of(old | new))["recent"] == [["s", "t", 0, "F"]]

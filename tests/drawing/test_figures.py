@@ -13,7 +13,7 @@ from passhat.drawing import (
     Guide,
     IntervalRow,
     Marker,
-    Part,
+    NamedShare,
     Point,
     Series,
     cell_grid,
@@ -59,7 +59,7 @@ def grid(text, value):
 
 
 def parts(text, value):
-    shares = [Part(name=text, share=value), Part(name=text, share=1 - value)]
+    shares = [NamedShare(name=text, share=value), NamedShare(name=text, share=1 - value)]
     return stacked_bar(shares, title=text, finding=text)
 
 
@@ -114,7 +114,10 @@ def test_the_same_numbers_give_the_same_bytes(draw):
 
 @given(st.floats(0, 1))
 def test_names_of_parts_neither_cover_each_other_nor_leave_the_picture(share):
-    shares = [Part(name="tasks differ", share=1 - share), Part(name="luck of the run", share=share)]
+    shares = [
+        NamedShare(name="tasks differ", share=1 - share),
+        NamedShare(name="luck of the run", share=share),
+    ]
     drawn = stacked_bar(shares, title="", finding="")
     found = ET.fromstring(drawn.svg()).findall(f".//{SVG}text")
     (first, second) = [(float(one.attrib["x"]), 8 * len(one.text)) for one in found]

@@ -1,8 +1,9 @@
 """Real frameworks against a model on loopback; each runs in an environment of its own."""
 
 import json
+import re
 import sys
-import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -15,10 +16,21 @@ RUNS = 12
 AT_ONCE = 6
 
 
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "run-your-agent.md"
+RESULTS = ("tool", "tool-response", "function_call_output")
+"""Roles and types of a message that holds what a tool returned."""
+
+
+def _on_page(framework):
+    """The module that the how-to page shows for a framework."""
+    heading = re.escape(f"**{framework}")
+    return re.search(rf"^{heading}.*?^```py\n(.*?)^```", PAGE.read_text(), re.S | re.M)[1]
+
+
 def answer(asked):
     """Call the weather tool, then say what it said."""
     usage = TokenUsage(tokens_in=100, tokens_out=10)
-    if "tool" in json.dumps(asked.body.get("messages"))[-4000:] and _answered(asked.body):
+    if _answered(asked.body):
         if "final_answer" in json.dumps(asked.body.get("tools", "")):
             done = {"answer": "It is 24 degrees in Rome."}
             call = CallRequest(id="call_2", name="final_answer", arguments=done)
@@ -29,12 +41,14 @@ def answer(asked):
 
 
 def _answered(body):
-    for message in body.get("messages", []):
-        content = message.get("content")
-        blocks = content if isinstance(content, list) else []
-        if message.get("role") in ("tool", "tool-response"):
+    """Whether the tool has returned something, in any wire format."""
+    said = body.get("messages") or body.get("input") or body.get("contents") or ()
+    for message in said if isinstance(said, list) else ():
+        content = message.get("content") or message.get("parts")
+        blocks = [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
+        if message.get("role") in RESULTS or message.get("type") in RESULTS:
             return True
-        if any(b.get("type") == "tool_result" for b in blocks if isinstance(b, dict)):
+        if any(b.get("type") == "tool_result" or "functionResponse" in b for b in blocks):
             return True
         if message.get("role") != "system" and "Observation" in str(content):
             return True
@@ -50,18 +64,26 @@ def model():
 
 @pytest.fixture
 def trials_of(model, tmp_path, monkeypatch):
-    """Run what a module defines, several at once; all trials and the first transcript."""
-    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+    """Run what the page shows for a framework, several at once: trials, the first transcript."""
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.setenv(name, "not-a-key")
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_BASE"):
+        monkeypatch.setenv(name, model)
+    for name in ("ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"):
+        monkeypatch.setenv(name, model.removesuffix("/v1"))
     for name in ("OPENAI_AGENTS_DISABLE_TRACING", "OTEL_SDK_DISABLED", "CREWAI_DISABLE_TELEMETRY"):
         monkeypatch.setenv(name, "true")
     monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # it would ask GitHub
     monkeypatch.setenv("CREWAI_STORAGE_DIR", str(tmp_path / "crewai"))
-    monkeypatch.setenv("MODEL_URL", model)
 
-    def run(source, *names, workers=0, runs=RUNS, expect=()):
-        module = f"agents_of_{len(list(tmp_path.glob('*.py')))}_{tmp_path.name}".replace("-", "_")
-        (tmp_path / f"{module}.py").write_text(textwrap.dedent(source))
+    shown = re.search(r"^`weather.py`:\n\n```python\n(.*?)^```", PAGE.read_text(), re.S | re.M)
+    (tmp_path / "weather.py").write_text(shown[1])
+
+    def run(framework, *names, more="", workers=0, runs=RUNS, expect=()):
+        module = f"agents_of_{len(list(tmp_path.glob('agents_*.py')))}_{tmp_path.name}".replace(
+            "-", "_"
+        )
+        (tmp_path / f"{module}.py").write_text(_on_page(framework) + more)
         demands = expect or (
             Expectation(matcher="contains", value="24"),
             Expectation(matcher="called", value="get_weather"),
@@ -86,7 +108,8 @@ def trials_of(model, tmp_path, monkeypatch):
         suite = Suite(name="s", pairings=pairings, directory=tmp_path, concurrency=AT_ONCE)
         journal = MemoryJournal()
         trials = run_trials(suite, journal=journal, handle_signals=False).trials
-        sys.modules.pop(module, None)
+        for name in (module, "weather"):
+            sys.modules.pop(name, None)
         transcript = json.loads(journal.finished()[0].transcript)
         return trials, transcript
 

@@ -4,32 +4,19 @@ import pytest
 
 pytest.importorskip("langgraph", reason="langgraph is not installed: see `make frameworks`")
 
-AGENT = """
-    import os
-    from langchain.agents import create_agent
-    from langchain_core.tools import tool
-    from langchain_openai import ChatOpenAI
+MORE = """
+def state(prompt):
+    return agent.invoke({"messages": [("user", prompt)]})
 
-    @tool
-    def get_weather(city: str) -> str:
-        "The weather of a city."
-        return "24 degrees"
 
-    model = ChatOpenAI(model="stub-1", base_url=os.environ["MODEL_URL"] + "/v1")
-    agent = create_agent(model, [get_weather])
-    chat = model
-
-    def state(prompt):
-        return agent.invoke({"messages": [("user", prompt)]})
-
-    async def awaited(prompt):
-        return await agent.ainvoke({"messages": [("user", prompt)]})
+async def awaited(prompt):
+    return await agent.ainvoke({"messages": [("user", prompt)]})
 """
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_graph_is_an_agent(all_passed, trials_of, workers):
-    trials, transcript = trials_of(AGENT, "agent", workers=workers)
+    trials, transcript = trials_of("LangGraph", "agent", workers=workers)
     all_passed(trials)
     roles = [turn["role"] for turn in transcript["messages"]]
     assert roles == ["user", "assistant", "tool", "assistant"]
@@ -37,5 +24,5 @@ def test_a_graph_is_an_agent(all_passed, trials_of, workers):
 
 
 def test_the_state_that_a_graph_returns_is_read(all_passed, trials_of):
-    trials, _ = trials_of(AGENT, "state", "awaited")
+    trials, _ = trials_of("LangGraph", "state", "awaited", more=MORE)
     all_passed(trials)

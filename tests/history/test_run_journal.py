@@ -5,7 +5,7 @@ from passhat.records import Outcome, Trial
 from passhat.records.ledger import (
     Amount,
     Answer,
-    Asked,
+    CallIntent,
     Finished,
     Refused,
     Ticket,
@@ -24,8 +24,8 @@ def answer(trial: int, step: int) -> Answer:
     )
 
 
-def asked(trial: int, step: int, *, cost: float | None) -> Asked:
-    return Asked(
+def asked(trial: int, step: int, *, cost: float | None) -> CallIntent:
+    return CallIntent(
         system="agent", task="refund", trial=trial, step=step, request="x", most=Amount(cost=cost)
     )
 

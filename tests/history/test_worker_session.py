@@ -8,7 +8,7 @@ from passhat.history.leases import hold
 from passhat.history.run_board import RunBoard
 from passhat.history.worker_session import WorkerSession, reap
 from passhat.records import Budget, Outcome, Trial
-from passhat.records.ledger import Amount, Answer, Asked, Finished, Refused, Ticket
+from passhat.records.ledger import Amount, Answer, CallIntent, Finished, Refused, Ticket
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def finished(number):
 
 
 def asked(trial, step=0, cost=1.0):
-    return Asked(
+    return CallIntent(
         system="agent", task="refund", trial=trial, step=step, request="model:x",
         most=Amount(cost=cost, tokens=10),
     )  # fmt: skip

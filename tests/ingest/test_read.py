@@ -86,13 +86,13 @@ def test_many_different_reasons_to_leave_files_out_are_told_in_few_notes(tmp_pat
 
 
 def test_notes_name_their_file_by_its_place_in_the_folder(tmp_path):
-    for name in ("a", "b"):
+    for name in ("1", "2"):
         (tmp_path / name).mkdir()
-    (tmp_path / "a" / "runs.csv").write_bytes(b"task,passed,colour\nt,1,red\nt,0,red\n")
-    (tmp_path / "b" / "runs.csv").write_bytes(b"task,passed\nt,1\nt,0\nt,0\n")
+    (tmp_path / "1" / "runs.csv").write_bytes(b"task,passed,colour\nt,1,red\nt,0,red\n")
+    (tmp_path / "2" / "runs.csv").write_bytes(b"task,passed\nt,1\nt,0\nt,0\n")
     (source,) = read_trials(tmp_path).sources
     (note,) = source.notes
-    assert note.startswith(f"a{os.sep}runs.csv: columns not used: colour")
+    assert note.startswith(f"1{os.sep}runs.csv: columns not used: colour")
 
 
 def test_a_table_of_other_columns_is_left_out_of_a_folder_that_has_better_ones(tmp_path):
@@ -174,8 +174,14 @@ def test_every_reader_is_listed_under_its_own_name_and_describes_itself():
 
 
 def test_a_reader_is_asked_about_every_kind_of_document_that_it_knows(samples):
+    def known_by(reader, document):
+        try:
+            return reader.recognises(document)
+        except ReadError:  # it knows the file, and that it holds no trials
+            return True
+
     def knowing(readers, document):
-        return [reader.name for reader in readers if reader.recognises(document)]
+        return [reader.name for reader in readers if known_by(reader, document)]
 
     paths = [path for path in samples.rglob("*") if path.is_file()]
     known = set()

@@ -7,7 +7,7 @@ import pytest
 
 from passhat import measure, render_html, render_markdown, render_terminal
 from passhat.records import Trials
-from passhat.reporters.blocks import Step, Steps
+from passhat.reporters.blocks import NextStep, Steps
 from passhat.reporters.formats.markdown import blocks_markdown
 from passhat.reporters.formats.text import blocks_text
 from passhat.reporters.terminal_style import Ink
@@ -33,7 +33,7 @@ def test_a_name_that_speaks_like_a_command_is_only_words(trapped):
 
 
 def test_a_reason_that_speaks_like_a_command_is_only_words():
-    block = Steps("Why", (Step(f"error: passhat {'fix ' * 40}"),))
+    block = Steps("Why", (NextStep(f"error: passhat {'fix ' * 40}"),))
     text = blocks_text([block], Ink(width=80))
     assert all(len(line) <= 80 for line in text.split("\n"))
     assert "`" not in blocks_markdown([block])
@@ -41,6 +41,6 @@ def test_a_reason_that_speaks_like_a_command_is_only_words():
 
 @pytest.mark.parametrize("command", ["passhat gate 'my  log.csv'", "passhat gate " + "x" * 200])
 def test_a_command_is_shown_to_the_letter_on_one_line(command):
-    block = Steps("Next", (Step("Keep it so", command),))
+    block = Steps("Next", (NextStep("Keep it so", command),))
     assert command in blocks_text([block], Ink(width=80))
     assert f"`{command}`" in blocks_markdown([block])

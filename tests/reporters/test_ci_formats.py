@@ -2,7 +2,10 @@
 
 import json
 import re
+import shutil
+import subprocess
 import xml.etree.ElementTree as ET
+from importlib import import_module
 from pathlib import Path
 
 import jsonschema
@@ -12,9 +15,123 @@ from hypothesis import strategies as st
 
 from passhat import Trials, judge, measure, simulate
 from passhat.reporters import render
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
+from passhat.reporters.grid import FORMATS
+from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
 
-CTRF = Path(__file__).parents[1] / "node_modules" / "ctrf" / "dist" / "ctrf-schema-0.0.json"
+NODE = Path(__file__).parents[1] / "node_modules"
+CTRF = NODE / "ctrf" / "dist" / "ctrf-schema-0.0.json"
+SARIF = NODE / "@microsoft" / "jest-sarif" / "lib" / "schemas" / "sarif-2.1.0-rtm.5.json"
 NAMES = st.text(min_size=1).filter(lambda text: text.strip() == text)
+
+
+ANY = st.text(max_size=12)
+MARKS = st.none() | st.builds(
+    Mark, kind=st.sampled_from(["failure", "error", "skipped"]), message=ANY, detail=ANY
+)
+CASES = st.builds(
+    ReportedCase,
+    name=ANY,
+    classname=ANY,
+    values=st.dictionaries(st.sampled_from(["label", "evidence"]), ANY),
+    said=ANY,
+    mark=MARKS,
+    file=ANY,
+    line=st.integers(1, 10**6),
+)
+SUITES = st.lists(st.builds(TestSuite, name=ANY, cases=st.lists(CASES, max_size=3)), max_size=2)
+AWKWARD = [
+    TestSuite(
+        name=f"<{text}>",
+        cases=[
+            ReportedCase(name=text, classname=text, mark=Mark(kind=kind, message=text, detail=text))
+            for kind in ("failure", "error", "skipped")
+        ],
+    )
+    for text in (
+        "\ud800", "a\x00b", "]]>", "# SKIP", "# TODO x", "--- | ...", "\\", "\\#", "a\nnot ok 9",
+        "\x1b[31m", "\u2028", "\ufffe", "ok 1 - x", "  ...\n---", "Bail out!", "1..3", "'", '"', "",
+    )
+]  # fmt: skip
+"""Names and messages that have broken some reader of some format."""
+
+
+def written(suites, format_name):
+    """Test cases in a format, whatever answer they came from."""
+    module, _, function = FORMATS[format_name].function.partition(":")
+    render_it = getattr(import_module(f"passhat.reporters.formats.{module}"), function)
+    kind = AnswerKind(name="x", blocks=lambda *_: [], cases=lambda found: found)
+    return render_it(kind, suites, DisplayOptions())
+
+
+def schema_of(file, package):
+    if not file.exists():
+        pytest.skip(f"npm's package {package} is not installed")
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+@given(SUITES)
+@example(AWKWARD)
+def test_any_text_makes_valid_ctrf_sarif_and_code_quality(suites):
+    jsonschema.validate(json.loads(written(suites, "ctrf")), schema_of(CTRF, "ctrf"))
+    sarif = json.loads(written(suites, "sarif"))
+    jsonschema.Draft7Validator(schema_of(SARIF, "@microsoft/jest-sarif")).validate(sarif)
+    entries = json.loads(written(suites, "code-quality"))
+    for entry in entries:
+        # https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
+        assert set(entry) == {"description", "check_name", "fingerprint", "severity", "location"}
+        assert entry["severity"] in ("info", "minor", "major", "critical", "blocker")
+        assert entry["location"]["lines"]["begin"] >= 1
+    for text in (written(suites, name) for name in ("ctrf", "sarif", "code-quality")):
+        assert "\\ud8" not in re.sub(r"\\ud[89ab]..\\ud[cdef]..", "", text)
+
+
+@given(SUITES)
+@example(AWKWARD)
+def test_any_text_makes_junit_that_readers_know(suites):
+    root = ET.fromstring(written(suites, "junit").encode())
+    assert root.tag == "testsuites"
+    for suite in root:
+        assert suite.tag == "testsuite"
+        assert set(suite.keys()) == {"name", "tests", "failures", "errors", "skipped"}
+        cases = suite.findall("testcase")
+        assert int(suite.get("tests")) == len(cases)
+        for case in cases:
+            assert {"name", "classname"} <= set(case.keys()) <= {"name", "classname", "time"}
+            inside = [one.tag for one in case]
+            assert inside == sorted(inside, key=["properties"].count, reverse=True)
+            assert set(inside) <= {"properties", "failure", "error", "skipped", "system-out"}
+
+
+def test_a_real_tap_parser_reads_every_case_as_it_was(tmp_path):
+    """One process for all: node's tap-parser is the one that the TAP project keeps."""
+    if not (NODE / "tap-parser").exists() or shutil.which("node") is None:
+        pytest.skip("npm's package tap-parser is not installed")
+    (tmp_path / "x.tap").write_text(written(AWKWARD, "tap"), encoding="utf-8")
+    script = """
+        const { Parser } = require('tap-parser')
+        const found = Parser.parse(require('fs').readFileSync(process.argv[1], 'utf8'))
+        const asserts = found.filter(([kind]) => kind === 'assert').map(([, one]) => one)
+        const extra = found.filter(([kind]) => kind === 'extra' || kind === 'bailout')
+        const [, end] = found.find(([kind]) => kind === 'complete')
+        console.log(JSON.stringify({ asserts, extra, plan: end.plan }))
+    """
+    done = subprocess.run(
+        ["node", "-e", script, str(tmp_path / "x.tap")],
+        cwd=NODE.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(done.stdout)
+    kinds = [case.mark.kind for suite in AWKWARD for case in suite.cases]
+    assert found["extra"] == []
+    assert [one["ok"] for one in found["asserts"]] == [kind == "skipped" for kind in kinds]
+    assert [bool(one.get("skip")) for one in found["asserts"]] == [
+        kind == "skipped" for kind in kinds
+    ]
+    assert not any(one.get("todo") for one in found["asserts"])
+    assert found["plan"]["end"] == len(kinds)
 
 
 def report_of(system: str, task: str):

@@ -29,7 +29,7 @@ from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.planning.demonstration import demonstrate
 from passhat.errors import ArgumentError
 from passhat.reporters import endings_for, formats_for, render
-from passhat.reporters.answer_kind import Options
+from passhat.reporters.answer_kind import DisplayOptions
 from passhat.reporters.answers.run_list import RunList
 from passhat.reporters.blocks import Headline, Judged, Paragraph, Section, Steps, Table
 from passhat.reporters.grid import ANSWERS, ENDINGS, FORMATS, answer_kind, kind_of
@@ -139,7 +139,9 @@ def test_every_ending_belongs_to_one_format():
         ".markdown",
         ".html",
         ".htm",
+        ".fragment.html",
         ".csv",
+        ".ndjson",
         ".tex",
     )
 
@@ -184,7 +186,7 @@ def _lacks(text, said):
 @pytest.mark.parametrize("kind", KINDS)
 def test_text_markdown_and_page_say_the_same(answers, kind):
     answer = answers[kind]
-    blocks = answer_kind(kind).blocks(answer, Options(verbose=True))
+    blocks = answer_kind(kind).blocks(answer, DisplayOptions(verbose=True))
     said, cells = list(_sentences(blocks)), _cells(blocks)
     assert said or cells
     text = _plain(render_terminal(answer, Ink(width=400), verbose=True))
@@ -200,7 +202,9 @@ def test_text_markdown_and_page_say_the_same(answers, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_short_form_says_nothing_that_the_long_one_does_not(answers, kind):
     answer = answers[kind]
-    brief, full = (answer_kind(kind).blocks(answer, Options(verbose=v)) for v in (False, True))
+    brief, full = (
+        answer_kind(kind).blocks(answer, DisplayOptions(verbose=v)) for v in (False, True)
+    )
     long = {_plain(one) for one in _sentences(full)}
     more = [one for one in _sentences(brief) if _plain(one) not in long]
     assert all("-v" in one or "See every number" in one or "--all-tasks" in one for one in more)

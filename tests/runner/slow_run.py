@@ -6,7 +6,7 @@ from pathlib import Path
 from passhat.history import History, RunJournal
 from passhat.records import Behaviour, CommandSystem, Model, ModelSystem, Pairing, Suite, Task
 from passhat.runner import run_trials
-from passhat.runner.events import RunFinished, Stopping, TrialFinished, TrialStarted
+from passhat.runner.events import RunFinished, StopRequested, TrialFinished, TrialStarted
 
 
 def main(folder: Path, mode: str) -> int:
@@ -39,7 +39,7 @@ def tell(event: object) -> None:
             text = f"started {event.ticket.number}"
         case TrialFinished():
             text = f"finished {event.ticket.number}"
-        case Stopping():
+        case StopRequested():
             text = f"stopping {event.signal}"
         case RunFinished():
             text = f"over {event.ending} {event.done} {event.undone}"

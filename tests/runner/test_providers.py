@@ -1,10 +1,15 @@
 """Providers by name: where each is, what it is called with, and what is missing."""
 
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+import msgspec
 import pytest
 
 from passhat.errors import SuiteError
-from passhat.records import Model, ModelSystem, Pairing, Suite, Task
+from passhat.records import Model, ModelParameters, ModelSystem, Pairing, Suite, Task
 from passhat.runner import run_trials
+from passhat.runner.models.aws_signature import AwsCredentials, AwsSigner
 from passhat.runner.models.catalog import locate
 from passhat.testing import WireServer
 
@@ -50,6 +55,15 @@ from passhat.testing import WireServer
                 "/endpoints/openapi"
             ),
         ),
+        (
+            "vertex/claude-opus-5",
+            {
+                "GOOGLE_CLOUD_PROJECT": "p",
+                "GOOGLE_CLOUD_LOCATION": "global",
+                "VERTEX_ACCESS_TOKEN": "k",
+            },
+            "https://aiplatform.googleapis.com/v1/projects/p/locations/global",
+        ),
     ],
 )
 def test_a_provider_is_found_by_its_name(name, variables, address):
@@ -62,7 +76,11 @@ def test_a_provider_is_found_by_its_name(name, variables, address):
     ("name", "variables", "message"),
     [
         ("bedrock/m", {"AWS_BEARER_TOKEN_BEDROCK": "k"}, "region: set AWS_REGION or AWS_DEFAULT"),
-        ("bedrock/m", {"AWS_REGION": "eu"}, "needs a key: set AWS_BEARER_TOKEN_BEDROCK"),
+        (
+            "bedrock/m",
+            {"AWS_REGION": "eu"},
+            "set AWS_BEARER_TOKEN_BEDROCK or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+        ),
         ("vertex/m", {"GOOGLE_CLOUD_PROJECT": "p"}, "location: set GOOGLE_CLOUD_LOCATION"),
         ("xai/grok-4", {}, "needs a key: set XAI_API_KEY"),
     ],
@@ -72,12 +90,15 @@ def test_what_a_provider_lacks_is_named(name, variables, message):
         locate(Model(name=name), variables)
 
 
-def asked_of(name):
+def asked_of(name, environment=None, **parameters):
     with WireServer() as server:
-        system = ModelSystem(name="agent", model=Model(name=name, base_url=server.url))
+        given = ModelParameters(**parameters)
+        model = Model(name=name, base_url=server.url, parameters=given)
+        system = ModelSystem(name="agent", model=model)
         task = Task(name="t", prompt="Hi")
         pairing = Pairing(system=system, task=task, runs=1, label="t")
-        (trial,) = run_trials(Suite(name="s", pairings=(pairing,)), environment={}).trials
+        suite = Suite(name="s", pairings=(pairing,))
+        (trial,) = run_trials(suite, environment=environment or {}).trials
         assert trial.error is None
         return server.asked[0]
 
@@ -93,3 +114,96 @@ def test_bedrock_is_asked_at_the_address_of_the_model():
     assert asked.path.endswith("/model/anthropic.claude-opus-5-v1%3A0/converse")
     assert asked.model == "anthropic.claude-opus-5-v1:0"
     assert asked.body["messages"] == [{"role": "user", "content": [{"text": "Hi"}]}]
+
+
+@pytest.mark.parametrize(("stream", "method"), [(False, "rawPredict"), (True, "streamRawPredict")])
+def test_claude_on_vertex_is_asked_in_its_own_wire_format(stream, method):
+    extra = {"stream": True} if stream else {}
+    asked = asked_of("vertex/claude-opus-5", {"VERTEX_ACCESS_TOKEN": "token-1"}, extra=extra)
+    assert asked.path.endswith(f"/publishers/anthropic/models/claude-opus-5:{method}")
+    assert asked.body["anthropic_version"] == "vertex-2023-10-16"
+    assert "model" not in asked.body
+    assert asked.body.get("stream", False) is stream
+    assert asked.headers["authorization"] == "Bearer token-1"
+
+
+AWS = {
+    "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
+    "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+    "AWS_SESSION_TOKEN": "a-session-token",
+    "AWS_REGION": "eu-west-1",
+}
+
+
+def test_a_request_to_bedrock_is_signed_where_there_is_no_api_key():
+    asked = asked_of("bedrock/amazon.nova-pro-v1:0", AWS)
+    said = asked.headers["authorization"]
+    assert "/eu-west-1/bedrock/aws4_request" in said
+    assert "SignedHeaders=content-type;host;x-amz-date;x-amz-security-token" in said
+    assert asked.headers["x-amz-security-token"] == AWS["AWS_SESSION_TOKEN"]
+    when = datetime.strptime(asked.headers["x-amz-date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    signer = AwsSigner(
+        credentials=AwsCredentials(
+            access_key=AWS["AWS_ACCESS_KEY_ID"],
+            secret_key=AWS["AWS_SECRET_ACCESS_KEY"],
+            token=AWS["AWS_SESSION_TOKEN"],
+        ),
+        region="eu-west-1",
+        now=lambda: when,
+    )
+    url = f"http://{asked.headers['host']}{asked.path}"
+    assert signer(url, msgspec.json.encode(asked.body))["authorization"] == said
+
+
+def test_a_bedrock_api_key_goes_before_a_signature():
+    asked = asked_of("bedrock/amazon.nova-pro-v1:0", {**AWS, "AWS_BEARER_TOKEN_BEDROCK": "key-1"})
+    assert asked.headers["authorization"] == "Bearer key-1"
+
+
+@pytest.mark.parametrize(
+    ("service", "method", "url", "headers", "signature"),
+    [
+        # get-vanilla, post-vanilla and get-vanilla-query-order-key-case of AWS's SigV4 test suite.
+        (
+            "service",
+            "GET",
+            "https://example.amazonaws.com/",
+            {},
+            "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31",
+        ),
+        (
+            "service",
+            "POST",
+            "https://example.amazonaws.com/",
+            {},
+            "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b",
+        ),
+        (
+            "service",
+            "GET",
+            "https://example.amazonaws.com/?Param2=value2&Param1=value1",
+            {},
+            "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500",
+        ),
+        # The example of the IAM User Guide.
+        (
+            "iam",
+            "GET",
+            "https://iam.amazonaws.com/?Action=ListUsers&Version=2010-05-08",
+            {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"},
+            "5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7",
+        ),
+    ],
+)
+def test_signatures_are_those_that_aws_publishes(service, method, url, headers, signature):
+    signer = AwsSigner(
+        credentials=AwsCredentials(
+            access_key=AWS["AWS_ACCESS_KEY_ID"], secret_key=AWS["AWS_SECRET_ACCESS_KEY"]
+        ),
+        region="us-east-1",
+        service=service,
+        now=lambda: datetime(2015, 8, 30, 12, 36, tzinfo=UTC),
+    )
+    sent = {"Host": urlsplit(url).netloc, **headers}
+    said = signer.sign(method, url, sent, b"")["authorization"]
+    assert said.endswith(f"Signature={signature}")

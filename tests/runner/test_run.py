@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -24,7 +25,14 @@ from passhat.records import (
     TokenUsage,
 )
 from passhat.runner import FixedRuns, MemoryJournal, run_trials
-from passhat.runner.events import BudgetHit, RunFinished, RunStarted, TrialFinished, TrialStarted
+from passhat.runner.events import (
+    BudgetHit,
+    Paused,
+    RunFinished,
+    RunStarted,
+    TrialFinished,
+    TrialStarted,
+)
 from passhat.runner.models.exchange import CallRequest, Reply
 from passhat.testing import WireServer
 
@@ -137,6 +145,34 @@ def test_a_rule_that_waits_for_nothing_is_an_error_not_a_hang(suite_of, scripted
 
     with pytest.raises(RunError, match="waits for evidence, and no trial is under way"):
         run_trials(suite_of(scripted()), stopping_rule=Never(1), concurrency=4)
+
+
+def test_a_rule_may_pause_while_no_trial_is_under_way(suite_of, scripted):
+    class Pausing(Watchful):
+        until = 0.0
+
+        @property
+        def pause_seconds(self):
+            return max(0.0, self.until - time.monotonic())
+
+        def next(self, count):
+            return [] if self.pause_seconds else super().next(1)
+
+        def observe(self, ticket, trial):
+            super().observe(ticket, trial)
+            if len(self.seen) == 3:
+                self.until = time.monotonic() + 0.05
+
+    events = []
+    rule = Pausing(passes=6)
+    result = run_trials(
+        suite_of(scripted(), task=Task(name="sum", prompt="?")),
+        stopping_rule=rule,
+        concurrency=1,
+        on_event=events.append,
+    )
+    assert len(result.trials) == 6
+    assert [event.wait <= 0.05 for event in events if isinstance(event, Paused)] == [True]
 
 
 def test_events_tell_the_whole_story(coin_suite):
@@ -333,6 +369,7 @@ def test_a_budget_in_money_needs_prices(suite_of):
 
 BARE = """
 import sys
+import time
 for name in ("httpx2", "mcp", "anyio", "genai_prices", "pydantic", "jsonschema", "xllamacpp"):
     sys.modules[name] = None  # not installed
 from passhat.records import *

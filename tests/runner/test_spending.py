@@ -21,7 +21,7 @@ from passhat.records import (
 from passhat.runner import run_trials
 from passhat.runner.journal import MemoryJournal
 from passhat.runner.models.exchange import Reply
-from passhat.runner.spending import Exhausted, MeteredAgent, Spending
+from passhat.runner.spending import Exhausted, MeteredAgent, RunSpending
 from passhat.testing import WireServer
 
 CALL = TokenUsage(tokens_in=6_000, tokens_out=4_000)
@@ -114,7 +114,7 @@ def test_agents_that_keep_their_own_accounts_are_held_to_the_budget_too():
             system = "agent"
 
     async def all_at_once():
-        spending = Spending(Budget(max_cost=0.055))
+        spending = RunSpending(Budget(max_cost=0.055))
         agent = MeteredAgent(Agent(), spending)
         tries = (agent.attempt(Request) for _ in range(20))
         ended = await asyncio.gather(*tries, return_exceptions=True)
@@ -126,7 +126,7 @@ def test_agents_that_keep_their_own_accounts_are_held_to_the_budget_too():
 
 def test_what_is_held_back_for_a_call_is_free_again_when_it_ends():
     async def use():
-        spending = Spending(Budget(max_cost=1.0))
+        spending = RunSpending(Budget(max_cost=1.0))
         for _ in range(5):
             async with spending.reserving(Amount(cost=0.9)):
                 pass

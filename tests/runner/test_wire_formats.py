@@ -131,7 +131,8 @@ def test_the_conversation_goes_out_with_calls_and_results(name):
                                 "status": "success"}}]},
         ],
     }  # fmt: skip
-    assert body["input" if name == "openai-responses" else "messages"] == expected[name]
+    said = body["input" if name == "openai-responses" else "messages"]
+    assert said == expected["anthropic" if name == "anthropic-vertex" else name]
 
 
 def test_parameters_go_out_in_the_words_of_each_provider():
@@ -140,7 +141,8 @@ def test_parameters_go_out_in_the_words_of_each_provider():
         for name in DIALECTS:
             ask(server, name, QUESTION, key="secret")
     for asked in server.asked:
-        bodies[asked.form], headers[asked.form] = asked.body, asked.headers
+        where = "anthropic-vertex" if asked.path.endswith(":rawPredict") else asked.form
+        bodies[where], headers[where] = asked.body, asked.headers
     chat, responses, claude = (
         bodies[name] for name in ("openai-chat", "openai-responses", "anthropic")
     )
@@ -154,6 +156,9 @@ def test_parameters_go_out_in_the_words_of_each_provider():
     assert claude["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
     assert claude["tools"][0]["input_schema"] == WEATHER.parameters
     assert headers["anthropic"]["x-api-key"] == "secret"
+    on_vertex = {**claude, "anthropic_version": "vertex-2023-10-16"}
+    assert {"model": "test-model", **bodies["anthropic-vertex"]} == on_vertex
+    assert headers["anthropic-vertex"]["authorization"] == "Bearer secret"
     assert headers["openai-chat"]["authorization"] == "Bearer secret"
 
 
@@ -241,11 +246,52 @@ def test_the_image_of_a_tool_reaches_the_model_behind_all_results():
     assert [block["type"] for block in claude[0]["content"]] == ["text", "image"]
 
 
-def test_a_sound_goes_out_where_it_is_understood():
+def with_sound(mime):
+    return Message(role="user", text="?", attachments=(Attachment(mime=mime, data="aWNvbg=="),))
+
+
+@pytest.mark.parametrize(("mime", "form"), [("audio/x-wav", "wav"), ("audio/mpeg", "mp3")])
+def test_a_sound_goes_out_where_it_is_understood(mime, form):
+    chat = sent("openai-chat", with_sound(mime))["messages"][0]["content"][1]
+    assert chat == {"type": "input_audio", "input_audio": {"data": "aWNvbg==", "format": form}}
+    bedrock = sent("bedrock-converse", with_sound(mime))["messages"][0]["content"][1]
+    assert bedrock == {"audio": {"format": form, "source": {"bytes": "aWNvbg=="}}}
+
+
+@pytest.mark.parametrize("name", ["anthropic", "anthropic-vertex", "openai-responses"])
+def test_a_sound_of_the_user_is_refused_where_no_model_could_hear_it(name):
+    wire = name.removesuffix("-vertex")
+    refusal = f"audio/wav cannot be sent: the wire format {wire} takes image files"
+    with pytest.raises(ModelError, match=refusal):
+        sent(name, with_sound("audio/wav"))
     sound = Attachment(mime="audio/wav", data="aWNvbg==")
-    chat = sent("openai-chat", Message(role="user", text="?", attachments=(sound,)))
-    part = chat["messages"][0]["content"][1]
-    assert part == {"type": "input_audio", "input_audio": {"data": "aWNvbg==", "format": "wav"}}
+    told = Message(role="tool", text="[audio audio/wav]", call_id="c1", attachments=(sound,))
+    assert "aWNvbg==" not in str(sent(name, Message(role="user", text="?"), told))
+
+
+def test_the_words_of_a_spoken_answer_are_the_answer():
+    spoken = {"role": "assistant", "content": None, "audio": {"data": "x", "transcript": "Sunny."}}
+    body = {"choices": [{"message": spoken, "finish_reason": "stop"}]}
+    assert DIALECTS["openai-chat"].decode(body).text == "Sunny."
+
+
+def test_bedrock_takes_reasoning_and_caching_in_its_own_words():
+    request = Request(
+        messages=(Message(role="user", text="?"),),
+        system="Be brief.",
+        tools=(WEATHER,),
+        parameters=ModelParameters(reasoning="low", prompt_cache=True, max_tokens=100),
+    )
+    body = DIALECTS["bedrock-converse"].encode("eu.anthropic.claude-opus-5", request, False)
+    point = {"cachePoint": {"type": "default"}}
+    assert body["system"][-1] == point
+    assert body["toolConfig"]["tools"][-1] == point
+    assert body["messages"][-1]["content"][-1] == point
+    thinking = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
+    assert body["additionalModelRequestFields"] == thinking
+    assert body["inferenceConfig"]["maxTokens"] == 1124
+    with pytest.raises(ModelError, match="on Bedrock only Claude takes `reasoning:`"):
+        DIALECTS["bedrock-converse"].encode("amazon.nova-pro-v1:0", request, False)
 
 
 def test_reasoning_goes_out_in_the_words_of_each_provider():

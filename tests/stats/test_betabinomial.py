@@ -7,8 +7,7 @@ from scipy import optimize, special
 from passhat.errors import ArgumentError
 from passhat.stats.betabinomial import (
     BetaPrior,
-    _gamma_sum,
-    _gamma_sums,
+    _GammaSums,
     _trigamma,
     chance_above,
     fit_beta_binomial,
@@ -53,8 +52,24 @@ def test_a_likelihood_at_many_priors_is_interpolated_to_rounding(stretch):
     rng = np.random.default_rng(6)
     counts = np.unique(rng.integers(0, 5000, 1000)).astype(float)
     weights, x = rng.random(counts.size), np.exp(rng.uniform(-stretch / 2, stretch / 2, 576))
-    exact = _gamma_sums(x, counts, weights)
-    assert _gamma_sum(x, counts, weights) == pytest.approx(exact, rel=1e-9, abs=1e-4)
+    sums = _GammaSums(counts, weights[None])
+    exact = (special.gammaln(x[:, None] + counts) - special.gammaln(x)[:, None]) @ weights
+    assert sums.values(x) == pytest.approx(exact, rel=1e-9, abs=1e-4)
+
+
+@pytest.mark.parametrize("most", [1, 40, 250, 2000])
+def test_short_and_long_tasks_have_the_sums_that_gamma_functions_give(most):
+    rng = np.random.default_rng(most)
+    counts = rng.integers(0, most + 1, 30).astype(float)
+    tasks, x = rng.random((3, 30)), rng.gamma(1.0, 5.0, 3)
+    value, slope, bend = _GammaSums(counts, tasks).at(x, np.arange(3))
+    for term, found in (
+        (special.gammaln, value),
+        (special.digamma, slope),
+        (lambda at: special.polygamma(1, at), bend),
+    ):
+        exact = (tasks * (term(x[:, None] + counts) - term(x)[:, None])).sum(axis=1)
+        assert found == pytest.approx(exact, rel=1e-9)
 
 
 def test_the_curvature_is_that_of_ln_gamma():

@@ -28,7 +28,7 @@ Paths = tuple[Path, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class CassetteOnDisk:
     """A cassette on disk: what is in it, or why it cannot be read."""
 
     path: Path
@@ -87,7 +87,9 @@ def show(file: Path, task: str | None, trial: int | None) -> None:
             _show_trial(read, name, number)
             shown += 1
     if not shown:
-        raise CassetteError(f"{file}: no such run; {_summary(Found(path=file, cassette=read))}")
+        raise CassetteError(
+            f"{file}: no such run; {_summary(CassetteOnDisk(path=file, cassette=read))}"
+        )
 
 
 @cassette.command()
@@ -183,13 +185,13 @@ def _directory(suite: Suite) -> Path:
     return where.relative_to(Path.cwd()) if where.is_relative_to(Path.cwd()) else where
 
 
-def _read(path: Path) -> Found:
+def _read(path: Path) -> CassetteOnDisk:
     from passhat.runner.cassettes import read_cassette
 
     try:
-        return Found(path=path, cassette=read_cassette(path))
+        return CassetteOnDisk(path=path, cassette=read_cassette(path))
     except CassetteError as error:
-        return Found(path=path, cassette=None, problem=str(error))
+        return CassetteOnDisk(path=path, cassette=None, problem=str(error))
 
 
 def _secrets(path: Path, suite: Suite | None) -> list[str]:
@@ -221,7 +223,7 @@ def _drift(read: Cassette, suite: Suite) -> list[str]:
     return found
 
 
-def _summary(one: Found) -> str:
+def _summary(one: CassetteOnDisk) -> str:
     if one.cassette is None:
         return f"unreadable: {one.problem}"
     read = one.cassette
@@ -229,7 +231,7 @@ def _summary(one: Found) -> str:
     return f"{read.system}: {runs or 'nothing'}"
 
 
-def _plain(one: Found) -> CassetteObject:
+def _plain(one: CassetteOnDisk) -> CassetteObject:
     read = one.cassette
     return {
         "path": str(one.path),

@@ -13,7 +13,7 @@ from passhat.cli.options import (
     output_options,
 )
 from passhat.cli.output import Output
-from passhat.cli.reading import Reading, reading_options
+from passhat.cli.reading import ReadingOptions, reading_options
 
 
 @click.command(cls=SectionedCommand)
@@ -23,7 +23,7 @@ from passhat.cli.reading import Reading, reading_options
 @output_options("comparison")
 @reading_options()
 def compare(
-    reading: Reading,
+    reading: ReadingOptions,
     only: tuple[str, ...],
     margin: float | None,
     analysing: Analysing,

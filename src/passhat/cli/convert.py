@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.options import SectionedCommand
-from passhat.cli.reading import Reading, reading_options
+from passhat.cli.reading import ReadingOptions, reading_options
 from passhat.cli.trials_output import trials_output_options
 
 if TYPE_CHECKING:
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 @click.option("--only", metavar="AGENT", multiple=True, help="Convert this agent's trials only.")
 @trials_output_options
 @reading_options()
-def convert(reading: Reading, only: tuple[str, ...], write: Callable[[Trials], None]) -> None:
+def convert(
+    reading: ReadingOptions, only: tuple[str, ...], write: Callable[[Trials], None]
+) -> None:
     """Rewrite any result file as JSON Lines, CSV or Parquet.
 
     Reading what was written gives the same trials again.

@@ -6,7 +6,7 @@ import click
 
 from passhat.cli.options import SectionedCommand, output_options
 from passhat.cli.output import Output
-from passhat.cli.reading import Reading, reading_options
+from passhat.cli.reading import ReadingOptions, reading_options
 
 _MOST_RUNS = 2
 
@@ -15,7 +15,7 @@ _MOST_RUNS = 2
 @click.option("--only", metavar="AGENT", help="Which agent, where several tried the task.")
 @output_options("diff")
 @reading_options(transcripts=True, task_option="--task-column", metavar="RESULTS TASK [RUN] [RUN]")
-def diff(reading: Reading, only: str | None, output: Output) -> None:
+def diff(reading: ReadingOptions, only: str | None, output: Output) -> None:
     """Where do two runs of a task part?
 
     RESULTS is a file that keeps what was said in each run, a history store, or a run of the

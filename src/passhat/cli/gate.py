@@ -17,7 +17,7 @@ from passhat.cli.options import (
     seed_option,
 )
 from passhat.cli.output import Output
-from passhat.cli.reading import Reading, reading_options, say_note
+from passhat.cli.reading import ReadingOptions, reading_options, say_note
 from passhat.defaults import CONFIDENCE
 from passhat.errors import SuiteError
 from passhat.journeys.gating import MARGIN
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 def gate(
     context: click.Context,
     /,
-    reading: Reading,
+    reading: ReadingOptions,
     require: tuple[str, ...],
     against: str | None,
     margin: float,
@@ -96,12 +96,14 @@ def gate(
     --on-undecided says otherwise.
     """
     from passhat.journeys import gate_results
+    from passhat.journeys.reviewing import demands_under_review
 
     if not require and against is None and suite is None:
         suite = _suite_of_folder(reading)
+    reviewed = wanted(github)
     found = gate_results(
         reading.results(),
-        require,
+        demands_under_review(require, against, margin) if reviewed else require,
         against=against,
         margin=margin,
         suite=suite,
@@ -115,7 +117,7 @@ def gate(
     if output.paths_out:  # what is in a file is not in the log of a CI job
         for verdict in found:
             output.say(verdict.sentence)
-    if wanted(github):
+    if reviewed:
         from passhat.journeys import review_change
 
         review = review_change(
@@ -130,7 +132,7 @@ def gate(
     context.exit(0 if informational else found.exit_code)
 
 
-def _suite_of_folder(reading: Reading) -> Path | None:
+def _suite_of_folder(reading: ReadingOptions) -> Path | None:
     """The suite file of this folder, where it demands something and a run of the history is judged.
 
     A file of results may come from anywhere: its demands must be named.

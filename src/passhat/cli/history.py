@@ -16,7 +16,7 @@ from passhat.cli.option_types import WholeNumber
 from passhat.cli.options import SectionedCommand, output_options
 from passhat.cli.output import Output, ink_for
 from passhat.cli.page_transcripts import fitted_transcripts, wants_page
-from passhat.cli.reading import Reading, reading_options, say_note
+from passhat.cli.reading import ReadingOptions, reading_options, say_note
 from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
 from passhat.messages import listed, plural
@@ -185,7 +185,7 @@ def vacuum(path: Path) -> None:
 @_of_store
 def add(
     path: Path | str,
-    reading: Reading,
+    reading: ReadingOptions,
     suite: str | None,
     commit: str | None,
     branch: str | None,
@@ -248,6 +248,7 @@ def _rows(runs: list[Run]) -> list[Row]:
             "run": run.key,
             "suite": run.suite,
             "status": run.status,
+            "owner": run.owner,
             "started": run.started,
             "commit": run.checkout.commit,
             "branch": run.checkout.branch,

@@ -32,7 +32,7 @@ def mcp(store: str, allow_runs: bool, max_cost: float) -> None:
       passhat mcp
       claude mcp add passhat -- passhat mcp
     """
-    from passhat.mcp_server import Tools, build_server
+    from passhat.mcp_server import PasshatTools, build_server
 
-    tools = Tools(store=store, folder=Path.cwd(), may_run=allow_runs, max_cost=max_cost)
+    tools = PasshatTools(store=store, folder=Path.cwd(), may_run=allow_runs, max_cost=max_cost)
     build_server(tools).run()

@@ -57,7 +57,7 @@ class Share(click.ParamType[float]):
         return number
 
 
-class Rounds(click.ParamType[tuple[int, ...]]):
+class RoundNumbers(click.ParamType[tuple[int, ...]]):
     """`4` or `2,4`: rounds of a suite, counted from 1."""
 
     name = "N,N,..."

@@ -12,7 +12,7 @@ from passhat.cli.options import (
     output_options,
 )
 from passhat.cli.output import Output
-from passhat.cli.reading import Reading, reading_options
+from passhat.cli.reading import ReadingOptions, reading_options
 
 _COUNT = WholeNumber(min=1)
 _AMOUNT = click.FloatRange(min=0, min_open=True)
@@ -39,7 +39,7 @@ _AMOUNT = click.FloatRange(min=0, min_open=True)
 @output_options("plan")
 @reading_options(required=False)
 def plan(
-    reading: Reading,
+    reading: ReadingOptions,
     only: str | None,
     tasks: int | None,
     runs: int | None,

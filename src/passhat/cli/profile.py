@@ -8,7 +8,7 @@ import click
 
 from passhat.cli.options import Analysing, SectionedCommand, analysis_options, output_options
 from passhat.cli.output import Output
-from passhat.cli.reading import Reading, reading_options
+from passhat.cli.reading import ReadingOptions, reading_options
 from passhat.errors import ReadError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @output_options("profile")
 @reading_options()
 def profile(
-    reading: Reading,
+    reading: ReadingOptions,
     against: tuple[str, ...],
     only: str | None,
     analysing: Analysing,
@@ -56,7 +56,7 @@ def profile(
     output.write(answer)
 
 
-def _reference(reading: Reading, against: tuple[str, ...]) -> Trials:
+def _reference(reading: ReadingOptions, against: tuple[str, ...]) -> Trials:
     """The field, read as RESULTS are: where that fails, it may be due to the reading options."""
     try:
         return reading.results(*against).trials()

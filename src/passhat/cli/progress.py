@@ -1,4 +1,4 @@
-"""Progress on standard error: a moving bar on a terminal, now and then a line elsewhere."""
+"""Progress of a run: a moving bar on a terminal or in a notebook, now and then a line elsewhere."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from html import escape
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 REDRAWS_PER_SECOND = 5
 SECONDS_BETWEEN_LINES = 5.0
 MOST_SECONDS_WITHOUT_LINE = 30.0
+SHORTEST_PAUSE_SHOWN = 1.0
 WIDEST_BAR = 60
 FAULTS_OFF = "the suite's faults are off: --faults runs it with and without them"
 STEPS = 10
@@ -123,13 +125,15 @@ class RunProgress:
 
 
 class Progress:
-    """Hears the events of a run and shows how it stands. Used in `with`, called with events."""
+    """Shows how far a run is: hand it to a run as `on_event`.
+
+    It draws a bar on a terminal and in a notebook, and prints a line now and then elsewhere.
+    Used in `with`, it also takes its bar away when the run raises.
+    """
 
     def __init__(self, run: RunProgress | None = None, *, quiet: bool = False) -> None:
         self.run = run or RunProgress()
-        self._display: _Plain | _Moving | None = None
-        if not quiet:
-            self._display = _Moving(self.run) if _watched() else _Plain(self.run)
+        self._display = None if quiet else _fitting_display()(self.run)
 
     def __enter__(self) -> Self:
         return self
@@ -145,6 +149,7 @@ class Progress:
 
     def __call__(self, event: RunEvent) -> None:
         from passhat.journeys.run_events import RunOpened
+        from passhat.runner.events import RunFinished
 
         self.run.take(event)
         if self._display is None:
@@ -154,6 +159,8 @@ class Progress:
         self._display.show(event)
         for text in _announcements(event):
             self._display.say(text)
+        if isinstance(event, RunFinished):
+            self._display.stop()
 
 
 class _Plain:
@@ -243,6 +250,48 @@ class _Moving:
         return drawn
 
 
+class _Notebook:
+    """A bar below the cell, redrawn in place; it stays with its last state."""
+
+    def __init__(self, run: RunProgress) -> None:
+        self._run = run
+        self._handle: Any = None
+        self._drawn = 0.0
+        self._said = ""
+
+    def start(self) -> None:
+        from IPython.display import display
+
+        self._handle = display(self, display_id=True)
+
+    def stop(self) -> None:
+        self._redraw()
+
+    def show(self, event: RunEvent) -> None:
+        if time.monotonic() - self._drawn >= 1 / REDRAWS_PER_SECOND:
+            self._redraw()
+
+    def say(self, text: str) -> None:
+        self._said = text
+        self._redraw()
+
+    def _redraw(self) -> None:
+        if self._handle is not None:
+            self._drawn = time.monotonic()
+            self._handle.update(self)
+
+    def __repr__(self) -> str:
+        from passhat.reporters.safe_text import safe_text
+
+        told = [self._run.counts, *self._run.details(), self._said]
+        return safe_text(" · ".join(text for text in told if text))
+
+    def _repr_html_(self) -> str:
+        run = self._run
+        bar = f'<progress style="width:24em" max="{max(1, run.planned)}" value="{run.done}">'
+        return f"<div>{bar}</progress><br>{escape(repr(self))}</div>"
+
+
 def duration(seconds: float) -> str:
     """Seconds as people say them.
 
@@ -257,8 +306,15 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def _watched() -> bool:
-    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+def _fitting_display() -> type[_Plain | _Moving | _Notebook]:
+    """A bar where somebody can see it move, lines elsewhere."""
+    if "ipykernel" in sys.modules:
+        from IPython.core.getipython import get_ipython
+
+        if hasattr(get_ipython(), "kernel"):
+            return _Notebook
+    watched = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return _Moving if watched else _Plain
 
 
 def _announcements(event: RunEvent) -> Iterator[str]:
@@ -278,9 +334,14 @@ def _announcements(event: RunEvent) -> Iterator[str]:
             yield "no workers yet: start some with `passhat worker --store URL`"
         case events.WorkersChanged():
             yield f"{plural(event.workers, 'worker')}, {plural(event.hands, 'trial')} at a time"
+        case events.Paused() if event.wait >= SHORTEST_PAUSE_SHOWN:
+            yield (
+                "many trials failed one after another: waiting "
+                f"{duration(event.wait)} before the next, in case it is an outage"
+            )
         case events.BudgetHit():
             yield f"{event.limit} is reached ({event.spent}): no new trial is started"
-        case events.Stopping():
+        case events.StopRequested():
             yield f"stopping: {event.grace:g} s for trials under way. Ctrl-C again quits now."
         case events.RunFinished():
             yield f"{plural(event.done, 'trial')} in {duration(event.seconds)}"

@@ -12,7 +12,7 @@ from passhat.cli.options import (
     output_options,
 )
 from passhat.cli.output import Output
-from passhat.cli.reading import Reading, reading_options
+from passhat.cli.reading import ReadingOptions, reading_options
 
 
 @click.command(cls=SectionedCommand)
@@ -26,7 +26,7 @@ from passhat.cli.reading import Reading, reading_options
 @output_options("ranking")
 @reading_options()
 def rank(
-    reading: Reading,
+    reading: ReadingOptions,
     only: tuple[str, ...],
     by: str | None,
     analysing: Analysing,

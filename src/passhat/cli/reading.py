@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.option_types import Rounds
+from passhat.cli.option_types import RoundNumbers
 from passhat.cli.options import READING, Command, apply_options, shared
 from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ReadingOptions:
     """What the user named and said of it; `results` is what journeys read."""
 
     paths: tuple[str, ...]
@@ -52,7 +52,14 @@ class Reading:
             store=self.store or STORE,
             drop_rounds=self.drop_rounds,
             on_note=say_note,
+            wording=self._in_options,
         )
+
+    def _in_options(self, text: str) -> str:
+        """What a reader says of its arguments, as the options of the command."""
+        from passhat.cli.error_messages import with_options
+
+        return with_options(text, _flags(self.task_option) | _OTHER_FLAGS)
 
     def _refuse_run_of_files(self) -> None:
         """`--run` chooses a run of a store: beside files it would say nothing."""
@@ -71,7 +78,7 @@ class Reading:
     def again(self, *more: str) -> str | None:
         """What another command is given to read the same, for a shell; None of standard input.
 
-        >>> Reading(paths=("my log.csv",), format=None, duplicates="error",
+        >>> ReadingOptions(paths=("my log.csv",), format=None, duplicates="error",
         ...         columns={"task": "question"}).again("--only", "o3")
         "'my log.csv' --task question --only o3"
         """
@@ -129,6 +136,13 @@ _COLUMNS = {
 _NAMES = ("scorer", "pass_if")
 """What else the mapper is told."""
 
+_OTHER_FLAGS = {
+    **{name: f"--{name.replace('_', '-')}" for name in (*_NAMES, "name", "format", "duplicates")},
+    **{name: f"--{name}" for name in ("errors", "confidence")},
+    "transcript": "--transcript-column",
+}
+"""The options of other arguments that readers name in their notes."""
+
 COLUMN_NAMES = {
     **{name: f"column_{name}" for name in _COLUMNS},
     "transcript": "transcript_column",
@@ -179,7 +193,7 @@ def reading_options(
             columns = {name: values.pop(f"column_{name}") for name in _COLUMNS}
             columns |= {name: values.pop(name) for name in _NAMES}
             columns["transcript"] = values.pop("transcript_column", None)
-            reading = Reading(
+            reading = ReadingOptions(
                 paths=values.pop("paths"),
                 format=values.pop("format_name"),
                 duplicates=values.pop("duplicates"),
@@ -234,7 +248,7 @@ def _reading_parameters(
         shared(
             READING,
             "--drop-rounds",
-            type=Rounds(),
+            type=RoundNumbers(),
             default=(),
             help="Leave out these rounds of every task, counted from 1: an outage, say.",
         ),

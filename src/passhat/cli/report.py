@@ -18,7 +18,7 @@ from passhat.cli.options import (
 )
 from passhat.cli.output import Output, ink_for
 from passhat.cli.page_transcripts import fitted_transcripts, wants_page
-from passhat.cli.reading import Reading, reading_options
+from passhat.cli.reading import ReadingOptions, reading_options
 
 if TYPE_CHECKING:
     from passhat.records import Tally, Trials
@@ -51,17 +51,19 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     help="Print the JSON Schema of --json, and stop.",
 )
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said in each run.")
+@click.option("--matrix", is_flag=True, help="Show every task against every agent instead.")
 @click.option("--targets", is_flag=True, help="List every number by the name a gate uses.")
 @analysis_options
 @forge_options
 @output_options("report", verbose=True)
 @reading_options(transcripts=True)
 def report(
-    reading: Reading,
+    reading: ReadingOptions,
     only: tuple[str, ...],
     bars: tuple[str, ...],
     all_tasks: bool,
     transcripts: bool,
+    matrix: bool,
     targets: bool,
     analysing: Analysing,
     github: bool | None,
@@ -80,6 +82,7 @@ def report(
       passhat report results.csv --task question --pass ok --k 1,2,4
       passhat report results.jsonl --pass-if 'score>=0.8' -o report.html
       passhat report logs/airline.eval --transcripts -o report.html
+      passhat report logs/*.eval --matrix -o matrix.csv -o matrix.md
     """
     from passhat.journeys import report_results
 
@@ -101,6 +104,9 @@ def report(
         from passhat.reporters.targets_list import render_targets
 
         click.echo(render_targets(answer, ink_for(sys.stdout)), nl=False, color=True)
+        return
+    if matrix:
+        output.write(answer.matrix())
         return
     page: dict[str, Any] = {}
     if said and not isinstance(subjects, list):

@@ -13,7 +13,7 @@ from passhat.cli.options import SectionedCommand, output_options
 from passhat.cli.output import Output
 from passhat.cli.page_transcripts import wants_page
 from passhat.cli.reading import say_note
-from passhat.cli.run_options import Command, limits
+from passhat.cli.run_options import Command, limits, rows_option
 from passhat.cli.run_output import show_run
 from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
@@ -48,6 +48,7 @@ def _limit_options(command: Command) -> Command:
     "--workers", type=WholeNumber(min=1), default=2, help="Workers to start on the Ray cluster."
 )
 @click.option("--html", metavar="FILE", help="Also write the report as a page.")
+@rows_option
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
 @output_options("run", verbose=True)
 @click.pass_context
@@ -57,6 +58,7 @@ def resume(
     run: str | None,
     store: Path | str,
     html: str | None,
+    rows: str | None,
     transcripts: bool,
     output: Output,
     **given: Any,
@@ -77,6 +79,7 @@ def resume(
     found, kept = looked_up.run, looked_up.run.options
     outputs = output.paths_out or tuple(kept.get("outputs") or ())
     page, said = html or kept.get("html"), transcripts or bool(kept.get("transcripts"))
+    rows = rows or kept.get("rows")
     output = replace(output, paths_out=outputs)
     context.exit(
         show_run(
@@ -85,10 +88,12 @@ def resume(
                 store=store,
                 transcripts=wants_page(said, output, html=page),
                 on_event=on_event,
-                interface={"outputs": outputs, "html": page, "transcripts": said},
+                interface={"outputs": outputs, "html": page, "transcripts": said, "rows": rows},
                 **given,
             ),
             output,
             html=page,
+            resumed=True,
+            by_run=rows == "runs",
         )
     )

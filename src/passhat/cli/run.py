@@ -13,7 +13,7 @@ from passhat.cli.option_types import WholeNumber
 from passhat.cli.options import output_options
 from passhat.cli.output import Output
 from passhat.cli.page_transcripts import wants_page
-from passhat.cli.run_options import OptionalValues, run_options
+from passhat.cli.run_options import OptionalValues, rows_option, run_options
 from passhat.cli.run_output import show_run
 from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
@@ -52,12 +52,7 @@ if TYPE_CHECKING:
 )
 @click.option("--no-store", is_flag=True, help="Keep nothing; an interrupted run is lost.")
 @click.option("--html", metavar="FILE", help="Also write the report as a page.")
-@click.option(
-    "--rows",
-    type=click.Choice(["tasks", "runs"]),
-    default="tasks",
-    help="What is a test case in JUnit, CTRF, TAP and the like.",
-)
+@rows_option
 @click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
 @forge_options
 @output_options("run", verbose=True)
@@ -74,7 +69,7 @@ def run(
     workers: int,
     no_store: bool,
     html: str | None,
-    rows: str,
+    rows: str | None,
     transcripts: bool,
     github: bool | None,
     informational: bool,
@@ -87,6 +82,7 @@ def run(
       passhat run suite.yml --runs 20 --require 'pass^3 >= 0.8' --until-settled
       passhat run --record                 then, without a key: passhat run --replay
       passhat run --html report.html -o report.json --max-cost 5
+      passhat run -o events.ndjson         one line for each event, while the run lasts
 
     Every trial is kept in the store as soon as it ends; `passhat resume` continues an interrupted
     run and pays for nothing twice.
@@ -104,10 +100,10 @@ def run(
         return
     from passhat.journeys import run_suite
 
-    files = {"outputs": output.paths_out, "html": html, "transcripts": transcripts}
+    files = {"outputs": output.paths_out, "html": html, "transcripts": transcripts, "rows": rows}
 
-    def tell(answer: RunAnswer) -> None:
-        announce_run(answer, output, store=kept, informational=informational)
+    def tell(answer: RunAnswer) -> bool:
+        return announce_run(answer, output, store=kept, informational=informational)
 
     code = show_run(
         lambda on_event: run_suite(
@@ -124,6 +120,7 @@ def run(
         output,
         html=html,
         by_run=rows == "runs",
+        resumed=resume,
         tell_reviewers=tell if wanted(github) else None,
     )
     context.exit(0 if informational and code in (ExitCode.FAIL, ExitCode.UNDECIDED) else code)

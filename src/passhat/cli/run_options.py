@@ -36,6 +36,13 @@ class OptionalValues(SectionedCommand):
         return super().parse_args(ctx, told + args[end:])
 
 
+rows_option = click.option(
+    "--rows",
+    type=click.Choice(["tasks", "runs"]),
+    help="What is a test case in JUnit, CTRF, TAP and the like: a task (the default), or a run.",
+)
+
+
 def run_options(command: Command) -> Command:
     """What `run_suite` takes of the same names, handed over as `options`."""
 

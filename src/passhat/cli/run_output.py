@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from passhat.cli.event_stream import ENDING, EventStream
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.page_transcripts import fitted_transcripts
 from passhat.cli.progress import Progress
@@ -14,7 +15,7 @@ from passhat.errors import RunInterrupted
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import RunAnswer
     from passhat.cli.output import Output
-    from passhat.journeys.run_events import OnRunEvent
+    from passhat.journeys.run_events import OnRunEvent, RunEvent
 
 MOST_REASONS = 3
 """Reasons for failures that are printed beside a file which has them all."""
@@ -33,20 +34,47 @@ def show_run(
     *,
     html: str | None = None,
     by_run: bool = False,
-    tell_reviewers: Callable[[RunAnswer], None] | None = None,
+    resumed: bool = False,
+    tell_reviewers: Callable[[RunAnswer], bool] | None = None,
 ) -> ExitCode:
     """Start a run, show its progress and its answer, and say how to exit.
 
     `html` is a page to write beside what `output` asks for; with `by_run` test cases are single
-    runs. `tell_reviewers` is called with the
-    answer of a run that was not interrupted.
+    runs. Files of events are written while the run lasts; those of a `resumed` run grow.
+    `tell_reviewers` is called with the answer of a run that was not interrupted, and says whether
+    the change is shown to be worse than its baseline.
     """
+    output.check("run")
+    live = [path for path in output.paths_out if path.endswith(ENDING)]
+    printed = output.format == "ndjson"
     places = _places(output, html)
     for place in places:
         place.check("run")
+    with EventStream(live, printed=printed, append=resumed) as stream:
+        code = _show(start, output, places, stream, by_run, tell_reviewers)
+    for path in live:
+        output.say(f"wrote {path}")
+    for name in stream.broken:
+        output.say(f"{name} could not be written to: its last events are missing")
+    return code
+
+
+def _show(
+    start: Callable[[OnRunEvent], RunAnswer],
+    output: Output,
+    places: list[Output],
+    stream: EventStream,
+    by_run: bool,
+    tell_reviewers: Callable[[RunAnswer], bool] | None,
+) -> ExitCode:
     try:
         with Progress(quiet=output.quiet) as progress:
-            answer = replace(start(progress), by_run=by_run)
+
+            def on_event(event: RunEvent) -> None:
+                stream(event)
+                progress(event)
+
+            answer = replace(start(on_event), by_run=by_run)
     except RunInterrupted as interrupted:
         output.say(str(interrupted))
         if interrupted.resume:
@@ -59,9 +87,11 @@ def show_run(
         place.write(answer, **said)
     for line in _remarks(answer, output):
         output.say(line)
-    if tell_reviewers is not None:
-        tell_reviewers(answer)
-    return exit_code(answer)
+    worse = tell_reviewers is not None and tell_reviewers(answer)
+    code = exit_code(answer)
+    code = ExitCode.FAIL if worse and code in (ExitCode.PASS, ExitCode.UNDECIDED) else code
+    stream.end(answer, code)
+    return code
 
 
 def exit_code(answer: RunAnswer) -> ExitCode:
@@ -72,10 +102,14 @@ def exit_code(answer: RunAnswer) -> ExitCode:
 
 
 def _places(output: Output, html: str | None) -> list[Output]:
-    """Where the answer goes: what was asked for, and the page beside it."""
-    if html is None:
-        return [output]
-    return [output, replace(output, paths_out=(html,), format=None)]
+    """Where the answer goes when the run is over: what was asked for, and the page beside it."""
+    files = tuple(path for path in output.paths_out if not path.endswith(ENDING))
+    printed = None if output.format == "ndjson" else output.format
+    asked = replace(output, paths_out=files, format=printed)
+    places = [] if output.format == "ndjson" and not files else [asked]
+    if html is not None:
+        places.append(replace(output, paths_out=(html,), format=None))
+    return places
 
 
 def _remarks(answer: RunAnswer, output: Output) -> Iterator[str]:

@@ -8,6 +8,7 @@ import click
 # looks at a suite or a folder (list to cassettes) has none.
 SCHEMAS = {
     "report": "report, history show, demo: --json",
+    "matrix": "report --matrix --json",
     "comparison": "compare --json",
     "ranking": "rank, and compare of more than two: --json",
     "plan": "plan --json",
@@ -24,6 +25,7 @@ SCHEMAS = {
     "validation": "validate --json",
     "dry-run": "run --dry-run --json",
     "cassettes": "cassette list --json",
+    "events": "each line that run, resume and repeat write as .ndjson",
     "trials": "each line that simulate and convert write as .jsonl",
     "suite": "a suite file, such as passhat.yml",
 }

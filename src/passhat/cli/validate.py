@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, TypedDict
 import click
 
 from passhat.cli.exit_codes import ExitCode
+from passhat.cli.output import Output, usual_endings
 
 if TYPE_CHECKING:
     from passhat.records import Suite
+    from passhat.reporters.answers.validation import SuiteCheck
     from passhat.suite import Problem
 
 
-class Fault(TypedDict):
+class SuiteFault(TypedDict):
     """What is wrong, and where."""
 
     line: int | None
@@ -29,16 +31,34 @@ class Validated(TypedDict):
 
     suite: str
     valid: bool
-    problems: list[Fault]
+    problems: list[SuiteFault]
 
 
 @click.command()
 @click.argument("suites", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option(
+    "-o",
+    "--output",
+    "paths_out",
+    metavar="FILE",
+    multiple=True,
+    help="Also write to a file; its ending says how: "
+    f"{' '.join(usual_endings('validation'))}. May be repeated.",
+)
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of a suite file, and stop.")
 @click.pass_context
-def validate(context: click.Context, suites: tuple[Path, ...], as_json: bool, schema: bool) -> None:
+def validate(
+    context: click.Context,
+    suites: tuple[Path, ...],
+    as_json: bool,
+    paths_out: tuple[str, ...],
+    schema: bool,
+) -> None:
     """Check SUITES for errors (default: passhat.yml).
+
+    \b
+      passhat validate suites/*.yml -o faults.sarif
 
     Exit codes: 0 every suite is valid; 2 one is not.
     """
@@ -55,6 +75,9 @@ def validate(context: click.Context, suites: tuple[Path, ...], as_json: bool, sc
     else:
         for path, suite, problems in checked:
             _tell(path, suite, problems)
+    if paths_out:
+        output = Output(format=None, paths_out=paths_out, quiet=False)
+        output.write([_check(*entry) for entry in checked])
     if any(suite is None for _, suite, _ in checked):
         context.exit(ExitCode.USAGE)
 
@@ -124,3 +147,17 @@ def _plain(path: Path, suite: Suite | None, problems: tuple[Problem, ...]) -> Va
             for p in problems
         ],
     }
+
+
+def _check(path: Path, suite: Suite | None, problems: tuple[Problem, ...]) -> SuiteCheck:
+    from passhat.reporters.answers.validation import SuiteCheck, SuiteFault
+    from passhat.suite.problems import dotted
+
+    return SuiteCheck(
+        file=str(path),
+        size=None if suite is None else suite.size,
+        faults=tuple(
+            SuiteFault(line=p.line, column=p.column, path=dotted(p.path), message=p.message)
+            for p in problems
+        ),
+    )

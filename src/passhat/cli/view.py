@@ -12,7 +12,7 @@ import click
 
 from passhat.cli.option_types import WholeNumber
 from passhat.cli.options import SectionedCommand
-from passhat.cli.reading import Reading, reading_options
+from passhat.cli.reading import ReadingOptions, reading_options
 from passhat.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @reading_options(required=False, transcripts=True, stores=False)
 def view(
-    reading: Reading,
+    reading: ReadingOptions,
     host: str,
     port: int,
     expose: bool,
@@ -54,7 +54,9 @@ def view(
         _serve(store, title, host=host, port=port, expose=expose, token=token, quiet=no_browser)
 
 
-def _store(reading: Reading, stack: ExitStack, *, transcripts: bool) -> tuple[Path | str, str]:
+def _store(
+    reading: ReadingOptions, stack: ExitStack, *, transcripts: bool
+) -> tuple[Path | str, str]:
     """The store to look at, and what to call it; logs are read into one that lives as long."""
     from passhat.dashboard.logs import keep_logs
     from passhat.history import DEFAULT_PATH, History
@@ -72,7 +74,7 @@ def _store(reading: Reading, stack: ExitStack, *, transcripts: bool) -> tuple[Pa
     return store, ", ".join(reading.paths)
 
 
-def _log(reading: Reading, path: str, *, transcripts: bool) -> Log:
+def _log(reading: ReadingOptions, path: str, *, transcripts: bool) -> Log:
     from passhat.dashboard.logs import Log
 
     file = Path(path)

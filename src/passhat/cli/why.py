@@ -7,7 +7,7 @@ import click
 from passhat.cli.option_types import Share
 from passhat.cli.options import SectionedCommand, confidence_option, output_options, seed_option
 from passhat.cli.output import Output
-from passhat.cli.reading import Reading, reading_options
+from passhat.cli.reading import ReadingOptions, reading_options
 
 
 @click.command(cls=SectionedCommand)
@@ -24,7 +24,7 @@ from passhat.cli.reading import Reading, reading_options
 @output_options("explanation")
 @reading_options(transcripts=True, task_option="--task-column")
 def why(
-    reading: Reading,
+    reading: ReadingOptions,
     task: str | None,
     only: tuple[str, ...],
     alpha: float,

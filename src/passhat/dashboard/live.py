@@ -16,7 +16,7 @@ from passhat.dashboard.funnel import Funnel
 from passhat.dashboard.shelf import Shelf
 from passhat.history import History, Run
 from passhat.history.lookups import (
-    Progress,
+    StoredProgress,
     TaskProgress,
     change_mark,
     outcomes_in_order,
@@ -56,7 +56,7 @@ class Expected:
 
 
 @dataclass(slots=True)
-class Watch:
+class PageState:
     """What a page already knows of a run: the trials of each task, and how the rates closed in."""
 
     told: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Watch:
     expected: Expected = field(default_factory=Expected)
     funnel: Funnel = field(default_factory=Funnel)
 
-    def news(self, progress: Progress) -> dict[str, Any]:
+    def news(self, progress: StoredProgress) -> dict[str, Any]:
         """The state now: all counts, and only the tasks and trials that are new.
 
         Trials that ended before anybody looked are not news.
@@ -127,9 +127,9 @@ async def follow(shelf: Shelf, run: Run) -> AsyncIterator[str]:
         history.close()
 
 
-def watching(history: History, run: Run) -> Watch:
+def watching(history: History, run: Run) -> PageState:
     """A watch that knows how the rates of a run got where they are."""
-    watch = Watch(expected=Expected.of(run))
+    watch = PageState(expected=Expected.of(run))
     watch.funnel.replay(outcomes_in_order(history, run))
     return watch
 
@@ -173,11 +173,11 @@ def event(name: str, data: Any) -> str:
     return f"event: {name}\ndata: {json.dumps(data)}\n\n"
 
 
-def _news(watch: Watch, history: History, run: Run) -> dict[str, Any]:
+def _news(watch: PageState, history: History, run: Run) -> dict[str, Any]:
     return watch.news(read_progress(history, run))
 
 
-def _counts(progress: Progress) -> dict[str, list[int]]:
+def _counts(progress: StoredProgress) -> dict[str, list[int]]:
     """Passed, failed and errored of each system."""
     found: dict[str, list[int]] = {}
     for task in progress.tasks:

@@ -27,7 +27,7 @@ from passhat.history import History, Run, lookups
 from passhat.journeys.stored_runs import gates_of
 from passhat.messages import plural
 from passhat.records.transcript import Transcript
-from passhat.reporters.answer_kind import Options
+from passhat.reporters.answer_kind import DisplayOptions
 from passhat.reporters.answers import comparison, ranking
 from passhat.reporters.answers.diff_page import diff_values
 from passhat.reporters.answers.explanation_page import chip as explanation_chip
@@ -138,7 +138,7 @@ class Pages:
             no_verdict=_no_verdict(run),
             running=run.status == RUNNING,
             windows=windows,
-            **page_of(report, Options(results=None, change=change)),
+            **page_of(report, DisplayOptions(results=None, change=change)),
             choice=choice,
             sorts=SORTS,
             labels=LABELS,
@@ -202,7 +202,7 @@ class Pages:
         with self.shelf.open() as history:
             run = history.find_run(request.path_params["run"])
             found = self.shelf.explanation(history, run)
-        values = explanation_page(found, Options(results=None))
+        values = explanation_page(found, DisplayOptions(results=None))
         return page("why_run.html", store=self.shelf.title, run=run, chip=explanation_chip(found),
                     facts=explanation_facts(found), **values)  # fmt: skip
 
@@ -267,7 +267,7 @@ class Pages:
             newest = history.runs(suite=suite, branch=branch, limit=MOMENTS) if suite else []
             runs = [run for run in reversed(newest) if run.trials]
             found = self.shelf.trends(history, runs) if runs else ()
-        values = trend_page(found, Options()) if found else {"systems": []}
+        values = trend_page(found, DisplayOptions()) if found else {"systems": []}
         yield render(
             "trend_end.html", suite=suite, branch=branch, store="",
             chip=trend_chip(found) if found else None,
@@ -309,7 +309,7 @@ def _judged_values(answer: Comparison | RankReport | Unavailable) -> dict[str, A
     if isinstance(answer, Unavailable):
         return {"headline": "", "chip": None, "facts": (), "judged_parts": []}
     kind = comparison.KIND if isinstance(answer, Comparison) else ranking.KIND
-    told = kind.blocks(answer, Options(every_task_follows=True))
+    told = kind.blocks(answer, DisplayOptions(every_task_follows=True))
     blocks = [one for one in told if not isinstance(one, Steps | Picture)]
     figures = {} if kind.figures is None else kind.figures(answer)
     first = blocks[0]

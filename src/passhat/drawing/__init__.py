@@ -5,7 +5,7 @@ from passhat.drawing.grid import CellRow, cell_grid
 from passhat.drawing.intervals import IntervalRow, interval_rows
 from passhat.drawing.lines import Guide, Level, Marker, Series, line_chart
 from passhat.drawing.matrix import matrix
-from passhat.drawing.parts import Part, stacked_bar
+from passhat.drawing.parts import NamedShare, stacked_bar
 from passhat.drawing.scatter import Point, scatter
 from passhat.drawing.spark import sparkline
 
@@ -17,7 +17,7 @@ __all__ = [
     "IntervalRow",
     "Level",
     "Marker",
-    "Part",
+    "NamedShare",
     "Point",
     "Series",
     "cell_grid",

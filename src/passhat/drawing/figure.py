@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from os import PathLike, fspath
 
+from passhat.errors import ArgumentError
 from passhat.messages import quoted, short_repr
 
 # Blue for good and vermilion for bad, which people with red-green blindness tell apart, with ochre
@@ -45,6 +47,8 @@ STYLE = f".ph{{{LIGHT}}}\n@media (prefers-color-scheme:dark){{.ph{{{DARK}}}}}\n{
 WIDTH = 480
 """Most pictures are drawn this wide: shrunk to a telephone's width, their letters are legible."""
 
+FILE_ENDINGS = ("svg", "png", "pdf")
+
 _FEWEST_LETTERS, _MOST_LETTERS, _LETTER_WIDTH = 20, 44, 7
 
 Datum = str | float | None
@@ -59,8 +63,7 @@ class Figure:
     """A picture: `svg()` for a page, `text` for a terminal, `finding` for who cannot see it.
 
     `rows` are the numbers that are drawn, names of columns first.
-
-    To keep it: `Path("decay.svg").write_text(figure.svg(standalone=True), encoding="utf-8")`.
+    `save("decay.png")` writes a file: SVG, PNG or PDF by its ending.
     """
 
     title: str
@@ -105,11 +108,30 @@ class Figure:
         """A wide picture scrolls on a telephone; the widest ones take all of a desk."""
         return "ph" + " wide" * (self.width > WIDTH) + " widest" * (self.width > 1.5 * WIDTH)
 
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the figure to a file: .svg, or .png or .pdf with the extra `figures`."""
+        name = fspath(path)
+        ending = name.rpartition(".")[2].lower()
+        if ending not in FILE_ENDINGS:
+            raise ArgumentError("path", f"must end in .{', .'.join(FILE_ENDINGS)}", name)
+        written = self.to_bytes(ending)
+        with open(name, "wb") as file:  # noqa: PTH123  # this layer knows no pathlib
+            file.write(written)
+
+    def to_bytes(self, ending: str) -> bytes:
+        """The content of a file with this ending: "svg", "png" or "pdf"."""
+        from passhat.drawing.standalone import pdf_of, png_of
+
+        svg = self.svg(standalone=True) + "\n"
+        if ending == "svg":
+            return svg.encode()
+        return png_of(svg) if ending == "png" else pdf_of(svg)
+
     def _repr_svg_(self) -> str:
         return self.svg(standalone=True)
 
     def __repr__(self) -> str:
-        see = "print(figure) for text, .svg(standalone=True) for a file, .finding for words"
+        see = "print(figure), .save('x.png'), .svg(standalone=True), .finding for words"
         return short_repr(f"Figure {quoted(self.title)}", f"{self.width} x {self.height}", see=see)
 
     def __str__(self) -> str:

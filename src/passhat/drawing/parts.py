@@ -13,14 +13,16 @@ TEXT_WIDTH = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class NamedShare:
     """A share of the whole and what it is."""
 
     name: str
     share: float
 
 
-def stacked_bar(parts: Sequence[Part], *, title: str, finding: str, width: int = WIDTH) -> Figure:
+def stacked_bar(
+    parts: Sequence[NamedShare], *, title: str, finding: str, width: int = WIDTH
+) -> Figure:
     """A bar whose parts are named beneath it."""
     pieces, at = [], float(LEFT)
     names = [f"{part.name} {part.share * 100:.0f} %" for part in parts]
@@ -45,7 +47,7 @@ def stacked_bar(parts: Sequence[Part], *, title: str, finding: str, width: int =
     )
 
 
-def _name_places(parts: Sequence[Part], names: Sequence[str], width: int) -> list[float]:
+def _name_places(parts: Sequence[NamedShare], names: Sequence[str], width: int) -> list[float]:
     """Each name under its part, as far as its neighbours and the edge leave room."""
     places, at, free = [], float(LEFT), float(LEFT)
     for part, name in zip(parts, names, strict=True):

@@ -7,7 +7,10 @@ librsvg, CairoSVG, LaTeX's converters) know attributes best, so that is all a fi
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 from xml.etree import ElementTree as ET
+
+from passhat.errors import MissingExtra
 
 SVG = "http://www.w3.org/2000/svg"
 FONT = "Helvetica, Arial, sans-serif"
@@ -19,6 +22,9 @@ SERIES = {
 
 LEVELS = {"l0": "#eef1f4", "l1": "#c3d9ef", "l2": "#8db8e3", "l3": "#4585c8", "l4": "#0a4a8f"}
 """One hue, ever darker: the cells of a matrix."""
+
+PNG_SCALE = 3.0
+"""Pixels for each point of the drawing: sharp on a slide and at 300 dots an inch in print."""
 
 _MARGIN, _LETTER, _TITLE_LETTER = 8, 6.6, 8.6
 _TITLE_HEIGHT, _LINE_HEIGHT = 19, 16
@@ -52,6 +58,26 @@ def plain_svg(body: str, *, title: str, finding: str, width: int, height: int) -
     _paint(drawn, SOFT)
     root.append(drawn)
     return ET.tostring(root, encoding="unicode")
+
+
+def png_of(svg: str) -> bytes:
+    """The picture in pixels."""
+    found: bytes = _cairosvg().svg2png(bytestring=svg.encode(), scale=PNG_SCALE)
+    return found
+
+
+def pdf_of(svg: str) -> bytes:
+    """The picture as a page of its own size, its text selectable."""
+    found: bytes = _cairosvg().svg2pdf(bytestring=svg.encode())
+    return found
+
+
+def _cairosvg() -> Any:
+    try:
+        import cairosvg  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    except (ImportError, OSError) as error:  # OSError: the Cairo library itself is missing
+        raise MissingExtra("a PNG or PDF", "figures") from error
+    return cairosvg
 
 
 def _write(root: ET.Element, lines: list[str], top: int, height: int, look: dict[str, str]) -> None:

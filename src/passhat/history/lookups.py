@@ -57,7 +57,7 @@ class TaskMoment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class SearchHit:
     """A place where a searched text occurs: a task or system with the newest run that has it."""
 
     task: str | None
@@ -79,7 +79,7 @@ class TaskProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class StoredProgress:
     """Where a run stands: its state, how many trials were begun, their cost, and each task."""
 
     status: str
@@ -197,7 +197,7 @@ def task_moments(
     ]
 
 
-def read_progress(history: History, run: Run) -> Progress:
+def read_progress(history: History, run: Run) -> StoredProgress:
     """Where a run stands at this moment."""
     status, launched, cost = history.database.execute(
         "SELECT status, (SELECT count(*) FROM tickets WHERE run = runs.id), "
@@ -219,7 +219,7 @@ def read_progress(history: History, run: Run) -> Progress:
     names = [column[0] for column in rows.description or ()]
     tasks = [TaskProgress(**dict(zip(names, row, strict=True))) for row in rows]
     done = sum(task.passed + task.failed + task.errored for task in tasks)
-    return Progress(status=status, launched=max(launched, done), tasks=tasks, cost=cost)
+    return StoredProgress(status=status, launched=max(launched, done), tasks=tasks, cost=cost)
 
 
 def outcomes_in_order(history: History, run: Run) -> list[tuple[str, int]]:
@@ -273,12 +273,12 @@ def search_runs(history: History, text: str, *, limit: int = 50) -> list[Run]:
     return [history.run_by_id(run_id) for (run_id,) in rows]
 
 
-def search_tasks(history: History, text: str, *, limit: int = 50) -> list[Finding]:
+def search_tasks(history: History, text: str, *, limit: int = 50) -> list[SearchHit]:
     """Tasks whose name holds a text, each with the newest run of every system that tried it."""
     return _search_names(history, text, limit, by_task=True)
 
 
-def search_systems(history: History, text: str, *, limit: int = 50) -> list[Finding]:
+def search_systems(history: History, text: str, *, limit: int = 50) -> list[SearchHit]:
     """Systems whose name holds a text, each with its newest run."""
     return _search_names(history, text, limit, by_task=False)
 
@@ -298,7 +298,7 @@ def _select_trials(history: History, where: str, values: tuple[Any, ...]) -> lis
     return [_kept_trial(values[1], values[2], row) for row in rows]
 
 
-def _search_names(history: History, text: str, limit: int, *, by_task: bool) -> list[Finding]:
+def _search_names(history: History, text: str, limit: int, *, by_task: bool) -> list[SearchHit]:
     wanted, groups = ("task", "x.task, x.system") if by_task else ("system", "x.system")
     rows = history.database.execute(
         f"""
@@ -312,7 +312,7 @@ def _search_names(history: History, text: str, limit: int, *, by_task: bool) -> 
         (_pattern(text), limit),
     )
     return [
-        Finding(task=task if by_task else None, system=system, run=run, suite=suite)
+        SearchHit(task=task if by_task else None, system=system, run=run, suite=suite)
         for task, system, run, suite in rows
     ]
 

@@ -43,14 +43,14 @@ class Index(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class NamedRun:
     """A run that was named, and what to tell of the choice where there was one."""
 
     run: Run
     note: str | None = None
 
 
-def look_up(history: Index, reference: str) -> Found:
+def look_up(history: Index, reference: str) -> NamedRun:
     """The run of that name; of several runs of one commit, or of a branch, the newest.
 
     A key or a commit in full wins over one that only begins so; a beginning that fits several is
@@ -59,12 +59,12 @@ def look_up(history: Index, reference: str) -> Found:
     kind, ids = _fitting(history, reference)
     run = history.run_by_id(ids[0])
     if kind != "commit" or len(ids) == 1:
-        return Found(run=run)  # of a branch, everybody means the newest
+        return NamedRun(run=run)  # of a branch, everybody means the newest
     several = f"{plural(len(ids), 'run')} of commit {run.checkout.commit}"
-    return Found(run=run, note=f"{several}; taken: the newest, {run.key}")
+    return NamedRun(run=run, note=f"{several}; taken: the newest, {run.key}")
 
 
-def look_up_baseline(history: Index, reference: str, *, judged: Run | None) -> Found:
+def look_up_baseline(history: Index, reference: str, *, judged: Run | None) -> NamedRun:
     """What a run is held against: the newest run of that name other than the one that is judged.
 
     Of a branch, one of the same suite, and a finished one if there is any.
@@ -79,7 +79,7 @@ def look_up_baseline(history: Index, reference: str, *, judged: Run | None) -> F
         raise HistoryError(_only_itself(history, reference, kind, judged))
     run = history.run_by_id(others[0])
     started = run.started[:16].replace("T", " ")
-    return Found(run=run, note=f"held against run {run.key} of {started} ({reference})")
+    return NamedRun(run=run, note=f"held against run {run.key} of {started} ({reference})")
 
 
 def knows(history: Index, reference: str) -> bool:

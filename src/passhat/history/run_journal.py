@@ -10,7 +10,7 @@ from passhat.history.runs import Run
 from passhat.history.store import History
 from passhat.records.ledger import (
     Answer,
-    Asked,
+    CallIntent,
     Entry,
     Finished,
     Refused,
@@ -41,6 +41,12 @@ _TO_ASK_AGAIN = (
     "AND x.system = a.system AND x.task = a.task AND x.trial = a.trial)"
 )
 
+# An agent that keeps its own accounts is paid where one of its finished trials says so.
+_PERHAPS_PAID = _TO_ASK_AGAIN + (  # noqa: S608  our words
+    " AND (substr(a.request, 1, 6) <> 'agent:' OR EXISTS (SELECT 1 FROM trials y "
+    "WHERE y.run = a.run AND y.system = a.system AND y.cost > 0))"
+)
+
 
 class RunJournal:
     """What was launched, asked, answered and finished in one run; durable when `write` returns.
@@ -61,7 +67,9 @@ class RunJournal:
                 self._lease.renew(self.history.database)
             self._forget_intents([entry for entry in entries if isinstance(entry, Refused)])
             self._insert_tickets([entry for entry in entries if isinstance(entry, Ticket)])
-            self._insert_answers([entry for entry in entries if isinstance(entry, Asked | Answer)])
+            self._insert_answers(
+                [entry for entry in entries if isinstance(entry, CallIntent | Answer)]
+            )
             if finished:
                 self.history.insert_trials(
                     self.run.id, [(f.ticket.number, f.trial) for f in finished], replace=True
@@ -142,7 +150,7 @@ class RunJournal:
                 self._lease.renew(database)
             row = database.execute(
                 "SELECT count(*), coalesce(sum(reserved_cost), 0), "  # noqa: S608  our words
-                f"coalesce(sum(1 - priced), 0) FROM answers a WHERE {_TO_ASK_AGAIN}",
+                f"coalesce(sum(1 - priced), 0) FROM answers a WHERE {_PERHAPS_PAID}",
                 (self.run.id,),
             ).fetchone()
             if row is not None and row[0]:
@@ -154,7 +162,7 @@ class RunJournal:
                     "unpriced = accounts.unpriced + excluded.unpriced",
                     (self.run.id, *map(int, row)),
                 )
-                database.execute(f"DELETE FROM answers AS a WHERE {_TO_ASK_AGAIN}", (self.run.id,))  # noqa: S608  our words
+            database.execute(f"DELETE FROM answers AS a WHERE {_TO_ASK_AGAIN}", (self.run.id,))  # noqa: S608  our words
             total = database.execute(
                 "SELECT lost_calls, lost_cost, unpriced FROM accounts WHERE run = ?",
                 (self.run.id,),
@@ -174,7 +182,7 @@ class RunJournal:
             ],
         )
 
-    def _insert_answers(self, entries: Sequence[Asked | Answer]) -> None:
+    def _insert_answers(self, entries: Sequence[CallIntent | Answer]) -> None:
         if entries:
             self.history.database.executemany(
                 _UPSERT_ANSWER, [(*self._key(entry), *self._rest(entry)) for entry in entries]
@@ -184,11 +192,11 @@ class RunJournal:
         if entries:
             self.history.database.executemany(_FORGET_INTENT, map(self._key, entries))
 
-    def _key(self, entry: Asked | Answer | Refused) -> tuple[int, int, int, int, int]:
+    def _key(self, entry: CallIntent | Answer | Refused) -> tuple[int, int, int, int, int]:
         name_id = self.history.name_id
         return self.run.id, name_id(entry.system), name_id(entry.task), entry.trial, entry.step
 
-    def _rest(self, entry: Asked | Answer) -> tuple[object, ...]:
+    def _rest(self, entry: CallIntent | Answer) -> tuple[object, ...]:
         """Request, reply, reserved cost and tokens, whether it has a price, and the session."""
         session = None if self._lease is None else self._lease.session
         if isinstance(entry, Answer):

@@ -21,7 +21,7 @@ from passhat.history.process_identity import ProcessIdentity, this_process
 from passhat.history.runs import Run
 from passhat.history.store import History
 from passhat.history.trial_rows import TRIAL_COLUMNS, trial_row
-from passhat.records.ledger import Answer, Asked, Entry, Finished, Refused, Ticket
+from passhat.records.ledger import Answer, CallIntent, Entry, Finished, Refused, Ticket
 
 WORKER = "worker"
 
@@ -211,7 +211,7 @@ class WorkerSession:
 
     def write(self, entries: Sequence[Entry], /) -> Collection[int]:
         """Everything in one statement; returns the places of intents that the budget refuses."""
-        asked = [(i, e) for i, e in enumerate(entries) if isinstance(e, Asked)]
+        asked = [(i, e) for i, e in enumerate(entries) if isinstance(e, CallIntent)]
         answers = [e for e in entries if isinstance(e, Answer)]
         finished = [e for e in entries if isinstance(e, Finished)]
         said = [e for e in finished if e.transcript is not None]
@@ -221,7 +221,7 @@ class WorkerSession:
                 "me": self.number,
                 "run": self.run.id,
                 "lease": LEASE_SECONDS,
-                "limited": any(isinstance(e, Asked | Answer | Refused) for e in entries),
+                "limited": any(isinstance(e, CallIntent | Answer | Refused) for e in entries),
                 "intents": _json([self._intent(i, e) for i, e in asked]),
                 "replies": _json([self._reply(n, e) for n, e in enumerate(answers, 1)]),
                 "bodies": [e.reply for e in answers],
@@ -295,7 +295,7 @@ class WorkerSession:
         }
         return {**key, "step": entry.step} if hasattr(entry, "step") else key
 
-    def _intent(self, place: int, entry: Asked) -> dict[str, Any]:
+    def _intent(self, place: int, entry: CallIntent) -> dict[str, Any]:
         most = entry.most
         amounts = {"cost": micro(most.cost), "tokens": most.tokens}
         priced = int(most.cost is not None)

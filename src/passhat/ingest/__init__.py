@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from passhat.ingest.read import read_trials as read_trials
     from passhat.ingest.read import read_with_transcripts as read_with_transcripts
     from passhat.ingest.reader import Reader as Reader
-    from passhat.ingest.reader import Table as Table
+    from passhat.ingest.reader import TrialTable as TrialTable
     from passhat.ingest.readers import READERS as READERS
     from passhat.ingest.tallies import count_big as count_big
     from passhat.ingest.tallies import read_tallies as read_tallies

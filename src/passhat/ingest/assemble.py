@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError, ReadError
 from passhat.ingest.decimal_commas import comma_fault
-from passhat.ingest.reader import Reader, Table
+from passhat.ingest.reader import Reader, TrialTable
 from passhat.messages import short_value
 from passhat.records import FEATURES, Outcome, Source, Trial, Trials
 from passhat.records.column_names import ColumnMap, leave_out
 from passhat.records.family_names import families_by_name
 from passhat.records.given_columns import BEYOND, LARGEST
-from passhat.records.outcome_words import Comparison, is_missing, number, parse_pass_if
+from passhat.records.outcome_words import ColumnCondition, is_missing, number, parse_pass_if
 from passhat.records.source import Facts
 from passhat.records.usual_columns import trial_numbers
 from passhat.short_names import few, short
@@ -49,7 +49,7 @@ class File(Protocol):
     def sha256(self) -> str: ...
 
 
-def assemble(document: File, reader: Reader, table: Table, mapping: ColumnMap) -> Trials:
+def assemble(document: File, reader: Reader, table: TrialTable, mapping: ColumnMap) -> Trials:
     """The trials of one file, checked, with the file as their source."""
     columns = _without_empty(table.columns)
     for name in mapping.left_out() & _NOT_NEEDED:
@@ -82,7 +82,7 @@ def assemble(document: File, reader: Reader, table: Table, mapping: ColumnMap) -
         raise ReadError(f"{document.name}: {error}") from error
 
 
-def source_of(document: File, reader: Reader, table: Table, mapping: ColumnMap) -> Source:
+def source_of(document: File, reader: Reader, table: TrialTable, mapping: ColumnMap) -> Source:
     """A file as a source, where its trials were checked with those of others."""
     return _source(document, reader, table, _without_empty(table.columns), mapping, table.notes)
 
@@ -110,7 +110,7 @@ def judged_only(pass_if: str) -> str:
 def _source(
     document: File,
     reader: Reader,
-    table: Table,
+    table: TrialTable,
     columns: Mapping[str, Any],
     mapping: ColumnMap,
     notes: Sequence[str],
@@ -124,15 +124,17 @@ def _source(
     )
 
 
-def _read_as(reader: Reader, table: Table, columns: Mapping[str, Any], mapping: ColumnMap) -> Facts:
+def _read_as(
+    reader: Reader, table: TrialTable, columns: Mapping[str, Any], mapping: ColumnMap
+) -> Facts:
     """How the file was read, with what the user's options changed."""
     told = dict(table.read_as)
     if "system" in mapping.left_out():
         told["system"] = "file name"
     if mapping.name is not None:
-        told["system"] = f'"{short(mapping.name)}" (--name)'
+        told["system"] = f'"{short(mapping.name)}" (`name`)'
     if mapping.pass_if is not None:
-        told["outcome"] = f"{mapping.pass_if} (--pass-if)"
+        told["outcome"] = f"{mapping.pass_if} (`pass_if`)"
     for part, column in (("score", "score"), ("family", "family"), ("started", "started")):
         if column not in columns:
             told[part] = ""
@@ -141,7 +143,7 @@ def _read_as(reader: Reader, table: Table, columns: Mapping[str, Any], mapping: 
     return reader.reading.facts(told, table.left_out)
 
 
-def _fault_of(name: str, table: Table) -> Fault:
+def _fault_of(name: str, table: TrialTable) -> Fault:
     def fault(row: int, field: str, what: str) -> ReadError:
         return ReadError(f"{name}, {table.where(row)}, field {field}: {what}")
 
@@ -216,7 +218,7 @@ def _apply_pass_if(pass_if: str, columns: dict[str, Any], fault: Fault) -> list[
     return outcomes
 
 
-def _holds(test: Comparison, cell: Any, row: int, fault: Fault) -> bool:
+def _holds(test: ColumnCondition, cell: Any, row: int, fault: Fault) -> bool:
     try:
         return test.holds(cell)
     except ValueError:
@@ -256,7 +258,7 @@ def _only_one_passes(graded: str | None, scores: NDArray[np.float64] | None) -> 
     """A note where scores between 0 and 1 were taken for failures, for want of a verdict."""
     if graded is None or scores is None or not ((scores > 0) & (scores < 1)).any():
         return []
-    return [f"no verdicts, only scores: a \"{graded}\" of 1 passes (or use --pass-if 'score>=...')"]
+    return [f"no verdicts, only scores: a \"{graded}\" of 1 passes (or use `pass_if='score>=...'`)"]
 
 
 def _whole(name: str, value: Any, row: int, fault: Fault) -> int | None:

@@ -39,7 +39,7 @@ class Words:
 
 
 @dataclass(slots=True, kw_only=True)
-class Case:
+class JUnitCase:
     """One `<testcase>`, with the verdicts among its children."""
 
     suite: str
@@ -69,15 +69,15 @@ class Case:
 
 
 @dataclass(slots=True, kw_only=True)
-class Suite:
+class JUnitSuite:
     """One `<testsuite>`: how many tests it says it ran, how many it lists, and which."""
 
     name: str
     declared: int | None
     hostname: str = ""
     listed: int = 0
-    cases: list[Case] = field(default_factory=list)
-    last: dict[str, Case] = field(default_factory=dict)
+    cases: list[JUnitCase] = field(default_factory=list)
+    last: dict[str, JUnitCase] = field(default_factory=dict)
 
     def end_case(self) -> None:
         """Put a failure and what broke while clearing up after it together again: one attempt."""
@@ -93,7 +93,7 @@ class Suite:
         failed.verdicts += late.verdicts
 
 
-def parse_suites(document: Document, *, spoken: bool = False) -> tuple[str, list[Suite]]:
+def parse_suites(document: Document, *, spoken: bool = False) -> tuple[str, list[JUnitSuite]]:
     """The report's own name, and its suites."""
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -116,7 +116,7 @@ class _Log:
 
     def __init__(self, name: str, parser: expat.XMLParserType) -> None:
         self.report = ""
-        self.suites: list[Suite] = []
+        self.suites: list[JUnitSuite] = []
         self._name, self._parser, self._depth = name, parser, 0
         self._in_case = False
         parser.StartElementHandler = self._start
@@ -165,30 +165,30 @@ class _Log:
         raise ReadError(f"{self._name}: has a DOCTYPE, which JUnit XML has no use for: refused")
 
 
-def _spoken_in(case: Case, tag: str, around: Sequence[Words], *, verdict: bool) -> Words:
+def _spoken_in(case: JUnitCase, tag: str, around: Sequence[Words], *, verdict: bool) -> Words:
     inside = around[-1].verdict if around else None
     words = Words(tag=tag, verdict=len(case.verdicts) - 1 if verdict else inside)
     case.words.append(words)
     return words
 
 
-def _suite(attributes: dict[str, str]) -> Suite:
+def _suite(attributes: dict[str, str]) -> JUnitSuite:
     count = attributes.get("tests", "")
     declared = int(count) if count.isdecimal() and len(count) <= _MOST_DIGITS else None
-    return Suite(
+    return JUnitSuite(
         name=attributes.get("name") or "junit",
         declared=declared,
         hostname=attributes.get("hostname") or "",
     )
 
 
-def _case(suite: Suite, attributes: dict[str, str], line: int) -> Case:
+def _case(suite: JUnitSuite, attributes: dict[str, str], line: int) -> JUnitCase:
     name, classname = attributes.get("name", ""), attributes.get("classname", "")
     # Jest repeats the test's sentence as the class, others the suite's name; elsewhere the class is
     # part of the test's name.
     sentence = classname == name and " " in name
     apart = classname and classname != suite.name and not sentence
-    return Case(
+    return JUnitCase(
         suite=suite.name,
         name=f"{classname}::{name}" if apart else name,
         classname=classname,
@@ -198,7 +198,7 @@ def _case(suite: Suite, attributes: dict[str, str], line: int) -> Case:
     )
 
 
-def _add_child(case: Case, tag: str, attributes: dict[str, str]) -> bool:
+def _add_child(case: JUnitCase, tag: str, attributes: dict[str, str]) -> bool:
     """Take down what a child tells of its case; whether it is a verdict."""
     message = attributes.get("message") or ""
     if tag == "failure" and message.startswith(_STRICT_XPASS):

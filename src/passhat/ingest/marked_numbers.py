@@ -10,7 +10,7 @@ from typing import Any
 from passhat.errors import ReadError
 from passhat.ingest.rows import Sheet
 from passhat.messages import short_value
-from passhat.records.outcome_words import Comparison, is_missing, number
+from passhat.records.outcome_words import ColumnCondition, is_missing, number
 from passhat.short_names import short
 
 # A decimal comma may stay: whether it is one is seen once the marks are gone.
@@ -21,7 +21,7 @@ _PERCENT = re.compile(rf"({_NUMBER})\s?%")
 
 
 def without_marks(
-    name: str, sheet: Sheet, found: Mapping[str, str], tests: Sequence[Comparison]
+    name: str, sheet: Sheet, found: Mapping[str, str], tests: Sequence[ColumnCondition]
 ) -> tuple[Sheet, frozenset[str], list[str]]:
     """The sheet with plain numbers, which of its columns were percentages, and notes on both.
 
@@ -100,7 +100,7 @@ def _without_percent(name: str, column: str, cells: Sequence[Any]) -> list[Any] 
 
 
 def _refuse_shares(
-    name: str, column: str, tests: Sequence[Comparison], found: Mapping[str, str]
+    name: str, column: str, tests: Sequence[ColumnCondition], found: Mapping[str, str]
 ) -> None:
     """Refuse to hold percentages against a share: nearly all of them are above 0.6."""
     for test in tests:

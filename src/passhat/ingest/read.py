@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from passhat.errors import ArgumentError, ReadError
 from passhat.ingest.document import Document
+from passhat.ingest.folder_names import name_by_folder
 from passhat.ingest.formats import tables
 from passhat.ingest.inputs import Input, Recognise, as_inputs, open_input
 from passhat.ingest.limits import Limits
@@ -110,6 +112,9 @@ def _read(
     if not pieces:
         shown = ("input" if isinstance(one, bytes) else str(one) for one in inputs)
         raise ReadError(f"{few_paths(shown)}: holds no trial")
+    pieces = _without_parts(pieces)
+    if mapping.name is None:
+        pieces = name_by_folder(pieces)
     if duplicates == "error":
         _check_derived(pieces)
     parts = keep_submissions_apart(checked_parts(_without_copies(pieces, duplicates), mapping))
@@ -147,6 +152,31 @@ def _chosen_columns(document: Document, mapping: ColumnMap) -> Reader:
         return spans
     tables.check_columns(document, mapping)
     return tables.READER
+
+
+def _without_parts(pieces: list[Piece]) -> list[Piece]:
+    """Leave out files on parts of a run where a report on the whole run is there too."""
+    if not any(piece.table.part for piece in pieces):
+        return pieces
+    wholes = {_run_of(piece): place for place, piece in enumerate(pieces) if not piece.table.part}
+    left_out = Counter(wholes.get(_run_of(piece)) for piece in pieces if piece.table.part)
+    kept = []
+    for place, piece in enumerate(pieces):
+        if piece.table.part and _run_of(piece) in wholes:
+            continue
+        if files := left_out.get(place):
+            one, more = "report on one task of this run is", "reports on tasks of this run are"
+            note = f"{plural(files, one, more)} left out"
+            table = replace(piece.table, notes=(*piece.table.notes, note))
+            kept.append(replace(piece, table=table))
+        else:
+            kept.append(piece)
+    return kept
+
+
+def _run_of(piece: Piece) -> tuple[str, str | None, str]:
+    systems = piece.table.columns.get("system") or [piece.stem]
+    return piece.reader.name, piece.table.run, str(systems[0])
 
 
 def _without_copies(pieces: list[Piece], duplicates: Duplicates) -> list[Piece]:

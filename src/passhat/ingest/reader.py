@@ -42,7 +42,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Table:
+class TrialTable:
     """The trials of one file, by column; the names are those of a Trial, and `passed`.
 
     `entry` and `numbers` say what a row is called in the file, for messages: "line 7".
@@ -52,7 +52,8 @@ class Table:
     read where that differs from other files of its format, `left_out` what was not used.
     `submission` names the folder that one system's runs lie in: systems of the same name in
     different submissions stay apart. `run` names the run that the file is a part of, in formats
-    that write a file for each task: two runs of a task may well say the same.
+    that write a file for each task: two runs of a task may well say the same. `part` says that the
+    file is one of many that make up its run, so that a report on the whole run replaces it.
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -65,6 +66,7 @@ class Table:
     left_out: tuple[str, ...] = ()
     submission: str | None = None
     run: str | None = None
+    part: bool = False
 
     @classmethod
     def of_rows(
@@ -80,7 +82,8 @@ class Table:
         left_out: Iterable[str] = (),
         submission: str | None = None,
         run: str | None = None,
-    ) -> Table:
+        part: bool = False,
+    ) -> TrialTable:
         """A table of rows that may each lack some of the columns."""
         rows = list(rows)
         names = dict.fromkeys(name for row in rows for name in row)
@@ -96,6 +99,7 @@ class Table:
             left_out=tuple(left_out),
             submission=submission,
             run=run,
+            part=part,
         )
 
     def __len__(self) -> int:
@@ -121,7 +125,7 @@ class Reader:
     name: str
     reading: Reading
     recognises: Callable[[Document], bool]
-    read: Callable[[Document, ColumnMap], Table]
+    read: Callable[[Document, ColumnMap], TrialTable]
     transcripts: Callable[[Document, ColumnMap], Iterable[Transcript | None]] | None = None
     covers_subfolders: bool = False
     derived: bool = False

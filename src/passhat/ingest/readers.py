@@ -18,8 +18,12 @@ _FORMATS: Mapping[str, tuple[str, tuple[Kind, ...], tuple[str, ...]]] = {
     "passhat": ("passhat_json", ("json",), ("schema",)),
     "inspect": ("inspect_log", ("zip", "json"), ("eval",)),
     "tau-bench": ("tau_bench", ("array",), ("traj",)),
-    "tau2-bench": ("tau2_bench", ("json",), ("simulation",)),
-    "promptfoo": ("promptfoo", ("text", "lines", "json"), ("Status", "gradingResult", "results")),
+    "tau2-bench": ("tau2_bench", ("json",), ("simulation", "tasks")),
+    "promptfoo": (
+        "promptfoo",
+        ("text", "lines", "json"),
+        ("Status", "gradingResult", "results", "[", "{"),  # a CSV's headers have providers, prompts
+    ),
     "deepeval": ("deepeval", ("json",), ("testRunData", "testCases")),
     "pydantic-evals": ("pydantic_evals", ("json",), ("cases",)),
     "openai-evals": ("openai_evals", ("lines",), ("spec",)),
@@ -40,7 +44,7 @@ _FORMATS: Mapping[str, tuple[str, tuple[Kind, ...], tuple[str, ...]]] = {
     "helm": ("helm", ("array",), ("train_trial_index",)),
     "metr": ("metr", ("lines", "json"), ("score_binarized",)),
     "nemo-evaluator": ("nemo_evaluator", ("array", "lines"), ("scoring_details",)),
-    "tracelens": ("tracelens", ("array", "lines"), ("trace_id",)),
+    "tracelens": ("tracelens", ("json",), ("batch_id",)),
     "mlflow": ("mlflow_table", ("json",), ("columns",)),
     "langsmith": ("langsmith", _TABLES, ("feedback.",)),
     "braintrust": ("braintrust", ("text", "lines", "array"), ("span_id",)),

@@ -15,11 +15,14 @@ from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.parquet import parquet_columns, parquet_names
 from passhat.messages import plural, short_value
-from passhat.records.column_names import has_column
+from passhat.records.column_names import USUAL, find_columns, has_column
+from passhat.records.outcome_words import outcome_of
 from passhat.short_names import few, short
 
 SCHEMA = "passhat.trials/1"
 """What the first line of passhat's own JSON Lines says."""
+
+_VERDICTS = ("passed", "score")
 
 Row = dict[str, Any]
 
@@ -104,9 +107,13 @@ def sheet_of(document: Document) -> Sheet:
 
 
 def raw_rows(document: Document) -> Iterator[Mapping[str, msgspec.Raw]]:
-    """The rows of JSON Lines one at a time, their cells not decoded yet."""
+    """The rows of a JSON array or of JSON Lines one at a time, their cells not decoded yet."""
+    shape = dict[str, msgspec.Raw]
+    if document.kind == "array":
+        yield from document.entries(shape)
+        return
     header = f'"{SCHEMA}"'.encode()
-    for _, row in document.lines(dict[str, msgspec.Raw]):
+    for _, row in document.lines(shape):
         if bytes(row.get("schema", b"")) != header:
             yield row
 
@@ -173,7 +180,10 @@ def _json_rows(document: Document) -> list[Row]:
 
 
 def _inner_list(document: Document) -> tuple[str, Mapping[str, Any]] | None:
-    """The one list of objects inside an object, such as {"agent": ..., "runs": [{...}]}."""
+    """The one list of rows inside an object, such as {"agent": ..., "runs": [{...}]}.
+
+    None where there is none, and where the object itself is the row: a run with its messages.
+    """
     found = []
     for key, raw in document.first.items():
         text = bytes(raw).lstrip()
@@ -184,7 +194,35 @@ def _inner_list(document: Document) -> tuple[str, Mapping[str, Any]] | None:
     try:
         entries = msgspec.json.decode(document.first[found[0]], type=list[msgspec.Raw])
         first = msgspec.json.decode(entries[0], type=dict[str, Any])
+        if _is_row(document, found[0], first):
+            return None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         document.decode(dict[str, Any])  # says what is wrong, and in which line
         return None
     return found[0], {**document.first, **first}
+
+
+def _is_row(document: Document, key: str, entry: Mapping[str, Any]) -> bool:
+    """Whether an object is one run itself, and its list is about something within that run."""
+    own = {
+        name: msgspec.json.decode(raw)
+        for name, raw in document.first.items()
+        if not bytes(raw).lstrip().startswith((b"[", b"{"))
+    }
+    outer, inner = find_columns(own, USUAL), find_columns(entry, USUAL)
+    if "task" not in outer or outer.keys().isdisjoint(_VERDICTS):
+        return False
+    if inner.keys().isdisjoint(_VERDICTS):
+        return True
+    verdict = own[outer["passed"]] if "passed" in outer else None
+    if not isinstance(verdict, (bool, str)) or outcome_of(verdict) is None:
+        return False  # a count or a rate of the runs in the list
+    task = own[outer["task"]]
+    if "task" in inner and entry[inner["task"]] != task:
+        return False
+    raise ReadError(
+        f"{document.name}: says itself how {short_value(task)} ended "
+        f'("{short(outer["passed"])}": {short_value(verdict)}) and has more verdicts on it in '
+        f'"{short(key)}"; give that list as a file of its own if each entry is a run, or leave it '
+        "out if the file is one run"
+    )

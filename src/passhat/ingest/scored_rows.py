@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from passhat.errors import ReadError
-from passhat.ingest.reader import Table, first_line
+from passhat.ingest.reader import TrialTable, first_line
 from passhat.messages import short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -39,7 +39,7 @@ def scored_table(
     read_as: Mapping[str, str] | None = None,
     left_out: Iterable[str] = (),
     default: Callable[[Collection[str]], str] | None = None,
-) -> Table:
+) -> TrialTable:
     """One trial a row, by the first scorer unless another is chosen; 1 or a word of success passes.
 
     `default` chooses among the scorers where the first is not the one that decides.
@@ -47,13 +47,18 @@ def scored_table(
     rows = list(rows)
     scorers = list(dict.fromkeys(scorer for row in rows for scorer in row.scores))
     chosen = _chosen(name, scorers, mapping, default)
+    if rows and all(is_missing(row.scores.get(chosen)) and not row.error for row in rows):
+        raise ReadError(
+            f'{name}: score "{short(chosen)}" is empty everywhere, so nothing says what passed; '
+            f"choose another with `scorer` (it has {few(scorers)}), or score the runs first"
+        )
     others = [scorer for scorer in scorers if scorer != chosen]
     notes = []
     if others and mapping.scorer is None:
-        notes.append(f'score "{short(chosen)}" was read; there is also {few(others)} (--scorer)')
+        notes.append(f'score "{short(chosen)}" was read; there is also {few(others)} (`scorer`)')
     columns = [_trial(name, row, chosen, mapping, place, entry) for place, row in enumerate(rows)]
     shown = f"score '{short(chosen)}'"
-    return Table.of_rows(
+    return TrialTable.of_rows(
         columns,
         notes=notes,
         entry=entry,
@@ -88,7 +93,7 @@ def _trial(
         raise ReadError(
             f'{name}, {entry} {place}: score "{short(scorer)}" is '
             f"{short_value(row.scores[scorer])}, which is neither a number nor a known word; "
-            "choose another with --scorer"
+            "choose another with `scorer`"
         )
     found: dict[str, Any] = {"task": row.task, **row.more, **ending}
     if row.system is not None:

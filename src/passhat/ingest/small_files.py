@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from passhat.errors import ReadError
 from passhat.ingest.assemble import assemble, source_of
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Table
+from passhat.ingest.reader import Reader, TrialTable
 from passhat.ingest.sources import Part
 from passhat.records.column_names import ColumnMap
 
@@ -23,13 +24,17 @@ FEWEST_FILES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Piece:
-    """What one file says, before it is checked; the file's content is not kept."""
+    """What one file says, before it is checked; the file's content is not kept.
+
+    `stem` is what to call its system where nothing else names it, `folder` where the file lies.
+    """
 
     name: str
     stem: str
+    folder: str | None
     sha256: str
     reader: Reader
-    table: Table
+    table: TrialTable
     given: int
     said: Sequence[str | None] = ()
 
@@ -38,13 +43,14 @@ class Piece:
         cls,
         document: Document,
         reader: Reader,
-        table: Table,
+        table: TrialTable,
         given: int,
         said: Sequence[str | None] = (),
     ) -> Piece:
         return cls(
             name=document.name,
             stem=document.stem,
+            folder=os.path.dirname(os.path.abspath(document.path)) if document.path else None,  # noqa: PTH100, PTH120 # of 5,000 files
             sha256=document.sha256,
             reader=reader,
             table=table,
@@ -110,7 +116,7 @@ def _joined(pieces: list[Piece], mapping: ColumnMap) -> list[Part] | None:
     first = pieces[0]
     columns = {name: list(_values(pieces, name)) for name in first.table.columns}
     columns["system"] = list(_systems(pieces))
-    table = Table(columns=columns, judged=first.table.judged, graded=first.table.graded)
+    table = TrialTable(columns=columns, judged=first.table.judged, graded=first.table.graded)
     try:
         trials = assemble(first, first.reader, table, mapping)
     except ReadError:

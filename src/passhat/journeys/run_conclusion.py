@@ -48,11 +48,12 @@ def conclude(
     from passhat.analysis.comparing.recovery import measure_recovery
     from passhat.analysis.gates.run_answer import RunAnswer
     from passhat.analysis.gates.tool_selection import suite_floors
-    from passhat.journeys.run_failures import count_unread, gather_failures
+    from passhat.journeys.run_failures import count_unread, gather_failures, trial_reasons
     from passhat.records import Outcome
 
     confidence = suite.confidence or CONFIDENCE
     report = _report(suite, trials)
+    reasons = trial_reasons(suite, result, opened)
     answer = RunAnswer(
         report=replace(
             report,
@@ -70,7 +71,8 @@ def conclude(
             trials, variants(suite), ks=suite.ks or None, confidence=confidence
         ),
         floors=suite_floors(plain_pairings(suite), trials, confidence=confidence),
-        failures=gather_failures(suite, result, opened),
+        failures=gather_failures(result, reasons),
+        reasons=reasons,
         unread=count_unread(result),
         undone=undone_sentence(result, opened),
         transcripts=opened.transcripts(result.trials) if transcripts else None,
@@ -171,8 +173,8 @@ def _perhaps_paid(result: RunResult) -> Iterator[str]:
         )
     if result.given_up:
         yield (
-            f"perhaps paid, and not in the cost: {result.given_up}; they were given up on the "
-            "wire, at a deadline or an early end"
+            f"perhaps paid, and not in the cost: {result.given_up}; their answers were lost: the "
+            "connection was cut, or a deadline or an early end came first"
         )
 
 

@@ -9,32 +9,43 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from passhat.analysis.gates.run_answer import Failure
+    from passhat.analysis.gates.run_answer import Failure, Reasons
     from passhat.journeys.run_store import RunStore
     from passhat.records import Suite, Trial
     from passhat.runner import RunResult
 
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
-"""Where an object lies in memory: it differs in every trial, and the reason does not."""
+"""The address of an object in memory, which differs from trial to trial."""
 
 MOST_TRIALS = 1_000
 """Trials whose transcripts are read: enough to see what goes wrong, however long the run."""
 
 
-def gather_failures(suite: Suite, result: RunResult, store: RunStore) -> tuple[Failure, ...]:
-    """Every reason with the trials it stopped, the most frequent first."""
-    from passhat.analysis.gates.run_answer import Failure
+def trial_reasons(suite: Suite, result: RunResult, store: RunStore) -> Reasons:
+    """Why each trial did not pass, for the first `MOST_TRIALS` of them."""
     from passhat.records import Outcome
 
     stopped = [trial for trial in result.trials if trial.outcome is not Outcome.PASSED]
     said = store.transcripts(tuple(t for t in stopped[:MOST_TRIALS] if t.outcome is Outcome.FAILED))
     tools = {t.name: t.tool_selection.expected_tool for t in suite.tasks if t.tool_selection}
+    return {
+        key: tuple(dict.fromkeys(_reasons(trial, said.get(key), tools.get(trial.task))))
+        for trial in stopped
+        for key in [(trial.system, trial.task, trial.trial)]
+    }
+
+
+def gather_failures(result: RunResult, reasons: Reasons) -> tuple[Failure, ...]:
+    """Every reason with the trials it stopped, the most frequent first."""
+    from passhat.analysis.gates.run_answer import Failure
+    from passhat.records import Outcome
+
     counts: Counter[tuple[str, str, str, bool]] = Counter()
-    for trial in stopped:
+    for trial in result.trials:
         errored = trial.outcome is Outcome.ERRORED
-        text = said.get((trial.system, trial.task, trial.trial))
-        for reason in dict.fromkeys(_reasons(trial, text, tools.get(trial.task))):
-            counts[trial.system, trial.task, ADDRESS.sub("0x…", reason), errored] += 1
+        of_trial = reasons.get((trial.system, trial.task, trial.trial), ())
+        for reason in dict.fromkeys(ADDRESS.sub("0x…", reason) for reason in of_trial):
+            counts[trial.system, trial.task, reason, errored] += 1
     return tuple(
         Failure(system=system, task=task, reason=reason, trials=number, errored=errored)
         for (system, task, reason, errored), number in counts.most_common()

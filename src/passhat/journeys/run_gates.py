@@ -13,7 +13,7 @@ from passhat.suite.fault_variants import plain_pairings, variants
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.demands import Gate
-    from passhat.analysis.gates.stopping import Stopping
+    from passhat.analysis.gates.stopping import StoppingRule
     from passhat.analysis.gates.verdict import Verdicts
     from passhat.journeys.run_store import RunStore
     from passhat.records import Pairing, Suite, Trials
@@ -68,13 +68,13 @@ def stopping_rule(
     *,
     until_settled: bool,
     baselines: Mapping[str, Trials] | None = None,
-) -> Stopping | None:
+) -> StoppingRule | None:
     """The rule that ends the run when every gate is settled; None where runs are fixed."""
     if not is_sequential(gates, until_settled=until_settled) or variants(suite):
         return None  # a suite that is run both ways is compared: it needs all its runs
-    from passhat.analysis.gates.stopping import Stopping
+    from passhat.analysis.gates.stopping import StoppingRule
 
-    return Stopping(
+    return StoppingRule(
         suite.pairings,
         [_capped(gate, suite) for gate in gates] if until_settled else gates,
         until_settled=until_settled,
@@ -84,7 +84,7 @@ def stopping_rule(
     )
 
 
-def at_most(suite: Suite, rule: Stopping) -> str:
+def at_most(suite: Suite, rule: StoppingRule) -> str:
     """How big a run is that ends when its gates are settled: `3 tasks, 1 system, at most ...`."""
     return f"{suite.size.rpartition(', ')[0]}, at most {plural(rule.planned, 'trial')}"
 

@@ -31,7 +31,7 @@ from passhat.suite.fault_variants import has_faults
 if TYPE_CHECKING:
     from passhat.analysis.gates.demands import Gate
     from passhat.analysis.gates.run_answer import RunAnswer
-    from passhat.analysis.gates.stopping import Stopping
+    from passhat.analysis.gates.stopping import StoppingRule
     from passhat.journeys.answer_source import AnswerSource
     from passhat.journeys.run_events import OnRunEvent
     from passhat.journeys.run_request import RunRequest
@@ -66,7 +66,7 @@ class RunJob:
         """Whether evidence decides how many trials are run."""
         return is_sequential(self.gates, until_settled=self.request.until_settled)
 
-    def rule(self, baselines: Mapping[str, Trials] | None = None) -> Stopping | None:
+    def rule(self, baselines: Mapping[str, Trials] | None = None) -> StoppingRule | None:
         """What ends the run when every gate is settled; None where the number of runs is fixed."""
         return stopping_rule(
             self.suite,
@@ -175,7 +175,7 @@ def _lacks_trials(job: RunJob, opened: RunStore) -> bool:
 
 
 def _opening(
-    job: RunJob, opened: RunStore, source: AnswerSource, rule: Stopping | None
+    job: RunJob, opened: RunStore, source: AnswerSource, rule: StoppingRule | None
 ) -> RunOpened:
     run = opened.run
     return RunOpened(
@@ -194,7 +194,7 @@ def _run(
     job: RunJob,
     opened: RunStore,
     cassettes: CassetteSet | None,
-    rule: Stopping | None,
+    rule: StoppingRule | None,
     on_event: OnRunEvent | None,
     handle_signals: bool,
 ) -> RunResult:

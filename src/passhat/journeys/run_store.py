@@ -14,13 +14,13 @@ from passhat.errors import HistoryError, InputError, LostRun, StoreError
 if TYPE_CHECKING:
     from passhat.history import History, Run
     from passhat.history.leases import Lease
-    from passhat.history.references import Found
+    from passhat.history.references import NamedRun
     from passhat.journeys.run_request import RunRequest
     from passhat.records import Suite, Trial
     from passhat.runner import Journal, RunResult
 
-UNFINISHED = ("running", "interrupted", "budget", "failed")
-"""Ways to end that leave something to resume."""
+UNFINISHED = ("running", "stopped", "interrupted", "budget", "failed")
+"""States that leave something to resume; a living owner refuses it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -113,17 +113,17 @@ def _planned(suite: Suite, request: RunRequest) -> dict[str, Any]:
     return {**planned, "gates": gates}
 
 
-def unfinished_run(store: str | Path, reference: str | None) -> Found:
+def unfinished_run(store: str | Path, reference: str | None) -> NamedRun:
     """The run to resume: the one that is named, else the newest unfinished one."""
     from passhat.history import History
-    from passhat.history.references import Found, look_up
+    from passhat.history.references import NamedRun, look_up
 
     with History.open(store, read_only=True) as history:
         if reference is not None:
             return look_up(history, reference)
         for run in history.runs():
             if run.status in UNFINISHED and run.options.get("suite"):
-                return Found(run=run)
+                return NamedRun(run=run)
     raise HistoryError(f"{store}: every run is finished; `passhat run` starts a new one")
 
 

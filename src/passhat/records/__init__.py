@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from passhat.records.budget import Budget as Budget
     from passhat.records.budget import Prices as Prices
     from passhat.records.budget import RateLimit as RateLimit
+    from passhat.records.budget import Resources as Resources
     from passhat.records.labels import Labels as Labels
     from passhat.records.ledger import Amount as Amount
     from passhat.records.ledger import Answer as Answer
-    from passhat.records.ledger import Asked as Asked
+    from passhat.records.ledger import CallIntent as CallIntent
     from passhat.records.ledger import Entry as Entry
     from passhat.records.ledger import Finished as Finished
     from passhat.records.ledger import Refused as Refused
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
     from passhat.records.tally import Tally as Tally
     from passhat.records.task import Expectation as Expectation
     from passhat.records.task import Level as Level
+    from passhat.records.task import ServerPrompt as ServerPrompt
+    from passhat.records.task import ServerResource as ServerResource
     from passhat.records.task import Step as Step
     from passhat.records.task import Task as Task
     from passhat.records.task import ToolSelection as ToolSelection

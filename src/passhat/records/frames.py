@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import sys
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from passhat.errors import ArgumentError, MissingExtra
 from passhat.records.column_names import ColumnMap
 from passhat.records.source import Source
 from passhat.records.trial import Outcome, Trial
 from passhat.records.usual_columns import read_columns
+
+if TYPE_CHECKING:
+    from passhat.display import FrameLibrary
 
 Columns = Mapping[str, list[Any]]
 
@@ -21,6 +27,7 @@ WAY_IN = (
 
 _COLUMNS = (*(field.name for field in fields(Trial)), "passed")
 _LIBRARIES = ("pandas", "polars", "pyarrow")
+_LISTS = ("tags", "tools")
 
 
 def is_frame(value: object) -> bool:
@@ -70,40 +77,53 @@ def column_map(renamed: Mapping[str, str | None]) -> ColumnMap:
     return ColumnMap(**chosen)
 
 
-def to_pandas(columns: Columns) -> Any:
-    """A pandas DataFrame, outcomes in words, missing values as None or NaN."""
+def frame_of_trials(columns: Columns, library: FrameLibrary | None = None) -> Any:
+    """The columns of trials as a data frame, outcomes in words, tags and tools as lists."""
+    words = {int(outcome): outcome.name.lower() for outcome in Outcome}
+    worded = {**columns, "outcome": [words[code] for code in columns["outcome"]]}
+    for name in _LISTS:
+        if name in worded:
+            worded[name] = [list(value) for value in worded[name]]
+    return frame_of_columns(worded, library)
+
+
+def frame_of_columns(columns: Columns, library: FrameLibrary | None = None) -> Any:
+    """Columns by name as a data frame; missing values are None, or NaN where the library wants it.
+
+    Without a `library` it is the one that is imported already, else the first that is installed.
+    """
+    chosen = library or _available_library()
+    if chosen not in _LIBRARIES:
+        raise ArgumentError("library", f"must be one of {', '.join(_LIBRARIES)}", library)
     try:
-        import pandas
+        module = importlib.import_module(chosen)
     except ImportError:
-        raise MissingExtra("a pandas DataFrame", package="pandas") from None
-    return pandas.DataFrame(_worded(columns))
-
-
-def to_polars(columns: Columns) -> Any:
-    """A polars DataFrame, outcomes in words."""
-    try:
-        import polars
-    except ImportError:
-        raise MissingExtra("a polars DataFrame", "frames") from None
-    words: dict[str, Any] = {
-        name: polars.List(polars.String) for name in ("tags", "tools") if name in columns
-    }
-    return polars.DataFrame(_worded(columns), schema_overrides=words)
-
-
-def to_arrow(columns: Columns) -> Any:
-    """A pyarrow Table, outcomes in words."""
-    try:
-        import pyarrow
-    except ImportError:
-        raise MissingExtra("an Arrow table", "frames") from None
-    words = pyarrow.list_(pyarrow.string())
-    return pyarrow.table(
+        package = "pandas" if chosen == "pandas" else ""
+        raise MissingExtra(f"a {chosen} table", "frames", package=package) from None
+    if chosen == "pandas":
+        return module.DataFrame(columns)
+    if chosen == "polars":
+        lists = {name: module.List(module.String) for name in _LISTS if name in columns}
+        # Mixed types in a column are an error unless polars may look at every row.
+        return module.DataFrame(columns, schema_overrides=lists, infer_schema_length=None)
+    texts = module.list_(module.string())
+    return module.table(
         {
-            name: pyarrow.array(values, type=words if name in ("tags", "tools") else None)
-            for name, values in _worded(columns).items()
+            name: module.array(values, type=texts if name in _LISTS else None)
+            for name, values in columns.items()
         }
     )
+
+
+def _available_library() -> str:
+    """The data frame library that this program uses, or could use."""
+    for name in _LIBRARIES:
+        if name in sys.modules:
+            return name
+    for name in _LIBRARIES:
+        if importlib.util.find_spec(name) is not None:
+            return name
+    raise MissingExtra("a data frame", "frames")
 
 
 def _plain_columns(frame: Any) -> Columns:
@@ -144,12 +164,3 @@ def _from_arrow_stream(frame: Any) -> Columns:
         return dict(polars.DataFrame(frame).to_dict(as_series=False))
     except ImportError:
         raise MissingExtra("reading an Arrow stream", "frames") from None
-
-
-def _worded(columns: Columns) -> dict[str, list[Any]]:
-    words = {int(outcome): outcome.name.lower() for outcome in Outcome}
-    worded = {**columns, "outcome": [words[code] for code in columns["outcome"]]}
-    for name in ("tags", "tools"):
-        if name in worded:
-            worded[name] = [list(value) for value in worded[name]]
-    return worded

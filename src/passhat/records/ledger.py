@@ -42,7 +42,7 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class CallIntent:
     """The intent to make a paid call, written before the call goes out.
 
     Where no answer follows, the process died or gave up while the call was on the wire: it was
@@ -93,7 +93,7 @@ class Finished:
     transcript: str | None = None
 
 
-Entry = Ticket | Asked | Refused | Answer | Finished
+Entry = Ticket | CallIntent | Refused | Answer | Finished
 """One line of the ledger. A Ticket stands for "launched"."""
 
 

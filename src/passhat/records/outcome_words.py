@@ -57,7 +57,7 @@ _COMPARISON = re.compile(r"\s*([^<>=!]+?)\s*(>=|<=|!=|==|>|<|=)\s*([^<>=!]+?)\s*
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class ColumnCondition:
     """One comparison of a column with a number or a word."""
 
     column: str
@@ -78,11 +78,11 @@ class Comparison:
         return compare(str(cell).strip().lower(), self.value.lower())
 
 
-def parse_pass_if(text: str) -> tuple[Comparison, ...]:
+def parse_pass_if(text: str) -> tuple[ColumnCondition, ...]:
     """The comparisons of `--pass-if`, all of which must hold; nothing in it is executed.
 
     >>> parse_pass_if("score>=0.8 and status==done")[1]
-    Comparison(column='status', symbol='==', value='done')
+    ColumnCondition(column='status', symbol='==', value='done')
     """
     return tuple(_comparison(part, text) for part in re.split(r"\s+and\s+|\s*&&\s*", text))
 
@@ -159,14 +159,14 @@ def seen(cells: Iterable[object], most: int = 8) -> str:
     return ", ".join(distinct[:most]) + (", ..." if len(distinct) > most else "")
 
 
-def _comparison(part: str, text: str) -> Comparison:
+def _comparison(part: str, text: str) -> ColumnCondition:
     found = _COMPARISON.fullmatch(part)
     if found is None:
         rule = "must be comparisons such as 'score>=0.8', joined by 'and'"
         raise ArgumentError("pass_if", rule, text)
     column, symbol, value = found.groups()
     try:
-        return Comparison(column=column, symbol=symbol, value=float(value))
+        return ColumnCondition(column=column, symbol=symbol, value=float(value))
     except ValueError:
         if symbol not in ("==", "!=", "="):
             rule = f"can compare with a word only by == or !=, not {symbol}"
@@ -175,4 +175,4 @@ def _comparison(part: str, text: str) -> Comparison:
             if marked := re.fullmatch(r"[$€£¥]?\s*([+-]?[\d.]+)\s*[%$€£¥]?", value):
                 rule = f"must write {marked[1]}, without the mark: cells are compared without it"
             raise ArgumentError("pass_if", rule, text) from None
-    return Comparison(column=column, symbol=symbol, value=value.strip("\"'"))
+    return ColumnCondition(column=column, symbol=symbol, value=value.strip("\"'"))

@@ -152,6 +152,21 @@ PROVIDERS: dict[str, Provider] = {
             prices="google",
         ),
         Provider(
+            name="vertex-anthropic",
+            base_url=(
+                "https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/"
+                "{location}"
+            ),
+            key_variables=("VERTEX_ACCESS_TOKEN", "GOOGLE_ACCESS_TOKEN"),
+            url_variables=("ANTHROPIC_VERTEX_BASE_URL",),
+            places={
+                "project": ("ANTHROPIC_VERTEX_PROJECT_ID", "GOOGLE_CLOUD_PROJECT"),
+                "location": ("CLOUD_ML_REGION", "GOOGLE_CLOUD_LOCATION", "VERTEXAI_LOCATION"),
+            },
+            wire="anthropic-vertex",
+            prices="anthropic",
+        ),
+        Provider(
             name="lmstudio",
             base_url="http://localhost:1234/v1",
             url_variables=("LMSTUDIO_BASE_URL",),
@@ -194,6 +209,8 @@ def find_provider(
     True
     """
     prefix, slash, rest = name.partition("/")
+    if prefix == "vertex" and rest.startswith("claude"):
+        prefix = "vertex-anthropic"  # Vertex AI serves Claude in Anthropic's own wire format
     if slash and prefix in PROVIDERS:
         return PROVIDERS[prefix], rest
     for provider in PROVIDERS.values():

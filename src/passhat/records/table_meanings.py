@@ -58,6 +58,11 @@ def holds_prompts(cells: Iterable[Any]) -> bool:
     return any(isinstance(cell, str) and _is_prompt(cell) for cell in distinct)
 
 
+def may_aggregate(columns: Iterable[str]) -> bool:
+    """Whether a column is called like a count or a rate of runs."""
+    return any(usual_name(column) in COUNTS or usual_name(column) in RATES for column in columns)
+
+
 def aggregate_column(
     columns: Iterable[str], found: Mapping[str, str], mapping: ColumnMap, cells: Cells
 ) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.display import Displayed, FrameLibrary
 from passhat.errors import ArgumentError
 from passhat.messages import closest, listed, plural
 from passhat.records import frames, given_columns
@@ -27,7 +28,7 @@ _TEXTS = ("level", "family", "tags", "tools", "error", "started")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Trials:
+class Trials(Displayed):
     """Trials in columns; a column that no trial fills is None.
 
     >>> table = Trials.from_columns(task=["a", "a", "b"], passed=[True, False, True])
@@ -347,17 +348,21 @@ class Trials:
                 columns[name] = [tuple(text.split("\0")) if text else () for text in labels.texts()]
         return columns
 
+    def to_frame(self, library: FrameLibrary | None = None) -> Any:
+        """A data frame, one row a trial; `library` as for every other result."""
+        return frames.frame_of_trials(self.to_columns(), library)
+
     def to_pandas(self) -> Any:
         """A pandas DataFrame, one row a trial."""
-        return frames.to_pandas(self.to_columns())
+        return self.to_frame("pandas")
 
     def to_polars(self) -> Any:
         """A polars DataFrame, one row a trial."""
-        return frames.to_polars(self.to_columns())
+        return self.to_frame("polars")
 
     def to_arrow(self) -> Any:
         """A pyarrow Table, one row a trial."""
-        return frames.to_arrow(self.to_columns())
+        return self.to_frame("pyarrow")
 
     def _columns(self) -> Iterator[tuple[str, Any]]:
         for name in ("task", "system", *_TEXTS):

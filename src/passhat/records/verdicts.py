@@ -9,7 +9,7 @@ from typing import Any
 from passhat.records.column_names import is_weak, verdict_columns
 from passhat.records.outcome_words import (
     LETTER_GRADES,
-    Comparison,
+    ColumnCondition,
     is_missing,
     letter_grades,
     number,
@@ -40,7 +40,7 @@ def told_outcomes(
 
 
 def judged_outcomes(
-    tests: Sequence[Comparison], found: Mapping[str, str], cells: Cells
+    tests: Sequence[ColumnCondition], found: Mapping[str, str], cells: Cells
 ) -> list[Outcome | None]:
     """Whether all comparisons hold in each row; None where a cell cannot be compared."""
     columns = [cells(found.get(test.column, test.column)) for test in tests]
@@ -94,7 +94,7 @@ def _by_score(cell: Any) -> Outcome | None:
         return None
 
 
-def _holds(tests: Sequence[Comparison], cells: Sequence[Any]) -> Outcome | None:
+def _holds(tests: Sequence[ColumnCondition], cells: Sequence[Any]) -> Outcome | None:
     try:
         if any(is_missing(cell) for cell in cells):
             return None

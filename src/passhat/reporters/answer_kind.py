@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from passhat.reporters.blocks import Block, Chip
+from passhat.reporters.reading_lines import reading_paragraphs
 
 if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation
@@ -31,7 +32,7 @@ Facts = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class DisplayOptions:
     """How to show an answer; what means nothing to an answer or a format is passed over.
 
     `ink` is there where text goes to a terminal. `results` is what suggested commands read: None
@@ -66,20 +67,33 @@ class AnswerKind:
     """One kind of answer: what it says (`blocks`), its data, rows, figures and test cases.
 
     A part that is None cannot be had, and neither can the formats that need it. An answer with a
-    page of its own hands its `template` what `page` returns. `chip` is the verdict in a few words,
-    and `facts` are a few numbers for a first look, each with what it means.
+    page of its own hands its `template` what `page` returns. The parts of a kind that is `several`
+    take a sequence of answers, which is how commands give them. `chip` is the verdict in a few
+    words, and `facts` are a few numbers for a first look, each with what it means.
     """
 
     name: str
-    blocks: Callable[[Any, Options], list[Block]]
+    blocks: Callable[[Any, DisplayOptions], list[Block]]
     data: Callable[[Any], Any] | None = None
     rows: Callable[[Any], Records] | None = None
     figures: Callable[[Any], Mapping[str, Figure]] | None = None
     cases: Callable[[Any], Sequence[TestSuite]] | None = None
-    page: Callable[[Any, Options], Mapping[str, Any]] | None = None
+    page: Callable[[Any, DisplayOptions], Mapping[str, Any]] | None = None
     template: str = "report.html"
+    several: bool = False
     methods: Callable[[Any], str | None] | None = None
     provenance: Callable[[Any], Provenance | None] = lambda _: None
     title: Callable[[Any], str] = lambda _: ""
     chip: Callable[[Any], Chip | None] = lambda _: None
     facts: Callable[[Any], Facts] = lambda _: ()
+
+    def all_blocks(self, answer: Any, options: DisplayOptions) -> list[Block]:
+        """What an answer says, then how its inputs were read."""
+        return [*self.blocks(answer, options), *reading_paragraphs(self.provenance(answer))]
+
+    def test_suites(self, answer: Any) -> list[TestSuite]:
+        """The test cases of an answer, in text that every format can write."""
+        from passhat.reporters.test_cases import encodable_suites
+
+        assert self.cases is not None, "the table of formats says so"
+        return encodable_suites(self.cases(answer))

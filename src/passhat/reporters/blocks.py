@@ -86,7 +86,7 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class HeadingRow:
     """A row that is one text: a heading inside a table."""
 
     text: str
@@ -104,7 +104,7 @@ class Table:
     """
 
     header: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...] | Span, ...]
+    rows: tuple[tuple[Cell, ...] | HeadingRow, ...]
     left: tuple[int, ...] = (0,)
     spare: tuple[int, ...] = ()
     scale: tuple[float, float] = (0.0, 1.0)
@@ -113,7 +113,13 @@ class Table:
     @property
     def cells(self) -> list[tuple[Cell, ...]]:
         """The rows without the headings between them."""
-        return [row for row in self.rows if not isinstance(row, Span)]
+        return [row for row in self.rows if not isinstance(row, HeadingRow)]
+
+    @property
+    def written_columns(self) -> list[int]:
+        """The columns that hold text or marks; bars are drawn on terminals only."""
+        drawn = self.columns_of(Bar)
+        return [i for i in range(len(self.header)) if i not in drawn]
 
     def columns_of(self, kind: type) -> list[int]:
         """The columns that hold cells of a kind."""
@@ -132,7 +138,7 @@ class Shares:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class NextStep:
     """One thing to do; a command is kept apart from words, which may hold what others wrote."""
 
     text: str
@@ -147,7 +153,7 @@ class Steps:
     """What to do next, numbered."""
 
     title: str
-    steps: tuple[Step, ...]
+    steps: tuple[NextStep, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,9 @@ FORMATS: Mapping[str, Format] = {
     "json": Format("json:render", "data", (".json",)),
     "markdown": Format("markdown:render", "blocks", (".md", ".markdown")),
     "html": Format("html:render", "blocks", (".html", ".htm")),
+    "fragment": Format("fragment:render", "blocks", (".fragment.html",)),
     "csv": Format("csv:render", "rows", (".csv",)),
+    "ndjson": Format("ndjson:render", "rows", (".ndjson",)),
     "tex": Format("tex:render", "blocks", (".tex",)),
     "junit": Format("junit:render", "cases", (".xml",)),
     "ctrf": Format("ctrf:render", "cases", (".ctrf.json",)),
@@ -47,6 +49,7 @@ FORMATS: Mapping[str, Format] = {
 
 ANSWERS: Mapping[str, tuple[str, str]] = {
     "report": ("Report", "blocks data rows figures cases"),
+    "matrix": ("TaskMatrix", "blocks data rows figures"),
     "comparison": ("Comparison", "blocks data rows figures"),
     "ranking": ("RankReport", "blocks data rows figures"),
     "plan": ("Plan", "blocks data rows figures"),
@@ -62,6 +65,7 @@ ANSWERS: Mapping[str, tuple[str, str]] = {
     "demo": ("Demonstration", "blocks data rows figures"),
     "run list": ("RunList", "blocks data rows"),
     "trials": ("Trials", "blocks rows"),
+    "validation": ("SuiteCheck", "blocks rows cases"),
 }
 """The class of each answer (or what it is a sequence of) and the parts it has.
 
@@ -93,10 +97,10 @@ def render(
     """An answer in a format: text, Markdown, a page, data, or a picture.
 
     `ink` says how wide and colourful text may be, `verbose` asks for everything, `results` is what
-    suggested commands read; `Options` in answer_kind has them all. Options that mean nothing to an
-    answer or a format are passed over.
+    suggested commands read; `DisplayOptions` in answer_kind has them all. Options that mean nothing
+    to an answer or a format are passed over.
     """
-    from passhat.reporters.answer_kind import Options
+    from passhat.reporters.answer_kind import DisplayOptions
 
     kind = kind_of(answer)
     if format not in formats_for(kind):
@@ -104,15 +108,22 @@ def render(
         raise ArgumentError("format", f"of a {kind} must be one of {known}", format)
     module, _, name = FORMATS[format].function.partition(":")
     function = getattr(importlib.import_module(f"passhat.reporters.formats.{module}"), name)
-    found: str | bytes = function(answer_kind(kind), answer, Options(**options))
+    found: str | bytes = function(*kind_and_answer(answer), DisplayOptions(**options))
     return found
+
+
+def kind_and_answer(answer: Any) -> tuple[AnswerKind, Any]:
+    """The kind of an answer, and the answer as the parts of that kind take it."""
+    kind = answer_kind(kind_of(answer))
+    alone = kind.several and not isinstance(answer, Sequence)
+    return kind, [answer] if alone else answer
 
 
 def formats_for(answer: Any) -> tuple[str, ...]:
     """The formats that can hold an answer, or any answer of a kind that is named.
 
     >>> formats_for("run list")
-    ('text', 'json', 'markdown', 'html', 'csv', 'tex')
+    ('text', 'json', 'markdown', 'html', 'fragment', 'csv', 'ndjson', 'tex')
     """
     parts = ANSWERS[kind_of(answer)][1].split()
     return tuple(name for name, one in FORMATS.items() if one.needs in parts)
@@ -122,7 +133,7 @@ def endings_for(answer: Any) -> tuple[str, ...]:
     """The endings of the files that an answer can be written to.
 
     >>> endings_for("trials")
-    ('.txt', '.md', '.markdown', '.html', '.htm', '.csv', '.tex')
+    ('.txt', '.md', '.markdown', '.html', '.htm', '.fragment.html', '.csv', '.ndjson', '.tex')
     """
     formats = formats_for(answer)
     return tuple(ending for ending, name in ENDINGS.items() if name in formats)

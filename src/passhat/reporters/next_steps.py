@@ -11,27 +11,27 @@ from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import TaskRow
 from passhat.defaults import CONFIDENCE
 from passhat.messages import plural
-from passhat.reporters.blocks import Step
+from passhat.reporters.blocks import NextStep
 from passhat.reporters.numbers import interval_of
 from passhat.reporters.safe_text import safe_text, shorten_apart
 from passhat.reporters.standings import DEPENDABLE, LONGEST_NAME, is_dependable
 from passhat.stats.estimate import Estimate
 
 
-def next_steps(system: SystemReport, results: str | None = "RESULTS") -> list[Step]:
+def next_steps(system: SystemReport, results: str | None = "RESULTS") -> list[NextStep]:
     """What to do next; never empty, and every command ends well on these results.
 
     `results` is what a command is to read, as a shell has it; None where nothing was kept.
     """
     if all_errored(system):
-        return [Step("Find out why every trial errored before you run it again.")]
+        return [NextStep("Find out why every trial errored before you run it again.")]
     other_bars = {f"bars, pass^{k}" for k in system.ks if k != headline_k(system)}
-    steps = [Step(one.advice) for one in system.unsettled if one.what not in other_bars]
+    steps = [NextStep(one.advice) for one in system.unsettled if one.what not in other_bars]
     steps += _failures(system)
     return steps or _to_keep(system, results)
 
 
-def advise(text: str, command: str) -> Step:
+def advise(text: str, command: str) -> NextStep:
     r"""A step by a command, or by its words alone where showing the command would change it.
 
     >>> str(advise("Keep it so", "passhat gate r.csv"))
@@ -39,7 +39,7 @@ def advise(text: str, command: str) -> Step:
     >>> str(advise("Keep it so", "passhat gate 'a\x1bb.csv'"))
     'Keep it so.'
     """
-    return Step(text, command) if safe_text(command) == command else Step(f"{text}.")
+    return NextStep(text, command) if safe_text(command) == command else NextStep(f"{text}.")
 
 
 def only(*names: str) -> str:
@@ -67,13 +67,13 @@ def results_of(report: Report, system: SystemReport, results: str | None) -> str
     return f"{results} {only(system.name)}"
 
 
-def _failures(system: SystemReport) -> list[Step]:
+def _failures(system: SystemReport) -> list[NextStep]:
     """Where to look: a flaky task tells most, as it can be seen to end both ways."""
     if flaky := system.tasks.labelled("flaky", 1):
-        return [Step(f"Look at the failures of {_told(flaky[0])}.")]
+        return [NextStep(f"Look at the failures of {_told(flaky[0])}.")]
     if broken := system.tasks.labelled("broken", 1):
         count = plural(system.tasks.count("broken"), "task is", "tasks are")
-        return [Step(f"{count} broken; look at the failures of {_told(broken[0])}.")]
+        return [NextStep(f"{count} broken; look at the failures of {_told(broken[0])}.")]
     return []
 
 
@@ -82,7 +82,7 @@ def _told(row: TaskRow) -> str:
     return f"{name}, which passed {row.passed} of {row.runs}"
 
 
-def _to_keep(system: SystemReport, results: str | None) -> list[Step]:
+def _to_keep(system: SystemReport, results: str | None) -> list[NextStep]:
     """Nothing is open and no task fails: hold it to what was shown, and ask what more takes."""
     k = headline_k(system)
     shown = max((j for j in system.ks if j <= k and _is_shown(system, j)), default=None)
@@ -109,9 +109,9 @@ def _tasks_of(metric: Metric) -> int:
     return (number.tasks or 0) if isinstance(number, Estimate) else 0
 
 
-def _by(command: str, start: str, system: SystemReport, k: int, results: str | None) -> Step:
+def _by(command: str, start: str, system: SystemReport, k: int, results: str | None) -> NextStep:
     if results is None:
-        return Step(f"{start}: gate it on {_demand(k)}." if command == "gate" else f"{start}.")
+        return NextStep(f"{start}: gate it on {_demand(k)}." if command == "gate" else f"{start}.")
     option = "--require" if command == "gate" else "--gate"
     number = system.pass_hat(k).this_suite
     level = at_confidence(number.confidence) if isinstance(number, Estimate) else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
@@ -15,6 +15,9 @@ from passhat.analysis.reports.tasks import TaskRow
 from passhat.messages import plural
 from passhat.records import Outcome, Trial, Trials
 from passhat.stats.estimate import Estimate
+
+SUITE_FILE = "passhat.yml"
+"""What a person would open to change a demand: where code hosts show what failed."""
 
 UNJUDGED = "every trial errored: there is nothing to judge"
 
@@ -29,14 +32,16 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """A test case: its name, its numbers, and what it says."""
+class ReportedCase:
+    """A test case: its name, its numbers, what it says, and the file and line that it is about."""
 
     name: str
     classname: str
     values: Mapping[str, object] = field(default_factory=dict)
     said: str = ""
     mark: Mark | None = None
+    file: str = SUITE_FILE
+    line: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +49,53 @@ class TestSuite:
     """Test cases under one name; `values` are numbers of the whole, such as pass^3."""
 
     name: str
-    cases: Sequence[Case]
+    cases: Sequence[ReportedCase]
     values: Mapping[str, object] = field(default_factory=dict)
 
     __test__ = False  # pytest: this is not a class of tests
+
+
+def encodable_suites(suites: Sequence[TestSuite]) -> list[TestSuite]:
+    r"""The same test suites, every text of which can be written as UTF-8.
+
+    A name may hold half of a surrogate pair (a byte of a file name, or a cut message). JSON, XML
+    and OpenMetrics cannot write it so that every reader takes it: it becomes a question mark.
+
+    >>> suite = TestSuite(name="a", cases=[ReportedCase(name="x\ud800", classname="a")])
+    >>> encodable_suites([suite])[0].cases[0].name
+    'x?'
+    """
+    return [
+        replace(
+            suite,
+            name=_encodable(suite.name),
+            cases=[_encodable_case(case) for case in suite.cases],
+        )
+        for suite in suites
+    ]
+
+
+def _encodable_case(case: ReportedCase) -> ReportedCase:
+    values = {
+        name: _encodable(value) if isinstance(value, str) else value
+        for name, value in case.values.items()
+    }
+    mark = case.mark
+    if mark is not None:
+        mark = replace(mark, message=_encodable(mark.message), detail=_encodable(mark.detail))
+    return replace(
+        case,
+        name=_encodable(case.name),
+        classname=_encodable(case.classname),
+        said=_encodable(case.said),
+        file=_encodable(case.file),
+        values=values,
+        mark=mark,
+    )
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def task_suites(
@@ -88,14 +136,14 @@ def run_suites(answer: RunAnswer) -> list[TestSuite]:
         suites.append(TestSuite(name="tool-selection floors", cases=list(_floors(answer))))
     if answer.incomplete is not None:
         mark = Mark(kind="error", message=answer.incomplete, detail=answer.undone or "")
-        case = Case(name="completed", classname="passhat.run", mark=mark)
+        case = ReportedCase(name="completed", classname="passhat.run", mark=mark)
         suites.append(TestSuite(name="run", cases=[case]))
     return suites
 
 
 def _run_rows(answer: RunAnswer, trials: Trials) -> list[TestSuite]:
-    """A case a run, named as the terminal names it: `refund #3`."""
-    cases: dict[str, list[Case]] = {system.name: [] for system in answer.report.systems}
+    """A case a run, named as `--task` takes it: `refund #3`."""
+    cases: dict[str, list[ReportedCase]] = {system.name: [] for system in answer.report.systems}
     for trial in trials:
         values = {
             name: value
@@ -103,7 +151,7 @@ def _run_rows(answer: RunAnswer, trials: Trials) -> list[TestSuite]:
             if (value := getattr(trial, name)) is not None
         }
         cases.setdefault(trial.system, []).append(
-            Case(
+            ReportedCase(
                 name=f"{trial.task} #{trial.trial + 1}",
                 classname=f"passhat.{trial.system}",
                 values=values,
@@ -117,12 +165,17 @@ def _run_mark(answer: RunAnswer, trial: Trial) -> Mark | None:
     """What one run shows. It is a failure only where every single run must pass."""
     if trial.outcome is Outcome.PASSED:
         return None
-    said = trial.error or "failed"
+    said = trial.error or "; ".join(run_reasons(answer, trial)) or "failed"
     exempt = trial.system in answer.exempt or trial.task in answer.floored
     if answer.verdicts is not None or exempt or trial.task in answer.quarantined:
         return Mark(kind="skipped", message=f"not judged by itself: {said}")
     kind: Literal["failure", "error"] = "error" if trial.error is not None else "failure"
     return Mark(kind=kind, message=said)
+
+
+def run_reasons(answer: RunAnswer, trial: Trial) -> tuple[str, ...]:
+    """Why one run did not pass; nothing where that was not looked for."""
+    return answer.reasons.get((trial.system, trial.task, trial.trial), ())
 
 
 def _streaks(system: SystemReport) -> Iterator[tuple[str, str]]:
@@ -136,7 +189,7 @@ def _streaks(system: SystemReport) -> Iterator[tuple[str, str]]:
                 yield f"pass^{k}_high", f"{number.interval.high:.6g}"
 
 
-def _task_case(system: SystemReport, row: TaskRow, mark: Mark | None) -> Case:
+def _task_case(system: SystemReport, row: TaskRow, mark: Mark | None) -> ReportedCase:
     interval = row.rate.interval
     values = {
         "runs": row.runs,
@@ -148,10 +201,10 @@ def _task_case(system: SystemReport, row: TaskRow, mark: Mark | None) -> Case:
         "confidence": f"{row.rate.confidence:g}",
         "label": row.label,
     }
-    return Case(name=row.name, classname=f"passhat.{system.name}", values=values, mark=mark)
+    return ReportedCase(name=row.name, classname=f"passhat.{system.name}", values=values, mark=mark)
 
 
-def _gate_case(verdict: Verdict, unjudged: str | None) -> Case:
+def _gate_case(verdict: Verdict, unjudged: str | None) -> ReportedCase:
     estimate = verdict.estimate
     value, interval = getattr(estimate, "value", None), getattr(estimate, "interval", None)
     values = {
@@ -164,7 +217,7 @@ def _gate_case(verdict: Verdict, unjudged: str | None) -> Case:
         "beta": "" if verdict.beta is None else f"{verdict.beta:g}",
         "runs": verdict.runs,
     }
-    return Case(
+    return ReportedCase(
         name=verdict.gate.label,
         classname=f"passhat.gates.{verdict.system}",
         values=values,
@@ -216,10 +269,10 @@ def _why(failures: tuple[Failure, ...], system: str, task: str) -> str:
     return "\n".join(f"{plural(one.trials, 'trial')}: {one.reason}" for one in mine)
 
 
-def _floors(answer: RunAnswer) -> Iterator[Case]:
+def _floors(answer: RunAnswer) -> Iterator[ReportedCase]:
     for floor in answer.floors:
         mark = None if floor.passed else _below(answer, floor)
-        yield Case(
+        yield ReportedCase(
             name=floor.label,
             classname="passhat.tool-selection floors",
             said=floor.line,

@@ -14,8 +14,8 @@ from passhat.analysis.reports.headline import is_partial as is_partial
 from passhat.analysis.reports.parts import (
     BarCount,
     Exclusion,
-    Feature,
     Metric,
+    ResourceUse,
     Rounds,
 )
 from passhat.analysis.reports.report import Report
@@ -341,7 +341,7 @@ def _money(number: Estimate) -> str:
     return amount(number.value) + between
 
 
-def _is_turned(feature: Feature) -> bool:
+def _is_turned(feature: ResourceUse) -> bool:
     """Whether passed trials took more over all tasks, and less inside them; or the other way."""
     link, gap = value_of(feature.association), value_of(feature.difference)
     return link is not None and gap is not None and link * gap < 0

@@ -27,7 +27,8 @@ class Allocation(Protocol):
     def next(self, count: int, /) -> Sequence[Ticket] | None:
         """At most `count` tickets to start now, numbered on from the last.
 
-        None ends the run. An empty list waits for evidence of trials under way.
+        None ends the run. An empty list waits for evidence of trials under way, or until the
+        rule's `pause_seconds`, where it has them, are over.
         """
         ...
 

@@ -48,6 +48,13 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Paused:
+    """Many trials failed one after another; nothing is started for `wait` seconds."""
+
+    wait: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetHit:
     """The suite has spent what it may; nothing new is started."""
 
@@ -56,7 +63,7 @@ class BudgetHit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stopping:
+class StopRequested:
     """A signal asked the run to stop; trials under way have `grace` seconds."""
 
     signal: int
@@ -87,8 +94,9 @@ Event = (
     | TrialStarted
     | TrialFinished
     | Retry
+    | Paused
     | BudgetHit
-    | Stopping
+    | StopRequested
     | RunFinished
 )
 OnEvent = Callable[[Event], None]

@@ -12,7 +12,7 @@ from passhat.runner.journal import Journal
 Key = tuple[str, str, int]
 
 
-class Evidence:
+class OrderedEvidence:
     """Finished trials by the number of their ticket; the rule sees them without gaps."""
 
     def __init__(self, rule: Allocation) -> None:

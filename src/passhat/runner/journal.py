@@ -8,7 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Protocol, Self
 
-from passhat.records.ledger import Answer, Asked, Entry, Finished, Refused, Ticket, UnansweredCalls
+from passhat.records.ledger import (
+    Answer,
+    CallIntent,
+    Entry,
+    Finished,
+    Refused,
+    Ticket,
+    UnansweredCalls,
+)
 
 MOST_AT_ONCE = 4096
 
@@ -65,7 +73,7 @@ class MemoryJournal:
         self._tickets: dict[int, Ticket] = {}
         self._answers: dict[tuple[str, str, int, int], Answer] = {}
         self._finished: dict[int, Finished] = {}
-        self._open: dict[tuple[str, str, int, int], Asked] = {}
+        self._open: dict[tuple[str, str, int, int], CallIntent] = {}
         self._again = UnansweredCalls()
 
     def write(self, entries: Sequence[Entry], /) -> None:
@@ -73,7 +81,7 @@ class MemoryJournal:
             match entry:
                 case Ticket():
                     self._tickets[entry.number] = entry
-                case Asked():
+                case CallIntent():
                     self._open[_place(entry)] = entry
                 case Refused():
                     self._open.pop(_place(entry), None)
@@ -98,8 +106,12 @@ class MemoryJournal:
 
     def asked_again(self) -> UnansweredCalls:
         done = self._done()
+        paid = {entry.trial.system for entry in self._finished.values() if entry.trial.cost}
         for key in [key for key in self._open if key[:3] not in done]:
-            cost = self._open.pop(key).most.cost
+            intent = self._open.pop(key)
+            if intent.request.startswith("agent:") and intent.system not in paid:
+                continue  # an agent that keeps its own accounts and never reported a cost
+            cost = intent.most.cost
             self._again += UnansweredCalls(calls=1, cost=cost or 0.0, unpriced=int(cost is None))
         return self._again
 
@@ -190,5 +202,5 @@ def _settle(
             written.set_exception(error)
 
 
-def _place(entry: Asked | Refused | Answer) -> tuple[str, str, int, int]:
+def _place(entry: CallIntent | Refused | Answer) -> tuple[str, str, int, int]:
     return entry.system, entry.task, entry.trial, entry.step

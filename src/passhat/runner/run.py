@@ -7,11 +7,11 @@ import time
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from passhat.errors import ArgumentError
 from passhat.messages import plural, short_repr
-from passhat.records import Budget, ModelSystem, Suite, Ticket, Trial, UnansweredCalls
+from passhat.records import Amount, Budget, ModelSystem, Suite, Ticket, Trial, UnansweredCalls
 from passhat.records.ledger import NO_CALLS
 from passhat.runner.allocation import Allocation, FixedRuns
 from passhat.runner.attempt import Attempts
@@ -20,23 +20,26 @@ from passhat.runner.events import (
     Ending,
     Event,
     OnEvent,
+    Paused,
     RunFinished,
     RunStarted,
-    Stopping,
+    StopRequested,
     TrialFinished,
     TrialStarted,
 )
-from passhat.runner.evidence import Evidence, Restored
+from passhat.runner.evidence import OrderedEvidence, Restored
 from passhat.runner.interruption import signals_to
 from passhat.runner.journal import Journal, MemoryJournal, Scribe
 from passhat.runner.memory import Cassettes, reply_spent
 from passhat.runner.run_resources import RunResources
 from passhat.runner.schedule import Schedule
-from passhat.runner.spending import Exhausted, Spending, spent_by
+from passhat.runner.spending import Exhausted, RunSpending, spent_by
 
 if TYPE_CHECKING:
     from passhat.records import Trials
     from passhat.runner.graders import Grading
+
+Result = TypeVar("Result")
 
 GRACE = 1.0
 """Seconds that trials under way have to finish when a run is stopped; the rest of the two
@@ -128,15 +131,16 @@ def run_trials(
         environment=environment,
         handle_signals=handle_signals,
     )
-    return _run_to_the_end(going)
+    return run_coroutine(going)
 
 
-def _run_to_the_end(going: Coroutine[Any, Any, RunResult]) -> RunResult:
+def run_coroutine(going: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine to its end, also where a loop runs already."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(going)
-    # A notebook has a loop of its own in this thread: ours runs beside it.
+    # A notebook runs a loop in this thread: ours gets a thread of its own.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, going).result()
 
@@ -158,13 +162,14 @@ class _Run:
         self._journal = journal
         self._on_event = on_event
         self._concurrency = concurrency
-        self._spending = Spending(budget)
+        self._spending = RunSpending(budget)
         self._planned: int = getattr(rule, "planned", suite.trials)
         self._ending: Ending = "finished" if isinstance(rule, FixedRuns) else "settled"
         self._limit: str | None = None
         self._signal: int | None = None
+        self._paused = False
         self._restored = Restored(journal, retry_errored=retry_errored)
-        self._evidence = Evidence(rule)
+        self._evidence = OrderedEvidence(rule)
 
     async def go(
         self,
@@ -203,28 +208,29 @@ class _Run:
         return self._result(time.perf_counter() - clock)
 
     def _take_up(self) -> None:
-        """Go on where an earlier start was interrupted."""
+        """Continue where an earlier start was interrupted."""
         restored = self._restored
+        systems = {pairing.system.name: pairing.system for pairing in self._suite.pairings}
+        agents = {name for name, each in systems.items() if not isinstance(each, ModelSystem)}
         self._rule.restore(restored.launched)
         for entry in restored.finished:
             self._evidence.add(entry.ticket, entry.trial)
-            self._spending.take(*spent_by(entry.trial))
+            cost, tokens = spent_by(entry.trial)
+            self._spending.take(cost, tokens)
+            if entry.ticket.system in agents:
+                self._spending.learn(entry.ticket.system, Amount(cost=cost, tokens=tokens))
         for answers in restored.answers.values():
             for answer in answers.values():
                 self._spending.take(*reply_spent(answer))
-        self._spending.calls = restored.calls + self._attempts_of_agents()
+        # An attempt of an agent that makes its own calls counts as one call.
+        attempts = sum(entry.ticket.system in agents for entry in restored.finished)
+        self._spending.calls = restored.calls + attempts
         self._spending.unsettled = restored.asked_again.cost
         self._tell(
             RunStarted(
                 planned=self._planned, kept=len(self._evidence), concurrency=self._concurrency
             )
         )
-
-    def _attempts_of_agents(self) -> int:
-        """Finished trials of agents that make their own calls; each attempt counts as one call."""
-        systems = {pairing.system.name: pairing.system for pairing in self._suite.pairings}
-        models = {name for name, system in systems.items() if isinstance(system, ModelSystem)}
-        return sum(entry.ticket.system not in models for entry in self._restored.finished)
 
     async def _work(self, ticket: Ticket) -> None:
         if self._on_event is not None:
@@ -241,7 +247,14 @@ class _Run:
         if self._on_event is not None:
             row = self._attempts.pairing(ticket).row(ticket.trial)
             self._tell(TrialFinished(ticket=ticket, trial=finished.trial, row=row))
+            self._tell_of_pause()
         self._check_spending()
+
+    def _tell_of_pause(self) -> None:
+        wait: float = getattr(self._rule, "pause_seconds", 0.0)
+        if wait > 0 and not self._paused:
+            self._tell(Paused(wait=wait))
+        self._paused = wait > 0
 
     def _check_spending(self) -> None:
         limit = self._spending.over()
@@ -265,7 +278,7 @@ class _Run:
 
     def _interrupt(self, signal_number: int) -> None:
         self._signal, self._ending = signal_number, "interrupted"
-        self._tell(Stopping(signal=signal_number, grace=GRACE))
+        self._tell(StopRequested(signal=signal_number, grace=GRACE))
         self._schedule.stop()
         asyncio.get_running_loop().call_later(GRACE, self._schedule.abandon)
 

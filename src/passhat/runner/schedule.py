@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
 from passhat.errors import RunError
 from passhat.records import Ticket
@@ -94,9 +95,12 @@ class Schedule:
         """Wait until another trial has ended, or the run."""
         if self._over:
             return
-        if self._idle == len(self._workers):
+        # a rule may also pause, until an outage has passed
+        pause: float = getattr(self._rule, "pause_seconds", 0.0)
+        if self._idle == len(self._workers) and not pause:
             raise RunError("the stopping rule waits for evidence, and no trial is under way")
-        await self._changed.wait()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), pause or None)
 
     def _wake(self) -> None:
         self._changed.set()

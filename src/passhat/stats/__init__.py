@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from passhat.stats.decay import DecaySummary as DecaySummary
     from passhat.stats.decay import decay_curve as decay_curve
     from passhat.stats.decay import decay_summary as decay_summary
-    from passhat.stats.diverging import Divergence as Divergence
+    from passhat.stats.diverging import DivergingTrend as DivergingTrend
     from passhat.stats.diverging import divergence as divergence
     from passhat.stats.estimate import Estimate as Estimate
     from passhat.stats.estimate import Interval as Interval

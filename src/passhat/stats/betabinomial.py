@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,12 +19,17 @@ _TOLERANCE = 1e-7
 _LONGEST_STEP = 3.0
 # Precisions a + b beyond this many times the longest task cannot be told from identical tasks.
 _LARGEST_PRECISION_PER_RUN = 1e4
-_SMALLEST_PRECISION = 1e-4
+_LEAST_LOG = float(np.log(1e-4))
+# A step damped as much as this moves nothing any more.
+_STUCK = 1e12
 _LARGEST_LOGIT = 30.0
 _BLOCK = 1 << 20
 _SHIFTS = 8
 # Natural logarithm of how small the interpolation's error shall be.
 _DIGITS = 34.0
+# Runs of a task up to which logarithms are summed; so many take as long as one ln Gamma.
+_MOST_LOGS = 256
+_LOGS_PER_GAMMA = 16
 # Values of ln Gamma saved, below which interpolating saves no time.
 _WORTH_INTERPOLATING = 20_000
 
@@ -84,94 +91,166 @@ def fit_beta_binomial(n: ArrayLike, c: ArrayLike) -> BetaPrior:
 @remembered
 def fit_cells(cells: Cells) -> tuple[Floats, Floats]:
     """(a, b) of every suite in `cells`, by damped Newton steps on logit(mean) and log(a + b)."""
-    a, b = _shapes(_climb(Likelihood(cells), _start(cells)))
+    likelihood, start = Likelihood(cells), _start(cells)
+    if len(start) == 1:
+        point: Any = _climb_one(likelihood, *start[0].tolist())
+    else:
+        point = _climb(likelihood, start.T)
     shape = cells.tasks.shape[:-1]
-    return a.reshape(shape), b.reshape(shape)
+    a, b = (np.reshape(found, shape) for found in _shapes(*point))
+    return a, b
 
 
 def refit_cells(cells: Cells, a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """The same for one suite whose (a, b) are known to lie close to these."""
-    start = np.stack((np.log(a / b), np.log(a + b)), axis=-1)
-    first, second = _shapes(_climb(Likelihood(cells), start.reshape(1, 2)))
-    return first.reshape(()), second.reshape(())
+    start = float(np.log(a / b)), float(np.log(a + b))
+    first, second = _shapes(*_climb_one(Likelihood(cells), *start))
+    return np.asarray(first), np.asarray(second)
 
 
 def _climb(likelihood: Likelihood, start: Floats) -> Floats:
-    """The likeliest point, by damped Newton steps."""
-    point = likelihood.clipped(start)
-    active = np.ones(point.shape[0], dtype=bool)
-    damping = np.full(point.shape[0], 1e-3)
-    best, slope, curvature = likelihood.at(point, active)
+    """The likeliest (logit mean, log precision) of every suite, one a column."""
+    point = np.stack(likelihood.clipped(*start))
+    active = np.ones(point.shape[1], dtype=bool)
+    damping = np.full(point.shape[1], 1e-3)
+    best, *found = likelihood.at(np.flatnonzero(active), *point)
+    bends = np.stack(found)
     for _ in range(_STEPS):
         rows = np.flatnonzero(active)
-        trial = likelihood.clipped(point[rows] + _step(slope[rows], curvature[rows], damping[rows]))
-        value, new_slope, new_curvature = likelihood.at(trial, active)
+        step = np.stack(_step(damping[rows], *bends[:, rows]))
+        trial = np.stack(likelihood.clipped(*(point[:, rows] + step)))
+        value, *found = likelihood.at(rows, *trial)
         better = value >= best[rows]
-        moved = np.abs(trial - point[rows]).max(axis=-1)
+        moved = np.abs(trial - point[:, rows]).max(axis=0)
         taken = rows[better]
-        point[taken], best[taken] = trial[better], value[better]
-        slope[taken], curvature[taken] = new_slope[better], new_curvature[better]
+        point[:, taken], best[taken] = trial[:, better], value[better]
+        bends[:, taken] = np.stack(found)[:, better]
         damping[rows] *= np.where(better, 0.1, 10.0)
-        active[rows] = (moved > _TOLERANCE) & (damping[rows] < 1e12)
+        active[rows] = (moved > _TOLERANCE) & (damping[rows] < _STUCK)
         if not active.any():
             break
     return point
 
 
-class Likelihood:
-    """The penalised log-likelihood of every suite in some cells, with its slope and curvature.
+def _climb_one(likelihood: Likelihood, mean: float, size: float) -> tuple[float, float]:
+    """The same for a single suite, without the bookkeeping of many."""
+    mean, size = likelihood.clipped(mean, size)
+    damping = 1e-3
+    best, *bends = likelihood.at(0, mean, size)
+    for _ in range(_STEPS):
+        step = _step(damping, *bends)
+        trial = likelihood.clipped(mean + step[0], size + step[1])
+        value, *found = likelihood.at(0, *trial)
+        moved = max(abs(trial[0] - mean), abs(trial[1] - size))
+        if value >= best:
+            (mean, size), best, bends = trial, value, found
+            damping *= 0.1
+        else:
+            damping *= 10.0
+        if moved <= _TOLERANCE or damping >= _STUCK:
+            break
+    return mean, size
 
-    ln Gamma separates over passes, failures and runs, so the cost is that of their distinct
-    values (three times the longest task at most), however many cells and tasks there are.
+
+class Likelihood:
+    """The penalised log-likelihood of every suite in some cells, with its slopes and bends.
+
+    Points are (logit mean, log precision). ln Gamma separates over passes, failures and runs, so
+    the cost is that of their distinct values, however many cells and tasks there are.
     """
 
     def __init__(self, cells: Cells) -> None:
         tasks = cells.tasks.reshape(-1, cells.n.size)
-        self.passes, self._passed = _marginal(cells.c, tasks)
-        self.failures, self._failed = _marginal(cells.n - cells.c, tasks)
-        self.runs, self._ran = _marginal(cells.n, tasks)
-        self._counts = np.concatenate((self.passes, self.failures, self.runs))
-        self._weights = np.concatenate((self._passed, self._failed, self._ran), axis=1)
-        self._sizes = [self.passes.size, self.failures.size, self.runs.size]
-        self._starts = np.cumsum([0, *self._sizes[:-1]])
-        self.log_most = np.log(_LARGEST_PRECISION_PER_RUN * max(1.0, float(cells.n.max())))
+        self._passes, self._failures, self._runs = (
+            _GammaSums(counts, tasks) for counts in (cells.c, cells.n - cells.c, cells.n)
+        )
+        longest = max(1.0, float(cells.n.max()))
+        self.log_most = float(np.log(_LARGEST_PRECISION_PER_RUN * longest))
 
-    def clipped(self, point: Floats) -> Floats:
-        """`point` inside the box where the likelihood can be computed."""
-        low = [-_LARGEST_LOGIT, np.log(_SMALLEST_PRECISION)]
-        return np.clip(point, low, [_LARGEST_LOGIT, self.log_most])
+    def clipped(self, mean: Any, size: Any) -> tuple[Any, Any]:
+        """A point inside the box where the likelihood can be computed."""
+        return (
+            _clipped(mean, -_LARGEST_LOGIT, _LARGEST_LOGIT),
+            _clipped(size, _LEAST_LOG, self.log_most),
+        )
 
     def value(self, a: Floats, b: Floats) -> Floats:
         """The log-likelihood (without penalty) of the first suite at each of many (a, b)."""
-        parts = (
-            (a, self.passes, self._passed[0]),
-            (b, self.failures, self._failed[0]),
-            (a + b, self.runs, -self._ran[0]),
-        )
-        return np.asarray(sum(_gamma_sum(x, counts, weights) for x, counts, weights in parts))
+        passes, failures, runs = self._passes, self._failures, self._runs
+        return passes.values(a) + failures.values(b) - runs.values(a + b)
 
-    def at(self, point: Floats, rows: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
-        """Value, slope and curvature at a (logit mean, log precision) per suite in `rows`."""
-        a, b = _shapes(point)
-        value, slope, bend = self._gamma_terms(np.stack((a, b, a + b), axis=-1), rows)
-        slopes = slope[:, 0] - slope[:, 2], slope[:, 1] - slope[:, 2]
-        slope, curvature = _in_logit_coordinates(a, b, slopes, bend)
-        return _penalised(a, b, value[:, 0] + value[:, 1] - value[:, 2], slope, curvature)
+    def at(self, rows: NDArray[np.intp] | int, mean: Any, size: Any) -> tuple[Any, ...]:
+        """The value at a point for each of `rows`; slopes by mean and size; the three bends."""
+        a, b = _shapes(mean, size)
+        sums = self._passes.at(a, rows), self._failures.at(b, rows), self._runs.at(a + b, rows)
+        (value_a, *turns_a), (value_b, *turns_b), (value_s, *turns_s) = sums
+        found = _turned(a, b, turns_a, turns_b, turns_s)
+        return _penalised(a, b, value_a + value_b - value_s, found)
 
-    def _gamma_terms(self, x: Floats, rows: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
-        """Sums of weight * ln(Gamma(x + count) / Gamma(x)), and their two derivatives in x.
 
-        The columns of x and of each sum are for passes, failures and runs.
-        """
-        starts = self._starts
-        shifted = np.repeat(x, self._sizes, axis=-1) + self._counts
+class _GammaSums:
+    """Sums of weight * ln(Gamma(x + count) / Gamma(x)) over the counts of every suite.
+
+    For short tasks that is the sum of ln(x + j) over whole j below each count, and logarithms
+    are many times as fast as gamma functions.
+    """
+
+    def __init__(self, counts: Floats, tasks: Floats) -> None:
+        most = counts.max()
+        self._logs = bool(most <= _MOST_LOGS and not (counts % 1).any())
+        if self._logs:
+            self._counts = np.arange(most)
+            self._weights = tasks @ (counts[:, None] > self._counts)
+        else:
+            self._counts, self._weights = _marginal(counts, tasks)
+
+    def at(self, x: Floats | float, rows: NDArray[np.intp] | int) -> tuple[Any, Any, Any]:
+        """The sum of each of `rows` at its own x, and its two derivatives."""
         weights = self._weights[rows]
-        whole = np.add.reduceat(weights, starts, axis=-1)
+        shifted = np.add.outer(x, self._counts)
+        if self._logs:
+            inverse = 1 / shifted
+            bend = np.vecdot(weights, inverse * inverse)
+            return np.vecdot(weights, np.log(shifted)), np.vecdot(weights, inverse), -bend
+        whole = weights.sum(axis=-1)
         value, slope, bend = (
-            np.add.reduceat(weights * term(shifted), starts, axis=-1) - whole * term(x)
+            np.vecdot(weights, term(shifted)) - whole * term(np.asarray(x))
             for term in (special.gammaln, special.digamma, _trigamma)
         )
         return value, slope, bend
+
+    def values(self, x: Floats) -> Floats:
+        """The sums of the first suite at many x.
+
+        Of many counts the sum is a smooth function of ln x, whose nearest singularities lie at a
+        distance pi from the real line: some Chebyshev points pin it down to rounding.
+        """
+        logs = np.log(x)
+        middle, half = (logs.max() + logs.min()) / 2, max((logs.max() - logs.min()) / 2, 1e-9)
+        reach = np.pi / half
+        points = int(_DIGITS / np.log(reach + np.sqrt(reach**2 + 1))) + 4
+        cost = self._counts.size / (_LOGS_PER_GAMMA if self._logs else 1)
+        if cost * (x.size - points) < _WORTH_INTERPOLATING:
+            return self._one_by_one(x)
+        angle = np.pi * (np.arange(points) + 0.5) / points
+        values = self._one_by_one(np.exp(middle + half * np.cos(angle)))
+        order = np.arange(points)
+        series = 2 / points * np.cos(np.outer(order, angle)) @ values
+        series[0] /= 2
+        return _chebyshev(series, np.clip((logs - middle) / half, -1, 1))
+
+    def _one_by_one(self, x: Floats) -> Floats:
+        """In blocks of bounded memory."""
+        block = max(1, _BLOCK // max(1, self._counts.size))
+        parts = (x[start : start + block] for start in range(0, x.size, block))
+        return np.concatenate([self._block(part) for part in parts])
+
+    def _block(self, x: Floats) -> Floats:
+        shifted = np.add.outer(x, self._counts)
+        if self._logs:
+            return np.asarray(np.log(shifted) @ self._weights[0])
+        gammas = special.gammaln(shifted) - special.gammaln(x)[:, None]
+        return np.asarray(gammas @ self._weights[0])
 
 
 def _marginal(values: Floats, tasks: Floats) -> tuple[Floats, Floats]:
@@ -193,9 +272,9 @@ def _start(cells: Cells) -> Floats:
     return np.stack((np.log(passes / failures), np.log(np.clip(precision, 0.5, 500))), axis=-1)
 
 
-def _shapes(point: Floats) -> tuple[Floats, Floats]:
-    precision = np.exp(point[..., 1])
-    return precision * special.expit(point[..., 0]), precision * special.expit(-point[..., 0])
+def _shapes(mean: Any, size: Any) -> tuple[Any, Any]:
+    precision = np.exp(size)
+    return precision * special.expit(mean), precision * special.expit(-mean)
 
 
 def _trigamma(x: Floats) -> Floats:
@@ -212,26 +291,6 @@ def _trigamma(x: Floats) -> Floats:
     return np.asarray(near + far * tail)
 
 
-def _gamma_sum(x: Floats, counts: Floats, weights: Floats) -> Floats:
-    """Sum of weight * ln(Gamma(x + count) / Gamma(x)) for each x.
-
-    Of many counts at many x the sum is a smooth function of ln x, whose nearest singularities
-    lie at a distance pi from the real line: some Chebyshev points pin it down to rounding.
-    """
-    logs = np.log(x)
-    middle, half = (logs.max() + logs.min()) / 2, max((logs.max() - logs.min()) / 2, 1e-9)
-    reach = np.pi / half
-    points = int(_DIGITS / np.log(reach + np.sqrt(reach**2 + 1))) + 4
-    if counts.size * (x.size - points) < _WORTH_INTERPOLATING:
-        return _gamma_sums(x, counts, weights)
-    angle = np.pi * (np.arange(points) + 0.5) / points
-    values = _gamma_sums(np.exp(middle + half * np.cos(angle)), counts, weights)
-    order = np.arange(points)
-    series = 2 / points * np.cos(np.outer(order, angle)) @ values
-    series[0] /= 2
-    return _chebyshev(series, np.clip((logs - middle) / half, -1, 1))
-
-
 def _chebyshev(series: Floats, x: Floats) -> Floats:
     """The sum of series[k] T_k(x), by Clenshaw's recurrence (1955)."""
     last = before = np.zeros(x.shape)
@@ -240,57 +299,53 @@ def _chebyshev(series: Floats, x: Floats) -> Floats:
     return np.asarray(series[0] + x * last - before)
 
 
-def _gamma_sums(x: Floats, counts: Floats, weights: Floats) -> Floats:
-    """The sums one by one, in blocks of bounded memory."""
-    block = max(1, _BLOCK // counts.size)
-    parts = [x[start : start + block, None] for start in range(0, x.size, block)]
-    return np.concatenate(
-        [(special.gammaln(part + counts) - special.gammaln(part)) @ weights for part in parts]
-    )
-
-
-def _in_logit_coordinates(
-    a: Floats, b: Floats, slopes: tuple[Floats, Floats], bend: Floats
-) -> tuple[Floats, Floats]:
-    """The chain rule from (a, b) to (logit mean, log precision)."""
-    slope_a, slope_b = slopes
-    bend_aa, bend_bb, bend_ab = bend[:, 0] - bend[:, 2], bend[:, 1] - bend[:, 2], -bend[:, 2]
+def _turned(
+    a: Any, b: Any, turns_a: Sequence[Any], turns_b: Sequence[Any], turns_s: Sequence[Any]
+) -> tuple[Any, ...]:
+    """The chain rule from (a, b) to (logit mean, log precision), for slopes and bends."""
+    slope_a, slope_b = turns_a[0] - turns_s[0], turns_b[0] - turns_s[0]
+    bend_aa, bend_bb, bend_ab = turns_a[1] - turns_s[1], turns_b[1] - turns_s[1], -turns_s[1]
     mean = a / (a + b)
     turn = a * (1 - mean)
-    slope = np.stack((turn * (slope_a - slope_b), a * slope_a + b * slope_b), axis=-1)
-    second = (1 - 2 * mean) * turn * (slope_a - slope_b)
-    mean_mean = turn**2 * (bend_aa - 2 * bend_ab + bend_bb) + second
-    mean_size = turn * (a * bend_aa + (b - a) * bend_ab - b * bend_bb) + slope[:, 0]
-    size_size = a**2 * bend_aa + 2 * a * b * bend_ab + b**2 * bend_bb + slope[:, 1]
-    rows = np.stack((mean_mean, mean_size, mean_size, size_size), axis=-1)
-    return slope, rows.reshape(-1, 2, 2)
+    by_mean, by_size = turn * (slope_a - slope_b), a * slope_a + b * slope_b
+    mean_mean = turn**2 * (bend_aa - 2 * bend_ab + bend_bb) + (1 - 2 * mean) * by_mean
+    mean_size = turn * (a * bend_aa + (b - a) * bend_ab - b * bend_bb) + by_mean
+    size_size = a**2 * bend_aa + 2 * a * b * bend_ab + b**2 * bend_bb + by_size
+    return by_mean, by_size, mean_mean, mean_size, size_size
 
 
-def _penalised(
-    a: Floats, b: Floats, value: Floats, slope: Floats, curvature: Floats
-) -> tuple[Floats, Floats, Floats]:
+def _penalised(a: Any, b: Any, value: Any, found: tuple[Any, ...]) -> tuple[Any, ...]:
     """Add ln sqrt(mean (1 - mean)) + ln(1 - correlation): worth half a task, gone as T grows."""
+    by_mean, by_size, mean_mean, mean_size, size_size = found
     s = a + b
     mean, loose = a / s, s / (1 + s)
-    value = value + 0.5 * (np.log(mean) + np.log(b / s)) + np.log(loose)
-    slope, curvature = slope.copy(), curvature.copy()
-    slope[:, 0] += 0.5 - mean
-    slope[:, 1] += 1 - loose
-    curvature[:, 0, 0] -= mean * (1 - mean)
-    curvature[:, 1, 1] -= loose * (1 - loose)
-    return value, slope, curvature
-
-
-def _step(slope: Floats, curvature: Floats, damping: Floats) -> Floats:
-    """Newton's step on a curvature made negative definite, cut to a sane length."""
-    down = -curvature
-    trace = down[:, 0, 0] + down[:, 1, 1]
-    gap = np.hypot(down[:, 0, 0] - down[:, 1, 1], 2 * down[:, 0, 1])
-    least = (trace - gap) / 2
-    lift = np.maximum(0, 1e-9 - least) * 1.5 + damping * np.maximum(np.abs(trace), 1e-9)
-    first, last, off = down[:, 0, 0] + lift, down[:, 1, 1] + lift, down[:, 0, 1]
-    scale = first * last - off**2
-    step = np.stack(
-        (last * slope[:, 0] - off * slope[:, 1], first * slope[:, 1] - off * slope[:, 0]), axis=-1
+    return (
+        value + 0.5 * (np.log(mean) + np.log(b / s)) + np.log(loose),
+        by_mean + 0.5 - mean,
+        by_size + 1 - loose,
+        mean_mean - mean * (1 - mean),
+        mean_size,
+        size_size - loose * (1 - loose),
     )
-    return np.clip(step / scale[:, None], -_LONGEST_STEP, _LONGEST_STEP)
+
+
+def _step(
+    damping: Any, by_mean: Any, by_size: Any, mean_mean: Any, mean_size: Any, size_size: Any
+) -> tuple[Any, Any]:
+    """Newton's step on a curvature made negative definite, cut to a sane length."""
+    trace = -mean_mean - size_size
+    gap = np.hypot(mean_mean - size_size, 2 * mean_size)
+    least = (trace - gap) / 2
+    lift = np.maximum(0, 1e-9 - least) * 1.5 + damping * np.maximum(abs(trace), 1e-9)
+    first, last, off = lift - mean_mean, lift - size_size, -mean_size
+    scale = first * last - off**2
+    along, across = last * by_mean - off * by_size, first * by_size - off * by_mean
+    return (
+        _clipped(along / scale, -_LONGEST_STEP, _LONGEST_STEP),
+        _clipped(across / scale, -_LONGEST_STEP, _LONGEST_STEP),
+    )
+
+
+def _clipped(x: Any, low: float, high: float) -> Any:
+    """What np.clip does, five times as fast for a single number."""
+    return np.minimum(np.maximum(x, low), high)

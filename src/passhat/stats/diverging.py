@@ -19,7 +19,7 @@ Series = MeanSeries | TaskSeries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Divergence:
+class DivergingTrend:
     """Whether pass@k rose while pass^k fell, and how much each moved from first to last.
 
     `p_value` is the larger of the two one-sided ones: both must hold, so neither is corrected
@@ -40,7 +40,7 @@ class Divergence:
 
 def divergence(
     pass_at: Series, pass_hat: Series, *, confidence: float = CONFIDENCE
-) -> Divergence | Unavailable:
+) -> DivergingTrend | Unavailable:
     """Whether a history shows pass@k going up while pass^k goes down.
 
     Two points compare two versions; more are fitted by a weighted line, which a series of tasks
@@ -62,7 +62,7 @@ def divergence(
     if not (rise_error > 0 and fall_error > 0):
         return Unavailable("a trend needs tasks that were run at more than one point")
     p = float(max(ndtr(-rise / rise_error), ndtr(fall / fall_error)))
-    return Divergence(
+    return DivergingTrend(
         diverging=p <= 1 - confidence,
         p_value=p,
         rise=_estimate(rise, rise_error, confidence),

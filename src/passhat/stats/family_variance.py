@@ -11,7 +11,7 @@ from passhat.messages import repr_fields
 from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.estimate import Unavailable
-from passhat.stats.population_mean import Families, Grouping, grouping
+from passhat.stats.population_mean import Families, TaskGroups, grouping
 from passhat.stats.variance import variance_components
 
 # Less variance than this is a rounding error of equal values.
@@ -102,7 +102,7 @@ def families_differ(values: ArrayLike, family: Families, *, level: float = 0.001
     return found.size > _MOST_SHUFFLED or _shuffled_p(found, group) <= level
 
 
-def _shuffled_p(values: Floats, group: Grouping) -> float:
+def _shuffled_p(values: Floats, group: TaskGroups) -> float:
     """The chance that shuffled labels put the means of families as far apart."""
     sizes = np.bincount(group.family)
     members = np.eye(group.families)[group.family] / np.sqrt(sizes)

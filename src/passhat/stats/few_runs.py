@@ -15,7 +15,7 @@ from passhat.stats.dirichlet_mean import UNSEEN
 from passhat.stats.roots import crossing_within
 
 # Of ln(rho - 1): where it nearly always lies, and where it lies at all.
-_USUAL_RHO = (-3.0, 4.0)
+_USUAL_RHO = (-4.0, 5.0)
 _RHO_RANGE = (-12.0, 40.0)
 _TINY = 1e-300
 
@@ -28,24 +28,25 @@ def few_runs_quantile(values: Floats, tasks: Floats, weight: Floats, tail: float
     the saddle point: for a ratio rho of its two factors, all else follows in closed form.
     """
     target = float(special.ndtri(1 - tail))
-    some = (tasks * values).sum(axis=-1) > 0
+    some = np.vecdot(tasks, values) > 0
+    missing, count = 1 - values, tasks.sum(axis=-1)
 
     def at(log: Floats) -> tuple[Floats, Floats]:
         rho = 1 + np.exp(log)
         # beyond e^700 a float overflows; the tilt is 0 long before
         odds = np.exp(np.minimum(weight * np.log(rho), 700.0))
-        tilted = values / (values + (1 - values) * odds[..., None])
-        held = tasks * tilted
-        ones = weight * held.sum(axis=-1)
-        rest = weight * (tasks - held).sum(axis=-1) + UNSEEN
+        tilted = values / (values + missing * odds[..., None])
+        held = np.vecdot(tasks, tilted)
+        ones = weight * held
+        rest = weight * (count - held) + UNSEEN
         theta = ones / (ones + rest * rho)
         s = (rho - 1) / (1 - theta + rho * theta)
         up, down = 1 + s * (1 - theta), 1 - s * theta
-        mixed = values * (up**-weight)[..., None] + (1 - values) * (down**-weight)[..., None]
-        cumulant = (tasks * np.log(mixed)).sum(axis=-1) - UNSEEN * np.log(down)
+        mixed = values * (up**-weight)[..., None] + missing * (down**-weight)[..., None]
+        cumulant = np.vecdot(tasks, np.log(mixed)) - UNSEEN * np.log(down)
         root = np.sqrt(np.maximum(-2 * cumulant, _TINY))
         one, zero = (1 - theta) / up, theta / down
-        jump = (held * (1 - tilted)).sum(axis=-1) * (weight * (one + zero)) ** 2
+        jump = np.vecdot(tasks, tilted * (1 - tilted)) * (weight * (one + zero)) ** 2
         spread = s * np.sqrt(jump + ones * one**2 + rest * zero**2)
         return theta, root + np.log(np.maximum(spread, _TINY) / root) / root
 

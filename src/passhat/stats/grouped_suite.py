@@ -16,7 +16,7 @@ from passhat.stats.estimate import THIS_SUITE, Scope
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.population_mean import (
     FEWEST_FAMILIES,
-    Grouping,
+    TaskGroups,
     family_bounds,
     few_families_note,
 )
@@ -39,7 +39,7 @@ class GroupedBounds:
 
 
 def grouped_bounds(
-    n: Floats, c: Floats, group: Grouping, *, ks: Sequence[int], scope: Scope, confidence: float
+    n: Floats, c: Floats, group: TaskGroups, *, ks: Sequence[int], scope: Scope, confidence: float
 ) -> GroupedBounds:
     """The mean pass^k over weighted tasks, all with at least k runs, and its interval."""
     values = np.stack([share_of_passing_subsets(n, c, k) for k in ks])
@@ -58,7 +58,7 @@ def grouped_bounds(
 
 
 def population_of(
-    values: Floats, mean: Floats, group: Grouping, confidence: float
+    values: Floats, mean: Floats, group: TaskGroups, confidence: float
 ) -> GroupedBounds:
     """The interval of a weighted mean of one value per task, for tasks or families like these."""
     few = group.repeats and group.families < FEWEST_FAMILIES
@@ -77,7 +77,7 @@ def population_of(
     )
 
 
-def weight_notes(group: Grouping) -> tuple[str, ...]:
+def weight_notes(group: TaskGroups) -> tuple[str, ...]:
     """How many equal tasks the weighted ones amount to, where they are not equal."""
     if np.ptp(group.weight) == 0:
         return ()
@@ -101,7 +101,7 @@ def shares_to_weights(stratum: ArrayLike, shares: Mapping[str, float]) -> Floats
 
 
 def _stratified(
-    n: Floats, c: Floats, group: Grouping, mean: Floats, ks: Sequence[int], confidence: float
+    n: Floats, c: Floats, group: TaskGroups, mean: Floats, ks: Sequence[int], confidence: float
 ) -> Bounds:
     """Bounds of strata of equal weight, joined: the distances of their ends add up as squares do.
 

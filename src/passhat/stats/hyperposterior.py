@@ -64,7 +64,7 @@ def prior_weights(cells: Cells) -> PriorWeights:
     tasks and one of a million both get about as many points where it matters.
     """
     likelihood = Likelihood(cells)
-    limits = (-_WIDEST_LOGIT, _WIDEST_LOGIT), (_LOOSEST_LOG_PRECISION, float(likelihood.log_most))
+    limits = (-_WIDEST_LOGIT, _WIDEST_LOGIT), (_LOOSEST_LOG_PRECISION, likelihood.log_most)
     a, b = fit_cells(cells)
     fitted = np.log(np.stack((a / b, a + b)))
     ranges = _around(fitted, limits, _first_reach(cells, likelihood, fitted))
@@ -89,8 +89,7 @@ def _first_reach(cells: Cells, likelihood: Likelihood, fitted: Floats) -> Floats
     """How far to look first: many tasks pin their prior down, few hardly do."""
     if cells.task_count < _MANY_TASKS:
         return np.full(2, _FIRST_REACH)
-    _, _, curvature = likelihood.at(fitted[None], np.ones(1, dtype=bool))
-    (down, off), (_, right) = -curvature[0]
+    down, off, right = (-bend for bend in likelihood.at(0, *fitted.tolist())[3:])
     variance = np.array((right, down)) / max(down * right - off**2, 1e-12)
     return np.asarray(np.minimum(_STANDARD_ERRORS * np.sqrt(np.abs(variance)), _FIRST_REACH))
 

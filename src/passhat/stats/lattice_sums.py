@@ -35,9 +35,11 @@ _NOTHING = 1e-300
 
 def sum_of_tasks(cells: Cells, k: int, steps: int) -> SumLaw:
     """The law of the summed pass^k of tasks with at least 2k runs, on [0, 1] in so many steps."""
+    longest = float(cells.task_count.max()) * steps + 1
+    if cells.n.max() > TABLED_RUNS:
+        cells = _with_value(cells, k)
     means, variances = _per_cell(cells, k, steps, _moment_table)
     centre, variance = cells.tasks @ means, cells.tasks @ variances
-    longest = float(cells.task_count.max()) * steps + 1
     window = min(longest, _WINDOW * float(np.sqrt(variance.max(initial=0.0))))
     # A power of two, so that the tables of one report serve all its questions.
     period = max(_POINTS, int(2 ** np.ceil(np.log2(max(window, 1.0)))))
@@ -69,19 +71,15 @@ def _per_cell(cells: Cells, k: int, steps: int, table):  # type: ignore[no-untyp
             passes = cells.c[rows].astype(np.intp)
             parts.append(tuple(column[passes] for column in table(int(runs), None, k, steps)))
         else:
-            parts.append(_filled(cells.c[rows], int(runs), k, lambda key: table(*key, k, steps)))
+            parts.append(table(int(runs), tuple(cells.c[rows].tolist()), k, steps))
     return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 
-def _filled(passes: Floats, runs: int, k: int, table):  # type: ignore[no-untyped-def]
-    """The columns of a table; where pass^k is 0, so are its moments and logs."""
-    some = share_of_passing_subsets(np.full(passes.shape, float(runs)), passes, k) > NO_VALUE
-    found = []
-    for column in table((runs, tuple(passes[some].tolist()))):
-        whole = np.zeros((passes.size, *column.shape[1:]))
-        whole[some] = column
-        found.append(whole)
-    return tuple(found)
+def _with_value(cells: Cells, k: int) -> Cells:
+    """The cells whose pass^k is not 0, for the others add nothing; one where there is none."""
+    kept = share_of_passing_subsets(cells.n, cells.c, k) > NO_VALUE
+    kept[0] |= not kept.any()
+    return Cells(n=cells.n[kept], c=cells.c[kept], tasks=cells.tasks[..., kept])
 
 
 @lru_cache(maxsize=256)
@@ -105,5 +103,6 @@ def _log_table(
 ) -> tuple[Floats, Floats]:
     """Ln of the characteristic functions, its real part and its turns."""
     found = np.fft.rfft(_laws(n, passes, k, steps), period, axis=-1)[:, : points // 2 + 1]
-    logs = np.log(np.where(np.abs(found) > _NOTHING, found, _NOTHING))
-    return np.ascontiguousarray(logs.real), np.ascontiguousarray(logs.imag)
+    # By parts: numpy's logarithm of complex numbers takes ten times as long.
+    square = found.real**2 + found.imag**2
+    return np.log(np.maximum(square, _NOTHING)) / 2, np.arctan2(found.imag, found.real)

@@ -39,7 +39,7 @@ from passhat.stats.paired_fit import (
 from passhat.stats.population_mean import (
     FEWEST_FAMILIES,
     Families,
-    Grouping,
+    TaskGroups,
     few_families_note,
     grouping,
 )
@@ -120,7 +120,7 @@ def paired_difference(
 
 def _grouping(
     a: TaskSums | ArrayLike, family: Families | None, weight: ArrayLike | None, scope: Scope
-) -> Grouping | None:
+) -> TaskGroups | None:
     if weight is not None and scope == THIS_SUITE:
         rule = f'is taken for "{TASKS_LIKE_THESE}" only'
         raise ArgumentError("weight", rule, f'scope "{THIS_SUITE}"')

@@ -16,7 +16,7 @@ from passhat.stats.dirichlet_mean import (
     lower_tail,
 )
 from passhat.stats.estimate import THIS_SUITE, Interval, Scope
-from passhat.stats.population_mean import Grouping
+from passhat.stats.population_mean import TaskGroups
 from passhat.stats.special import ndtr, ndtri, stdtr, stdtrit
 from passhat.stats.task_sums import Mask, TaskSums
 
@@ -42,7 +42,7 @@ class Pair:
     means: tuple[Floats, Floats]
     sums: tuple[TaskSums, TaskSums] | None
     excluded: tuple[int, ...]
-    group: Grouping | None = None
+    group: TaskGroups | None = None
 
     @property
     def differences(self) -> Floats:
@@ -140,7 +140,7 @@ class SampledFit(Fit):
 
 
 def aligned(
-    a: TaskSums | ArrayLike, b: TaskSums | ArrayLike, scope: Scope, group: Grouping | None = None
+    a: TaskSums | ArrayLike, b: TaskSums | ArrayLike, scope: Scope, group: TaskGroups | None = None
 ) -> Pair:
     """Both sides on the tasks that have a result from each."""
     if isinstance(a, TaskSums) != isinstance(b, TaskSums):

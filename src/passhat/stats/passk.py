@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, overload
 
 import numpy as np
@@ -14,6 +15,9 @@ from passhat.stats.estimate import Estimate
 
 # Ratios multiplied at once: bounds the memory of the product, whatever k and the array.
 _BLOCK = 1 << 16
+# From so many ratios on, a table that is kept is quicker; up to so many runs it takes 256 KB.
+_WORTH_A_TABLE = 1 << 13
+_LONGEST_TABLE = 1 << 15
 
 
 @overload
@@ -102,6 +106,8 @@ def _checked(n: ArrayLike, c: ArrayLike, k: int) -> tuple[Counts, Counts, int]:
 
 def _share_of_subsets(n: NDArray[Any], c: NDArray[Any], k: int) -> Floats:
     """A product of ratios: exact to rounding for any n, where the binomials would overflow."""
+    if _tabled(n, c, k):
+        return _table_of_shares(int(n.flat[0]), k)[c.astype(np.intp)]
     share = np.ones(np.shape(c))
     block = max(1, _BLOCK // max(1, share.size))
     for start in range(0, k, block):
@@ -109,6 +115,23 @@ def _share_of_subsets(n: NDArray[Any], c: NDArray[Any], k: int) -> Floats:
         ratios = np.maximum(c[..., None] - j, 0) / (n[..., None] - j)
         share *= ratios.prod(axis=-1)
     return share
+
+
+def _tabled(n: NDArray[Any], c: NDArray[Any], k: int) -> bool:
+    """Whether a table of every count is quicker: many counts of equal, whole runs."""
+    if c.size * k < _WORTH_A_TABLE:
+        return False
+    runs = n.flat[0]
+    return bool(runs <= _LONGEST_TABLE and (n == runs).all() and not (c % 1).any())
+
+
+@lru_cache(maxsize=64)
+def _table_of_shares(n: int, k: int) -> Floats:
+    """C(c, k) / C(n, k) for c = 0 .. n: each is the one above it times (c - k) / c."""
+    above = np.arange(float(n), 0.0, -1)
+    table = np.concatenate(([1.0], np.cumprod(np.maximum(above - k, 0) / above)))[::-1].copy()
+    table.flags.writeable = False
+    return table
 
 
 def _plain(values: Floats) -> Any:

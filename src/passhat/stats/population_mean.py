@@ -26,7 +26,7 @@ _MOST_DISTINCT = 1 << 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Grouping:
+class TaskGroups:
     """The family of each task by position, and how much each task weighs."""
 
     family: NDArray[np.intp]
@@ -40,7 +40,7 @@ class Grouping:
     def effective(self) -> float:
         """How many equally large families would tell as much: Kish's (sum)^2 / sum of squares.
 
-        >>> one = Grouping(family=np.array([0, 0, 1]), weight=np.ones(3))
+        >>> one = TaskGroups(family=np.array([0, 0, 1]), weight=np.ones(3))
         >>> round(one.effective, 2)
         1.8
         """
@@ -52,13 +52,13 @@ class Grouping:
         """Whether any family has more than one task."""
         return self.families < self.family.size
 
-    def taken(self, kept: NDArray[np.bool_]) -> Grouping:
+    def taken(self, kept: NDArray[np.bool_]) -> TaskGroups:
         """That of some of the tasks."""
         _, family = np.unique(self.family[kept], return_inverse=True)
-        return Grouping(family=family, weight=self.weight[kept])
+        return TaskGroups(family=family, weight=self.weight[kept])
 
 
-def grouping(family: Families | None, weight: ArrayLike | None, tasks: int) -> Grouping | None:
+def grouping(family: Families | None, weight: ArrayLike | None, tasks: int) -> TaskGroups | None:
     """Checked labels and weights, one per task; None where neither says anything.
 
     A family of None, nan or an empty name is one of its own.
@@ -73,7 +73,7 @@ def grouping(family: Families | None, weight: ArrayLike | None, tasks: int) -> G
         codes, families = np.arange(tasks), tasks
     if families == tasks and np.ptp(sizes) == 0:
         return None
-    return Grouping(family=codes, weight=sizes)
+    return TaskGroups(family=codes, weight=sizes)
 
 
 def few_families_note(families: int) -> str:
@@ -103,7 +103,7 @@ def task_value_bounds(values: Floats, confidence: float) -> Bounds:
     return population_bounds(distinct, tasks.astype(np.float64), confidence)
 
 
-def family_bounds(values: Floats, group: Grouping, confidence: float) -> Bounds:
+def family_bounds(values: Floats, group: TaskGroups, confidence: float) -> Bounds:
     """The interval for the mean over families like these, of weighted values, one per task.
 
     `values` may have leading axes: questions about the same tasks.
@@ -116,7 +116,7 @@ def family_bounds(values: Floats, group: Grouping, confidence: float) -> Bounds:
     return np.minimum(low, mean), np.maximum(high, mean)
 
 
-def _family_sums(values: Floats, group: Grouping) -> Floats:
+def _family_sums(values: Floats, group: TaskGroups) -> Floats:
     order = np.argsort(group.family, kind="stable")
     starts = np.searchsorted(group.family[order], np.arange(group.families))
     weighted = (values * group.weight)[..., order]

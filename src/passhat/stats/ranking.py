@@ -23,7 +23,7 @@ from passhat.stats.nesting import to_zero
 from passhat.stats.population_mean import (
     FEWEST_FAMILIES,
     Families,
-    Grouping,
+    TaskGroups,
     few_families_note,
     grouping,
 )
@@ -159,7 +159,7 @@ def _table(values: ArrayLike) -> Floats:
     return table
 
 
-def _sampled(table: Floats, group: Grouping | None) -> tuple[Floats, Floats, Floats]:
+def _sampled(table: Floats, group: TaskGroups | None) -> tuple[Floats, Floats, Floats]:
     """What was sampled, a row each; the systems' means; and how the rows differ from these.
 
     The rows are tasks, or the sums of families, scaled so that their mean is the systems' mean.
@@ -178,7 +178,7 @@ def _sampled(table: Floats, group: Grouping | None) -> tuple[Floats, Floats, Flo
     return sums * scale, means, (sums - sizes * means) * scale
 
 
-def _family_notes(group: Grouping | None) -> tuple[str, ...]:
+def _family_notes(group: TaskGroups | None) -> tuple[str, ...]:
     if group is None or not group.repeats or group.families >= FEWEST_FAMILIES:
         return ()
     return (few_families_note(group.families),)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passhat.stats.arguments import Floats
 
@@ -14,6 +15,12 @@ _MOST_STEPS = 60
 _LAST_DIGITS = 1e-11
 # A grid of so many points is looked at where there are at most so many roots.
 _GRID, _FEW_ROOTS = 17, 64
+# Points of the grid that a root is first interpolated from. Then three points around it, first so
+# far apart and then so close: each time the error becomes less than the cube of the distance.
+_NEIGHBOURS = 6
+_WIDE, _NARROW = 2e-2, 5e-5
+# A guess that was not close enough moves at most so far, so many times.
+_LONGEST_MOVE, _MOST_ROUNDS = 0.5, 6
 
 
 def crossing(of: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
@@ -34,17 +41,25 @@ def crossing_within(
     shape: tuple[int, ...],
     usual: tuple[float, float],
     limits: tuple[float, float],
+    *,
+    roughly: Callable[[Floats], Floats] | None = None,
 ) -> Floats:
     """The same, from a bracket that usually holds the root, opened to its limits where not.
 
     `of` may be asked at more points at once, along further axes in front. Few roots are found by
-    looking at a whole grid first, which costs little more than looking at its ends.
+    looking at a whole grid first, which costs little more than looking at its ends; with
+    `roughly`, nearly the same function at less cost, the grid is looked at by that.
     """
     points = _GRID if prod(shape) <= _FEW_ROOTS else 2
     grid = np.linspace(*usual, points)
     columns = grid.reshape(points, *(1,) * len(shape))
-    values = of(np.broadcast_to(columns, (points, *shape)))
-    right = np.clip((values > 0).sum(axis=0), 1, points - 1)
+    everywhere = np.broadcast_to(columns, (points, *shape))
+    if points == _GRID:
+        quickly = _polished(of, _near_grid(grid, (roughly or of)(everywhere)))
+        if quickly is not None:
+            return quickly
+    values = of(everywhere)
+    right = _first_below(values)
     low, high = grid[right - 1], grid[right]
     above, below = (np.take_along_axis(values, at[None], axis=0)[0] for at in (right - 1, right))
     early, late = values[0] < 0, values[-1] > 0
@@ -54,6 +69,45 @@ def crossing_within(
         # Below 0 from the first limit on: there is nothing to search.
         high = np.where(above < 0, low, high)
     return _crossing(of, (low, high), (above, below))
+
+
+def _first_below(values: Floats) -> NDArray[np.intp]:
+    """The first point, from the second on, at which the function has fallen through 0."""
+    return np.asarray(np.clip((values > 0).sum(axis=0), 1, len(values) - 1))
+
+
+def _near_grid(grid: Floats, values: Floats) -> Floats:
+    """The roots, to about a hundredth, from the points of the grid next to them."""
+    right = _first_below(values)
+    first = np.clip(right - _NEIGHBOURS // 2, 0, grid.size - _NEIGHBOURS)
+    places = first + np.arange(_NEIGHBOURS).reshape(-1, *(1,) * right.ndim)
+    found = _interpolated(grid[places], np.take_along_axis(values, places, axis=0))
+    return np.clip(np.where(np.isfinite(found), found, grid[right]), grid[right - 1], grid[right])
+
+
+def _polished(of: Callable[[Floats], Floats], guess: Floats) -> Floats | None:
+    """The roots next to the guesses, or None where one is much further away than expected."""
+    half = np.full(guess.shape, _WIDE)
+    for _ in range(_MOST_ROUNDS):
+        points = np.stack((guess - half, guess, guess + half))
+        values = of(points)
+        held = (values[0] >= 0) & (values[2] <= 0)
+        found = _interpolated(points, values)
+        found = np.where(np.isfinite(found), found, guess)
+        if (held & (half == _NARROW)).all():
+            return found
+        guess = np.minimum(np.maximum(found, guess - _LONGEST_MOVE), guess + _LONGEST_MOVE)
+        half = np.where(held, _NARROW, _WIDE)
+    return None
+
+
+def _interpolated(x: Floats, values: Floats) -> Floats:
+    """The x at which the value would be 0: Lagrange's polynomial for x as a function of it."""
+    same = np.eye(len(x), dtype=bool).reshape(len(x), len(x), *(1,) * (values.ndim - 1))
+    apart = np.where(same, 1.0, values[:, None] - values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = (np.where(same, 1.0, -values) / apart).prod(axis=1)
+        return np.asarray((shares * x).sum(axis=0))
 
 
 def _crossing(

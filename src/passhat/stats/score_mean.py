@@ -33,7 +33,7 @@ from passhat.stats.estimate import (
 )
 from passhat.stats.grouped_suite import population_of, weight_notes
 from passhat.stats.mean_intervals import SuiteSize, student_quantile, suite_bounds
-from passhat.stats.population_mean import Families, Grouping, grouping, task_value_bounds
+from passhat.stats.population_mean import Families, TaskGroups, grouping, task_value_bounds
 from passhat.stats.proportions import Bounds
 from passhat.stats.suite_law import suite_bounds as coherent_suite_bounds
 from passhat.stats.suite_mean import DEFAULT_METHODS, SCOPES, few_tasks_note
@@ -132,7 +132,7 @@ def score_estimate(
     )
 
 
-def _grouped(scores: _Scores, group: Grouping, *, excluded: int) -> Estimate:
+def _grouped(scores: _Scores, group: TaskGroups, *, excluded: int) -> Estimate:
     """The mean over families or weighted tasks."""
     means, level = scores.means, scores.confidence
     value = np.array([means @ group.weight / group.weight.sum()])
@@ -158,7 +158,7 @@ def _grouped(scores: _Scores, group: Grouping, *, excluded: int) -> Estimate:
     )
 
 
-def _stratified(scores: _Scores, group: Grouping, mean: float) -> tuple[Interval, str]:
+def _stratified(scores: _Scores, group: TaskGroups, mean: float) -> tuple[Interval, str]:
     """Intervals of strata of equal weight, their distances joined as squares (Zou, Donner 2008)."""
     below = above = 0.0
     method = ""

@@ -41,7 +41,7 @@ from passhat.stats.estimate import (
 )
 from passhat.stats.grouped_suite import grouped_bounds
 from passhat.stats.passk import share_of_passing_subsets
-from passhat.stats.population_mean import Families, Grouping, grouping
+from passhat.stats.population_mean import Families, TaskGroups, grouping
 from passhat.stats.proportions import Bounds, proportion_interval
 from passhat.stats.suite_intervals import (
     SuiteCurve,
@@ -219,7 +219,7 @@ def _answers(every: Cells, asked: Sequence[_Question]) -> Iterator[Estimate | Un
 
 
 def _grouped_answers(
-    runs: Counts, passes: Counts, group: Grouping, asked: Sequence[_Question]
+    runs: Counts, passes: Counts, group: TaskGroups, asked: Sequence[_Question]
 ) -> list[Estimate | Unavailable]:
     """Answers over families or weighted tasks: k that the same tasks have the runs for together."""
     found: dict[_Question, Estimate | Unavailable] = {}
@@ -239,7 +239,7 @@ def _grouped_answers(
 
 
 def _grouped(
-    runs: Counts, passes: Counts, group: Grouping, kept: NDArray[np.bool_], asked: list[_Question]
+    runs: Counts, passes: Counts, group: TaskGroups, kept: NDArray[np.bool_], asked: list[_Question]
 ) -> Iterator[Estimate]:
     first, some = asked[0], group.taken(kept)
     mirrored = first.metric == "pass@k"

@@ -23,6 +23,7 @@ def turned(chances: Floats, *, start: Floats, period: float, unit: float) -> Sum
     step = period / points
     first = np.ceil(start[..., None] / step).astype(np.intp)
     places = first + np.arange(points)
-    laid = np.take_along_axis(chances, np.mod(places, points), axis=-1)
+    # The points are a power of two, so their remainder is a mask of bits.
+    laid = np.take_along_axis(chances, places & (points - 1), axis=-1)
     total = laid.sum(axis=-1, keepdims=True)
     return SumLaw(positions=places * (step / unit), chances=laid / total)

@@ -15,7 +15,7 @@ from passhat.messages import repr_fields
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.estimate import Interval, Unavailable
-from passhat.stats.population_mean import FEWEST_FAMILIES, Families, Grouping, grouping
+from passhat.stats.population_mean import FEWEST_FAMILIES, Families, TaskGroups, grouping
 from passhat.stats.task_sums import TaskSums
 
 Unit = Literal["tasks", "families"]
@@ -116,7 +116,7 @@ def _luck(side: TaskSums) -> Floats:
 
 
 def _split(
-    values: Floats, luck: Floats, runs: float, group: Grouping | None, confidence: float
+    values: Floats, luck: Floats, runs: float, group: TaskGroups | None, confidence: float
 ) -> NoiseSources | Unavailable:
     tasks = values.size
     weight = np.ones(tasks) if group is None else group.weight

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -15,11 +15,15 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireForm:
-    """How one provider writes an answer: its whole body, and the events of a stream."""
+    """How one provider writes an answer: its whole body, and the events of a stream.
+
+    Where `streams` is True every answer is streamed; else the request asks for it.
+    """
 
     name: str
     whole: Callable[[Reply, str], Body]
     events: Callable[[Reply, str], Iterator[tuple[str, Body]]]
+    streams: bool = False
 
 
 def form_of(path: str) -> WireForm | None:
@@ -273,7 +277,43 @@ def _never_streamed(reply: Reply, model: str) -> Iterator[tuple[str, Body]]:
     raise AssertionError("Bedrock is asked for whole answers")
 
 
+def _gemini(reply: Reply, model: str) -> Body:
+    parts: list[Body] = [{"text": reply.text}] if reply.text else []
+    parts += [
+        {"functionCall": {"id": call.id, "name": call.name, "args": _input(call)}}
+        for call in reply.calls
+    ]
+    words = {"done": "STOP", "tool_calls": "STOP", "max_tokens": "MAX_TOKENS", "refused": "SAFETY"}
+    candidate = {
+        "index": 0,
+        "content": {"role": "model", "parts": parts},
+        "finishReason": words.get(reply.stop_reason, "OTHER"),
+    }
+    usage = {
+        "promptTokenCount": reply.usage.tokens_in,
+        "candidatesTokenCount": reply.usage.tokens_out,
+        "cachedContentTokenCount": reply.usage.cached_in,
+        "totalTokenCount": reply.usage.total,
+    }
+    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": model}
+
+
+def _gemini_events(reply: Reply, model: str) -> Iterator[tuple[str, Body]]:
+    for piece in _pieces(reply.text):
+        content = {"role": "model", "parts": [{"text": piece}]}
+        yield "", {"candidates": [{"index": 0, "content": content}], "modelVersion": model}
+    yield "", _gemini(replace(reply, text=""), model)
+
+
 FORMS: dict[str, WireForm] = {
+    ":generateContent": WireForm(name="gemini", whole=_gemini, events=_gemini_events),
+    ":streamGenerateContent": WireForm(
+        name="gemini", whole=_gemini, events=_gemini_events, streams=True
+    ),
+    ":rawPredict": WireForm(name="anthropic", whole=_messages, events=_messages_events),
+    ":streamRawPredict": WireForm(
+        name="anthropic", whole=_messages, events=_messages_events, streams=True
+    ),
     "/converse": WireForm(name="bedrock-converse", whole=_converse, events=_never_streamed),
     "/chat/completions": WireForm(name="openai-chat", whole=_chat, events=_chat_events),
     "/messages": WireForm(name="anthropic", whole=_messages, events=_messages_events),

@@ -1,9 +1,10 @@
-"""A model API on loopback that speaks three wire formats and breaks when told to."""
+"""A model API on loopback that speaks the wire formats of all providers, and fails on request."""
 
 from __future__ import annotations
 
 import asyncio
 import random
+import re
 import threading
 import time
 from collections import Counter
@@ -29,7 +30,7 @@ OVERLOADED = {"429": 429, "429-date": 429, "500": 500, "503": 503, "529": 529}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ReceivedRequest:
     """One request as the server saw it; `number` counts requests from 0."""
 
     number: int
@@ -40,10 +41,10 @@ class Asked:
     body: Mapping[str, Any] = field(default_factory=dict)
 
 
-Answering = Callable[[Asked], Reply]
+Answering = Callable[[ReceivedRequest], Reply]
 
 
-def say_hello(asked: Asked) -> Reply:
+def say_hello(asked: ReceivedRequest) -> Reply:
     """The answer of a server that was told no other."""
     return Reply(text="Hello.", usage=TokenUsage(tokens_in=10, tokens_out=2))
 
@@ -75,12 +76,12 @@ class WireServer:
         self._answer = answer
         self.troubles: dict[Trouble, float] = dict(troubles or {})
         self._rng = random.Random(seed)  # noqa: S311 - troubles are seeded
-        self._latency = latency
+        self.latency = latency
         self._retry_after = retry_after
         self._models = tuple(models)
         self._keep = keep
         self._count = 0
-        self.asked: list[Asked] = []
+        self.asked: list[ReceivedRequest] = []
         self.troubled: Counter[str] = Counter()
         self.answered = 0
 
@@ -154,14 +155,14 @@ class WireServer:
             text = f"model {asked.model} does not exist"
             self._send(writer, 404, {"error": {"type": "not_found_error", "message": text}})
             return True
-        if self._latency:
-            await asyncio.sleep(self._latency)
+        if self.latency:
+            await asyncio.sleep(self.latency)
         return await self._respond(asked, form, writer)
 
     def _note(
         self, form: WireForm, path: str, headers: Mapping[str, str], body: Mapping[str, Any]
-    ) -> Asked:
-        asked = Asked(
+    ) -> ReceivedRequest:
+        asked = ReceivedRequest(
             number=self._count,
             form=form.name,
             path=path,
@@ -174,7 +175,9 @@ class WireServer:
             self.asked.append(asked)
         return asked
 
-    async def _respond(self, asked: Asked, form: WireForm, writer: asyncio.StreamWriter) -> bool:
+    async def _respond(
+        self, asked: ReceivedRequest, form: WireForm, writer: asyncio.StreamWriter
+    ) -> bool:
         trouble = self._draw()
         if trouble is not None:
             self.troubled[trouble] += 1
@@ -196,13 +199,13 @@ class WireServer:
     async def _send_reply(
         self,
         reply: Reply,
-        asked: Asked,
+        asked: ReceivedRequest,
         form: WireForm,
         trouble: Trouble | None,
         writer: asyncio.StreamWriter,
     ) -> bool:
-        if asked.body.get("stream"):
-            events = [_event(form, kind, body) for kind, body in form.events(reply, asked.model)]
+        if form.streams or asked.body.get("stream"):
+            events = [_event(kind, body) for kind, body in form.events(reply, asked.model)]
             if form.name == "openai-chat":
                 events.append(b"data: [DONE]\n\n")
             content, kind = b"".join(events), "text/event-stream"
@@ -263,13 +266,17 @@ def _head(status: int, kind: str, length: int, headers: Mapping[str, str] | None
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-def _event(form: WireForm, kind: str, body: Mapping[str, Any]) -> bytes:
+def _event(kind: str, body: Mapping[str, Any]) -> bytes:
     data = {"type": kind, **body} if kind else body
-    name = f"event: {kind}\n" if kind and form.name != "openai-chat" else ""
+    name = f"event: {kind}\n" if kind else ""
     return name.encode() + b"data: " + msgspec.json.encode(data) + b"\n\n"
 
 
 def _model_in(path: str) -> str:
-    """The model that an address names, as Bedrock's does."""
-    _, _, rest = path.partition("/model/")
-    return unquote(rest.partition("/")[0])
+    """The model that an address names, as those of Bedrock and Gemini do.
+
+    >>> _model_in("/model/nova%3A1/converse"), _model_in("/v1beta/models/gemini-3:generateContent")
+    ('nova:1', 'gemini-3')
+    """
+    found = re.search(r"/model/(?P<model>[^/]+)/|/models/(?P<named>[^/:]+):", path)
+    return unquote(found["model"] or found["named"]) if found else ""

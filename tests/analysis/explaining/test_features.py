@@ -3,7 +3,7 @@
 import pytest
 
 from passhat.analysis.explaining.feature_words import feature_words
-from passhat.analysis.explaining.features import KINDS, Feature, features
+from passhat.analysis.explaining.features import KINDS, RunFeature, features
 
 
 def having(*runs):
@@ -13,12 +13,12 @@ def having(*runs):
 
 def test_calls_counts_pairs_and_ends(make_run):
     found = having(make_run("P", "a", "b", "b"), make_run("F", "b", trial=1))
-    assert found[Feature("called", "a")] == [0]
-    assert found[Feature("times", "b", ("2",))] == [0]
-    assert found[Feature("pair", "b", ("a",))] == [0]
-    assert found[Feature("first call", "b")] == [1]
-    assert found[Feature("last call", "b")] == [0, 1]
-    assert Feature("times", "b", ("3",)) not in found
+    assert found[RunFeature("called", "a")] == [0]
+    assert found[RunFeature("times", "b", ("2",))] == [0]
+    assert found[RunFeature("pair", "b", ("a",))] == [0]
+    assert found[RunFeature("first call", "b")] == [1]
+    assert found[RunFeature("last call", "b")] == [0, 1]
+    assert RunFeature("times", "b", ("3",)) not in found
 
 
 def test_the_same_call_twice_is_a_repeat_and_two_calls_of_one_tool_are_not(make_run):
@@ -26,7 +26,7 @@ def test_the_same_call_twice_is_a_repeat_and_two_calls_of_one_tool_are_not(make_
         make_run("P", ("f", {"x": 1}), ("f", {"x": 1})),
         make_run("P", ("f", {"x": 1}), ("f", {"x": 2}), trial=1),
     )
-    assert found[Feature("repeated call", "f")] == found[Feature("repeated call")] == [0]
+    assert found[RunFeature("repeated call", "f")] == found[RunFeature("repeated call")] == [0]
 
 
 def test_an_error_is_mended_by_a_later_success_of_its_tool_alone(make_run):
@@ -36,9 +36,9 @@ def test_an_error_is_mended_by_a_later_success_of_its_tool_alone(make_run):
         make_run("F", "pay", broken, trial=1),
         make_run("F", broken, "look", trial=2),
     )
-    assert found[Feature("error", "pay")] == [0, 1, 2]
-    assert found[Feature("unmended error", "pay")] == [1, 2]
-    assert found[Feature("error text", "pay", ("Error: card <n> refused",))] == [0, 1, 2]
+    assert found[RunFeature("error", "pay")] == [0, 1, 2]
+    assert found[RunFeature("unmended error", "pay")] == [1, 2]
+    assert found[RunFeature("error text", "pay", ("Error: card <n> refused",))] == [0, 1, 2]
 
 
 def test_without_first_needs_a_tool_that_comes_first_in_at_least_half_of_the_runs(make_run):
@@ -48,8 +48,8 @@ def test_without_first_needs_a_tool_that_comes_first_in_at_least_half_of_the_run
         make_run("F", "refund", "look", trial=2),
         make_run("F", "think", "refund", trial=3),
     )
-    assert found[Feature("without first", "refund", ("look",))] == [2, 3]
-    assert Feature("without first", "refund", ("think",)) not in found
+    assert found[RunFeature("without first", "refund", ("look",))] == [2, 3]
+    assert RunFeature("without first", "refund", ("think",)) not in found
 
 
 def test_arguments_lists_and_values_that_nobody_mentioned(make_run):
@@ -58,10 +58,10 @@ def test_arguments_lists_and_values_that_nobody_mentioned(make_run):
         make_run("F", ("book", {"city": "Bergen", "bags": [1]}), trial=1, prompt="To Oslo please"),
         make_run("P", ("book", {"city": "Oslo", "bags": [1, 2]}), trial=2, prompt="To OSLO"),
     )
-    assert found[Feature("argument", "book", ("city", "Oslo"))] == [0, 2]
-    assert found[Feature("list length", "book", ("bags", "1"))] == [1]
-    assert found[Feature("unmentioned", "book", ("city",))] == [1]
-    assert found[Feature("unusual argument", "book", ("city",))] == [1]
+    assert found[RunFeature("argument", "book", ("city", "Oslo"))] == [0, 2]
+    assert found[RunFeature("list length", "book", ("bags", "1"))] == [1]
+    assert found[RunFeature("unmentioned", "book", ("city",))] == [1]
+    assert found[RunFeature("unusual argument", "book", ("city",))] == [1]
 
 
 def test_what_a_tool_answered_before_a_call_was_mentioned_and_after_it_was_not(make_run):
@@ -69,14 +69,14 @@ def test_what_a_tool_answered_before_a_call_was_mentioned_and_after_it_was_not(m
         make_run("P", ("find", {}, "order W4711"), ("refund", {"order": "W4711"})),
         make_run("F", ("refund", {"order": "W4711"}), ("find", {}, "order W4711"), trial=1),
     )
-    assert found[Feature("unmentioned", "refund", ("order",))] == [1]
+    assert found[RunFeature("unmentioned", "refund", ("order",))] == [1]
 
 
 def test_what_sets_a_run_apart_from_its_task(make_run):
     usual = [make_run("P", "look", "act", trial=i) for i in range(5)]
     found = having(*usual, make_run("F", "act", "odd", "odd", trial=5))
-    assert found[Feature("left out")] == found[Feature("rare tool")] == [5]
-    assert found[Feature("many calls")] == [5]
+    assert found[RunFeature("left out")] == found[RunFeature("rare tool")] == [5]
+    assert found[RunFeature("many calls")] == [5]
 
 
 def test_no_property_depends_on_how_the_runs_ended(make_run):
@@ -89,6 +89,6 @@ def test_no_property_depends_on_how_the_runs_ended(make_run):
 @pytest.mark.parametrize("lacking", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_words_in_which_braces_are_only_text(kind, lacking):
-    words = feature_words(Feature(kind, "{tool}", ("{0}", "{x}")), lacking=lacking)
+    words = feature_words(RunFeature(kind, "{tool}", ("{0}", "{x}")), lacking=lacking)
     assert "{1}" not in words
-    assert feature_words(Feature(kind, "f", ("a", "b")), lacking=lacking)
+    assert feature_words(RunFeature(kind, "f", ("a", "b")), lacking=lacking)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from passhat.analysis.gates.demands import parse_gate
 from passhat.analysis.gates.judge import judge
-from passhat.analysis.gates.stopping import Stamp, Stopping, replay_run
+from passhat.analysis.gates.stopping import Stamp, StoppingRule, replay_run
 from passhat.analysis.planning.simulate import simulate
 from passhat.errors import ArgumentError
 from passhat.records import (
@@ -91,7 +91,7 @@ GATES = [
 
 
 def settled(gates, *, until_settled=True, **options):
-    return Stopping(pairings(TASKS), gates, until_settled=until_settled, **options)
+    return StoppingRule(pairings(TASKS), gates, until_settled=until_settled, **options)
 
 
 def summary(verdicts):
@@ -135,7 +135,7 @@ def replayed(gates, tickets, finished, **options):
 
 
 def test_one_task_is_decided_by_the_exact_design():
-    rule = Stopping(
+    rule = StoppingRule(
         pairings(["a"]), [{"require": "pass^1 >= 0.8", "indifference": 0.1}], until_settled=True
     )
     tickets, finished = drive(rule, {"a": 0.9}, seed=4)
@@ -242,7 +242,7 @@ def test_few_runs_are_under_way_when_little_is_known():
 def test_quarantined_tasks_and_ungated_systems_are_run_as_often_as_they_ask():
     both = [*pairings(TASKS), *pairings(["a", "b"], system="other", runs=3)]
     gate = {"require": "pass^1 >= 0.7", "indifference": 0.1, "system": "agent"}
-    rule = Stopping(both, [gate], until_settled=True, quarantined=["c"])
+    rule = StoppingRule(both, [gate], until_settled=True, quarantined=["c"])
     tickets, _ = drive(rule, RATES)
     made = [(t.system, t.task) for t in tickets if t.stamp is None]
     expected = [("agent", "c")] * 5 + [("other", "a")] * 3 + [("other", "b")] * 3
@@ -253,10 +253,10 @@ def test_quarantined_tasks_and_ungated_systems_are_run_as_often_as_they_ask():
 
 def test_a_fixed_number_of_runs_ends_early_when_arithmetic_decides():
     gate = {"require": "pass^1 >= 0.5", "evidence": "bound"}
-    full = Stopping(pairings(TASKS, runs=30), [gate])
+    full = StoppingRule(pairings(TASKS, runs=30), [gate])
     tickets, _ = drive(full, RATES)
     assert len(tickets) == 120
-    early = Stopping(pairings(TASKS, runs=30), [gate], until_settled=True)
+    early = StoppingRule(pairings(TASKS, runs=30), [gate], until_settled=True)
     fewer, _ = drive(early, RATES)
     assert len(fewer) < 120
     assert early.verdicts()[0].word == full.verdicts()[0].word == "PASS"
@@ -274,14 +274,14 @@ def test_a_gate_that_cannot_be_watched_is_judged_on_what_the_others_asked_for():
 
 def test_a_baseline_in_the_suite_is_compared_run_by_run():
     both = [*pairings(TASKS), *pairings(TASKS, system="main")]
-    rule = Stopping(both, ["no_worse_than main by 0.1"], until_settled=True, seed=2)
+    rule = StoppingRule(both, ["no_worse_than main by 0.1"], until_settled=True, seed=2)
     tickets, _ = drive(rule, RATES, hands=4, order=3)
     verdict = rule.verdicts()[0]
     assert verdict.word == "PASS"
     runs = [t.system for t in tickets]
     assert abs(runs.count("agent") - runs.count("main")) <= 4
     with pytest.raises(ArgumentError, match="must be a system of the suite"):
-        Stopping(
+        StoppingRule(
             pairings(TASKS),
             [{"require": "no_worse_than main by 0.1", "evidence": "sequential"}],
         )

@@ -9,7 +9,7 @@ from bench.calibrate.whole_runner import (
     drive,
 )
 
-from passhat.analysis.gates.stopping import Stopping, replay_run
+from passhat.analysis.gates.stopping import StoppingRule, replay_run
 from passhat.history import History, RunJournal
 from passhat.records import Behaviour, Expectation, Model, ModelSystem, Pairing, Suite, Task
 from passhat.runner import run_trials
@@ -78,9 +78,9 @@ def test_a_stored_run_of_the_scripted_model_is_judged_again_from_its_journal(tmp
     with History.open(tmp_path / "history.db") as history:
         for hands in (1, 8):
             journal = RunJournal(history, history.start_run(suite.name))
-            rule = Stopping(suite.pairings, gates, until_settled=True, seed=suite.seed)
+            rule = StoppingRule(suite.pairings, gates, until_settled=True, seed=suite.seed)
             run_trials(suite, stopping_rule=rule, journal=journal, concurrency=hands)
-            fresh = Stopping(suite.pairings, gates, until_settled=True, seed=suite.seed)
+            fresh = StoppingRule(suite.pairings, gates, until_settled=True, seed=suite.seed)
             again = replay_run(fresh, journal.launched(), journal.finished())
             assert again[0].steps == rule.verdicts()[0].steps
             assert again[0].sentence == rule.verdicts()[0].sentence

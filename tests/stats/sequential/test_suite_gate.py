@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 
 from passhat.errors import ArgumentError
 from passhat.stats.sequential import (
+    DrawTicket,
     ScoreGate,
     SuiteGate,
     TaskGate,
-    Ticket,
     block_outcomes,
     fixed_design,
 )
@@ -232,7 +232,7 @@ def test_the_cap_bounds_the_runs_and_late_results_only_cost():
         state = gate.observe(state, ticket, ticket.index % 10 < 7)
     assert state.verdict == "UNDECIDED"
     assert gate.next_tasks(state, 5) == (state, ())
-    late = gate.observe(state, Ticket(10, drawn_task(0, 10, 5), 2), 1.0)
+    late = gate.observe(state, DrawTicket(10, drawn_task(0, 10, 5), 2), 1.0)
     assert (late.runs, late.verdict, late.log_pass) == (11, "UNDECIDED", state.log_pass)
 
 
@@ -315,7 +315,7 @@ def test_bad_options_are_named(options, message):
 
 def test_foreign_tickets_results_and_trials_are_named():
     gate = SuiteGate(tasks=50, mu0=0.6, mu1=0.8)
-    wrong = Ticket(0, (drawn_task(0, 0, 50) + 1) % 50, 0)
+    wrong = DrawTicket(0, (drawn_task(0, 0, 50) + 1) % 50, 0)
     with pytest.raises(ArgumentError, match=r"ticket must be of this gate \(seed 0\)"):
         gate.observe(gate.start(), wrong, 1.0)
     with pytest.raises(ArgumentError, match=r"x must lie in \[0, 1\].*got 1.5"):

@@ -17,8 +17,9 @@ from passhat.analysis.comparing.task_differences import (
     task_scores,
 )
 from passhat.analysis.reports.evidence import Floats, error_policy, gather, typical_runs
-from passhat.analysis.reports.provenance import Options, Provenance, stamp
+from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import COMPARED_KS, CONFIDENCE
+from passhat.display import Displayed
 from passhat.errors import ArgumentError
 from passhat.messages import listed, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
@@ -47,7 +48,7 @@ _Groups = tuple[tuple[str | None, ...] | None, Floats | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(Displayed):
     """Two systems on their shared tasks; tasks of only one are named.
 
     `seeded` is the difference of the mean scores on this suite with the variance between seeds
@@ -111,7 +112,7 @@ def compare(
     >>> found.headline.answer("this suite")
     'better'
     """
-    options = Options(
+    options = ReportOptions(
         ks=None if ks is None else ascending("ks", ks),
         confidence=confidence_level(confidence),
         errors=error_policy(errors),
@@ -182,7 +183,7 @@ def _two_tallies(first: Trials | Tally, second: Trials | Tally | None) -> tuple[
 
 
 def _differences(
-    left: Aligned, right: Aligned, options: Options, margin: float | None
+    left: Aligned, right: Aligned, options: ReportOptions, margin: float | None
 ) -> dict[str, Difference]:
     typical = min(typical_runs(left.runs), typical_runs(right.runs))
     ks = options.ks or tuple(k for k in COMPARED_KS if k <= max(1, typical))
@@ -217,7 +218,7 @@ def _nested(found: Difference, margin: float | None) -> Difference:
 
 
 def _mean_score(
-    left: Aligned, right: Aligned, options: Options, margin: float | None
+    left: Aligned, right: Aligned, options: ReportOptions, margin: float | None
 ) -> Difference:
     return _of_sums("mean_score", left.scores, right.scores, options, margin, _groups(left, right))
 
@@ -234,7 +235,7 @@ def _of_sums(
     name: str,
     left: TaskSums,
     right: TaskSums,
-    options: Options,
+    options: ReportOptions,
     margin: float | None,
     groups: _Groups,
 ) -> Difference:
@@ -260,7 +261,7 @@ def _of_sums(
 
 
 def _pass_hat(
-    left: Aligned, right: Aligned, k: int, options: Options, margin: float | None
+    left: Aligned, right: Aligned, k: int, options: ReportOptions, margin: float | None
 ) -> Difference:
     if k == 1:
         sides = left.outcomes, right.outcomes
@@ -285,7 +286,7 @@ def _alike_difference(
     values: tuple[Floats, Floats],
     both: Mask,
     k: int,
-    options: Options,
+    options: ReportOptions,
     margin: float | None,
     groups: _Groups,
 ) -> PairedDifference | Unavailable:
@@ -325,7 +326,7 @@ def _suite_difference(
 
 
 def _noise(
-    left: Aligned, right: Aligned, options: Options, *, widened: bool
+    left: Aligned, right: Aligned, options: ReportOptions, *, widened: bool
 ) -> NoiseSources | Unavailable:
     """Of the mean scores; what `widened` the intervals is a source beside runs and tasks."""
     if widened:
@@ -337,7 +338,10 @@ def _noise(
 
 
 def _seeded_difference(
-    first: Trials | Tally, second: Trials | Tally | None, shared: Sequence[str], options: Options
+    first: Trials | Tally,
+    second: Trials | Tally | None,
+    shared: Sequence[str],
+    options: ReportOptions,
 ) -> Estimate | Unavailable:
     if second is None and isinstance(first, Trials):
         first, second = (first.where(system=name) for name in first.systems)
@@ -353,7 +357,9 @@ def _seeded_difference(
     return independent_difference(left, right)
 
 
-def _seeded_mean(trials: Trials, shared: Sequence[str], options: Options) -> Estimate | Unavailable:
+def _seeded_mean(
+    trials: Trials, shared: Sequence[str], options: ReportOptions
+) -> Estimate | Unavailable:
     if trials.seed is None:
         return Unavailable(f"the trials of {trials.systems[0]} carry no seed")
     kept = np.isin(trials.task.codes, [trials.task.code(name) for name in shared])
@@ -372,7 +378,7 @@ def _seeded_mean(trials: Trials, shared: Sequence[str], options: Options) -> Est
     return found if isinstance(found, Unavailable) else found.mean
 
 
-def _error_note(tallies: Sequence[Tally], options: Options) -> tuple[str, ...]:
+def _error_note(tallies: Sequence[Tally], options: ReportOptions) -> tuple[str, ...]:
     counted = "counted as failures" if options.errors == "fail" else "left out"
     return tuple(
         f"{plural(int(tally.errored.sum()), 'trial')} of {tally.system} errored, {counted}"

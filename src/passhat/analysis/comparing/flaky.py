@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from passhat.analysis.comparing.trends import Moment
 from passhat.defaults import CONFIDENCE
+from passhat.display import Displayed
 from passhat.messages import plural, short_repr
 from passhat.records import ErrorPolicy
 from passhat.stats.estimate import Interval
@@ -36,7 +37,7 @@ class FlakyTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FlakyTasks:
+class FlakyTasks(Displayed):
     """The tasks that passed and failed over some runs; `tasks_seen` counts all that were run."""
 
     tasks: tuple[FlakyTask, ...]

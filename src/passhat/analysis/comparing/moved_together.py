@@ -12,9 +12,9 @@ from passhat.analysis.comparing.difference import Difference
 from passhat.analysis.reports.disturbance_sentences import disturbance_sentence
 from passhat.analysis.reports.disturbances import Disturbance, find_disturbances
 from passhat.analysis.reports.evidence import gather
-from passhat.analysis.reports.grouped_metrics import Grouping, groupings_of
+from passhat.analysis.reports.grouped_metrics import RunGroups, groupings_of
 from passhat.analysis.reports.metrics import measure_metrics
-from passhat.analysis.reports.provenance import Options
+from passhat.analysis.reports.provenance import ReportOptions
 from passhat.records import ErrorPolicy, Trials
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.group_spread import Arms, excess, longer_arms
@@ -36,7 +36,7 @@ class Moved:
 def including_what_moved(
     differences: dict[str, Difference],
     tables: tuple[Trials, Trials] | None,
-    options: Options,
+    options: ReportOptions,
     margin: float | None,
 ) -> Moved:
     """The differences with what seeds and disturbances of both sides add to their intervals."""
@@ -81,7 +81,7 @@ def shared_part(trials: Trials, shared: Sequence[str]) -> Trials:
 
 def side_excess(
     trials: Trials, names: Sequence[str], *, confidence: float, errors: ErrorPolicy
-) -> tuple[Excess, tuple[Disturbance, ...], tuple[Grouping, ...]]:
+) -> tuple[Excess, tuple[Disturbance, ...], tuple[RunGroups, ...]]:
     """What seeds and disturbances add to each metric of one system, and what was seen."""
     found = find_disturbances(trials, errors)
     groupings = groupings_of(trials, errors, disturbed=bool(found))

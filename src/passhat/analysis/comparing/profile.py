@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from passhat.analysis.reports.evidence import Evidence, error_policy, gather
-from passhat.analysis.reports.provenance import Options, Provenance, stamp
+from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import CONFIDENCE, PROFILE_KS
+from passhat.display import Displayed
 from passhat.errors import ArgumentError
 from passhat.messages import plural, quoted, repr_fields, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
@@ -61,7 +62,7 @@ class Norm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class Profile(Displayed):
     """An agent against the field, number by number."""
 
     system: str
@@ -95,7 +96,7 @@ def profile(
     >>> found.norms[0].name, found.norms[0].percentile.value
     ('pass^1', 1.0)
     """
-    options = Options(
+    options = ReportOptions(
         ks=ascending("ks", ks),
         confidence=confidence_level(confidence),
         errors=error_policy(errors),

@@ -17,8 +17,9 @@ from passhat.analysis.reports.evidence import (
 )
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.parts import Metric
-from passhat.analysis.reports.provenance import Options, Provenance, stamp
+from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import CONFIDENCE
+from passhat.display import Displayed
 from passhat.errors import ArgumentError
 from passhat.messages import few, plural, quoted, repr_fields, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
@@ -72,7 +73,7 @@ class Unranked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankReport:
+class RankReport(Displayed):
     """Systems from best to worst, bands of ties, and every pairwise difference.
 
     Ranks, ties and differences are said of `scope`, and hold for all systems at once. `unranked`
@@ -116,7 +117,7 @@ def rank(
     >>> [system.ranks for system in found.systems]
     [(1, 2), (1, 2), (3, 3)]
     """
-    options = Options(
+    options = ReportOptions(
         ks=None,
         confidence=confidence_level(confidence),
         errors=error_policy(errors),

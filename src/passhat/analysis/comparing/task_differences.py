@@ -10,7 +10,7 @@ import numpy as np
 
 from passhat.analysis.reports.disturbances import has_partial_credit
 from passhat.analysis.reports.evidence import Counts, Evidence, Floats
-from passhat.analysis.reports.provenance import Options
+from passhat.analysis.reports.provenance import ReportOptions
 from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy, Trials
 from passhat.stats.estimate import Interval
@@ -99,7 +99,7 @@ def task_differences(
     names: Sequence[str],
     left: Aligned,
     right: Aligned,
-    options: Options,
+    options: ReportOptions,
     *,
     scores: Scores | None = None,
 ) -> tuple[TaskDifference, ...]:

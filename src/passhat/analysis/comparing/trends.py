@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from passhat.analysis.reports.evidence import gather
 from passhat.analysis.reports.metrics import this_suite_chain
 from passhat.defaults import CONFIDENCE, HEADLINE_K
+from passhat.display import Displayed
 from passhat.drawing import Figure, Level, Marker, Series, line_chart
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy, Tally
-from passhat.stats.diverging import Divergence, divergence
+from passhat.stats.diverging import DivergingTrend, divergence
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.labels import UNDECIDED, label_tasks
 from passhat.stats.task_series import TaskSeries
@@ -101,7 +102,7 @@ class TaskMove:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SystemTrend:
+class SystemTrend(Displayed):
     """One system over history, oldest moment first.
 
     `moved` are its tasks before and after the newest change of pass^k, the largest move in the
@@ -112,7 +113,7 @@ class SystemTrend:
     k: int
     points: tuple[TrendPoint, ...]
     changes: Mapping[str, Changes]
-    divergence: Divergence | Unavailable
+    divergence: DivergingTrend | Unavailable
     turns: tuple[TaskTurn, ...]
     moved: tuple[TaskMove, ...] = ()
 
@@ -310,7 +311,7 @@ def _task_series(standings: Sequence[_Standing], metric: str, k: int) -> TaskSer
     return TaskSeries(counts[0], counts[1], k=k, metric="pass^k" if "^" in metric else "pass@k")
 
 
-def _divergence(series: Sequence[TaskSeries], confidence: float) -> Divergence | Unavailable:
+def _divergence(series: Sequence[TaskSeries], confidence: float) -> DivergingTrend | Unavailable:
     if len(series) < 2:
         return Unavailable("pass@k and pass^k are the same number with one run of a task")
     hat, at = series

@@ -12,7 +12,7 @@ from passhat.stats.shares import share_estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Behaviour:
+class ObservedBehaviour:
     """Something that runs do along the way, and how often runs pass that do it."""
 
     words: str
@@ -38,7 +38,9 @@ class CostSplit:
     __repr__ = repr_fields
 
 
-def find_behaviours(runs: Sequence[ExplainedRun], confidence: float) -> tuple[Behaviour, ...]:
+def find_behaviours(
+    runs: Sequence[ExplainedRun], confidence: float
+) -> tuple[ObservedBehaviour, ...]:
     """Repeats, errors, retries and recoveries, each where some run has it."""
     doing: tuple[tuple[str, Callable[[ExplainedRun], bool]], ...] = (
         ("made the same call twice", _repeats),
@@ -52,7 +54,7 @@ def find_behaviours(runs: Sequence[ExplainedRun], confidence: float) -> tuple[Be
         if those:
             passed = sum(run.passed for run in those)
             found.append(
-                Behaviour(
+                ObservedBehaviour(
                     words=words,
                     runs=len(those),
                     runs_of=len(runs),

@@ -29,8 +29,9 @@ from passhat.analysis.explaining.runs import (
 from passhat.analysis.explaining.side_by_side import SideBySide, aligned_runs
 from passhat.analysis.explaining.suite_review import SuiteReview, review_suite
 from passhat.analysis.explaining.trajectories import Trajectories, trajectories
-from passhat.analysis.reports.provenance import Options, Provenance, stamp
+from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import CONFIDENCE
+from passhat.display import Displayed
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.records import Outcome, Trials
@@ -68,7 +69,7 @@ class RunCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class Explanation(Displayed):
     """Why runs fail, as far as their calls show it.
 
     `causes` go together with failing beyond what luck would give; if failing were pure luck
@@ -112,7 +113,8 @@ def explain(
     """Why do runs fail? What failing runs do that passing runs of the same task do not.
 
     `transcripts` are those that `read_with_transcripts` gives. `expected` names the tool that each
-    task should choose, where the suite says so. No model is asked.
+    task should choose; where it is left out, it is what the suite said when it ran. No model is
+    asked.
 
     >>> table = Trials.from_columns(task=["a", "a"], passed=[True, False])
     >>> explain(table, {}).categories[0].what
@@ -131,6 +133,8 @@ def explain(
     shuffles = whole_number("shuffles", shuffles, least=FEWEST_SHUFFLES)
     rng = np.random.default_rng(whole_number("seed", seed, least=0))
     runs = explained_runs(trials, transcripts)
+    if expected is None:
+        expected = {run.task: run.expected_tool for run in runs if run.expected_tool} or None
     compared = compared_runs(runs)
     found = divergences(compared)
     causes = find_causes(compared, found, alpha=alpha, shuffles=shuffles, rng=rng)
@@ -152,7 +156,7 @@ def explain(
         shuffles=shuffles,
         provenance=stamp(
             trials,
-            Options(ks=None, confidence=confidence, errors="exclude", bars=None, seed=seed),
+            ReportOptions(ks=None, confidence=confidence, errors="exclude", bars=None, seed=seed),
         ),
         pairs=tuple(_pairs(causes, groups, partings, runs, first)),
         first_trial=first,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.analysis.explaining.features import KINDS, Feature, Having
+from passhat.analysis.explaining.features import KINDS, Having, RunFeature
 from passhat.analysis.explaining.runs import ComparedRuns
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.step_down import step_down_p
@@ -31,7 +31,7 @@ class Association:
     the tasks in which runs differ in it. `p` is adjusted for every property tested.
     """
 
-    feature: Feature
+    feature: RunFeature
     lacking: bool
     p: float
     exact_p: float
@@ -48,7 +48,7 @@ class Association:
 class _Class:
     """Properties that divide the runs of every task in the same way; `column` is the first's."""
 
-    members: tuple[Feature, ...]
+    members: tuple[RunFeature, ...]
     column: Mask
     varying: Mask
     law: StratifiedLaw
@@ -95,7 +95,7 @@ def holds_within(
 def _classes(compared: ComparedRuns, having: Having, level: float) -> list[_Class]:
     """The classes that could reach the level."""
     sums = _Sums(compared)
-    divisions: dict[bytes, list[Feature]] = {}
+    divisions: dict[bytes, list[RunFeature]] = {}
     for feature, numbers in having.items():
         if len(numbers) < _FEWEST_RUNS:
             continue
@@ -167,7 +167,7 @@ def _association(
     witness = int(np.flatnonzero(bad)[0])
     with_failing = bool(one.column[witness]) == failing_have
 
-    def lacking(feature: Feature) -> bool:
+    def lacking(feature: RunFeature) -> bool:
         return (witness in having[feature]) != with_failing
 
     best = min(one.members, key=lambda feature: _simplicity(feature, lacking(feature)))
@@ -181,7 +181,7 @@ def _association(
     )
 
 
-def _simplicity(feature: Feature, lacking: bool) -> tuple[int, bool, bool, int, Feature]:
+def _simplicity(feature: RunFeature, lacking: bool) -> tuple[int, bool, bool, int, RunFeature]:
     """Smaller is simpler; a named tool says more than "a tool", and what was done than what not."""
     length = len(feature.tool) + sum(map(len, feature.detail))
     return KINDS.index(feature.kind), not feature.tool, lacking, length, feature

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passhat.analysis.explaining.features import Feature
+from passhat.analysis.explaining.features import RunFeature
 
 # kind: (what a run with it did, what a run without it did); {tool} and {0}, {1} are filled in.
 _WORDS = {
@@ -51,12 +51,12 @@ _WORDS = {
 }
 
 
-def feature_words(feature: Feature, *, lacking: bool = False) -> str:
+def feature_words(feature: RunFeature, *, lacking: bool = False) -> str:
     """What runs did that have a property, or that lack it.
 
-    >>> feature_words(Feature("without first", "refund", ("find_order",)))
+    >>> feature_words(RunFeature("without first", "refund", ("find_order",)))
     'called refund without calling find_order first'
-    >>> feature_words(Feature("error"), lacking=True)
+    >>> feature_words(RunFeature("error"), lacking=True)
     'got no error from a tool'
     """
     detail = feature.detail

@@ -46,7 +46,7 @@ KINDS = (
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Feature:
+class RunFeature:
     """A property of a run: its kind, the tool it speaks of ("" for any), and what else it says."""
 
     kind: str
@@ -54,7 +54,7 @@ class Feature:
     detail: tuple[str, ...] = ()
 
 
-Having = dict[Feature, set[int]]
+Having = dict[RunFeature, set[int]]
 """The runs, by number, that have each property."""
 
 
@@ -72,54 +72,54 @@ def features(runs: Sequence[ExplainedRun], groups: Sequence[Sequence[int]]) -> H
     return having
 
 
-def _of_one_run(run: ExplainedRun) -> Iterator[Feature]:
+def _of_one_run(run: ExplainedRun) -> Iterator[RunFeature]:
     """What can be seen of a run by itself."""
     if run.stop_reason:
-        yield Feature("stop reason", "", (run.stop_reason,))
+        yield RunFeature("stop reason", "", (run.stop_reason,))
     times = Counter(run.tools)
     for tool, count in times.items():
-        yield Feature("called", tool)
-        yield from (Feature("times", tool, (str(n),)) for n in COUNTS if count >= n)
+        yield RunFeature("called", tool)
+        yield from (RunFeature("times", tool, (str(n),)) for n in COUNTS if count >= n)
     for before, after in pairwise(run.tools):
-        yield Feature("pair", after, (before,))
+        yield RunFeature("pair", after, (before,))
     if run.calls:
-        yield Feature("first call", run.tools[0])
-        yield Feature("last call", run.tools[-1])
+        yield RunFeature("first call", run.tools[0])
+        yield RunFeature("last call", run.tools[-1])
     yield from _repeated(run.calls)
     yield from _errors(run.calls)
     yield from _arguments(run)
 
 
-def _repeated(calls: Sequence[NormalCall]) -> Iterator[Feature]:
+def _repeated(calls: Sequence[NormalCall]) -> Iterator[RunFeature]:
     made: set[str] = set()
     for call in calls:
         if call.key in made:
-            yield Feature("repeated call")
-            yield Feature("repeated call", call.tool)
+            yield RunFeature("repeated call")
+            yield RunFeature("repeated call", call.tool)
         made.add(call.key)
 
 
-def _errors(calls: Sequence[NormalCall]) -> Iterator[Feature]:
+def _errors(calls: Sequence[NormalCall]) -> Iterator[RunFeature]:
     last_success = {call.tool: call.place for call in calls if call.worked}
     for call in calls:
         if call.error is None:
             continue
-        yield from (Feature("error"), Feature("error", call.tool))
-        yield Feature("error text", call.tool, (call.error,))
+        yield from (RunFeature("error"), RunFeature("error", call.tool))
+        yield RunFeature("error text", call.tool, (call.error,))
         if last_success.get(call.tool, -1) < call.place:
-            yield from (Feature("unmended error"), Feature("unmended error", call.tool))
+            yield from (RunFeature("unmended error"), RunFeature("unmended error", call.tool))
 
 
-def _arguments(run: ExplainedRun) -> Iterator[Feature]:
+def _arguments(run: ExplainedRun) -> Iterator[RunFeature]:
     mentions = _Mentions(run)
     for call in run.calls:
         for name, value in call.arguments.items():
             if len(value) <= LONGEST_VALUE and value != FREE_TEXT:
-                yield Feature("argument", call.tool, (name, value))
+                yield RunFeature("argument", call.tool, (name, value))
                 if not mentions.before(value, call):
-                    yield Feature("unmentioned", call.tool, (name,))
+                    yield RunFeature("unmentioned", call.tool, (name,))
         for name, length in list_lengths(call.arguments):
-            yield Feature("list length", call.tool, (name, str(length)))
+            yield RunFeature("list length", call.tool, (name, str(length)))
 
 
 class _Mentions:
@@ -143,7 +143,7 @@ class _Mentions:
         return self._first[value] < self._starts[call.said_in]
 
 
-def _order_breaches(runs: Sequence[ExplainedRun]) -> Iterator[tuple[Feature, int]]:
+def _order_breaches(runs: Sequence[ExplainedRun]) -> Iterator[tuple[RunFeature, int]]:
     """Runs that call a tool without first calling one that mostly comes before it."""
     earlier = [_first_places(run.tools) for run in runs]
     callers: dict[str, list[int]] = defaultdict(list)
@@ -162,7 +162,7 @@ def _order_breaches(runs: Sequence[ExplainedRun]) -> Iterator[tuple[Feature, int
                 for number in numbers:
                     places = earlier[number]
                     if places.get(tool, places[later]) >= places[later]:
-                        yield Feature("without first", later, (tool,)), number
+                        yield RunFeature("without first", later, (tool,)), number
 
 
 def _first_places(tools: Sequence[str]) -> dict[str, int]:
@@ -174,7 +174,7 @@ def _first_places(tools: Sequence[str]) -> dict[str, int]:
 
 def _against_the_group(
     runs: Sequence[ExplainedRun], group: Sequence[int]
-) -> Iterator[tuple[Feature, int]]:
+) -> Iterator[tuple[RunFeature, int]]:
     """What sets a run apart from the other runs of its task."""
     callers = Counter(tool for number in group for tool in set(runs[number].tools))
     usual = median(len(runs[number].calls) for number in group)
@@ -182,16 +182,16 @@ def _against_the_group(
     for number in group:
         run, tools = runs[number], set(runs[number].tools)
         if len(run.calls) > usual:
-            yield Feature("many calls"), number
+            yield RunFeature("many calls"), number
         for tool, count in callers.items():
             if tool not in tools and 2 * count > len(group):
-                yield Feature("left out"), number
+                yield RunFeature("left out"), number
             if tool in tools and count <= RARE * len(group):
-                yield Feature("rare tool"), number
+                yield RunFeature("rare tool"), number
         for call in run.calls:
             for name, value in call.arguments.items():
                 if value != modes[call.tool, name]:
-                    yield Feature("unusual argument", call.tool, (name,)), number
+                    yield RunFeature("unusual argument", call.tool, (name,)), number
 
 
 def _usual_arguments(

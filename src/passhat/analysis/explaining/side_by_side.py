@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from passhat.analysis.explaining.alignment import AlignedCalls, align, first_parting
 from passhat.analysis.explaining.divergence import nearest_passing
 from passhat.analysis.explaining.runs import ExplainedRun, explained_runs
+from passhat.display import Displayed
 from passhat.errors import ArgumentError, InputError
 from passhat.messages import closest, listed, repr_fields
 from passhat.records import Trials
@@ -16,7 +17,7 @@ from passhat.records.transcript import Transcripts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SideBySide:
+class SideBySide(Displayed):
     """Two runs call by call; `parting` is the place of the first pair that is not the same.
 
     `runs` are all runs of the task that left a transcript, passing ones first, and `partings` says

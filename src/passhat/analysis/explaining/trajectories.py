@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 
 from passhat.analysis.explaining.behaviours import (
-    Behaviour,
     CostSplit,
+    ObservedBehaviour,
     cost_splits,
     find_behaviours,
 )
@@ -42,7 +42,7 @@ class Trajectories:
     order: Number
     path: Number
     costs: Mapping[str, Number]
-    behaviours: tuple[Behaviour, ...]
+    behaviours: tuple[ObservedBehaviour, ...]
     splits: tuple[CostSplit, ...]
     matrix: ToolMatrix
 

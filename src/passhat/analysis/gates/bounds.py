@@ -17,7 +17,7 @@ from passhat.analysis.gates.verdict import Word
 from passhat.analysis.reports.bars import Bars
 from passhat.analysis.reports.disturbances import Disturbance, find_disturbances
 from passhat.analysis.reports.evidence import Evidence, gather
-from passhat.analysis.reports.grouped_metrics import Grouping, groupings_of
+from passhat.analysis.reports.grouped_metrics import RunGroups, groupings_of
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.targets import Target
@@ -42,7 +42,7 @@ class Subject:
     errors: ErrorPolicy = "fail"
     bars: Bars = None
     disturbances: tuple[Disturbance, ...] = ()
-    groupings: tuple[Grouping, ...] = ()
+    groupings: tuple[RunGroups, ...] = ()
 
     @classmethod
     def of(cls, trials: Trials, *, errors: ErrorPolicy = "fail", bars: Bars = None) -> Subject:

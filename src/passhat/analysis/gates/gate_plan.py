@@ -17,6 +17,7 @@ from passhat.analysis.gates.demands import (
     why_not_sequential,
 )
 from passhat.analysis.gates.sequential import BETTER_BY, DrawGate, draw_gate, every_task_gate
+from passhat.display import Displayed
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats.arguments import Counts, Floats, probability, whole_number
@@ -53,7 +54,7 @@ class GatePlanRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GatePlan:
+class GatePlan(Displayed):
     """A gate before any run, over a range of truths.
 
     `exact` numbers follow from the design; the others are simulated, `repetitions` times each, on

@@ -225,6 +225,7 @@ def judge_sequentially(
     systems = tuple(side.systems[0] for side in sides)
     stream = Stream(systems, sorted(shared), [gate], seed=seed)
     empty = _draw_all(stream, queues)
+    stream.finish()
     verdict = stream_verdict(stream, stream.watches[0])
     if verdict.word != "UNDECIDED" or empty is None:
         return verdict
@@ -261,4 +262,5 @@ def _every_task(gate: Gate, demand: EveryTaskDemand, trials: Trials, bars: Bars)
         for trial in turn:
             if trial is not None:
                 watch.observe(trial, passed(trial))
+    watch.finish()
     return every_task_verdict(watch)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from passhat.display import Displayed
 from passhat.messages import plural, short_repr
 
 # Types alone: most runs are answered with a few lines on a terminal and load none of these.
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from passhat.records import Transcripts, Trials
 
 RunOutcome = Literal["passed", "failed", "undecided", "incomplete"]
+
+Reasons = Mapping[tuple[str, str, int], tuple[str, ...]]
+"""Why trials did not pass, each by its system, its task and its number."""
 
 _BY_EXIT_CODE: dict[int, RunOutcome] = {0: "passed", 1: "failed", 4: "undecided"}
 
@@ -66,12 +70,13 @@ class ToolCoverage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunAnswer:
+class RunAnswer(Displayed):
     """Everything that a run says when it is over.
 
     `run` is its key in the store, `results` where the trials are kept, for the commands it
     advises. `undone` says what an early end left out, `signal` which signal ended it. `unread`
-    counts failed trials whose reasons are not among `failures`: of a long run, the last.
+    counts failed trials whose reasons are not among `failures`: of a long run, the last. `reasons`
+    has them by trial.
 
     Without a gate every trial must pass, except that tasks in `quarantined` (with the reason) are
     not judged, tasks in `floored` only by their floor, and systems in `exempt` (under faults) not
@@ -87,6 +92,9 @@ class RunAnswer:
     floors: tuple[SelectionFloor, ...] = ()
     recoveries: tuple[Recovery, ...] = ()
     failures: tuple[Failure, ...] = ()
+    reasons: Mapping[tuple[str, str, int], tuple[str, ...]] = field(
+        default_factory=dict, repr=False
+    )
     unread: int = 0
     undone: str | None = None
     transcripts: Transcripts | None = field(default=None, repr=False)

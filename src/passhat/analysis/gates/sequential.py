@@ -18,17 +18,19 @@ from passhat.errors import ArgumentError
 from passhat.records import Trial
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.sequential import (
+    SET_ASIDE,
     BlockMetric,
+    DrawTicket,
     EveryTaskGate,
     GateResult,
     ScoreGate,
+    SetAside,
     SuiteGate,
     TaskGate,
     TaskState,
-    Ticket,
     block_outcomes,
 )
-from passhat.stats.sequential import Step as DesignStep
+from passhat.stats.sequential import DecisionStep as DesignStep
 
 Read = Callable[[Trial], float | None]
 """What a run says to a demand: a score in [0, 1], or None where it errored."""
@@ -40,6 +42,7 @@ BETTER_BY = 0.1
 """What a better system is planned to be better by, where no indifference is stated."""
 
 _WORST_DIFFERENCE = -1.0
+_ANY_RATE = 0.5
 _NEARLY_NEVER, _NEARLY_ALWAYS = 1e-6, 1 - 1e-6
 
 
@@ -76,6 +79,23 @@ class DrawGate:
     def max_runs(self) -> int:
         return self.max_draws * (PAIR if self.paired else self.k)
 
+    @property
+    def is_guarded(self) -> bool:
+        """Whether runs in an outage are set aside: not where errors or times are asked for."""
+        demand = self.gate.demand
+        return not isinstance(demand, NumberDemand) or demand.target.is_metric
+
+    @property
+    def expected_rate(self) -> float:
+        """The pass rate of a single run that the demand asks for; 0.5 where it asks for none."""
+        if self.paired:
+            return _ANY_RATE
+        if isinstance(self.design, TaskGate):
+            return self.design.p0
+        metric, k = self.metric, self.k
+        mu0 = self.design.mu0
+        return float(mu0 ** (1 / k) if metric == "pass^k" else 1 - (1 - mu0) ** (1 / k))
+
     def start(self) -> Any:
         return TaskState() if isinstance(self.design, TaskGate) else self.design.start()
 
@@ -95,20 +115,22 @@ class DrawGate:
             return bool(runs)
         return bool(block_outcomes(map(self.read, runs), k=self.k, metric=self.metric)[0])
 
-    def observe(self, state: Any, index: int, task: int, runs: Sequence[Trial]) -> Any:
-        """The state after a completed draw; draws may come in any order."""
-        x = self.score(runs)
+    def observe(self, state: Any, index: int, task: int, runs: Sequence[Trial] | SetAside) -> Any:
+        """The state after the next draw: its runs, or that it was set aside."""
+        x, size = (runs, 1) if isinstance(runs, SetAside) else (self.score(runs), len(runs))
         if isinstance(self.design, TaskGate):
             return self.design.observe(state, x, index=index)
-        return self.design.observe(state, Ticket(index, task, 0), x, runs=len(runs))
+        return self.design.observe(state, DrawTicket(index, task, 0), x, runs=size)
 
     def result(self, state: Any) -> GateResult:
         confidence = 1 - max(self.gate.alpha, self.gate.beta)
         return self.design.result(state, confidence=confidence)
 
-    def steps(self, draws: Sequence[Sequence[Trial]]) -> tuple[DesignStep, ...]:
-        """The decision log of these draws, in their order."""
-        return self.design.steps([self.score(runs) for runs in draws])
+    def steps(self, draws: Sequence[tuple[Sequence[Trial], bool]]) -> tuple[DesignStep, ...]:
+        """The decision log of these draws in their order, with whether each counts."""
+        return self.design.steps(
+            [self.score(runs) if counts else SET_ASIDE for runs, counts in draws]
+        )
 
     def estimate(self, result: GateResult) -> Estimate | Unavailable:
         """The number demanded, with an interval that holds however often one looked."""

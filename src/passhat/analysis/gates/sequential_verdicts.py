@@ -6,42 +6,49 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from passhat.analysis.gates.demands import NumberDemand
+from passhat.analysis.gates.outages import HOPELESS_SENTENCE, OutageWatch, outage_sentence
 from passhat.analysis.gates.sentences import settled_sentence, shown
 from passhat.analysis.gates.sequential import DrawGate
-from passhat.analysis.gates.streams import EveryTaskWatch, Stream, Watch
-from passhat.analysis.gates.verdict import Step, TaskEvidence, Verdict
+from passhat.analysis.gates.streams import EveryTaskWatch, GateWatch, Stream
+from passhat.analysis.gates.verdict import DecisionLine, TaskEvidence, Verdict
 from passhat.messages import plural
 from passhat.records import Outcome, Trial
 from passhat.stats.estimate import Estimate, Unavailable
-from passhat.stats.sequential import GateResult
+from passhat.stats.sequential import SET_ASIDE, GateResult
 
 _LETTERS = {Outcome.PASSED: "P", Outcome.FAILED: "F", Outcome.ERRORED: "E"}
 _NAMED = 5
 
 
-def stream_verdict(stream: Stream, watch: Watch) -> Verdict:
+def stream_verdict(stream: Stream, watch: GateWatch) -> Verdict:
     """What one gate says after the draws of a stream so far."""
     gate, result = watch.gate, watch.gate.result(watch.state)
     draws = stream.evidence(gate)
     steps = _steps(stream, gate, draws)
-    used = [trial for draw in draws[: len(steps)] for trial in draw]
+    taken = draws[: len(steps)]
+    used = [trial for draw, _ in taken for trial in draw]
+    counted = sum(counts for _, counts in taken)
     result = replace(result, runs=len(used))
     found = gate.estimate(result)
     system, word = stream.systems[0], result.verdict or "UNDECIDED"
+    outage_words = _outage_words(stream.outages, len(steps), _unit(gate)) if gate.is_guarded else ()
     return Verdict(
         gate=gate.gate,
         system=system,
         word=word,
-        sentence=settled_sentence(
-            gate.gate,
-            system,
-            word,
-            runs=len(used),
-            most=gate.max_runs,
-            fixed_runs=_fixed_runs(gate, result),
-            seen=_seen(gate, found) + _over(stream, len(steps), found),
-            finished=result.verdict is not None,
-            draws=len(steps) if gate.max_runs > gate.max_draws else None,
+        sentence=_said(
+            settled_sentence(
+                gate.gate,
+                system,
+                word,
+                runs=len(used),
+                most=gate.max_runs,
+                fixed_runs=_fixed_runs(gate, result),
+                seen=_seen(gate, found) + _over(stream, counted, found),
+                finished=result.verdict is not None,
+                draws=len(steps) if gate.max_runs > gate.max_draws else None,
+            ),
+            outage_words,
         ),
         estimate=found,
         evidence="sequential",
@@ -53,8 +60,8 @@ def stream_verdict(stream: Stream, watch: Watch) -> Verdict:
         max_runs=gate.max_runs,
         more_runs=None if result.verdict else max(gate.max_runs - len(used), 0),
         seed=stream.seed,
-        errors=_errors(used),
-        notes=_notes(stream),
+        errors=_errors(taken),
+        notes=(*_notes(stream), *(words.rstrip(".") for words in outage_words)),
         steps=steps,
     )
 
@@ -66,7 +73,7 @@ def runs_needed(stream: Stream) -> int:
 
 def _runs_taken(stream: Stream, gate: DrawGate) -> int:
     draws = stream.evidence(gate)
-    return sum(map(len, draws[: len(_steps(stream, gate, draws))]))
+    return sum(len(runs) for runs, _ in draws[: len(_steps(stream, gate, draws))])
 
 
 def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
@@ -83,19 +90,23 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
         seen = f"{passed} of {plural(len(each), 'task')} clear the bar"
     runs = sum(map(len, watch.outcomes))
     errored = sum(x is None for row in watch.outcomes for x in row)
+    outage_words = _outage_words(watch.outages, runs, "run")
     return Verdict(
         gate=gate,
         system=watch.system,
         word=word,
-        sentence=settled_sentence(
-            gate,
-            watch.system,
-            word,
-            runs=runs,
-            most=watch.max_runs,
-            fixed_runs=result.fixed_runs,
-            seen=seen,
-            finished=result.verdict is not None,
+        sentence=_said(
+            settled_sentence(
+                gate,
+                watch.system,
+                word,
+                runs=runs,
+                most=watch.max_runs,
+                fixed_runs=result.fixed_runs,
+                seen=seen,
+                finished=result.verdict is not None,
+            ),
+            outage_words,
         ),
         estimate=_lowest(result),
         evidence="sequential",
@@ -107,11 +118,12 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
         max_runs=watch.max_runs,
         more_runs=None if result.verdict else max(watch.max_runs - runs, 0),
         errors=_error_words(errored),
+        notes=tuple(words.rstrip(".") for words in outage_words),
         tasks=tuple(
             TaskEvidence(
                 task=task,
-                runs=len(row),
-                passed=sum(bool(x) for x in row),
+                runs=sum(x is not SET_ASIDE for x in row),
+                passed=sum(x is not SET_ASIDE and bool(x) for x in row),
                 errored=sum(x is None for x in row),
                 value=one.value,
                 note=_every_task_note(one),
@@ -174,20 +186,54 @@ def _notes(stream: Stream) -> tuple[str, ...]:
     return (f"{drawn}, some more often than others; the report's mean gives each the same weight",)
 
 
-def _errors(used: Sequence[Trial]) -> str:
-    return _error_words(sum(trial.outcome is Outcome.ERRORED for trial in used))
+def _errors(draws: Sequence[tuple[Sequence[Trial], bool]]) -> str:
+    counted, aside = (
+        sum(
+            run.outcome is Outcome.ERRORED
+            for runs, counts in draws
+            if counts is kind
+            for run in runs
+        )
+        for kind in (True, False)
+    )
+    if not aside:
+        return _error_words(counted)
+    words = f"{plural(aside, 'errored run')} set aside"
+    return f"{_error_words(counted)}; {words}" if counted else words
 
 
 def _error_words(count: int) -> str:
     return f"{plural(count, 'errored run')} count against a PASS" if count else "no run errored"
 
 
-def _steps(stream: Stream, gate: DrawGate, draws: Sequence[Sequence[Trial]]) -> tuple[Step, ...]:
+def _unit(gate: DrawGate) -> str:
+    return "pair" if gate.paired else "run" if gate.k == 1 else "draw"
+
+
+def _outage_words(outages: OutageWatch, draws: int, unit: str) -> tuple[str, ...]:
+    """What is to be said of runs that failed one after another; nothing where none did."""
+    found = outage_sentence(outages.outages, draws, unit=unit)
+    words = [] if found is None else [found]
+    if outages.is_hopeless:
+        words.append(HOPELESS_SENTENCE)
+    elif outages.waiting:
+        held = plural(outages.waiting, unit)
+        words.append(f"{held} wait for the next pass, to tell failures from an outage.")
+    return tuple(words)
+
+
+def _said(sentence: str, words: Sequence[str]) -> str:
+    return " ".join([sentence, *words])
+
+
+def _steps(
+    stream: Stream, gate: DrawGate, draws: Sequence[tuple[Sequence[Trial], bool]]
+) -> tuple[DecisionLine, ...]:
     return tuple(
-        Step(
+        DecisionLine(
             number=step.index + 1,
             task=stream.tasks[stream.task(step.index)],
-            outcome=_outcome(gate, draws[step.index]),
+            outcome=_outcome(gate, *draws[step.index]),
             log_pass=step.log_pass,
             log_fail=step.log_fail,
             pass_boundary=step.pass_boundary,
@@ -197,7 +243,9 @@ def _steps(stream: Stream, gate: DrawGate, draws: Sequence[Sequence[Trial]]) -> 
     )
 
 
-def _outcome(gate: DrawGate, runs: Sequence[Trial]) -> str:
+def _outcome(gate: DrawGate, runs: Sequence[Trial], counts: bool) -> str:
     letters = "".join(_LETTERS[run.outcome] for run in runs)
+    if not counts:
+        return f"{letters} set aside"
     x = gate.score(runs)
     return letters if x is None or (x in (0.0, 1.0) and not gate.paired) else f"{letters} {x:+.2f}"

@@ -6,6 +6,7 @@ import json
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from time import time
 from typing import Any
 
 from passhat.analysis.gates.demands import (
@@ -32,7 +33,7 @@ from passhat.messages import plural
 from passhat.records import Finished, Pairing, Ticket, Trial, Trials
 
 
-class Stopping:
+class StoppingRule:
     """Decides what is run next, and ends the run when every gate is settled.
 
     Gates whose evidence is sequential draw tasks at random and stop when they know; with
@@ -105,8 +106,20 @@ class Stopping:
                 run = (*key, ticket.trial)
                 _ = self._gated.restore(run) or self._ungated.restore(run)
 
+    @property
+    def pause_seconds(self) -> float:
+        """How long no run should be started: many failed one after another, and it may pass.
+
+        It changes when runs are made and not what they say, so a replay has no pauses.
+        """
+        watched: list[Stream | EveryTaskWatch] = [*self.streams, *self.every_task]
+        ends = [one.outages.resume_at for one in watched if one.is_open and one.outages.resume_at]
+        return max(0.0, max(ends, default=0.0) - time())
+
     def next(self, count: int, /) -> Sequence[Ticket] | None:
         """At most `count` tickets; none to wait for evidence, None to end the run."""
+        if self.pause_seconds:
+            return ()
         found: list[Ticket] = []
         while len(found) < count and (ticket := self._next_ticket()) is not None:
             found.append(ticket)
@@ -139,14 +152,14 @@ class Stopping:
 
     @property
     def late_sentence(self) -> str | None:
-        """How many trials no verdict needed: they were under way when the last gate settled."""
+        """How many trials were run that no verdict counts."""
         late = sum(stream.seen - runs_needed(stream) for stream in self.streams)
         if not late or self.every_task or not self.is_settled:
             return None  # what a gate on every task needs is not counted run by run
-        verb = "was" if late == 1 else "were"
+        be, it = ("is", "it was") if late == 1 else ("are", "they were")
         return (
-            f"{plural(late, 'more trial')} {verb} under way when the last gate was settled: "
-            f"{'it is' if late == 1 else 'they are'} in the report and not in the verdict"
+            f"{plural(late, 'more trial')} {be} in the report and not in the verdict: {it} under "
+            "way when the last gate was settled, or told its failures from an outage"
         )
 
     def _next_ticket(self) -> Ticket | None:
@@ -301,7 +314,9 @@ class Stopping:
         return Counter(self._gated.planned | self._ungated.planned)
 
 
-def replay_run(rule: Stopping, tickets: Sequence[Ticket], finished: Iterable[Finished]) -> Verdicts:
+def replay_run(
+    rule: StoppingRule, tickets: Sequence[Ticket], finished: Iterable[Finished]
+) -> Verdicts:
     """The verdicts of a run from its journal: the same evidence in the same order.
 
     `rule` is a fresh stopping rule with the gates of the run.

@@ -36,11 +36,17 @@ class SelectionFloor:
     @property
     def passed(self) -> bool:
         """One run over the tokens breaks the floor even where every run chose well."""
+        return self.runs > 0 and not self._over_tokens and not self._too_few
+
+    @property
+    def _over_tokens(self) -> bool:
         limit = self.demand.max_total_tokens
-        if limit is not None and self.max_tokens is not None and self.max_tokens > limit:
-            return False
+        return limit is not None and self.max_tokens is not None and self.max_tokens > limit
+
+    @property
+    def _too_few(self) -> bool:
         rate = self.bound if self.demand.bound else self.rate
-        return self.runs > 0 and rate >= self.demand.min_selection_rate
+        return rate < self.demand.min_selection_rate
 
     @property
     def rate(self) -> float:
@@ -66,18 +72,20 @@ class SelectionFloor:
 
     @property
     def why_failed(self) -> str:
-        """What breaks the floor, too many tokens or too few calls; empty where it holds."""
-        if self.passed:
-            return ""
-        demand, limit = self.demand, self.demand.max_total_tokens
-        if limit is not None and self.max_tokens is not None and self.max_tokens > limit:
-            return f"a run took {self.max_tokens} tokens, and {limit} are allowed"
-        rate = self.bound if demand.bound else self.rate
-        what = "at least" if demand.bound else "in"
-        return (
-            f"{demand.expected_tool} was called {what} {100 * rate:.0f} % of the runs, and "
-            f"{100 * demand.min_selection_rate:.0f} % are demanded"
-        )
+        """What breaks the floor: too few calls, too many tokens, or both; empty where it holds."""
+        demand, reasons = self.demand, []
+        if not self.runs:
+            reasons.append("there is no run")
+        elif self._too_few:
+            rate, what = (self.bound, "at least") if demand.bound else (self.rate, "in")
+            reasons.append(
+                f"{demand.expected_tool} was called {what} {100 * rate:.0f} % of the runs, and "
+                f"{100 * demand.min_selection_rate:.0f} % are demanded"
+            )
+        if self._over_tokens:
+            allowed = demand.max_total_tokens
+            reasons.append(f"a run took {self.max_tokens} tokens, and {allowed} are allowed")
+        return "; ".join(reasons)
 
     @property
     def detail(self) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 from passhat.analysis.gates.demands import EvidenceKind, Gate
+from passhat.display import Displayed
 from passhat.messages import plural, quoted, rounded, short_repr
 from passhat.stats.estimate import Estimate, Unavailable
 
@@ -31,7 +32,7 @@ class TaskEvidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class DecisionLine:
     """One line of the decision log: a draw, what came of it, and the evidence after it.
 
     `outcome` writes the runs of the draw as P, F and E, or their score. `log_pass` and `log_fail`
@@ -74,7 +75,7 @@ class Verdict:
     errors: str = ""
     notes: tuple[str, ...] = ()
     tasks: tuple[TaskEvidence, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[DecisionLine, ...] = ()
 
     def __repr__(self) -> str:
         told = f"{self.demand}, it is {rounded(self.estimate)} in {plural(self.runs, 'run')}"
@@ -100,7 +101,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdicts(Sequence[Verdict]):
+class Verdicts(Displayed, Sequence[Verdict]):
     """All the verdicts of a run, and what they come to; true where they passed."""
 
     each: tuple[Verdict, ...]

@@ -37,7 +37,7 @@ class Spending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class BudgetPlan:
     """What a limit buys: whole runs of every task, and the half-widths they give."""
 
     limit: float
@@ -66,7 +66,7 @@ def priced(spending: Spending, tally: Tally | None) -> Spending:
     )
 
 
-def budgets(design: Design, tasks: int, spending: Spending) -> tuple[Budget, ...]:
+def budgets(design: Design, tasks: int, spending: Spending) -> tuple[BudgetPlan, ...]:
     """What each limit buys, shared equally by the tasks."""
     found = []
     if spending.max_cost is not None:
@@ -81,13 +81,13 @@ def budgets(design: Design, tasks: int, spending: Spending) -> tuple[Budget, ...
     return tuple(found)
 
 
-def _budget(design: Design, tasks: int, limit: float, per_run: float, unit: str) -> Budget:
+def _budget(design: Design, tasks: int, limit: float, per_run: float, unit: str) -> BudgetPlan:
     if limit / per_run > _MOST_BOUGHT:
         rule = f"must buy at most {_MOST_BOUGHT:.0e} runs at {per_run:g} each"
         raise ArgumentError("max_cost" if unit == "money" else "max_minutes", rule, limit)
     in_all = floor(limit / per_run * (1 + 1e-12))
     per_task = in_all // tasks
-    return Budget(
+    return BudgetPlan(
         limit=limit,
         unit=unit,
         per_run=per_run,

@@ -9,6 +9,7 @@ from passhat.analysis.planning.simulate import World, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.report import Report
 from passhat.defaults import CONFIDENCE
+from passhat.display import Displayed
 
 TASKS, RUNS, K = 24, 20, 5
 SEED = 10
@@ -19,7 +20,7 @@ _WORLD = World(luck=0.6, shared=0.9)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Demonstration:
+class Demonstration(Displayed):
     """The report on both agents, B against A, and the k of the first surprise."""
 
     report: Report

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from passhat.analysis.planning.budgets import Budget, Spending, budgets, priced
+from passhat.analysis.planning.budgets import BudgetPlan, Spending, budgets, priced
 from passhat.analysis.reports.evidence import Evidence, error_policy, gather
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.unsettled import seen_design
 from passhat.defaults import CONFIDENCE
+from passhat.display import Displayed
 from passhat.messages import plural, repr_fields, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import one_tally
@@ -73,7 +74,7 @@ class Assumptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Displayed):
     """What a design shows, what a target takes, and where more runs stop helping.
 
     `designs` are half-widths at growing numbers of runs; `chosen` is the design asked about:
@@ -89,7 +90,7 @@ class Plan:
     difference: float | None
     tasks_for_difference: int | None
     runs_for_difference: int | Unavailable | None
-    budgets: tuple[Budget, ...]
+    budgets: tuple[BudgetPlan, ...]
     power: float
     confidence: float
     notes: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.parts import CurvePoint, Decay, Rounds, RunOrder
-from passhat.analysis.reports.provenance import Options
+from passhat.analysis.reports.provenance import ReportOptions
 from passhat.records import ErrorPolicy, Trials
 from passhat.stats.decay import LONGEST_DEFAULT, decay_curve
 from passhat.stats.estimate import THIS_SUITE, Unavailable
@@ -122,7 +122,11 @@ _STEPS_BEYOND = 3
 
 
 def measure_decay(
-    evidence: Evidence, sequences: Sequence[str] | None, options: Options, *, curves: bool = True
+    evidence: Evidence,
+    sequences: Sequence[str] | None,
+    options: ReportOptions,
+    *,
+    curves: bool = True,
 ) -> Decay:
     """The curves reach as far as every task has runs (ten at most); a model goes on from there.
 
@@ -139,7 +143,7 @@ def measure_decay(
     )
 
 
-def _curve(evidence: Evidence, metric: str, options: Options) -> tuple[CurvePoint, ...]:
+def _curve(evidence: Evidence, metric: str, options: ReportOptions) -> tuple[CurvePoint, ...]:
     if not evidence.tasks:
         return ()
     longest = int(evidence.runs.min(initial=LONGEST_DEFAULT))

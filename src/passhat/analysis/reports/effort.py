@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.analysis.reports.parts import Feature
+from passhat.analysis.reports.parts import ResourceUse
 from passhat.records import FEATURES, ErrorPolicy, FeatureSums, Outcome, Tally
 from passhat.stats.estimate import Number, Unavailable
 from passhat.stats.passk import pass_hat_k
@@ -27,7 +27,7 @@ _SPENT = ("tokens", "tokens_in", "tokens_out", "cost", "seconds")
 
 def measure_effort(
     tally: Tally, values: Values, *, ks: Sequence[int], errors: ErrorPolicy, confidence: float
-) -> dict[str, Feature]:
+) -> dict[str, ResourceUse]:
     """The features that trials recorded; `values` holds their rows, where there are rows."""
     return {
         name: _feature(name, tally, values.get(name), ks, errors, confidence)
@@ -43,11 +43,11 @@ def _feature(
     ks: Sequence[int],
     errors: ErrorPolicy,
     confidence: float,
-) -> Feature:
+) -> ResourceUse:
     sums = tally.features[name]
     per_trial = _taken(sums, errors)
     spent = name in _SPENT
-    return Feature(
+    return ResourceUse(
         name=name,
         trials=int(sums.count.sum()),
         mean=_mean(*per_trial, f"mean {name}", confidence),

@@ -9,7 +9,7 @@ import numpy as np
 from passhat.analysis.reports.evidence import gather
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.parts import ErrorSplit
-from passhat.analysis.reports.provenance import Options
+from passhat.analysis.reports.provenance import ReportOptions
 from passhat.records import ErrorPolicy, Outcome, Tally, Trials
 from passhat.stats.estimate import THIS_SUITE, Estimate
 from passhat.stats.proportions import proportion_interval
@@ -18,7 +18,7 @@ UNNAMED = "unnamed"
 
 
 def split_errors(
-    tally: Tally, trials: Trials | None, ks: Sequence[int], options: Options
+    tally: Tally, trials: Trials | None, ks: Sequence[int], options: ReportOptions
 ) -> ErrorSplit:
     """How many trials errored, of which kinds, and what the other policy would say."""
     count, runs = int(tally.errored.sum()), tally.trials

@@ -28,7 +28,7 @@ _SEEDS = "includes the spread between re-runs of the suite (one seed each)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Grouping:
+class RunGroups:
     """The runs of one system by round or by seed: their passes and scores; `note` names it."""
 
     passes: GroupedRuns
@@ -36,13 +36,13 @@ class Grouping:
     note: str
 
 
-def groupings_of(trials: Trials, errors: ErrorPolicy, *, disturbed: bool) -> tuple[Grouping, ...]:
+def groupings_of(trials: Trials, errors: ErrorPolicy, *, disturbed: bool) -> tuple[RunGroups, ...]:
     """What moves runs of one system together: rounds, if `disturbed`, and seeds, from five on."""
     rounds = _rounds(trials, errors) if disturbed else None
     return tuple(one for one in (rounds, _seeds(trials, errors)) if one is not None)
 
 
-def include_groups(metrics: Sequence[Metric], groupings: Sequence[Grouping]) -> list[Metric]:
+def include_groups(metrics: Sequence[Metric], groupings: Sequence[RunGroups]) -> list[Metric]:
     """The same metrics, their intervals no narrower than the spread between groups allows."""
     found = list(metrics)
     for grouping in groupings:
@@ -50,7 +50,7 @@ def include_groups(metrics: Sequence[Metric], groupings: Sequence[Grouping]) -> 
     return found
 
 
-def group_variance(name: str, grouping: Grouping) -> float | None:
+def group_variance(name: str, grouping: RunGroups) -> float | None:
     """The variance that the spread between groups gives a metric; None where it is not known."""
     if name == "mean_score":
         return mean_variance(grouping.scores)
@@ -60,15 +60,15 @@ def group_variance(name: str, grouping: Grouping) -> float | None:
     return streak_variance(passes, int(name[5:]))
 
 
-def _rounds(trials: Trials, errors: ErrorPolicy) -> Grouping | None:
+def _rounds(trials: Trials, errors: ErrorPolicy) -> RunGroups | None:
     tables = [round_table(trials, errors, scores=scores) for scores in (False, True)]
     if tables[0].shape[1] < 2:
         return None
     passes, scores = (GroupedRuns.of_table(table) for table in tables)
-    return Grouping(passes=passes, scores=scores, note=_ROUNDS)
+    return RunGroups(passes=passes, scores=scores, note=_ROUNDS)
 
 
-def _seeds(trials: Trials, errors: ErrorPolicy) -> Grouping | None:
+def _seeds(trials: Trials, errors: ErrorPolicy) -> RunGroups | None:
     """Seeds that can be told from tasks, and that move the suite beyond chance."""
     if trials.seed is None or not trials.seeded.any():
         return None
@@ -83,14 +83,14 @@ def _seeds(trials: Trials, errors: ErrorPolicy) -> Grouping | None:
     if isinstance(spread, Unavailable) or spread.between.value <= 0:
         return None
     passed = trials.outcome[kept] == 1
-    return Grouping(
+    return RunGroups(
         passes=GroupedRuns.of(task, seed, passed),
         scores=GroupedRuns.of(task, seed, score),
         note=_SEEDS,
     )
 
 
-def _include(metrics: list[Metric], grouping: Grouping) -> list[Metric]:
+def _include(metrics: list[Metric], grouping: RunGroups) -> list[Metric]:
     """With k up to all runs, leaving out a group leaves too few: then as the k before it grew."""
     grown: Arms = (1.0, 1.0)
     found = []

@@ -16,12 +16,12 @@ from passhat.analysis.reports.effort import measure_effort
 from passhat.analysis.reports.errors_apart import split_errors
 from passhat.analysis.reports.evidence import Evidence, error_policy, gather
 from passhat.analysis.reports.family_note import family_note
-from passhat.analysis.reports.grouped_metrics import Grouping, groupings_of
+from passhat.analysis.reports.grouped_metrics import RunGroups, groupings_of
 from passhat.analysis.reports.lazy_value import Later, Parts
 from passhat.analysis.reports.leaders import find_leaders
 from passhat.analysis.reports.metrics import measure_metrics, usual_ks
 from passhat.analysis.reports.parts import Design, Exclusion, VarianceSplit
-from passhat.analysis.reports.provenance import Options, sources_of, stamp
+from passhat.analysis.reports.provenance import ReportOptions, sources_of, stamp
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.seed_grid import SeedSpread, lay_out_seeds
 from passhat.analysis.reports.system_report import SystemReport
@@ -63,7 +63,7 @@ def measure(
     trials = framed_trials(trials)
     refuse_file("trials", trials, instead="passhat.report_results")
     subjects = _subjects(trials)
-    options = Options(
+    options = ReportOptions(
         ks=None if ks is None else ascending("ks", ks),
         confidence=confidence_level(confidence),
         errors=error_policy(errors),
@@ -101,7 +101,7 @@ def _subjects(trials: object) -> list[_Subject]:
 
 
 def _measure_system(
-    subject: _Subject, options: Options, *, parts: bool, disturbed: bool = False
+    subject: _Subject, options: ReportOptions, *, parts: bool, disturbed: bool = False
 ) -> SystemReport:
     """With `parts`, levels and tags too; a part is `disturbed` where the whole was."""
     tally, trials = subject.tally, subject.trials
@@ -183,7 +183,7 @@ def _variance(evidence: Evidence, confidence: float) -> VarianceSplit | Unavaila
 
 
 def _noise(
-    evidence: Evidence, groupings: Sequence[Grouping], confidence: float
+    evidence: Evidence, groupings: Sequence[RunGroups], confidence: float
 ) -> NoiseSources | Unavailable:
     """Runs and tasks are the only two sources where runs are independent."""
     if groupings:
@@ -196,7 +196,7 @@ def _noise(
     )
 
 
-def _seeds(trials: Trials | None, options: Options) -> SeedSpread | Unavailable:
+def _seeds(trials: Trials | None, options: ReportOptions) -> SeedSpread | Unavailable:
     if trials is None:
         return Unavailable("seeds need the trials themselves; only their counts were read")
     if trials.seed is None or not trials.seeded.any():
@@ -248,7 +248,7 @@ def _exclusions(evidence: Evidence, ks: Sequence[int]) -> tuple[Exclusion, ...]:
 
 
 def _parts(
-    trials: Trials | None, options: Options, kind: str, *, disturbed: bool
+    trials: Trials | None, options: ReportOptions, kind: str, *, disturbed: bool
 ) -> Mapping[str, SystemReport]:
     """Sub-reports by level or tag, measured when looked at: most are many, and few are shown.
 
@@ -279,7 +279,7 @@ def _tag_sizes(trials: Trials) -> dict[str, int]:
 
 
 def _measure_part(
-    trials: Trials, options: Options, kind: str, name: str, disturbed: bool
+    trials: Trials, options: ReportOptions, kind: str, name: str, disturbed: bool
 ) -> SystemReport:
     table = trials.where(**{kind: name})
     subject = _Subject(tally=table.tally(), trials=table)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from passhat.analysis.reports.evidence import Evidence, typical_runs
-from passhat.analysis.reports.grouped_metrics import Grouping, include_groups
+from passhat.analysis.reports.grouped_metrics import RunGroups, include_groups
 from passhat.analysis.reports.parts import Metric
 from passhat.defaults import KS
 from passhat.stats.arguments import Counts
@@ -29,7 +29,7 @@ def measure_metrics(
     ks: Sequence[int],
     *,
     confidence: float,
-    groupings: Sequence[Grouping] = (),
+    groupings: Sequence[RunGroups] = (),
 ) -> dict[str, Metric]:
     """mean_score, then pass^k and pass@k for each k; `groupings` are what moved runs together."""
     # The usual k take part whether asked for or not: no number depends on which others are shown.

@@ -170,7 +170,7 @@ class ErrorSplit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Feature:
+class ResourceUse:
     """What trials took (tokens, cost, seconds, turns, tool calls), by how they ended.
 
     `association` is the correlation with passing inside tasks, so that hard tasks being long

@@ -16,7 +16,7 @@ from passhat.drawing import (
     Figure,
     IntervalRow,
     Marker,
-    Part,
+    NamedShare,
     Point,
     Series,
     cell_grid,
@@ -110,8 +110,8 @@ class Plots:
         if isinstance(split, Unavailable):
             return split
         parts = [
-            Part(name="tasks differ", share=1 - split.luck_share),
-            Part(name="luck of the run", share=split.luck_share),
+            NamedShare(name="tasks differ", share=1 - split.luck_share),
+            NamedShare(name="luck of the run", share=split.luck_share),
         ]
         return stacked_bar(
             parts,

@@ -20,7 +20,7 @@ _LABELS = ("system", "task", "level", "tags", "tools", "error", "started", "fami
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class ReportOptions:
     """What the caller chose: enough, with the input, to make the same report again."""
 
     ks: tuple[int, ...] | None
@@ -37,14 +37,14 @@ class Provenance:
     input_sha256: str
     sources: tuple[Source, ...]
     versions: Mapping[str, str]
-    options: Options
+    options: ReportOptions
     platform: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
 
     __repr__ = repr_fields
 
 
-def stamp(trials: Trials | Sequence[Tally], options: Options) -> Provenance:
+def stamp(trials: Trials | Sequence[Tally], options: ReportOptions) -> Provenance:
     """What is needed to know that two reports have the same origin."""
     return Provenance(
         input_sha256=input_hash(trials),

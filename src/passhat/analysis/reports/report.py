@@ -9,17 +9,19 @@ from passhat.analysis.reports.lazy_value import Later
 from passhat.analysis.reports.parts import Leaders
 from passhat.analysis.reports.provenance import Provenance
 from passhat.analysis.reports.system_report import SystemReport, system_named
+from passhat.display import Displayed
 from passhat.messages import few, plural, quoted, rounded, short_repr
 from passhat.stats.estimate import Unavailable
 
 if TYPE_CHECKING:
     from passhat.analysis.reports.plots import Plots
+    from passhat.analysis.reports.task_matrix import TaskMatrix
 
 _MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Displayed):
     """Everything measured about the systems of one table of trials."""
 
     systems: tuple[SystemReport, ...]
@@ -58,6 +60,12 @@ class Report:
         from passhat.analysis.reports.plots import Plots  # drawing is loaded by those who draw
 
         return Plots(self.systems)
+
+    def matrix(self) -> TaskMatrix:
+        """Every task against every system."""
+        from passhat.analysis.reports.task_matrix import task_matrix
+
+        return task_matrix(self.systems, self.plots.matrix())
 
     def system(self, name: str | None = None) -> SystemReport:
         """The report of one system (the only one, if none is named)."""

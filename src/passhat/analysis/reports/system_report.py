@@ -13,8 +13,8 @@ from passhat.analysis.reports.parts import (
     Design,
     ErrorSplit,
     Exclusion,
-    Feature,
     Metric,
+    ResourceUse,
     Rounds,
     Unsettled,
     VarianceSplit,
@@ -45,7 +45,7 @@ class SystemReport:
     tasks: TaskTable
     bars: tuple[BarCount, ...]
     errors: ErrorSplit
-    features: Mapping[str, Feature]
+    features: Mapping[str, ResourceUse]
     tools: Mapping[str, Estimate]
     unsettled: tuple[Unsettled, ...]
     excluded: tuple[Exclusion, ...]

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 
@@ -28,7 +28,7 @@ def recognises(document: Document) -> bool:
     return document.kind == "json" and document.has("testcase", "tests_outcomes")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial an exercise: passed if its last try did, as in aider's pass_rate_2."""
     result = document.decode(_Result)
     language, run = _places(document)
@@ -48,7 +48,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     notes = []
     if len(tries) > 1:
         notes.append("a second try that saw the failed tests counts as the same trial")
-    return Table.of_rows([row], notes=notes, entry="result", run=run)
+    return TrialTable.of_rows([row], notes=notes, entry="result", run=run)
 
 
 READER = Reader(

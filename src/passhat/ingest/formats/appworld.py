@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 
@@ -24,7 +24,7 @@ def recognises(document: Document) -> bool:
     return document.kind == "json" and document.has("aggregate", "individual")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a task; tasks of one scenario are a family."""
     tasks = document.decode(_Evaluation).individual
     system = _system(document)
@@ -38,7 +38,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         }
         for name, task in tasks.items()
     ]
-    return Table.of_rows(rows, entry="task")
+    return TrialTable.of_rows(rows, entry="task")
 
 
 READER = Reader(

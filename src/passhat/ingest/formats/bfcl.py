@@ -6,6 +6,7 @@ results that lies in result/MODEL beside score/MODEL.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,23 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.short_names import short_path
 
+_OLD_RESULT = "gorilla_openfunctions_v1_test_"
+"""How the files of answers begin in the first version: its score files have the category alone."""
+
 
 class _Line(msgspec.Struct):
-    """The first line of a score file has no id, all others have one."""
+    """The first line of a score file has no id, all others have one.
 
-    id: str | None = None
+    In the first version the id is the place of the answer, counted from 1.
+    """
+
+    id: str | int | None = None
     model_name: str | None = None
     error: Any = None
     error_type: str | None = None
@@ -32,7 +39,8 @@ class _Line(msgspec.Struct):
 
 
 class _Answer(msgspec.Struct):
-    id: str
+    id: str | int | None = None
+    idx: int | None = None  # of the first version, counted from 0
     latency: Any = None
     input_token_count: Any = None
     output_token_count: Any = None
@@ -42,26 +50,28 @@ def recognises(document: Document) -> bool:
     """Whether it begins with an accuracy and counts, or holds answers that are to be scored."""
     if document.kind not in ("lines", "json"):
         return False
-    return document.has("accuracy", "correct_count", "total_count") or _is_answers(document)
+    if _is_answers(document):
+        _check_scored(document)
+        return True
+    return document.has("accuracy", "correct_count", "total_count")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial an entry: failed where the score file lists it, passed where only answers do."""
     if _is_answers(document):
-        return _answers_alone(document)
-    lines = [line for _, line in document.lines(_Line)]
-    failures = {line.id: line for line in lines if line.id is not None}
+        return TrialTable(columns={})  # the file of scores beside it is read with it
+    head, *lines = [line for _, line in document.lines(_Line)]
     answers = _answers(document)
-    head = lines[0]
-    if head.total_count is not None and len(answers) != head.total_count:
-        raise ReadError(
-            f"{document.name}: is about {plural(head.total_count, 'entry', 'entries')}, but the "
-            f"results beside it hold {len(answers):,}; give the results that it was made from"
-        )
-    system = _model(document, failures)
     category = _category(document)
-    rows = [_row(system, category, answer, failures.get(answer.id)) for answer in answers]
-    return Table.of_rows(rows, entry="entry")
+    tasks = [_task(category, place, answer) for place, answer in enumerate(answers)]
+    failures = {_failed_task(tasks, line): line for line in lines}
+    _check_counts(document, head, tasks, failures)
+    system = _model(document, lines)
+    rows = [
+        _row(system, category, task, answer, failures.get(task))
+        for task, answer in zip(tasks, answers, strict=True)
+    ]
+    return TrialTable.of_rows(rows, entry="entry")
 
 
 READER = Reader(
@@ -70,7 +80,7 @@ READER = Reader(
     read=read,
     reading=Reading(
         format="BFCL scores and results",
-        versions="v3 and v4: score/MODEL/*_score.json with result/MODEL/*_result.json",
+        versions="v1 to v4: score/MODEL/*_score.json with result/MODEL/*_result.json",
         system="folder of the model",
         task="id",
         run="one for each file",
@@ -81,20 +91,47 @@ READER = Reader(
 
 
 def _is_answers(document: Document) -> bool:
-    return document.has("id", "result") and (
+    return (document.has("id", "result") or document.has("idx", "result")) and (
         document.has("latency") or document.stem.endswith("_result")
     )
 
 
-def _answers_alone(document: Document) -> Table:
-    """Nothing, where the scores of these answers lie beside them; else a fault."""
+def _check_scored(document: Document) -> None:
+    """Refuse answers whose scores do not lie beside them.
+
+    What a model is asked to remember before the questions (`_prereq`) is never scored.
+    """
     path = _partner(document, "result", "score")
-    if path is not None and path.is_file():
-        return Table(columns={})
+    if (path is not None and path.is_file()) or document.stem.endswith("_prereq_result"):
+        return
     raise ReadError(
         f"{document.name}: holds answers to BFCL without verdicts; run `bfcl evaluate` and give "
         "the folder that holds both result and score"
     )
+
+
+def _check_counts(
+    document: Document, head: _Line, tasks: Sequence[str], failures: Mapping[str | None, _Line]
+) -> None:
+    """Refuse results that these scores were not made from: what is not listed would pass."""
+    total, correct = head.total_count, head.correct_count
+    if total is not None and len(tasks) != total:
+        raise ReadError(
+            f"{document.name}: is about {plural(total, 'entry', 'entries')}, but the results "
+            f"beside it hold {len(tasks):,}; give the results that it was made from"
+        )
+    known = set(tasks)
+    failed = sum(task in known for task in failures)
+    if len(failures) != failed:
+        raise ReadError(
+            f"{document.name}: lists failures that the results beside it have no answer to; give "
+            "the results that it was made from"
+        )
+    if total is not None and correct is not None and total - correct != failed:
+        raise ReadError(
+            f"{document.name}: says that {correct:,} of {total:,} entries are correct, but lists "
+            f"{plural(failed, 'failure')}; evaluate the results again"
+        )
 
 
 def _answers(document: Document) -> list[_Answer]:
@@ -114,36 +151,59 @@ def _partner(document: Document, own: str, other: str) -> Path | None:
     """The file of the same category in the folder beside: score/M/x_score, result/M/x_result."""
     if document.path is None:
         return None
-    parts = list(document.path.absolute().parts)
-    places = [place for place, part in enumerate(parts[:-1]) if part == own]
-    if not places or f"_{own}" not in parts[-1]:
+    *folders, name = document.path.absolute().parts
+    places = [place for place, part in enumerate(folders) if _kind(part) == own]
+    if not places or f"_{own}" not in name:
         return None
-    parts[places[-1]] = other
-    parts[-1] = parts[-1].replace(f"_{own}", f"_{other}")
-    return Path(*parts)
+    kind = folders[places[-1]]
+    folders[places[-1]] = kind.replace(own, other, 1)
+    name = name.replace(f"_{own}", f"_{other}")
+    folder = Path(*folders)
+    old = _OLD_RESULT + name if other == "result" else name.removeprefix(_OLD_RESULT)
+    return folder / (old if (folder / old).is_file() else name)
 
 
-def _model(document: Document, failures: dict[str, _Line]) -> str:
-    named = next((line.model_name for line in failures.values() if line.model_name), None)
+def _kind(folder: str) -> str:
+    """`score` of score, and of score-BFCL in the first version."""
+    return folder.partition("-")[0]
+
+
+def _model(document: Document, lines: Sequence[_Line]) -> str:
+    named = next((line.model_name for line in lines if line.model_name), None)
     if document.path is None:
         return named or document.stem
     parts = document.path.absolute().parts
-    place = max((i for i, part in enumerate(parts[:-2]) if part == "score"), default=None)
+    place = max((i for i, part in enumerate(parts[:-2]) if _kind(part) == "score"), default=None)
     return named or (parts[place + 1] if place is not None else document.stem)
 
 
-def _category(document: Document) -> str | None:
-    """`simple` of `BFCL_v3_simple_score.json`."""
-    parts = document.stem.removesuffix("_score").split("_", 2)
-    return parts[2] if len(parts) == 3 and parts[0] == "BFCL" else None
+def _category(document: Document) -> str:
+    """`simple` of `BFCL_v3_simple_score.json`, and of `simple_score.json`."""
+    stem = document.stem.removesuffix("_score")
+    parts = stem.split("_", 2)
+    return parts[2] if len(parts) == 3 and parts[0] == "BFCL" else stem
+
+
+def _task(category: str, place: int, answer: _Answer) -> str:
+    """The id of an answer; the first version has numbers, which are the same in every category."""
+    if isinstance(answer.id, str):
+        return answer.id
+    number = answer.idx if answer.id is None else answer.id
+    return f"{category}_{place if number is None else number}"
+
+
+def _failed_task(tasks: Sequence[str], line: _Line) -> str | None:
+    if isinstance(line.id, int):
+        return tasks[line.id - 1] if 0 < line.id <= len(tasks) else None
+    return line.id
 
 
 def _row(
-    system: str, category: str | None, answer: _Answer, failure: _Line | None
+    system: str, category: str, task: str, answer: _Answer, failure: _Line | None
 ) -> dict[str, Any]:
     return {
         "system": system,
-        "task": answer.id,
+        "task": task,
         "family": category,
         "outcome": Outcome(failure is None),
         "error": None if failure is None else first_line(failure.error_type),

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.ingest.repeated_tests import tests_of
 from passhat.messages import plural
 from passhat.records import Outcome
@@ -72,7 +72,7 @@ def recognises(document: Document) -> bool:
     )
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial an attempt at a test; skipped and pending tests are no trials."""
     results = document.decode(_Report).results
     names = [_name(test) for test in results.tests]
@@ -91,7 +91,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         )
     if skipped := sum(test.status in _NOT_RUN for test in results.tests):
         notes.append(plural(skipped, "skipped test is no trial", "skipped tests are no trials"))
-    return Table.of_rows(rows, notes=notes, entry="attempt")
+    return TrialTable.of_rows(rows, notes=notes, entry="attempt")
 
 
 READER = Reader(

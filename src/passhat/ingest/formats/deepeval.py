@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.ingest.transcripts.messages import as_text, asked_and_answered, turns_of
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -49,15 +50,6 @@ class _SpokenCase(msgspec.Struct, rename="camel"):
     metrics_data: list[_SpokenMetric] | None = None
 
 
-class _SpokenRun(msgspec.Struct, rename="camel"):
-    test_cases: list[_SpokenCase] = msgspec.field(default_factory=list)
-    conversational_test_cases: list[_SpokenCase] = msgspec.field(default_factory=list)
-
-
-class _SpokenLatest(msgspec.Struct, rename="camel"):
-    test_run_data: _SpokenRun
-
-
 class _Latest(msgspec.Struct, rename="camel"):
     test_run_data: _Run
 
@@ -69,20 +61,20 @@ def recognises(document: Document) -> bool:
     return document.has("testRunData") or document.has("testCases", "testPassed")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a test case; cases of one name are repeats."""
     wrapped = document.has("testRunData")
     run = document.decode(_Latest).test_run_data if wrapped else document.decode(_Run)
     system = _system(run)
     cases = [*run.test_cases, *run.conversational_test_cases]
-    return Table.of_rows([_row(system, case, mapping) for case in cases], entry="test case")
+    return TrialTable.of_rows([_row(system, case, mapping) for case in cases], entry="test case")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     """What went in and came out of each test case, and the reasons that its metrics gave."""
-    wrapped = document.has("testRunData")
-    run = document.decode(_SpokenLatest).test_run_data if wrapped else document.decode(_SpokenRun)
-    for case in (*run.test_cases, *run.conversational_test_cases):
+    home = ("testRunData",) if document.has("testRunData") else ()
+    lists = [(*home, "testCases"), (*home, "conversationalTestCases")]
+    for case in itertools.chain(*(document.entries(_SpokenCase, *keys) for keys in lists)):
         said = turns_of(case.turns) or asked_and_answered(case.input, case.actual_output)
         yield Transcript(messages=said, checks=tuple(map(_check, case.metrics_data or ())))
 
@@ -99,7 +91,7 @@ READER = Reader(
         task="test case name",
         run="order of test cases",
         outcome="success",
-        score="score of the only metric, or of --scorer",
+        score="score of the only metric, or of `scorer`",
     ),
 )
 

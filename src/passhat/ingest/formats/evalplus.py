@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,12 +10,14 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.short_names import short
 
 _PASS = "pass"  # noqa: S105 # the tool's word
+_OLD = {"success": _PASS}
+"""What older versions wrote."""
 _SUFFIXES = ("_eval_results", "-eval_results", ".eval_results")
 
 
@@ -23,29 +26,42 @@ class _Sample(msgspec.Struct):
     plus_status: str | None = None
 
 
+class _OldSamples(msgspec.Struct):
+    """All samples of a problem until version 0.2: a status each, and the tests that passed."""
+
+    base: list[tuple[str, Any]]
+    plus: list[tuple[str, Any]] | None = None
+
+    def samples(self) -> list[_Sample]:
+        """The same as later versions write it."""
+        base = [_OLD.get(status, status) for status, _ in self.base]
+        plus = [_OLD.get(status, status) for status, _ in self.plus or ()]
+        pairs = itertools.zip_longest(base, plus)
+        return [_Sample(base_status=one, plus_status=other) for one, other in pairs]
+
+
 class _Results(msgspec.Struct):
-    eval: dict[str, list[_Sample]]
+    eval: dict[str, list[_Sample] | _OldSamples]
 
 
 def recognises(document: Document) -> bool:
     """Whether it has samples by problem, with the status of the base tests."""
-    return (
-        document.kind == "json"
-        and document.has("eval", "hash")
-        and b'"base_status"' in bytes(document.first["eval"])[:200_000]
-    )
+    if document.kind != "json" or not document.has("eval", "hash"):
+        return False
+    start = bytes(document.first["eval"])[:200_000]
+    return b'"base_status"' in start or (b'"nfiles"' in start and b'"base"' in start)
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a sample; it passes if it does the base tests and the additional ones."""
-    results = document.decode(_Results).eval
+    results = _samples(document)
     if mapping.scorer not in (None, "base", "plus"):
         asked = short(mapping.scorer or "")
         raise ReadError(f'{document.name}: has no scorer "{asked}"; it has base, plus')
     plus = any(one.plus_status for samples in results.values() for one in samples)
     plus = plus and mapping.scorer != "base"
     told = "base_status and plus_status are pass" if plus else "base_status is pass"
-    return Table.of_rows(
+    return TrialTable.of_rows(
         _rows(_system(document), results, plus=plus),
         entry="sample",
         read_as={"outcome": told},
@@ -59,11 +75,11 @@ READER = Reader(
     read=read,
     reading=Reading(
         format="EvalPlus results",
-        versions="*_eval_results.json of 0.2 and 0.3",
+        versions="*_eval_results.json of 0.1 to 0.3",
         system="file name",
         task="task_id",
         run="order of samples",
-        outcome="base_status and plus_status (--scorer base: the first alone)",
+        outcome="base_status and plus_status (`scorer='base'`: the first alone)",
         family="data set (HumanEval, Mbpp)",
     ),
 )
@@ -75,6 +91,19 @@ def _system(document: Document) -> str:
             return document.stem.removesuffix(suffix)
     # Beside a folder of samples the file has no name of its own.
     return document.path.resolve().parent.name if document.path else document.stem
+
+
+def _samples(document: Document) -> dict[str, list[_Sample]]:
+    found = document.decode(_Results).eval
+    for task, old in found.items():
+        if isinstance(old, _OldSamples) and old.plus and len(old.plus) != len(old.base):
+            raise ReadError(
+                f'{document.name}: problem "{short(task)}" has {len(old.base)} base and '
+                f"{len(old.plus)} plus results; they must be as many"
+            )
+    return {
+        task: one.samples() if isinstance(one, _OldSamples) else one for task, one in found.items()
+    }
 
 
 def _rows(system: str, results: dict[str, list[_Sample]], *, plus: bool) -> Iterator[Any]:

@@ -9,13 +9,16 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
+from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
-from passhat.short_names import short
+from passhat.short_names import few, short
 
 _VERDICTS = ("success", "resolved", "correct", "passed", "is_correct", "solved")
-_SCORES = ("reward", "score", "accuracy")
+_SCORES = ("reward", "score", "success_rate", "accuracy")
+_NESTED = "eval_result"
+"""ScienceAgentBench keeps what is said of each task one level further down."""
 
 
 class _Config(msgspec.Struct):
@@ -25,6 +28,7 @@ class _Config(msgspec.Struct):
 
 class _Summary(msgspec.Struct):
     successful_tasks: list[str | int] = msgspec.field(default_factory=list)
+    passed_tasks: list[str | int] = msgspec.field(default_factory=list)  # of ReplicatorBench
     failed_tasks: list[str | int] = msgspec.field(default_factory=list)
     latencies: dict[str, Any] = msgspec.field(default_factory=dict)
     costs: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -41,33 +45,30 @@ def recognises(document: Document) -> bool:
     return document.kind == "json" and document.has("results", "raw_eval_results", "config")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a task: by the lists of what succeeded and failed, else by what is said of each."""
     upload = document.decode(_Upload)
     summary = upload.results
     system = upload.config.agent_name or document.stem.removesuffix("_UPLOAD")
-    if summary.successful_tasks or summary.failed_tasks:
-        endings = dict[str, Any](_listed(summary))
+    listed = dict[str, Any](_listed(summary))
+    if listed:
+        endings = dict(_never_finished(upload.raw_eval_results)) | listed
         told = "successful_tasks and failed_tasks"
+        asked = {str(task) for task in summary.latencies}
     else:
         endings = dict(_each(upload.raw_eval_results))
         told = "raw_eval_results of each task"
+        asked = {str(task) for task in _by_task(upload.raw_eval_results)}
     if not endings:
         raise ReadError(
             f"{document.name}: is a HAL upload that does not say which tasks succeeded; its "
             f"{short(upload.config.benchmark_name or 'benchmark')} keeps no verdict by task"
         )
-    rows = [
-        {
-            "system": system,
-            "task": task,
-            "seconds": _number(summary.latencies.get(task)),
-            "cost": _number(summary.costs.get(task)),
-            **ending,
-        }
-        for task, ending in endings.items()
-    ]
-    return Table.of_rows(rows, entry="task", read_as={"outcome": told})
+    rows = [_row(system, task, ending, summary) for task, ending in endings.items()]
+    lost = sorted(asked - set(endings))
+    ran = plural(len(lost), "task that ran has", "tasks that ran have")
+    notes = [f"{ran} no verdict, left out: {few(lost, 3)}"] if lost else []
+    return TrialTable.of_rows(rows, notes=notes, entry="task", read_as={"outcome": told})
 
 
 READER = Reader(
@@ -86,15 +87,39 @@ READER = Reader(
 )
 
 
+def _row(system: str, task: str, ending: Mapping[str, Any], summary: _Summary) -> dict[str, Any]:
+    return {
+        "system": system,
+        "task": task,
+        "seconds": _number(summary.latencies.get(task)),
+        "cost": _number(summary.costs.get(task)),
+        **ending,
+    }
+
+
 def _listed(summary: _Summary) -> Iterator[tuple[str, dict[str, Any]]]:
     for task in summary.failed_tasks:
         yield str(task), {"outcome": Outcome.FAILED}
-    for task in summary.successful_tasks:
+    for task in (*summary.successful_tasks, *summary.passed_tasks):
         yield str(task), {"outcome": Outcome.PASSED}
 
 
+def _never_finished(raw: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What a SWE-bench run submitted as an empty patch: it is in neither of HAL's lists."""
+    empty = raw.get("empty_patch_ids") if isinstance(raw, Mapping) else None
+    for task in empty if isinstance(empty, list) else ():
+        yield str(task), {"outcome": Outcome.FAILED, "error": "empty patch"}
+
+
+def _by_task(raw: Any) -> Mapping[str, Any]:
+    if not isinstance(raw, Mapping):
+        return {}
+    nested = raw.get(_NESTED)
+    return nested if isinstance(nested, Mapping) else raw
+
+
 def _each(raw: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    for task, said in raw.items() if isinstance(raw, Mapping) else ():
+    for task, said in _by_task(raw).items():
         if (ending := _ending(said)) is not None:
             yield str(task), ending
 
@@ -105,6 +130,8 @@ def _ending(said: Any) -> dict[str, Any] | None:
         return {"outcome": Outcome(said)}
     if (score := _number(said)) is not None:
         return {"outcome": Outcome(score >= 1), "score": score}
+    if isinstance(said, str):  # what the agent died of, in place of an evaluation
+        return {"outcome": Outcome.FAILED, "error": first_line(said)}
     if not isinstance(said, Mapping):
         return None
     for name in _VERDICTS:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.records.column_names import ColumnMap
 
@@ -42,7 +42,7 @@ def recognises(document: Document) -> bool:
     return document.kind == "array" and document.has("instance_id", "train_trial_index", "stats")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial an instance and training trial; perturbed copies are tasks of their own."""
     run = document.path.resolve().parent.name if document.path else document.stem
     named = _MODEL.search(run)
@@ -70,7 +70,7 @@ READER = Reader(
         system="model= of the run's folder, or file name",
         task="scenario/instance_id",
         run="train_trial_index",
-        outcome="exact_match (or --scorer) of 1 passes",
+        outcome="exact_match (or `scorer`) of 1 passes",
         score="the same metric",
         family="scenario",
     ),

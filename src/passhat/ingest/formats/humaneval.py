@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.transcripts.messages import as_text
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -33,7 +33,7 @@ def recognises(document: Document) -> bool:
     )
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a sample, numbered as they come."""
     samples = list(document.lines(_Sample))
     system = document.stem.removesuffix(".jsonl_results").removesuffix("_results")
@@ -41,7 +41,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         {"system": system, "task": sample.task_id, "outcome": Outcome(sample.passed)}
         for _, sample in samples
     ]
-    return Table.of_rows(rows, entry="line", numbers=[line for line, _ in samples])
+    return TrialTable.of_rows(rows, entry="line", numbers=[line for line, _ in samples])
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:

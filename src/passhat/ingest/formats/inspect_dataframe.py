@@ -6,7 +6,7 @@ from typing import Any
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.rows import Sheet, column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.records.column_names import ColumnMap
@@ -24,7 +24,7 @@ def recognises(document: Document) -> bool:
     return {"sample_id", "eval_id", "id", "epoch"} <= set(names)
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a sample and epoch; `sample_id` is another one in every epoch, so `id` is taken."""
     sheet = sheet_of(document)
     scorers = [name for name in sheet.columns if name.startswith(_SCORE)]
@@ -47,7 +47,7 @@ READER = Reader(
         system="model, or eval_id where there is none",
         task="task_name/id",
         run="epoch",
-        outcome="the first score_NAME (or --scorer) of 1 (C) passes",
+        outcome="the first score_NAME (or `scorer`) of 1 (C) passes",
         score="the same column",
         started="started_at",
     ),

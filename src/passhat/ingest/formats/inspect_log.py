@@ -11,7 +11,7 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.archive import Archive, listing_names
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.ingest.transcripts.inspect_scores import Score, is_grade, score_value
 from passhat.messages import plural, short_value
 from passhat.records import Outcome
@@ -78,7 +78,7 @@ def recognises(document: Document) -> bool:
         return listing_names(document.name, stream, document.limits, *_FIRST_MEMBERS)
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """The samples of a log, an epoch a trial; the first scorer unless another is chosen."""
     if document.kind == "json":
         header = document.decode(_Header)
@@ -99,7 +99,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         notes.append(f'the log\'s status is "{header.status}": {ended} ended')
     _check_values(document.name, samples, scorer, others)
     version = f" (version {header.version})" if header.version is not None else ""
-    return Table(
+    return TrialTable(
         columns=_columns(header.eval, samples, scorer),
         notes=tuple(notes),
         entry="sample",
@@ -116,14 +116,13 @@ def read(document: Document, mapping: ColumnMap) -> Table:
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
     """What was said in each sample: only here are the samples of an archive opened."""
     from passhat.ingest.transcripts.inspect_samples import (
-        SpokenLog,
         SpokenSample,
         sample_transcript,
     )
 
     longest = document.limits.max_transcript
     if document.kind == "json":
-        for sample in document.decode(SpokenLog).samples or ():
+        for sample in document.entries(SpokenSample, "samples"):
             yield sample_transcript(sample, longest)
         return
     with document.stream() as stream:
@@ -149,7 +148,7 @@ READER = Reader(
         task="task/sample id",
         run="epoch",
         outcome="a score of 1 passes",
-        score="value of the first scorer, or of --scorer",
+        score="value of the first scorer, or of `scorer`",
         started="started_at",
     ),
 )

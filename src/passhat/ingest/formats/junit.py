@@ -17,12 +17,12 @@ from passhat.ingest.junit_suites import (
     EXTRA_ATTEMPTS,
     PRINTED,
     VERDICTS,
-    Case,
-    Suite,
+    JUnitCase,
+    JUnitSuite,
     Words,
     parse_suites,
 )
-from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.ingest.repeated_tests import repeated_by_flakefinder, tests_of
 from passhat.messages import plural
 from passhat.records import FEATURES, Outcome
@@ -43,7 +43,7 @@ def recognises(document: Document) -> bool:
     )
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial an attempt at a test; skipped tests are no trials."""
     report, suites = parse_suites(document)
     cases = [case for suite in suites for case in suite.cases]
@@ -58,7 +58,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     trials = [one for one in zip(cases, systems, names, strict=True) if not one[0].skipped]
     rows = [row for case, system, task in trials for row in _attempts(case, system, task)]
     numbers = [row.pop("line") for row in rows]
-    return Table.of_rows(rows, notes=notes, entry="line", numbers=numbers, read_as=facts)
+    return TrialTable.of_rows(rows, notes=notes, entry="line", numbers=numbers, read_as=facts)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -86,7 +86,7 @@ READER = Reader(
 )
 
 
-def _test_names(report: str, suites: Sequence[Suite], cases: Sequence[Case]) -> list[str]:
+def _test_names(report: str, suites: Sequence[JUnitSuite], cases: Sequence[JUnitCase]) -> list[str]:
     """The name of each test, with its suite where there are several that may share names."""
     if report == _PROMPTFOO or len({suite.name for suite in suites if suite.cases}) <= 1:
         return [case.name for case in cases]
@@ -99,14 +99,14 @@ def _test_names(report: str, suites: Sequence[Suite], cases: Sequence[Case]) -> 
 def _systems(
     document: Document,
     report: str,
-    suites: Sequence[Suite],
-    cases: Sequence[Case],
+    suites: Sequence[JUnitSuite],
+    cases: Sequence[JUnitCase],
     mapping: ColumnMap,
 ) -> tuple[list[str], dict[str, str]]:
     """The system of each test case, and how it was found.
 
     A suite is a file or a class of tests, not another agent; only promptfoo writes one for each
-    provider. `--system suite` and `--system hostname` say otherwise.
+    provider. `system='suite'` and `system='hostname'` say otherwise.
     """
     if mapping.system == "hostname":
         return [case.hostname or "junit" for case in cases], {"system": "hostname of the suite"}
@@ -119,7 +119,7 @@ def _systems(
     }
 
 
-def _several_hosts(suites: Sequence[Suite], mapping: ColumnMap) -> list[str]:
+def _several_hosts(suites: Sequence[JUnitSuite], mapping: ColumnMap) -> list[str]:
     """A note where suites of one name differ in their hosts, as Playwright's projects do."""
     hosts: dict[str, dict[str, None]] = {}
     for suite in suites:
@@ -129,15 +129,15 @@ def _several_hosts(suites: Sequence[Suite], mapping: ColumnMap) -> list[str]:
     if several is None or mapping.system == "hostname":
         return []
     told = f"suites of one name on the hosts {few(several, 3)} were read as runs of one system"
-    return [f"{told} (--system hostname keeps them apart)"]
+    return [f"{told} (`system='hostname'` keeps them apart)"]
 
 
-def _ran(cases: Sequence[Case]) -> list[bool]:
+def _ran(cases: Sequence[JUnitCase]) -> list[bool]:
     return [not case.skipped and case.outcome() is not Outcome.ERRORED for case in cases]
 
 
 def _reruns(
-    report: str, suites: Sequence[Suite], cases: Sequence[Case], names: Sequence[str]
+    report: str, suites: Sequence[JUnitSuite], cases: Sequence[JUnitCase], names: Sequence[str]
 ) -> list[str]:
     """Give the earlier attempts of rerun tests the failure that the file leaves out."""
     # Only flakefinder repeats a test under its own name (a method of unittest), beside others that
@@ -156,7 +156,7 @@ def _reruns(
     return notes
 
 
-def _settle_reruns(suite: Suite) -> int:
+def _settle_reruns(suite: JUnitSuite) -> int:
     """Mark every attempt but the last of a test as a failure; how many were not marked before."""
     last = {case.name: index for index, case in enumerate(suite.cases)}
     reruns = 0
@@ -169,7 +169,7 @@ def _settle_reruns(suite: Suite) -> int:
     return reruns
 
 
-def _expected_and_skipped(cases: Sequence[Case]) -> list[str]:
+def _expected_and_skipped(cases: Sequence[JUnitCase]) -> list[str]:
     notes = []
     if xfailed := sum(case.xfailed for case in cases):
         told = plural(
@@ -184,7 +184,7 @@ def _expected_and_skipped(cases: Sequence[Case]) -> list[str]:
     return notes
 
 
-def _attempts(case: Case, system: str, task: str) -> Iterator[dict[str, Any]]:
+def _attempts(case: JUnitCase, system: str, task: str) -> Iterator[dict[str, Any]]:
     extra = [(tag, message) for tag, message in case.verdicts if tag in EXTRA_ATTEMPTS]
     for tag, message in extra:
         yield {
@@ -211,7 +211,7 @@ def _attempts(case: Case, system: str, task: str) -> Iterator[dict[str, Any]]:
     }
 
 
-def _attempt_transcripts(case: Case) -> Iterator[Transcript]:
+def _attempt_transcripts(case: JUnitCase) -> Iterator[Transcript]:
     """One transcript an attempt, in the order of `_attempts`."""
     said: dict[int | None, list[Words]] = {}
     for words in case.words:
@@ -226,7 +226,7 @@ def _attempt_transcripts(case: Case) -> Iterator[Transcript]:
 
 
 def _told(
-    case: Case, places: Sequence[int | None], said: Mapping[int | None, list[Words]]
+    case: JUnitCase, places: Sequence[int | None], said: Mapping[int | None, list[Words]]
 ) -> Transcript:
     words = [(one.tag, "".join(one.pieces).strip("\n")) for p in places for one in said.get(p, ())]
     failures = [text for tag, text in words if tag in VERDICTS and text]

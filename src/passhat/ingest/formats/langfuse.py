@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.rows import Sheet, column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.records.column_names import ColumnMap
@@ -25,7 +26,7 @@ def recognises(document: Document) -> bool:
     return typed and {"name", "value"} <= names and bool(names & set(_TRACES))
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a trace, with all its scores; the task is the data set's item, or the name."""
     sheet = sheet_of(document)
     trace = next(name for name in _TRACES if name in sheet.columns)
@@ -35,7 +36,14 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         by_trace.setdefault(str(one), []).append(place)
     rows = [_row(sheet, places, tasks, trace) for places in by_trace.values()]
     facts = {"task": f'column "{tasks[0] if tasks else trace}"'}
-    return scored_table(document.name, rows, mapping, entry="trace", read_as=facts)
+    table = scored_table(document.name, rows, mapping, entry="trace", read_as=facts)
+    if tasks:
+        return table
+    alone = (
+        "nothing names the item of a data set, so each trace is a task of its own; add a column "
+        "datasetItemId, or name the task's column with `task`"
+    )
+    return replace(table, notes=(*table.notes, alone))
 
 
 READER = Reader(
@@ -48,7 +56,7 @@ READER = Reader(
         system="file name",
         task="datasetItemId, or traceName",
         run="traceId, in order",
-        outcome="the first score by name (or --scorer) of 1 passes",
+        outcome="the first score by name (or `scorer`) of 1 passes",
         score="the same score",
         started="timestamp",
     ),

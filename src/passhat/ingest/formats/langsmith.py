@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.rows import column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.records.column_names import ColumnMap
@@ -23,7 +23,7 @@ def recognises(document: Document) -> bool:
     return fed and ("example_id" in names or any(name.startswith(_INPUTS) for name in names))
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a run of an example; runs of one example are its trials."""
     sheet = sheet_of(document)
     inputs = [name for name in sheet.columns if name.startswith(_INPUTS)]
@@ -58,7 +58,7 @@ READER = Reader(
         system="file name",
         task="example_id, or the first input",
         run="order of rows",
-        outcome="the first feedback.NAME (or --scorer) of 1 passes",
+        outcome="the first feedback.NAME (or `scorer`) of 1 passes",
         score="the same column",
         started="start_time",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 
@@ -22,7 +22,7 @@ def recognises(document: Document) -> bool:
     return document.kind == "array" and document.has("question_id", "graded_list")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial an answer, numbered by its place in the list."""
     system = _system(document)
     rows = [
@@ -37,7 +37,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         for question in document.decode(list[_Question])
         for number, grade in enumerate(question.graded_list)
     ]
-    return Table.of_rows(rows, entry="answer")
+    return TrialTable.of_rows(rows, entry="answer")
 
 
 READER = Reader(

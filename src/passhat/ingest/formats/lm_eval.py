@@ -14,7 +14,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.sibling_files import sibling_bytes
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
 from passhat.messages import short_value
@@ -46,7 +46,7 @@ def recognises(document: Document) -> bool:
     return document.kind == "lines" and document.has("doc_id", "resps", "filtered_resps")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a document, by the first filter and metric unless another is chosen."""
     lines = list(document.lines(dict[str, Any]))
     deque(document.lines(_Line), maxlen=0)  # a fault is told with its line and its field
@@ -65,7 +65,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     ]
     notes += more + _repeats(kept)
     numbers = [n for n, _ in kept]
-    return Table.of_rows(rows, notes=notes, entry="line", numbers=numbers, graded=metric)
+    return TrialTable.of_rows(rows, notes=notes, entry="line", numbers=numbers, graded=metric)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -98,7 +98,7 @@ READER = Reader(
         task="task/doc_id",
         run="one for each file",
         outcome="a metric of 1 passes",
-        score="the first metric, or that of --scorer",
+        score="the first metric, or that of `scorer`",
     ),
 )
 

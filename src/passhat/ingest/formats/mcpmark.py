@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.ingest.sibling_files import sibling_decoded
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
@@ -68,10 +68,10 @@ def recognises(document: Document) -> bool:
     )
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a run; an agent that stopped on an error is errored unless the check passed."""
     if document.has("runs"):
-        return Table.of_rows(_task_rows(document.decode(_Task)), entry="run")
+        return TrialTable.of_rows(_task_rows(document.decode(_Task)), entry="run")
     meta = document.decode(_Meta)
     run = _Run(
         success=meta.execution_result.success,
@@ -89,7 +89,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         **_ending(run),
     }
     number = _run_number(document)
-    return Table.of_rows([row | ({} if number is None else {"trial": number})], entry="run")
+    return TrialTable.of_rows([row | ({} if number is None else {"trial": number})], entry="run")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:

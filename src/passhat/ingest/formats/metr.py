@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 
@@ -35,11 +35,11 @@ def recognises(document: Document) -> bool:
     return document.kind in ("lines", "json") and document.has("task_id", "score_binarized")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a run; a run that broke for another reason than the agent is errored."""
     lines = list(document.lines(_Run))
     rows = [_row(run) for _, run in lines]
-    return Table.of_rows(rows, entry="line", numbers=[number for number, _ in lines])
+    return TrialTable.of_rows(rows, entry="line", numbers=[number for number, _ in lines])
 
 
 READER = Reader(

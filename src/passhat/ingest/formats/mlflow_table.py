@@ -8,7 +8,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.messages import plural
 from passhat.records.column_names import ColumnMap
@@ -31,14 +31,14 @@ def recognises(document: Document) -> bool:
     return any(ending.encode() + b'"' in columns for ending in _ENDINGS)
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a row; rows of the same input are runs of one task."""
     split = document.decode(_Split)
     width = len(split.columns)
     task = mapping.task or next((name for name in _TASKS if name in split.columns), None)
     if task not in split.columns:
         raise ReadError(
-            f"{document.name}: no column says which task a row is about; use --task. It has the "
+            f"{document.name}: no column says which task a row is about; use `task`. It has the "
             f"columns {few(split.columns)}"
         )
     for place, cells in enumerate(split.data):
@@ -62,7 +62,7 @@ READER = Reader(
         system="file name",
         task="column inputs, request_id, ...",
         run="order of rows",
-        outcome="the first NAME/score or NAME/value (or --scorer) of 1 passes",
+        outcome="the first NAME/score or NAME/value (or `scorer`) of 1 passes",
         score="the same column",
     ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 
@@ -27,14 +27,14 @@ def recognises(document: Document) -> bool:
     )
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a sample; its `system` is the system prompt, and no agent."""
     if document.kind == "array":
         samples = document.decode(list[_Sample])
     else:
         samples = [sample for _, sample in document.lines(_Sample)]
     rows = [_row(document, sample) for sample in samples]
-    return Table.of_rows(rows, entry="sample", graded="reward")
+    return TrialTable.of_rows(rows, entry="sample", graded="reward")
 
 
 READER = Reader(

@@ -9,7 +9,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.transcripts.messages import as_text, asked_and_answered
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -45,7 +45,7 @@ def recognises(document: Document) -> bool:
     )
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a match or metrics event; a sample that was never judged is errored."""
     spec = _Spec()
     rows: list[dict[str, Any]] = []
@@ -70,7 +70,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         "seed": spec.run_config.seed,
     }
     rows = [shared | row for row in rows]
-    return Table.of_rows(rows, entry="line", numbers=numbers, graded=mapping.scorer or "score")
+    return TrialTable.of_rows(rows, entry="line", numbers=numbers, graded=mapping.scorer or "score")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -103,7 +103,7 @@ READER = Reader(
         task="sample_id",
         run="order of events",
         outcome="correct, or a metric of 1",
-        score="metric, or that of --scorer",
+        score="metric, or that of `scorer`",
         started="created_at",
     ),
 )

@@ -15,7 +15,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table, first_line, seconds_between
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line, seconds_between
 from passhat.ingest.span_attributes import (
     MODEL_CALLS,
     SYSTEM_ATTRIBUTES,
@@ -104,7 +104,7 @@ class _OtlpFile(msgspec.Struct, rename="camel"):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Span:
+class OtelSpan:
     """A span, whatever it was written as; `attributes` include those of its events."""
 
     key: tuple[str, str]
@@ -125,11 +125,11 @@ def recognises(document: Document) -> bool:
     )
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a span that carries the task's attribute, with what it and its children did."""
     judge = _judge(document, mapping)
     rows = [_row(document, spans, mapping, judge) for spans in _trials(document, mapping)]
-    return Table.of_rows(rows, entry="trial span", judged=True)
+    return TrialTable.of_rows(rows, entry="trial span", judged=True)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -148,16 +148,16 @@ READER = Reader(
     reading=Reading(
         format="OpenTelemetry spans",
         versions="GenAI, OpenInference and Vercel AI SDK, as SDK JSON or OTLP",
-        system="--system, gen_ai.agent.name or gen_ai.request.model",
-        task="the attribute of --task",
-        run="the attribute of --trial, or order of spans",
-        outcome="the attribute of --pass, --pass-if, or the spans' status",
-        score="the attribute of --score",
+        system="`system`, gen_ai.agent.name or gen_ai.request.model",
+        task="the attribute of `task`",
+        run="the attribute of `trial`, or order of spans",
+        outcome="the attribute of `passed`, `pass_if`, or the spans' status",
+        score="the attribute of `score`",
     ),
 )
 
 
-def _trials(document: Document, mapping: ColumnMap) -> list[list[Span]]:
+def _trials(document: Document, mapping: ColumnMap) -> list[list[OtelSpan]]:
     """Each trial's span with all that lie below it."""
     spans = list(_spans(document))
     if mapping.task is None:
@@ -167,7 +167,7 @@ def _trials(document: Document, mapping: ColumnMap) -> list[list[Span]]:
             f"Attributes "
             f"seen: {few(_attribute_names(spans), 30)}"
         )
-    below: dict[tuple[str, str] | None, list[Span]] = defaultdict(list)
+    below: dict[tuple[str, str] | None, list[OtelSpan]] = defaultdict(list)
     for span in spans:
         below[span.parent].append(span)
     roots = _trial_spans(spans, mapping.task)
@@ -177,7 +177,7 @@ def _trials(document: Document, mapping: ColumnMap) -> list[list[Span]]:
     return [[root, *_descendants(root, below)] for root in roots]
 
 
-def _spans(document: Document) -> Iterator[Span]:
+def _spans(document: Document) -> Iterator[OtelSpan]:
     if document.has("resourceSpans"):
         files: Iterable[_OtlpFile] = (
             [document.decode(_OtlpFile)]
@@ -196,13 +196,13 @@ def _spans(document: Document) -> Iterator[Span]:
         yield from (_from_sdk(span) for _, span in document.lines(_SdkSpan))
 
 
-def _from_sdk(span: _SdkSpan) -> Span:
+def _from_sdk(span: _SdkSpan) -> OtelSpan:
     trace = span.context.trace_id
     attributes: dict[str, Any] = {}
     for event in span.events or ():
         attributes |= event.attributes or {}
     failed = span.status.status_code in STATUS_ERROR
-    return Span(
+    return OtelSpan(
         key=(trace, span.context.span_id),
         parent=(trace, span.parent_id) if span.parent_id else None,
         name=span.name,
@@ -213,7 +213,7 @@ def _from_sdk(span: _SdkSpan) -> Span:
     )
 
 
-def _from_otlp(document: Document, span: _OtlpSpan) -> Span:
+def _from_otlp(document: Document, span: _OtlpSpan) -> OtelSpan:
     where = _place(document, span.name, span.span_id)
     attributes: dict[str, Any] = {}
     for event in span.events:
@@ -221,7 +221,7 @@ def _from_otlp(document: Document, span: _OtlpSpan) -> Span:
     ended = _whole(f"{where}, field endTimeUnixNano", span.end_time_unix_nano)
     nanoseconds = ended - _whole(f"{where}, field startTimeUnixNano", span.start_time_unix_nano)
     failed = str(span.status.code) in STATUS_ERROR
-    return Span(
+    return OtelSpan(
         key=(span.trace_id, span.span_id),
         parent=(span.trace_id, span.parent_span_id) if span.parent_span_id else None,
         name=span.name,
@@ -258,14 +258,14 @@ def _whole(field: str, value: object) -> int:
     return whole
 
 
-def _attribute_names(spans: Iterable[Span]) -> list[str]:
+def _attribute_names(spans: Iterable[OtelSpan]) -> list[str]:
     return sorted({name for span in spans for name in span.attributes})
 
 
-def _trial_spans(spans: Sequence[Span], task: str) -> list[Span]:
+def _trial_spans(spans: Sequence[OtelSpan], task: str) -> list[OtelSpan]:
     by_key = {span.key: span for span in spans}
 
-    def outermost(span: Span) -> bool:
+    def outermost(span: OtelSpan) -> bool:
         seen = {span.key}
         parent = by_key.get(span.parent) if span.parent else None
         while parent is not None and parent.key not in seen:
@@ -279,8 +279,8 @@ def _trial_spans(spans: Sequence[Span], task: str) -> list[Span]:
 
 
 def _descendants(
-    root: Span, below: Mapping[tuple[str, str] | None, Sequence[Span]]
-) -> Iterator[Span]:
+    root: OtelSpan, below: Mapping[tuple[str, str] | None, Sequence[OtelSpan]]
+) -> Iterator[OtelSpan]:
     seen, waiting = {root.key}, list(below.get(root.key, ()))
     while waiting:
         span = waiting.pop(0)
@@ -292,9 +292,9 @@ def _descendants(
 
 def _row(
     document: Document,
-    spans: Sequence[Span],
+    spans: Sequence[OtelSpan],
     mapping: ColumnMap,
-    judge: Callable[[Sequence[Span]], dict[str, Any]],
+    judge: Callable[[Sequence[OtelSpan]], dict[str, Any]],
 ) -> dict[str, Any]:
     root = spans[0]
     calls = [span for span in spans if operation(span.attributes) in MODEL_CALLS]
@@ -319,7 +319,9 @@ def _row(
     return row | ({"system": system} if system is not None else {})
 
 
-def _total(document: Document, spans: Iterable[Span], attributes: Sequence[str]) -> float | None:
+def _total(
+    document: Document, spans: Iterable[OtelSpan], attributes: Sequence[str]
+) -> float | None:
     found = [
         _number(document, span, name, span.attributes[name])
         for span in spans
@@ -328,7 +330,7 @@ def _total(document: Document, spans: Iterable[Span], attributes: Sequence[str])
     return sum(found) if found else None
 
 
-def _number(document: Document, span: Span, attribute: str, value: object) -> float:
+def _number(document: Document, span: OtelSpan, attribute: str, value: object) -> float:
     try:
         return number(value)
     except ValueError:
@@ -338,7 +340,7 @@ def _number(document: Document, span: Span, attribute: str, value: object) -> fl
         ) from None
 
 
-def _find(spans: Sequence[Span], attribute: str) -> Any:
+def _find(spans: Sequence[OtelSpan], attribute: str) -> Any:
     """The attribute, of the outermost span that has it; `status`, `name` and `trace_id` too."""
     own = {
         "status": "error" if spans[0].error else "ok",
@@ -351,18 +353,20 @@ def _find(spans: Sequence[Span], attribute: str) -> Any:
     return own.get(attribute)
 
 
-def _first(spans: Sequence[Span], attributes: Iterable[str]) -> Any:
+def _first(spans: Sequence[OtelSpan], attributes: Iterable[str]) -> Any:
     found = (_find(spans, attribute) for attribute in attributes)
     return next((value for value in found if value is not None), None)
 
 
-def _judge(document: Document, mapping: ColumnMap) -> Callable[[Sequence[Span]], dict[str, Any]]:
+def _judge(
+    document: Document, mapping: ColumnMap
+) -> Callable[[Sequence[OtelSpan]], dict[str, Any]]:
     """How a trial's outcome is told: by the user's choice, else by an evaluation's own event."""
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     score = mapping.score or SCORE_ATTRIBUTE
     label = mapping.passed or LABEL_ATTRIBUTE
 
-    def judge(spans: Sequence[Span]) -> dict[str, Any]:
+    def judge(spans: Sequence[OtelSpan]) -> dict[str, Any]:
         cells = [_find(spans, score if t.column == "score" else t.column) for t in tests]
         value, word = _find(spans, score), _find(spans, label)
         graded = {} if value is None else {"score": _number(document, spans[0], score, value)}

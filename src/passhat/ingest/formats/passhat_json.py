@@ -9,7 +9,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.messages import short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -90,7 +90,7 @@ def recognises(document: Document) -> bool:
     return schema is not None and bytes(schema) in _SCHEMAS
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """The runs of each task in their order."""
     report = saved_report(document)
     if report.counts_only:
@@ -104,7 +104,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         for system, task in report.tasks
         for number, letter in enumerate(task.sequence or "")
     ]
-    return Table.of_rows(
+    return TrialTable.of_rows(
         rows,
         entry="run",
         notes=saved_notes(report),
@@ -134,8 +134,8 @@ def saved_notes(report: SavedReport) -> list[str]:
     """What to know before comparing with the saved numbers."""
     notes = []
     options = report.provenance.options
-    asked = [f"--errors {short(options.errors)}"] if options.errors != "fail" else []
-    asked += [f"--confidence {options.confidence:g}"] if options.confidence != 0.95 else []
+    asked = [f"`errors={short(options.errors)!r}`"] if options.errors != "fail" else []
+    asked += [f"`confidence={options.confidence:g}`"] if options.confidence != 0.95 else []
     if asked:
         notes.append(f"the saved report was made with {' '.join(asked)}: say so again for the same")
     lost = sum(system.errors for system in report.systems)

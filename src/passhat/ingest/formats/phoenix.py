@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table, seconds_between
+from passhat.ingest.reader import Reader, Reading, TrialTable, seconds_between
 from passhat.ingest.rows import Sheet, column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.records.column_names import ColumnMap
@@ -24,7 +24,7 @@ def recognises(document: Document) -> bool:
     return "example_id" in names and ("annotations" in names or bool(_evaluations(names)))
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a run of an example; repetitions are its trials."""
     sheet = sheet_of(document)
     evaluations = _evaluations(sheet.columns)
@@ -42,7 +42,7 @@ READER = Reader(
         system="file name",
         task="example_id",
         run="repetition_number",
-        outcome="the first annotation (or --scorer) of 1 passes",
+        outcome="the first annotation (or `scorer`) of 1 passes",
         score="the same annotation",
         started="start_time",
     ),

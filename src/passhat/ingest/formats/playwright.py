@@ -9,7 +9,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -67,7 +67,7 @@ def recognises(document: Document) -> bool:
     )
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a result; a test that was expected to fail is a trial by what it did."""
     report = document.decode(_Report)
     rows = [row for suite in report.suites for row in _suite_rows(document, suite, (), 1)]
@@ -82,7 +82,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         notes.append(plural(skipped, "skipped test is no trial", "skipped tests are no trials"))
     version = f" ({report.config.version})" if report.config.version else ""
     facts = {"format": f"Playwright report{version}"}
-    return Table.of_rows(rows, notes=notes, entry="result", read_as=facts)
+    return TrialTable.of_rows(rows, notes=notes, entry="result", read_as=facts)
 
 
 READER = Reader(

@@ -11,7 +11,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.ingest.rows import column_names, csv_lines
 from passhat.ingest.transcripts.messages import (
     as_score,
@@ -23,9 +23,13 @@ from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.outcome_words import number
 from passhat.records.transcript import Check, Transcript
+from passhat.short_names import short
 
 _ANSWERS = re.compile(r"\[(.+?)\] (.*)", re.DOTALL)
 """How a column of the CSV is headed: the provider and the prompt."""
+
+_MARKED = re.compile(r"\[(PASS|FAIL|ERROR)\](?: \((-?[\d.]+)\))?\s*(.*)", re.DOTALL)
+"""How a cell of answers begins in a CSV that has no columns of their own for status and score."""
 
 _VERSION = re.compile(rb'\s*\{\s*"version"\s*:\s*(\d)')
 
@@ -100,21 +104,10 @@ class _SpokenResult(msgspec.Struct, rename="camel"):
     error: str | None = None
 
 
-class _SpokenResults(msgspec.Struct):
-    results: list[_SpokenResult]
-
-
-class _SpokenFile(msgspec.Struct):
-    results: _SpokenResults | list[_SpokenResult]
-
-    def listed(self) -> list[_SpokenResult]:
-        return self.results if isinstance(self.results, list) else self.results.results
-
-
 def recognises(document: Document) -> bool:
     """Whether it is an evaluation with its results, or lines of results."""
     if document.kind == "text":
-        return bool(_blocks(column_names(document)))
+        return bool(_blocks(column_names(document)) or _marked_columns(document))
     if document.kind == "lines":
         return document.has("gradingResult", "promptIdx", "success")
     if document.kind != "json" or not document.has("results") or document.has("_resultsLoaded"):
@@ -123,7 +116,7 @@ def recognises(document: Document) -> bool:
     return named or _format_number(document) in (1, 2)
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a result; a system is a provider (with its prompt where there are several)."""
     if document.kind == "text":
         results = list(_csv_results(document))
@@ -138,7 +131,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     facts = {"format": f"promptfoo results (format {number})"} if number else {}
     if number in (1, 2):
         facts["system"] = "prompt (this format names no provider)"
-    return Table.of_rows(_rows(results), notes=notes, entry="result", read_as=facts)
+    return TrialTable.of_rows(_rows(results), notes=notes, entry="result", read_as=facts)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -148,7 +141,9 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     elif document.kind == "lines":
         yield from (_transcript(result) for _, result in document.lines(_SpokenResult))
     else:
-        yield from map(_transcript, document.decode(_SpokenFile).listed())
+        nested = not bytes(document.first["results"]).lstrip().startswith(b"[")
+        keys = ("results", "results") if nested else ("results",)
+        yield from map(_transcript, document.entries(_SpokenResult, *keys))
 
 
 READER = Reader(
@@ -188,11 +183,33 @@ def _blocks(header: Sequence[str]) -> list[tuple[int, re.Match[str]]]:
     ]
 
 
+def _marked_columns(document: Document) -> list[tuple[int, str, str]]:
+    """The columns of answers that begin with a verdict: their place, provider and prompt."""
+    try:
+        header, *first = [cells for _, cells in itertools.islice(csv_lines(document), 2)]
+    except (ReadError, ValueError):
+        return []
+    marked = [place for place, cell in enumerate(first[0] if first else ()) if _MARKED.match(cell)]
+    return [(place, *_headed(header[place])) for place in marked]
+
+
+def _headed(header: str) -> tuple[str, str]:
+    """The provider and the prompt of a column: "[provider] prompt", or what a prompt is called."""
+    if named := _ANSWERS.fullmatch(header):
+        return named[1], named[2]
+    try:
+        prompt = msgspec.json.decode(header, type=_Prompt)
+    except msgspec.DecodeError:
+        return "", header
+    return "", prompt.display or prompt.raw or header
+
+
 def _csv_results(document: Document) -> Iterator[_Result]:
     names = column_names(document)
     blocks = _blocks(names)
     if not blocks:
-        raise ReadError(f'{document.name}: has no columns "[provider] prompt", Status and Score')
+        yield from _marked_results(document)
+        return
     for line, cells in itertools.islice(csv_lines(document), 1, None):
         given = dict(zip(names[: blocks[0][0]], cells, strict=False))
         case = _TestCase(description=given.pop("Description", None), vars=given)
@@ -215,15 +232,56 @@ def _csv_result(case: _TestCase, named: re.Match[str], status: str, score: str) 
     )
 
 
+def _marked_results(document: Document) -> Iterator[_Result]:
+    columns = _marked_columns(document)
+    if not columns:
+        raise ReadError(
+            f'{document.name}: has no columns "[provider] prompt", Status and Score, and none with '
+            "answers that begin with [PASS] or [FAIL]"
+        )
+    names = column_names(document)
+    answers = {place for place, _, _ in columns}
+    for line, cells in itertools.islice(csv_lines(document), 1, None):
+        given = {names[at]: cell for at, cell in enumerate(cells) if at not in answers}
+        case = _TestCase(description=given.pop("Description", None), vars=given)
+        for place, provider, prompt in columns:
+            told = _MARKED.match(cells[place])
+            if told is None:
+                raise ReadError(
+                    f'{document.name}, line {line}, column "{short(names[place])}": must begin '
+                    "with [PASS], [FAIL] or [ERROR]"
+                )
+            yield _marked_result(case, provider, prompt, told)
+
+
+def _marked_result(case: _TestCase, provider: str, prompt: str, told: re.Match[str]) -> _Result:
+    score = told[2]
+    return _Result(
+        success=told[1] == "PASS",
+        score=float(score) if score and score.count(".") < 2 and score.strip("-.") else None,
+        provider=provider or None,
+        prompt_id=prompt,
+        prompt=_Prompt(raw=prompt),
+        test_case=case,
+        failure_reason=ERROR_REASON if told[1] == "ERROR" else 0,
+        error=told[3] if told[1] == "ERROR" else None,
+    )
+
+
 def _csv_transcripts(document: Document) -> Iterator[Transcript]:
     names = column_names(document)
-    blocks = _blocks(names)
+    columns = [(place, named[2]) for place, named in _blocks(names)]
+    end = columns[0][0] if columns else len(names)
+    columns = columns or [(place, prompt) for place, _, prompt in _marked_columns(document)]
+    answers = {place for place, _ in columns}
     for _, cells in itertools.islice(csv_lines(document), 1, None):
-        given = zip(names[: blocks[0][0]], cells, strict=False)
+        given = [(names[at], cells[at]) for at in range(end) if at not in answers]
         variables = "".join(f"\n{name}: {cell}" for name, cell in given if cell)
-        for place, named in blocks:
+        for place, prompt in columns:
+            told = _MARKED.match(cells[place])
+            answer = told[3] if told else cells[place]
             # The prompt stands there as a template, before its variables were put in.
-            yield Transcript(messages=asked_and_answered(named[2] + variables, cells[place]))
+            yield Transcript(messages=asked_and_answered(prompt + variables, answer))
 
 
 def _transcript(result: _SpokenResult) -> Transcript:

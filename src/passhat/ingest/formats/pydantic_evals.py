@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,7 +11,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -64,17 +65,12 @@ class _SpokenCase(msgspec.Struct):
     error_stacktrace: Any = None
 
 
-class _SpokenReport(msgspec.Struct):
-    cases: list[_SpokenCase]
-    failures: list[_SpokenCase] = msgspec.field(default_factory=list)
-
-
 def recognises(document: Document) -> bool:
     """Whether it is a report of cases and failures."""
     return document.kind == "json" and document.has("name", "cases", "failures")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a case that ran or broke; it passed when every assertion holds."""
     report = document.decode(_Report)
     rows = [_case(document.name, report.name, case, mapping.scorer) for case in report.cases]
@@ -87,13 +83,13 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         for failure in report.failures
     ]
     notes = _notes(report, mapping.scorer)
-    return Table.of_rows(rows, notes=notes, entry="case", graded=mapping.scorer or "score")
+    return TrialTable.of_rows(rows, notes=notes, entry="case", graded=mapping.scorer or "score")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     """What went in and came out of each case, and what its evaluators said."""
-    report = document.decode(_SpokenReport)
-    for case in (*report.cases, *report.failures):
+    lists = (document.entries(_SpokenCase, name) for name in ("cases", "failures"))
+    for case in itertools.chain(*lists):
         judged = {**case.assertions, **case.scores}
         yield Transcript(
             messages=asked_and_answered(case.inputs, case.output),
@@ -113,7 +109,7 @@ READER = Reader(
         task="case name",
         run="repeat number in the case name",
         outcome="assertions, or a score of 1",
-        score="the only score, or that of --scorer",
+        score="the only score, or that of `scorer`",
     ),
 )
 

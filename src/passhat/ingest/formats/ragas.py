@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.rows import column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.records.column_names import ColumnMap
@@ -36,7 +36,7 @@ def recognises(document: Document) -> bool:
     return asked and answered and bool(_metrics(names))
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a sample; samples of one input are runs of one task."""
     sheet = sheet_of(document)
     task = mapping.task or next(name for name in _TASKS if name in sheet.columns)
@@ -62,7 +62,7 @@ READER = Reader(
         system="file name",
         task="user_input",
         run="order of rows",
-        outcome="the first metric (or --scorer) of 1 passes",
+        outcome="the first metric (or `scorer`) of 1 passes",
         score="the same metric",
     ),
 )

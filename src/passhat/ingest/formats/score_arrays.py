@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 
@@ -28,7 +28,7 @@ def recognises(document: Document) -> bool:
     return document.kind == "array" and document.data.lstrip()[1:64].lstrip().startswith(b"[")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a number; a NaN or null is a run that is missing."""
     scores = _scores(document)
     if scores.ndim == 2:
@@ -54,7 +54,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     notes = [f"{missing:,} runs are missing and are no trials"] if missing else []
     shape = " x ".join(str(size) for size in scores.shape)
     told = {"format": f"array of scores ({shape}: systems x tasks x runs)"}
-    return Table.of_rows(rows, notes=notes, entry="number", graded="score", read_as=told)
+    return TrialTable.of_rows(rows, notes=notes, entry="number", graded="score", read_as=told)
 
 
 READER = Reader(

@@ -1,26 +1,37 @@
 """SWE-bench results: run reports of all vintages, and the report of each instance.
 
 A run report is one trial of every instance. The older ones list what was generated, applied and
-resolved; the report of an instance lies in RUN/MODEL/INSTANCE/report.json.
+resolved; SWE-bench Pro writes true or false for each instance; the report of one instance lies in
+RUN/MODEL/INSTANCE/report.json.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.document import Document, decode
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 
-_SUBMISSION = re.compile(r"^\d{8}_")
+_SUBMISSION = re.compile(r"\d{8}_(.+)")
 _INSTANCE = re.compile(r"(.+?)__(.+)-\d+")
+_PRO_INSTANCE = re.compile(r"instance_(.+?)__(.+?)-[0-9a-f]{40}(?:-.*)?")
+_PLAIN_NAMES = ("results", "result", "report", "eval_results", "final_report")
+"""What reports are called that are named after nothing: their folder has the name."""
+_CONTAINERS = ("results", "evaluation", "eval", "reports")
+# sb-cli writes SUBSET__SPLIT__RUN.json.
+_SB_CLI = re.compile(r"(?:Subset\.)?swe[-_]bench[-_\w]*?__(?:dev|test)__(.+)")
+# The dot between model and run in MODEL.RUN.json; a model has dots too, as in claude-3.5.
+_RUN_DOT = re.compile(r"(?<!\d)\.|\.(?!\d{1,2}(?!\d))")
+_PREDICTIONS = ("all_preds.jsonl", "preds.jsonl", "preds.json", "all_preds.json")
 
 _FAILED: Mapping[str, Any] = {"outcome": Outcome.FAILED}
 _PASSED: Mapping[str, Any] = {"outcome": Outcome.PASSED}
@@ -38,6 +49,7 @@ class _Report(msgspec.Struct):
     unresolved_ids: list[str] = msgspec.field(default_factory=list)
     empty_patch_ids: list[str] = msgspec.field(default_factory=list)
     error_ids: list[str] = msgspec.field(default_factory=list)
+    failed_ids: list[str] = msgspec.field(default_factory=list)  # sb-cli: could not be evaluated
     submitted_ids: list[str] = msgspec.field(default_factory=list)
     incomplete_ids: list[str] = msgspec.field(default_factory=list)
 
@@ -46,7 +58,8 @@ class _OldReport(msgspec.Struct):
     """The report of a run in the first half of 2024."""
 
     resolved: list[str]
-    generated: list[str]
+    generated: list[str] = msgspec.field(default_factory=list)
+    no_logs: list[str] = msgspec.field(default_factory=list)
     no_generation: list[str] = msgspec.field(default_factory=list)
     install_fail: list[str] = msgspec.field(default_factory=list)
     reset_failed: list[str] = msgspec.field(default_factory=list)
@@ -60,24 +73,35 @@ class _Instance(msgspec.Struct):
     patch_exists: bool = True
 
 
+class _Prediction(msgspec.Struct):
+    instance_id: str = ""
+
+
 def recognises(document: Document) -> bool:
     """Whether it lists instances by how they ended, or is the report of one of them."""
     if document.kind != "json":
         return False
     by_ending = document.has("submitted_ids") or document.has("resolved", "no_generation")
-    return by_ending or document.has("resolved_ids") or _is_instance(document)
+    return by_ending or document.has("resolved_ids") or _is_instance(document) or _is_pro(document)
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial an instance; an empty patch is a failure, a broken evaluation an error."""
     if _is_instance(document):
         return _read_instances(document)
-    endings, notes, vintage = _old(document) if document.has("no_generation") else _new(document)
-    # The file is called MODEL.RUN.json.
-    model, dot, _ = document.stem.rpartition(".")
-    system = model if dot else document.stem
+    notes: list[str] = []
+    if _is_pro(document):
+        verdicts = document.decode(dict[str, bool])
+        endings = {task: _PASSED if passed else _FAILED for task, passed in verdicts.items()}
+        vintage = "SWE-bench Pro results"
+    elif document.has("no_generation"):
+        endings, notes, vintage = _old(document)
+    else:
+        endings, notes, vintage = _new(document)
+    system, told, run = _system(document)
     rows = [_row(system, task, ending) for task, ending in endings.items()]
-    return Table.of_rows(rows, notes=notes, entry="instance", read_as={"format": vintage})
+    facts = {"format": vintage, "system": told}
+    return TrialTable.of_rows(rows, notes=notes, entry="instance", read_as=facts, run=run)
 
 
 READER = Reader(
@@ -86,8 +110,9 @@ READER = Reader(
     read=read,
     reading=Reading(
         format="SWE-bench report",
-        versions="run reports of 2024 to 2026, Multi-SWE-bench, report.json of each instance",
-        system="model in the file's name, or the folder of the model",
+        versions="run reports of 2024 to 2026, sb-cli, Multi-SWE-bench, SWE-bench Pro, "
+        "submissions, report.json of each instance",
+        system="model in the file's name, or the folder of the submission or model",
         task="instance id",
         run="one for each report, or for each folder of a run",
         outcome="resolved",
@@ -104,20 +129,50 @@ def _is_instance(document: Document) -> bool:
     return told.startswith(b"{") and b'"resolved"' in told and b'"patch_' in told
 
 
-def _read_instances(document: Document) -> Table:
+def _is_pro(document: Document) -> bool:
+    """Whether instances of SWE-bench Pro have a verdict each, and nothing else is in the file."""
+    return bool(document.first) and all(
+        name.startswith("instance_") and bytes(said).strip() in (b"true", b"false")
+        for name, said in document.first.items()
+    )
+
+
+def _system(document: Document) -> tuple[str, str, str | None]:
+    """The system's name, where it was found, and its run: its folder, or a name in the file's."""
+    stem = document.stem
+    if document.path is not None:
+        folders = list(document.path.resolve().parents)[:3]
+        for folder in folders:
+            if named := _SUBMISSION.fullmatch(folder.name):
+                return named[1], "submission's folder", str(folder)
+        if stem in _PLAIN_NAMES:
+            home = next((one for one in folders if one.name not in _CONTAINERS), folders[0])
+            return home.name, "folder name", str(home)
+    if named := _SB_CLI.fullmatch(stem):
+        return named[1], "run in the file's name", None
+    dots = list(_RUN_DOT.finditer(stem))
+    if not dots:
+        return stem, "file name", None
+    model, run = stem[: dots[-1].start()], stem[dots[-1].end() :]
+    return model, "model in the file's name", run
+
+
+def _read_instances(document: Document) -> TrialTable:
     found = document.decode(dict[str, _Instance])
-    folders = document.path.resolve().parts if document.path else ()
+    folders = list(document.path.resolve().parents) if document.path else []
     system, run = _places(folders) if len(folders) > 4 else (document.stem, None)
     rows = [_row(system, name, _instance_ending(one)) for name, one in found.items()]
     facts = {"format": "SWE-bench report of one instance", "run": "folder of the run"}
-    return Table.of_rows(rows, entry="instance", read_as=facts, run=run)
+    return TrialTable.of_rows(rows, entry="instance", read_as=facts, run=run, part=True)
 
 
-def _places(folders: Sequence[str]) -> tuple[str, str | None]:
+def _places(folders: Sequence[Path]) -> tuple[str, str]:
     """The system and its run: RUN/MODEL/INSTANCE/report.json, or SUBMISSION/logs/INSTANCE/..."""
-    if folders[-3] == "logs":
-        return _SUBMISSION.sub("", folders[-4]), None
-    return folders[-3], folders[-4]
+    _, model, run = folders[:3]
+    if model.name != "logs":
+        return model.name, run.name
+    named = _SUBMISSION.fullmatch(run.name)
+    return named[1] if named else run.name, str(run)
 
 
 def _instance_ending(one: _Instance) -> Mapping[str, Any]:
@@ -132,7 +187,7 @@ def _new(document: Document) -> tuple[dict[str, Mapping[str, Any]], list[str], s
         [
             (report.unresolved_ids, _FAILED),
             (report.empty_patch_ids, _EMPTY),
-            (report.error_ids, _BROKEN),
+            ([*report.error_ids, *report.failed_ids], _BROKEN),
             ([*report.resolved_ids, *report.resolved], _PASSED),
         ]
     )
@@ -149,24 +204,50 @@ def _new(document: Document) -> tuple[dict[str, Mapping[str, Any]], list[str], s
 
 
 def _old(document: Document) -> tuple[dict[str, Mapping[str, Any]], list[str], str]:
-    if not document.has("generated"):
-        raise ReadError(
-            f"{document.name}: names the instances that a submission to SWE-bench resolved, but "
-            "not those that it tried; give the report of the run, or its folder "
-            "logs/run_evaluation"
-        )
     report = document.decode(_OldReport)
+    notes = []
+    if not document.has("generated"):
+        report.generated = _predicted(document)
+        notes.append("what was tried is taken from the predictions of the submission")
     broken = [*report.install_fail, *report.reset_failed, *report.test_errored]
     endings = _endings(
         [
             (report.generated, _FAILED),
+            (report.no_logs, {"outcome": Outcome.FAILED, "error": "no logs of the evaluation"}),
             (report.test_timeout, {"outcome": Outcome.FAILED, "error": "tests timed out"}),
             (report.no_generation, _EMPTY),
             (broken, _BROKEN),
             (report.resolved, _PASSED),
         ]
     )
-    return endings, [], "SWE-bench report (2024, before run reports)"
+    vintage = "before run reports" if document.has("generated") else "submission"
+    return endings, notes, f"SWE-bench report ({vintage})"
+
+
+def _predicted(document: Document) -> list[str]:
+    """The instances that a submission has predictions for: SUBMISSION/results/results.json."""
+    places = list(document.path.resolve().parents)[:2] if document.path else []
+    for path in (folder / name for folder in places for name in _PREDICTIONS):
+        if path.is_file():
+            document.limits.check_size(str(path), path.stat().st_size)
+            return _instances_of(path)
+    raise ReadError(
+        f"{document.name}: names the instances that a submission to SWE-bench resolved, but not "
+        "those that it tried; keep its all_preds.jsonl beside it, or give the report of the run, "
+        "or its folder logs/run_evaluation"
+    )
+
+
+def _instances_of(path: Path) -> list[str]:
+    """The instances of predictions: an object by instance, a list, or JSON Lines."""
+    data = path.read_bytes()
+    start = data.lstrip()[:1]
+    if path.suffix == ".jsonl":
+        lines = (line for line in data.split(b"\n") if line.strip())
+        return [decode(str(path), line, _Prediction).instance_id for line in lines]
+    if start == b"[":
+        return [one.instance_id for one in decode(str(path), data, list[_Prediction])]
+    return list(decode(str(path), data, dict[str, msgspec.Raw]))
 
 
 def _endings(by_ending: Iterable[Ending]) -> dict[str, Mapping[str, Any]]:
@@ -178,6 +259,6 @@ def _endings(by_ending: Iterable[Ending]) -> dict[str, Mapping[str, Any]]:
 
 
 def _row(system: str, task: str, ending: Mapping[str, Any]) -> dict[str, Any]:
-    named = _INSTANCE.fullmatch(task)
+    named = _PRO_INSTANCE.fullmatch(task) or _INSTANCE.fullmatch(task)
     family = f"{named[1]}/{named[2]}" if named else None
     return {"system": system, "task": task, "family": family, **ending}

@@ -14,7 +14,7 @@ from passhat.errors import ReadError, UnknownFile
 from passhat.ingest.decimal_commas import SEPARATORS, comma_fault, with_points
 from passhat.ingest.document import Document, decode
 from passhat.ingest.marked_numbers import shares, without_marks
-from passhat.ingest.reader import Reader, Reading, Table
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.repeated_tests import NUMBERED_NOTE, without_numbers
 from passhat.ingest.rows import Sheet, column_names, is_own_file, raw_rows, sheet_of
 from passhat.ingest.table_faults import aggregates, conflicting
@@ -32,13 +32,13 @@ from passhat.records.column_names import (
     transcript_column,
 )
 from passhat.records.outcome_words import (
-    Comparison,
+    ColumnCondition,
     error_text,
     is_missing,
     parse_pass_if,
     seen,
 )
-from passhat.records.table_meanings import find_meanings
+from passhat.records.table_meanings import find_meanings, may_aggregate
 from passhat.records.transcript import Transcript
 from passhat.records.usual_columns import typed_cells
 from passhat.records.verdicts import (
@@ -59,11 +59,24 @@ _NUMBERS = ("passed", "score", *FEATURES)
 
 
 def recognises(document: Document) -> bool:
-    """Whether the usual names of columns say the task and the outcome."""
-    return is_own_file(document) or is_table(column_names(document), USUAL)
+    """Whether the usual names of columns say the task and the outcome.
+
+    A table of aggregates is refused already here: in a folder it then is left out, with the reason.
+    """
+    if is_own_file(document):
+        return True
+    names = column_names(document)
+    if not is_table(names, USUAL):
+        return False
+    if may_aggregate(names):
+        sheet = sheet_of(document)
+        found, _ = find_meanings(sheet.columns, USUAL, sheet.cells)
+        if fault := aggregates(document.name, sheet.columns, found, USUAL, sheet.cells):
+            raise fault
+    return True
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """The rows of a table; the columns by the user's choice, then by their usual names."""
     sheet = sheet_of(document)
     if fault := lacking(document.name, sheet.columns, mapping):
@@ -75,7 +88,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     sheet, percents, marks = without_marks(document.name, sheet, found, tests)
     sheet, commas = _without_commas(sheet, found, tests)
-    table = Table(columns={}, entry=_entry(document), numbers=sheet.numbers)
+    table = TrialTable(columns={}, entry=_entry(document), numbers=sheet.numbers)
     columns = {
         meaning: typed_cells(meaning, column, sheet.cells(column))
         for meaning, column in found.items()
@@ -90,7 +103,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         document.name, table, found, sheet, mapping, columns.get("score", ())
     )
     notes = notes_on(sheet.columns, found, mapping, own=own, repeats=lambda: _repeats(columns))
-    return Table(
+    return TrialTable(
         columns=columns,
         entry=table.entry,
         numbers=table.numbers,
@@ -104,7 +117,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
 
 def _outcomes(
     name: str,
-    table: Table,
+    table: TrialTable,
     found: Mapping[str, str],
     sheet: Sheet,
     mapping: ColumnMap,
@@ -130,8 +143,8 @@ def _outcomes(
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
     """The cells of the column that holds what was said; nothing where there is none."""
-    if document.kind == "lines" and (found := _column_of_lines(document, mapping)):
-        yield from _line_by_line(document, found)
+    if document.kind in ("lines", "array") and (found := _key_of_rows(document, mapping)):
+        yield from _row_by_row(document, found)
         return
     sheet = sheet_of(document)
     column = transcript_column(sheet.columns, mapping)
@@ -143,17 +156,17 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
         yield None if is_missing(cell) else transcript_of(cell)
 
 
-def _column_of_lines(document: Document, mapping: ColumnMap) -> str | None:
-    """The column of transcripts in JSON Lines, where it is a key of the lines themselves."""
+def _key_of_rows(document: Document, mapping: ColumnMap) -> str | None:
+    """The column of transcripts in JSON, where it is a key of the rows themselves."""
     names = dict.fromkeys(name for row in raw_rows(document) for name in row)
     column = transcript_column(names, mapping)
     return column if column in names else None
 
 
-def _line_by_line(document: Document, column: str) -> Iterator[Transcript | None]:
-    """One transcript at a time: all lines together take several times the memory of the file."""
+def _row_by_row(document: Document, column: str) -> Iterator[Transcript | None]:
+    """One transcript at a time: all rows together take several times the memory of the file."""
     for row in raw_rows(document):
-        cell = decode(document.name, bytes(row[column]), object) if column in row else None
+        cell = decode(document.name, row[column], object) if column in row else None
         yield None if is_missing(cell) else transcript_of(cell)
 
 
@@ -222,14 +235,14 @@ def notes_on(
     unused = [] if own else _unused(columns, found, mapping)
     # Named only where one of them may tell apart what is pooled.
     if unused and (mapping.chosen() or mapping.pass_if or repeats()):
-        options = {"system": "the agent's with --system", "trial": "the trial's with --trial"}
+        options = {"system": "the agent's with `system`", "trial": "the trial's with `trial`"}
         open_ones = [option for meaning, option in options.items() if meaning not in found]
         hint = f" (name {', '.join(open_ones)})" if open_ones else ""
         notes.append(f"columns not used: {few(unused)}{hint}")
     if not mapping.pass_if and "passed" not in found:
         column = found["score"]
         notes.append(
-            f'no column says pass or fail: a "{short(column)}" of 1 passes (or use --pass-if)'
+            f'no column says pass or fail: a "{short(column)}" of 1 passes (or use `pass_if`)'
         )
     return tuple(notes)
 
@@ -247,7 +260,7 @@ def _asked_for(columns: Collection[str], mapping: ColumnMap) -> Iterator[tuple[s
 
 
 def _without_commas(
-    sheet: Sheet, found: Mapping[str, str], tests: Sequence[Comparison]
+    sheet: Sheet, found: Mapping[str, str], tests: Sequence[ColumnCondition]
 ) -> tuple[Sheet, list[str]]:
     """Decimal commas as points where the separator leaves them free, and the note that says so."""
     if sheet.separator not in SEPARATORS:
@@ -286,7 +299,7 @@ def _tasks(
     bases = without_numbers(cells)
     if bases is None:
         return cells, []
-    return bases, [f"{NUMBERED_NOTE} (--task {short(column)} keeps the names)"]
+    return bases, [f"{NUMBERED_NOTE} (`task={short(column)!r}` keeps the names)"]
 
 
 def _parts(column: str) -> list[str]:
@@ -299,7 +312,7 @@ def _no_outcome(
     row: int,
     found: Mapping[str, str],
     sheet: Sheet,
-    tests: Sequence[Comparison],
+    tests: Sequence[ColumnCondition],
 ) -> ReadError:
     usual = found.get("passed") or found.get("score", "")
     columns = [found.get(test.column, test.column) for test in tests] or [usual]

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -53,15 +53,15 @@ def recognises(document: Document) -> bool:
     return document.kind == "array" and document.has("task_id", "reward", "traj")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial an entry; a run that broke has an error in place of a conversation."""
     runs = document.decode(list[_Run])
-    return Table.of_rows(_rows(runs))
+    return TrialTable.of_rows(_rows(runs))
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     """The trajectory of each entry."""
-    for run in document.decode(list[_Spoken]):
+    for run in document.entries(_Spoken):
         error = run.info.error if run.info else None
         yield Transcript(messages=turns_of(run.traj), error=error or "")
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Reading, Table, seconds_between
+from passhat.ingest.reader import Reader, Reading, TrialTable, seconds_between
 from passhat.ingest.sibling_files import sibling_names
 from passhat.ingest.transcripts.files import FileTurns
 from passhat.ingest.transcripts.messages import as_text
@@ -57,10 +57,6 @@ class _Spoken(msgspec.Struct):
     parser_results: Any = None
 
 
-class _SpokenResults(msgspec.Struct):
-    results: list[_Spoken]
-
-
 class _Metadata(msgspec.Struct):
     agent_name: str | None = None
     model_name: str | None = None
@@ -74,7 +70,7 @@ def recognises(document: Document) -> bool:
     return whole or document.has("task_id", "trial_name", "is_resolved")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a result; Terminal-Bench counts what it could not resolve as a failure."""
     whole = document.has("results")
     trials = document.decode(_Results).results if whole else [document.decode(_Trial)]
@@ -87,7 +83,7 @@ def read(document: Document, mapping: ColumnMap) -> Table:
         for trial, found in zip(trials, attempts, strict=True)
     ]
     facts = {"system": told, "run": "n-of-m in trial_name" if numbered else "one for each run"}
-    return Table.of_rows(rows, entry="result", read_as=facts, submission=submission)
+    return TrialTable.of_rows(rows, entry="result", read_as=facts, submission=submission)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -95,7 +91,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
     if not document.has("results"):
         yield _transcript(document, (), document.decode(_Spoken))
         return
-    for trial in document.decode(_SpokenResults).results:
+    for trial in document.entries(_Spoken, "results"):
         yield _transcript(document, (trial.task_id, trial.trial_name), trial)
 
 

@@ -1,71 +1,186 @@
-"""TraceLens trials: `trials.json`, a list of trials with their scenario and verdict."""
+"""TraceLens trials: the `trials.json` that `tracelens run --save-trials` writes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from statistics import fmean
 from typing import Any
 
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table, first_line
+from passhat.ingest.reader import Reader, Reading, TrialTable, first_line, seconds_between
+from passhat.ingest.transcripts.messages import as_text
+from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
+from passhat.records.transcript import Call, Check, Transcript, Turn
+
+_NOT_RUN = ("pending", "running", "skipped")
+_BROKEN = "infra_error"
+_ROLES = {"user_input": "user", "tool_call": "tool", "error": "error"}
 
 
-class _Trial(msgspec.Struct):
-    trial_index: int | None = None
-    scenario_id: str | None = None
-    scenario: str | None = None
-    task_id: str | None = None
-    agent: str | None = None
-    model: str | None = None
-    passed: bool | None = None
-    success: bool | None = None
+class _Graded(msgspec.Struct):
+    passed: bool
     score: float | None = None
+    grader_id: str = ""
+    grader_error: bool = False
+    feedback: str | None = None
+
+
+class _Step(msgspec.Struct):
+    step_type: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+
+
+class _ToolCall(msgspec.Struct):
+    tool_name: str = ""
+    arguments: Any = None
+    result: Any = None
     error: str | None = None
 
 
+class _Log(msgspec.Struct):
+    agent_name: str | None = None
+    steps: list[_Step] = msgspec.field(default_factory=list)
+    tool_calls: list[_ToolCall] = msgspec.field(default_factory=list)
+
+
+class _Trial(msgspec.Struct):
+    task_id: str
+    status: str
+    run_index: int = 0
+    outcomes: list[_Graded] = msgspec.field(default_factory=list)
+    transcript: _Log | None = None
+    error_message: str | None = None
+    started_at: str | None = None
+    completed_at: str | None = None
+
+
+class _Batch(msgspec.Struct):
+    trials: list[_Trial]
+    provenance: Any = None
+
+
+class _SpokenStep(msgspec.Struct):
+    step_type: str = ""
+    content: Any = None
+    tool_call: _ToolCall | None = None
+    error: str | None = None
+
+
+class _SpokenLog(msgspec.Struct):
+    steps: list[_SpokenStep] = msgspec.field(default_factory=list)
+    final_output: Any = None
+
+
+class _SpokenTrial(msgspec.Struct):
+    status: str
+    transcript: _SpokenLog | None = None
+    outcomes: list[_Graded] = msgspec.field(default_factory=list)
+    error_message: str | None = None
+
+
 def recognises(document: Document) -> bool:
-    """Whether trials of scenarios are numbered, with a trace each."""
-    numbered = document.kind in ("array", "lines") and document.has("trial_index", "trace_id")
-    return numbered and (document.has("scenario_id") or document.has("scenario"))
+    """Whether it is a batch of trials."""
+    return document.kind == "json" and document.has("batch_id", "trials")
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
-    """One trial an entry."""
-    if document.kind == "array":
-        trials = document.decode(list[_Trial])
-    else:
-        trials = [trial for _, trial in document.lines(_Trial)]
-    return Table.of_rows(map(_row, trials), entry="trial")
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
+    """One trial a run of a task; it passes if all its graders pass it, as TraceLens counts it."""
+    batch = document.decode(_Batch)
+    named = _candidate(batch.provenance)
+    ran = [trial for trial in batch.trials if trial.status not in _NOT_RUN]
+    left = len(batch.trials) - len(ran)
+    notes = [f"{plural(left, 'trial was', 'trials were')} not run to the end"] if left else []
+    rows = [_row(trial, named) for trial in ran]
+    return TrialTable.of_rows(rows, notes=notes, entry="trial")
+
+
+def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
+    """The steps of each trial, and what its graders said."""
+    for trial in document.entries(_SpokenTrial, "trials"):
+        if trial.status not in _NOT_RUN:
+            yield _transcript(trial)
 
 
 READER = Reader(
     name="tracelens",
     recognises=recognises,
     read=read,
+    transcripts=transcripts,
     reading=Reading(
         format="TraceLens trials",
-        versions="trials.json",
-        system="agent, model, or file name",
-        task="scenario",
-        run="trial_index",
-        outcome="passed, or success",
-        score="score",
+        versions="trials.json of 0.7",
+        system="agent_name, the adapter's name and version, or file name",
+        task="task_id",
+        run="run_index",
+        outcome="passed of all graders; infra_error and grader_error are errored",
+        score="mean of the graders' scores",
+        started="started_at",
     ),
 )
 
 
-def _row(trial: _Trial) -> dict[str, Any]:
-    passed = trial.passed if trial.passed is not None else trial.success
-    missing = passed is None
-    row: dict[str, Any] = {
-        "task": trial.scenario_id or trial.scenario or trial.task_id,
-        "outcome": Outcome.ERRORED if missing else Outcome(bool(passed)),
-        "score": trial.score,
-        "error": first_line(trial.error) or ("no verdict" if missing else None),
+def _candidate(provenance: Any) -> str | None:
+    """The adapter that was run, by its own name or its class, and its version."""
+    for key in ("candidate", "adapter"):
+        provenance = provenance.get(key) if isinstance(provenance, dict) else None
+    if not isinstance(provenance, dict):
+        return None
+    name = provenance.get("name") or str(provenance.get("class_path") or "").rpartition(".")[2]
+    version = provenance.get("version")
+    return f"{name} {version}" if name and version else str(name) or None
+
+
+def _row(trial: _Trial, named: str | None) -> dict[str, Any]:
+    log = trial.transcript or _Log()
+    scores = [one.score for one in trial.outcomes if one.score is not None]
+    calls = [call.tool_name for call in log.tool_calls]
+    broke = trial.status == _BROKEN or any(one.grader_error for one in trial.outcomes)
+    passed = bool(trial.outcomes) and all(one.passed for one in trial.outcomes)
+    row = {
+        "task": trial.task_id,
+        "trial": trial.run_index,
+        "outcome": Outcome.ERRORED if broke else Outcome(passed),
+        "score": fmean(scores) if scores and not broke else None,
+        "tokens_in": _sum(step.tokens_in for step in log.steps),
+        "tokens_out": _sum(step.tokens_out for step in log.steps),
+        "seconds": seconds_between(trial.started_at, trial.completed_at),
+        "tool_calls": len(calls),
+        "tools": tuple(dict.fromkeys(calls)),
+        "started": trial.started_at,
+        "error": first_line(trial.error_message) or ("grader error" if broke else None),
     }
-    if trial.trial_index is not None:
-        row["trial"] = trial.trial_index
-    system = trial.agent or trial.model
+    system = log.agent_name or named
     return row | ({"system": system} if system else {})
+
+
+def _sum(counts: Iterator[int | None]) -> int | None:
+    """The sum of what is known; agents that count nothing leave it open."""
+    return sum(count or 0 for count in counts) or None
+
+
+def _transcript(trial: _SpokenTrial) -> Transcript:
+    steps = trial.transcript.steps if trial.transcript else []
+    checks = (
+        Check(target=one.grader_id, score=one.score, message=one.feedback or "")
+        for one in trial.outcomes
+    )
+    return Transcript(
+        messages=tuple(map(_turn, steps)),
+        answer=as_text(trial.transcript.final_output) if trial.transcript and not steps else "",
+        error=trial.error_message or "",
+        checks=tuple(checks),
+    )
+
+
+def _turn(step: _SpokenStep) -> Turn:
+    call = step.tool_call
+    role = _ROLES.get(step.step_type, "assistant")
+    if call is None:
+        return Turn(role=role, text=as_text(step.content) or step.error or "")
+    said = Call(name=call.tool_name, arguments=as_text(call.arguments))
+    return Turn(role=role, text=as_text(call.result) or call.error or "", calls=(said,))

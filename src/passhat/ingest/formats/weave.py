@@ -9,7 +9,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, Table, seconds_between
+from passhat.ingest.reader import Reader, Reading, TrialTable, seconds_between
 from passhat.ingest.rows import Sheet, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.records.column_names import ColumnMap
@@ -26,7 +26,7 @@ def recognises(document: Document) -> bool:
     )
 
 
-def read(document: Document, mapping: ColumnMap) -> Table:
+def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a call that predicts and scores; calls on one example are its runs."""
     sheet = sheet_of(document)
     places = [
@@ -56,7 +56,7 @@ READER = Reader(
         system="model",
         task="example (its id, or all of it)",
         run="order of calls",
-        outcome="the first score (or --scorer) of 1 passes",
+        outcome="the first score (or `scorer`) of 1 passes",
         score="the same score",
         started="started_at",
     ),

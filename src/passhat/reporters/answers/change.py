@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.comparing.difference import Difference
 from passhat.analysis.gates.change import ChangeReview
-from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.answers.comparison import comparison_rows
 from passhat.reporters.answers.comparison_tasks import differing_tasks
 from passhat.reporters.answers.explanation_blocks import verdict as cause_sentence
@@ -27,7 +27,7 @@ MOST_TASKS = 10
 """Tasks that a comment lists; the page of the run lists all."""
 
 
-def change_blocks(review: ChangeReview, options: Options) -> list[Block]:
+def change_blocks(review: ChangeReview, options: DisplayOptions) -> list[Block]:
     """What a reviewer reads, the most important first."""
     blocks: list[Block] = [Headline(_headline(review))]
     blocks += [judged(verdict) for verdict in review.judged]

@@ -9,7 +9,7 @@ from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.comparing.difference import Difference
 from passhat.analysis.comparing.task_differences import TaskDifference
 from passhat.messages import listed, plural
-from passhat.reporters.answer_kind import AnswerKind, Facts, Options, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Facts, Records
 from passhat.reporters.answers.comparison_data import called, comparison_object, stated, verdict
 from passhat.reporters.answers.comparison_tasks import (
     MOST_TASKS,
@@ -22,8 +22,8 @@ from passhat.reporters.blocks import (
     Block,
     Chip,
     Headline,
+    NextStep,
     Paragraph,
-    Step,
     Steps,
     Table,
     paragraphs,
@@ -49,7 +49,7 @@ SENSIBLE_RUNS = 1_000
 """More runs of each task and system than this are not advised: few would pay for them."""
 
 
-def comparison_blocks(comparison: Comparison, options: Options) -> list[Block]:
+def comparison_blocks(comparison: Comparison, options: DisplayOptions) -> list[Block]:
     """The verdict, the differences in both scopes, the tasks that differ, what would settle it.
 
     On a terminal the names of the two are cut above their columns.
@@ -77,7 +77,7 @@ def comparison_blocks(comparison: Comparison, options: Options) -> list[Block]:
             blocks.append(Paragraph("Left out", _unshared(owner, names)))
     blocks += [Paragraph("Note", f"{note}.") for note in comparison.notes]
     if steps := _steps(comparison, options.every_task_follows):
-        blocks.append(Steps("Next", tuple(map(Step, steps))))
+        blocks.append(Steps("Next", tuple(map(NextStep, steps))))
     return blocks
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from passhat.analysis.planning.demonstration import Demonstration
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.messages import plural
-from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.answers import report
 from passhat.reporters.answers.report_figures import report_figures
 from passhat.reporters.blocks import (
     Bar,
     Block,
     Headline,
-    Step,
+    NextStep,
     Steps,
     Table,
 )
@@ -27,7 +27,7 @@ NEXT_COMMANDS = (
 )
 
 
-def demo_blocks(found: Demonstration, options: Options) -> list[Block]:
+def demo_blocks(found: Demonstration, options: DisplayOptions) -> list[Block]:
     """What was simulated, what it shows, what to do next."""
     design = found.report.systems[0].design
     surprises = _streaks(found), _lead(found), _undecided(found)
@@ -38,8 +38,8 @@ def demo_blocks(found: Demonstration, options: Options) -> list[Block]:
             f"seed {found.report.provenance.options.seed}."
         ),
         _table(found),
-        Steps("Three surprises", tuple(map(Step, surprises))),
-        Steps("Next", tuple(map(Step, NEXT_COMMANDS))),
+        Steps("Three surprises", tuple(map(NextStep, surprises))),
+        Steps("Next", tuple(map(NextStep, NEXT_COMMANDS))),
     ]
 
 

@@ -10,7 +10,7 @@ from passhat.analysis.explaining.runs import ExplainedRun
 from passhat.analysis.explaining.side_by_side import SideBySide
 from passhat.messages import plural
 from passhat.records.run_numbers import run_number
-from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.answers.diff_page import diff_values
 from passhat.reporters.answers.diff_words import LONGEST_CALL, OUTCOMES, call_words, verdict
 from passhat.reporters.blocks import Block, Headline, Paragraph, Table
@@ -69,7 +69,7 @@ class SideBySideObject(TypedDict):
     pairs: list[PairObject]
 
 
-def side_by_side_blocks(found: SideBySide, options: Options) -> list[Block]:
+def side_by_side_blocks(found: SideBySide, options: DisplayOptions) -> list[Block]:
     """Where they part, the calls beside each other, what differs in them, and how each ended."""
     blocks: list[Block] = [Headline(verdict(found))]
     if found.pairs:

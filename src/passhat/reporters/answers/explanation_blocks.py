@@ -11,9 +11,18 @@ from passhat.analysis.explaining.explain import Explanation
 from passhat.messages import listed, plural
 from passhat.records.run_numbers import run_number
 from passhat.records.transcript import TranscriptKey
-from passhat.reporters.answer_kind import Options
+from passhat.reporters.answer_kind import DisplayOptions
 from passhat.reporters.answers.explanation_ways import way_blocks
-from passhat.reporters.blocks import Bar, Block, Headline, Paragraph, Section, Step, Steps, Table
+from passhat.reporters.blocks import (
+    Bar,
+    Block,
+    Headline,
+    NextStep,
+    Paragraph,
+    Section,
+    Steps,
+    Table,
+)
 from passhat.reporters.next_steps import advise, only
 from passhat.reporters.numbers import percent, points, span
 from passhat.reporters.wording import short
@@ -31,7 +40,7 @@ FEW_RUNS = (
 """By simulation: docs/explanation/calibration.md."""
 
 
-def explanation_blocks(explanation: Explanation, options: Options) -> list[Block]:
+def explanation_blocks(explanation: Explanation, options: DisplayOptions) -> list[Block]:
     """The answer first, then the causes, what went wrong, the ways, the suite, and how to look."""
     blocks: list[Block] = [Headline(verdict(explanation)), *_findings(explanation)]
     blocks += way_blocks(explanation)
@@ -198,7 +207,7 @@ def _categories(categories: Sequence[Category], title: str, first_trial: int) ->
     )
 
 
-def next_commands(explanation: Explanation, results: str | None) -> list[Step]:
+def next_commands(explanation: Explanation, results: str | None) -> list[NextStep]:
     """Commands that put a failing run beside the passing one to read it with."""
     if results is None:
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-from passhat.analysis.explaining.behaviours import Behaviour, CostSplit
+from passhat.analysis.explaining.behaviours import CostSplit, ObservedBehaviour
 from passhat.analysis.explaining.categories import Category
 from passhat.analysis.explaining.causes import Cause, Example
 from passhat.analysis.explaining.explain import Explanation, RunCounts
@@ -22,7 +22,7 @@ from passhat.reporters.data import (
 from passhat.stats.estimate import Estimate
 
 
-class RunObject(TypedDict):
+class RunNameObject(TypedDict):
     """One run, by its name in the results."""
 
     system: str
@@ -33,8 +33,8 @@ class RunObject(TypedDict):
 class ExampleObject(TypedDict):
     """A failing run beside the nearest passing one; `call` is a place among its calls, from 0."""
 
-    failing: RunObject
-    passing: RunObject
+    failing: RunNameObject
+    passing: RunNameObject
     call: int | None
 
 
@@ -63,8 +63,8 @@ class CategoryObject(TypedDict):
     count: int
     share: Estimate
     tasks: list[str]
-    example: RunObject
-    runs: list[RunObject]
+    example: RunNameObject
+    runs: list[RunNameObject]
 
 
 class ToolPairObject(TypedDict):
@@ -82,7 +82,7 @@ class TrajectoriesObject(TypedDict):
     order: NumberObject
     path: NumberObject
     costs: dict[str, NumberObject]
-    behaviours: list[Behaviour]
+    behaviours: list[ObservedBehaviour]
     cost_of_failing: list[CostSplit]
     expected_tools_given: bool
     tool_matrix: list[ToolPairObject]
@@ -127,7 +127,7 @@ def explanation_object(explanation: Explanation) -> ExplanationObject:
     }
 
 
-def _run(key: TranscriptKey) -> RunObject:
+def _run(key: TranscriptKey) -> RunNameObject:
     return {"system": key[0], "task": key[1], "trial": key[2]}
 
 

@@ -11,7 +11,7 @@ from passhat.analysis.explaining.explain import Explanation
 from passhat.analysis.explaining.side_by_side import SideBySide
 from passhat.records.run_numbers import run_number
 from passhat.records.transcript import TranscriptKey
-from passhat.reporters.answer_kind import Facts, Options
+from passhat.reporters.answer_kind import DisplayOptions, Facts
 from passhat.reporters.answers.diff_page import RunView, Stretch, run_views, stretches
 from passhat.reporters.answers.diff_words import parting_words
 from passhat.reporters.answers.explanation_blocks import (
@@ -50,7 +50,7 @@ class CauseView:
     example: PairView | None
 
 
-def explanation_page(explanation: Explanation, options: Options) -> Mapping[str, Any]:
+def explanation_page(explanation: Explanation, options: DisplayOptions) -> Mapping[str, Any]:
     """The values of the template."""
     pairs = {(one.left.key, one.right.key): one for one in explanation.pairs}
     causes = [

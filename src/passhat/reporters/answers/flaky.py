@@ -6,7 +6,7 @@ from typing import Literal, TypedDict
 
 from passhat.analysis.comparing.flaky import FlakyTask, FlakyTasks
 from passhat.messages import plural
-from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Block, Headline, Paragraph, Table
 from passhat.reporters.data import IntervalObject, interval_object
 from passhat.reporters.numbers import percent, span
@@ -40,7 +40,7 @@ class FlakyObject(TypedDict):
     tasks: list[FlakyTaskObject]
 
 
-def flaky_blocks(found: FlakyTasks, options: Options) -> list[Block]:
+def flaky_blocks(found: FlakyTasks, options: DisplayOptions) -> list[Block]:
     """One row a task, flaky ones first."""
     of_all = f"{len(found.tasks):,} of {plural(found.tasks_seen, 'task')}"
     head = f"{of_all} passed and failed over {plural(found.runs, 'run')}."

@@ -9,7 +9,7 @@ from passhat.analysis.gates.demands import NoWorseDemand
 from passhat.analysis.gates.gate_plan import GatePlan
 from passhat.analysis.gates.plots import plan_figure, plan_finding
 from passhat.messages import plural
-from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import (
     Block,
     Headline,
@@ -60,7 +60,7 @@ class GatePlansObject(TypedDict):
     plans: list[GatePlanObject]
 
 
-def gate_plan_blocks(plans: Sequence[GatePlan], options: Options) -> list[Block]:
+def gate_plan_blocks(plans: Sequence[GatePlan], options: DisplayOptions) -> list[Block]:
     """Each gate: what it takes, how it may end, how that was found, and its picture."""
     return [block for plan in plans for block in _blocks(plan)]
 
@@ -163,4 +163,5 @@ KIND = AnswerKind(
     rows=_rows,
     figures=lambda plans: {plan.gate.require: plan_figure(plan) for plan in plans},
     title=lambda plans: f"What {plural(len(plans), 'gate')} will cost",
+    several=True,
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-from passhat.analysis.planning.budgets import Budget
+from passhat.analysis.planning.budgets import BudgetPlan
 from passhat.analysis.planning.plan import Assumptions, Plan
 from passhat.messages import plural
-from passhat.reporters.answer_kind import AnswerKind, Facts, Options, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Facts, Records
 from passhat.reporters.blocks import Block, Chip, Headline, Paragraph, Table
 from passhat.reporters.data import plain
 from passhat.reporters.numbers import amount, percent
@@ -28,7 +28,7 @@ class PlanHead(TypedDict):
     verdict: str
 
 
-def plan_blocks(plan: Plan, options: Options) -> list[Block]:  # as all answers
+def plan_blocks(plan: Plan, options: DisplayOptions) -> list[Block]:  # as all answers
     """The answer to what was asked, what each design shows, and what else a plan may need."""
     blocks: list[Block] = [Headline(verdict(plan))]
     below = plan.budgets if plan.difference is not None else plan.budgets[1:]
@@ -137,7 +137,7 @@ def _floor(plan: Plan) -> str:
     )
 
 
-def _budget(budget: Budget) -> str:
+def _budget(budget: BudgetPlan) -> str:
     limit, each = _price(budget)
     if isinstance(budget.design, Unavailable):
         return f"A budget of {limit} at {each} a run: {budget.design.reason}."
@@ -150,7 +150,7 @@ def _budget(budget: Budget) -> str:
     )
 
 
-def _price(budget: Budget) -> tuple[str, str]:
+def _price(budget: BudgetPlan) -> tuple[str, str]:
     """The limit, and what a run takes of it: dollars, minutes, or seconds where they are few."""
     if budget.unit != "minutes":
         return f"${amount(budget.limit)}", f"${amount(budget.per_run)}"

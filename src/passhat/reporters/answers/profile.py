@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 from passhat.analysis.comparing.profile import Norm, Profile
 from passhat.messages import listed, plural
-from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Bar, Block, Headline, Paragraph, Table
 from passhat.reporters.data import ProvenanceObject, plain, provenance_object
 from passhat.reporters.numbers import interval_of, percent, points, span, value_of
@@ -42,7 +42,7 @@ class ProfileObject(TypedDict):
     notes: list[str]
 
 
-def profile_blocks(profile: Profile, options: Options) -> list[Block]:  # as all answers
+def profile_blocks(profile: Profile, options: DisplayOptions) -> list[Block]:  # as all answers
     """Where the agent stands, number by number."""
     blocks: list[Block] = [Headline(verdict(profile)), _table(profile)]
     blocks.append(

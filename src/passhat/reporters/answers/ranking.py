@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 from passhat.analysis.comparing.rank import PairDifference, RankedSystem, RankReport, Unranked
 from passhat.messages import listed, plural
-from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Bar, Block, Chip, Headline, Paragraph, Steps, Table
 from passhat.reporters.data import (
     MetricObject,
@@ -57,7 +57,7 @@ class RankingObject(TypedDict):
     notes: list[str]
 
 
-def ranking_blocks(report: RankReport, options: Options) -> list[Block]:
+def ranking_blocks(report: RankReport, options: DisplayOptions) -> list[Block]:
     """Who leads, the table, the ties, and how to look closer."""
     blocks: list[Block] = [Headline(verdict(report)), _table(report)]
     called = _called(report)

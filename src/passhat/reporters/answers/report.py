@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
-from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.answers.report_blocks import report_blocks
 from passhat.reporters.answers.report_figures import report_figures
 from passhat.reporters.numbers import interval_of
@@ -34,7 +34,7 @@ def _cases(report: Report) -> Sequence[TestSuite]:
     return task_suites(report)
 
 
-def _page(report: Report, options: Options) -> Mapping[str, Any]:
+def _page(report: Report, options: DisplayOptions) -> Mapping[str, Any]:
     from passhat.reporters.answers.report_page import page_of
 
     return page_of(report, options)

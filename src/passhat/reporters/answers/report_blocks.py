@@ -6,24 +6,24 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from passhat.analysis.reports.headline import all_errored
-from passhat.analysis.reports.parts import Feature, Metric
+from passhat.analysis.reports.parts import Metric, ResourceUse
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import LABELS, TaskRow, TaskTable
 from passhat.messages import plural
 from passhat.reporters import wording
-from passhat.reporters.answer_kind import RESULTS, Options
+from passhat.reporters.answer_kind import RESULTS, DisplayOptions
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
 from passhat.reporters.blocks import (
     Bar,
     Block,
+    HeadingRow,
     Headline,
     Marks,
+    NextStep,
     Paragraph,
     Section,
     Shares,
-    Span,
-    Step,
     Steps,
     Table,
     paragraphs,
@@ -43,7 +43,7 @@ WORST_TASKS, MORE_TASKS = 5, 20
 """Tasks listed on the first screen, and where everything is shown."""
 
 
-def report_blocks(report: Report, options: Options) -> list[Block]:
+def report_blocks(report: Report, options: DisplayOptions) -> list[Block]:
     """One system in full, or several side by side and, with `verbose`, each in full."""
     if len(report.systems) == 1:
         blocks = system_blocks(report.systems[0], options)
@@ -53,7 +53,7 @@ def report_blocks(report: Report, options: Options) -> list[Block]:
     return blocks if options.brief else [*blocks, Paragraph("Made from", origin(report))]
 
 
-def system_blocks(system: SystemReport, options: Options) -> list[Block]:
+def system_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
     """One system: the answer, the numbers, the tasks, what to do next."""
     blocks: list[Block] = [
         Headline(wording.verdict(system)),
@@ -74,7 +74,7 @@ def system_blocks(system: SystemReport, options: Options) -> list[Block]:
     return [*blocks, Steps("Next", _next(system, options))]
 
 
-def several_blocks(report: Report, options: Options) -> list[Block]:
+def several_blocks(report: Report, options: DisplayOptions) -> list[Block]:
     """Several systems in one table; with `verbose` each of them follows."""
     systems = most_reliable_first(report.systems)
     blocks: list[Block] = [
@@ -91,7 +91,7 @@ def several_blocks(report: Report, options: Options) -> list[Block]:
         return blocks
     for system in systems:
         results = results_of(report, system, options.results)
-        own = Options(results=results, verbose=True, all_tasks=options.all_tasks)
+        own = DisplayOptions(results=results, verbose=True, all_tasks=options.all_tasks)
         headline, section, *rest = system_blocks(system, own)
         blocks += [section, headline, *rest]
     return blocks
@@ -135,7 +135,7 @@ def _few_numbers(system: SystemReport) -> list[Block]:
 
 
 def _every_number(system: SystemReport) -> list[Block]:
-    rows: list[tuple[str | Bar, ...] | Span] = []
+    rows: list[tuple[str | Bar, ...] | HeadingRow] = []
     groups = [
         ("all k attempts succeed (pass^k, also called reliability@k)", wording.hats(system)),
         ("at least one of k attempts succeeds (pass@k)", wording.ats(system)),
@@ -144,12 +144,12 @@ def _every_number(system: SystemReport) -> list[Block]:
         groups.insert(0, ("average score, partial credit counted", [system.mean_score]))
     for title, metrics in groups:
         if metrics:
-            rows.append(Span(title))
+            rows.append(HeadingRow(title))
             rows += [_number_row(wording.metric_name(metric), metric) for metric in metrics]
     return [_number_table(rows), *paragraphs("Starred", wording.partial_note(system))]
 
 
-def _number_table(rows: Sequence[tuple[str | Bar, ...] | Span]) -> Table:
+def _number_table(rows: Sequence[tuple[str | Bar, ...] | HeadingRow]) -> Table:
     header = ("in %", "", "this suite", TASKS_LIKE_THESE, "")
     return Table(header=header, rows=tuple(rows), left=(0, 2, 3))
 
@@ -194,7 +194,7 @@ def _width(system: SystemReport) -> str | None:
     return None if isinstance(system.noise, Unavailable) else noise_sentence(system.noise)
 
 
-def _task_blocks(system: SystemReport, options: Options) -> list[Block]:
+def _task_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
     table = system.tasks
     blocks: list[Block] = [Paragraph("Tasks", f"{wording.labels(system)}.")]
     if not len(table):
@@ -231,7 +231,7 @@ def task_table(rows: Sequence[TaskRow]) -> Table:
     )
 
 
-def _unlisted(count: int, some: bool, options: Options) -> list[Block]:
+def _unlisted(count: int, some: bool, options: DisplayOptions) -> list[Block]:
     more = f"{count:,} more" if some else f"{plural(count, 'task')} not listed"
     if options.results is None:
         return [Paragraph("", f"{more}.")]
@@ -251,7 +251,7 @@ def _effort_blocks(system: SystemReport) -> list[Block]:
     ]
 
 
-def _effort_row(feature: Feature) -> tuple[str, ...]:
+def _effort_row(feature: ResourceUse) -> tuple[str, ...]:
     means = (_amount(number) for number in (feature.mean, feature.passed, feature.failed))
     return feature.name.replace("_", " "), *means, _correlation(feature.association)
 
@@ -269,7 +269,7 @@ def _correlation(link: Number) -> str:
     return f"{link.value:+.2f}{between}"
 
 
-def _next(system: SystemReport, options: Options) -> tuple[Step, ...]:
+def _next(system: SystemReport, options: DisplayOptions) -> tuple[NextStep, ...]:
     steps = next_steps(system, options.results)[:MOST_STEPS]
     if options.brief and options.results is not None and not all_errored(system):
         command = f"passhat report {options.results} -v"
@@ -283,8 +283,8 @@ def _each(systems: Sequence[SystemReport]) -> str | None:
 
 
 def _steps_for_several(
-    report: Report, systems: Sequence[SystemReport], options: Options
-) -> tuple[Step, ...]:
+    report: Report, systems: Sequence[SystemReport], options: DisplayOptions
+) -> tuple[NextStep, ...]:
     results = options.results
     if results is None:
         return ()

@@ -12,8 +12,8 @@ from passhat.analysis.reports.parts import (
     Decay,
     Design,
     ErrorSplit,
-    Feature,
     Leaders,
+    ResourceUse,
     Rounds,
     RunOrder,
     VarianceSplit,
@@ -34,7 +34,7 @@ from passhat.reporters.answers.report_objects import (
     LeadersObject,
     ReportObject,
     RoundsObject,
-    RunCounts,
+    RunCountsObject,
     RunOrderObject,
     SeedsObject,
     SystemObject,
@@ -123,7 +123,7 @@ def _leaders(found: Leaders | Unavailable) -> LeadersObject | UnavailableObject:
     }
 
 
-def _runs(design: Design) -> RunCounts:
+def _runs(design: Design) -> RunCountsObject:
     return {
         "fewest": design.fewest_runs,
         "typical": design.typical_runs,
@@ -256,7 +256,7 @@ def _errors(split: ErrorSplit) -> ErrorPolicyObject:
     }
 
 
-def _feature(feature: Feature) -> FeatureObject:
+def _feature(feature: ResourceUse) -> FeatureObject:
     names = ("mean", "passed", "failed", "errored", "difference", "association", "median", "p95")
     numbers = {name: number_object(getattr(feature, name)) for name in names}
     found = cast(FeatureObject, {"trials": feature.trials, **numbers})

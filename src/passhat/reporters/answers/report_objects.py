@@ -20,7 +20,7 @@ from passhat.stats.estimate import Scope
 SCHEMA: Literal["passhat.report/1"] = "passhat.report/1"
 
 
-class RunCounts(TypedDict):
+class RunCountsObject(TypedDict):
     """How many runs the tasks have."""
 
     fewest: int
@@ -180,7 +180,7 @@ class SystemObject(TypedDict):
     tasks: int
     trials: int
     errors: int
-    runs: RunCounts
+    runs: RunCountsObject
     metrics: dict[str, MetricObject]
     variance: VarianceObject | UnavailableObject
     noise: NoiseObject | UnavailableObject

@@ -13,7 +13,7 @@ from passhat.drawing.figure import WIDTH
 from passhat.drawing.scale import Scale
 from passhat.records.run_numbers import run_number
 from passhat.reporters import wording
-from passhat.reporters.answer_kind import Options
+from passhat.reporters.answer_kind import DisplayOptions
 from passhat.reporters.answers.explanation_blocks import category_words, why_section
 from passhat.reporters.answers.report_blocks import origin, system_blocks
 from passhat.reporters.answers.report_figures import report_figures
@@ -41,7 +41,11 @@ if TYPE_CHECKING:
 
 
 def page_of(
-    report: Report, options: Options, *, gates: Sequence[Judged] = (), after: Sequence[Block] = ()
+    report: Report,
+    options: DisplayOptions,
+    *,
+    gates: Sequence[Judged] = (),
+    after: Sequence[Block] = (),
 ) -> Mapping[str, Any]:
     """The values of the template; transcripts are shown run by run, rendered when asked for.
 
@@ -149,11 +153,11 @@ def reasons_by_task(explanation: Explanation) -> dict[tuple[str, str], str]:
 
 def page_sentences(system: SystemReport) -> list[Paragraph]:
     """The sentences of a report on one system that its page does not show as figures or tables."""
-    blocks = system_blocks(system, Options(results=None, verbose=True))
+    blocks = system_blocks(system, DisplayOptions(results=None, verbose=True))
     return [block for block in blocks if isinstance(block, Paragraph) and block.label]
 
 
-def _by_task(said: PageTranscripts, report: Report, options: Options) -> RunLinks:
+def _by_task(said: PageTranscripts, report: Report, options: DisplayOptions) -> RunLinks:
     """The transcripts of each task: the number and the mark of a run, and where its words are."""
     outcomes = outcomes_of(report, list(said.texts), options.trials) if said.texts else {}
     found: dict[tuple[str, str], list[RunLink]] = {}

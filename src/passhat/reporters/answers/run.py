@@ -11,7 +11,8 @@ from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.gates.tool_selection import SelectionFloor
 from passhat.analysis.gates.verdict import Verdict, Verdicts, Word
 from passhat.messages import plural
-from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.records import Outcome, Trial
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.answers import report
 from passhat.reporters.answers.report import report_rows
 from passhat.reporters.answers.report_blocks import report_blocks
@@ -19,8 +20,18 @@ from passhat.reporters.answers.report_data import report_object
 from passhat.reporters.answers.report_figures import report_figures
 from passhat.reporters.answers.report_objects import ReportObject
 from passhat.reporters.answers.verdicts_data import VerdictObject, verdict_object
-from passhat.reporters.blocks import Block, Judged, Line, Step, Steps, paragraphs
+from passhat.reporters.blocks import (
+    Block,
+    Judged,
+    Line,
+    NextStep,
+    Paragraph,
+    Steps,
+    Table,
+    paragraphs,
+)
 from passhat.reporters.data import IntervalObject, interval_object, plain
+from passhat.reporters.numbers import amount
 from passhat.reporters.wording import verdict_title
 
 if TYPE_CHECKING:
@@ -30,6 +41,10 @@ SCHEMA: Literal["passhat.run/1"] = "passhat.run/1"
 
 MOST_FAILURES = 8
 LONGEST_REASON = 200
+MOST_ROWS = 200
+"""Single runs that text lists with `verbose`; files of test cases hold them all."""
+
+OUTCOMES = {Outcome.PASSED: "passed", Outcome.FAILED: "failed", Outcome.ERRORED: "errored"}
 
 
 class FloorObject(TypedDict):
@@ -60,10 +75,10 @@ class RunObject(TypedDict):
     report: ReportObject
 
 
-def run_blocks(answer: RunAnswer, options: Options) -> list[Block]:
+def run_blocks(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
     """The report and what follows from it; what a terminal shows last is read first."""
     options = replace(options, results=answer.results)
-    report = [*report_blocks(answer.report, options), *_after(answer)]
+    report = [*report_blocks(answer.report, options), *_run_rows(answer, options), *_after(answer)]
     verdicts = _demands(answer, options)
     return [*report, *verdicts] if options.ink is not None else [*verdicts, *report]
 
@@ -104,13 +119,45 @@ def failure_lines(answer: RunAnswer, *, most: int) -> list[str]:
     return lines
 
 
-def _demands(answer: RunAnswer, options: Options) -> list[Block]:
+def _demands(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
     blocks: list[Block] = []
     if answer.verdicts is not None:
         from passhat.reporters.answers.verdicts import verdicts_blocks
 
         blocks += verdicts_blocks(answer.verdicts, options)
     return blocks + [Line(floor.line, floor.detail) for floor in answer.floors]
+
+
+def _run_rows(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
+    """With `verbose`, a row for each run under the name that `--task` takes: `refund #3`."""
+    if not options.verbose or answer.trials is None:
+        return []
+    order = {task: index for index, task in enumerate(dict.fromkeys(answer.trials.tasks))}
+    trials = sorted(answer.trials, key=lambda t: (t.system, order[t.task], t.trial))
+    several = len(answer.report.systems) > 1
+    rows = tuple(_run_row(answer, trial, several=several) for trial in trials[:MOST_ROWS])
+    header = ("run", *(["system"] * several), "outcome", "tokens", "seconds", "why")
+    left = tuple(i for i, name in enumerate(header) if name not in ("tokens", "seconds"))
+    blocks: list[Block] = [Table(header=header, rows=rows, left=left)]
+    if len(trials) > MOST_ROWS:
+        more = f"{len(trials) - MOST_ROWS:,} more runs: --rows runs -o runs.xml lists them all."
+        blocks.append(Paragraph("", more))
+    return blocks
+
+
+def _run_row(answer: RunAnswer, trial: Trial, *, several: bool) -> tuple[str, ...]:
+    from passhat.reporters.test_cases import run_reasons
+
+    why = trial.error or "; ".join(run_reasons(answer, trial))
+    tokens = trial.tokens or (trial.tokens_in or 0) + (trial.tokens_out or 0)
+    return (
+        f"{trial.task} #{trial.trial + 1}",
+        *([trial.system] * several),
+        OUTCOMES[trial.outcome],
+        f"{tokens:,.0f}" if tokens else "-",
+        "-" if trial.seconds is None else amount(trial.seconds),
+        why[:LONGEST_REASON],
+    )
 
 
 def _after(answer: RunAnswer) -> list[Block]:
@@ -121,7 +168,7 @@ def _after(answer: RunAnswer) -> list[Block]:
         blocks += recovery_blocks(recovery)
     if answer.failures:
         told = failure_lines(answer, most=MOST_FAILURES)
-        blocks.append(Steps(_failures_title(answer), tuple(map(Step, told))))
+        blocks.append(Steps(_failures_title(answer), tuple(map(NextStep, told))))
         blocks += _why(answer)
     return blocks + paragraphs("Undone", answer.undone and f"{answer.undone}.")
 
@@ -134,7 +181,7 @@ def _why(answer: RunAnswer) -> list[Block]:
     return [
         Steps(
             "Why runs fail",
-            (Step(cause.rstrip("."), f"passhat why {answer.results} --run {answer.run}"),),
+            (NextStep(cause.rstrip("."), f"passhat why {answer.results} --run {answer.run}"),),
         )
     ]
 
@@ -168,7 +215,7 @@ def _cases(answer: RunAnswer) -> Sequence[TestSuite]:
     return run_suites(answer)
 
 
-def _page(answer: RunAnswer, options: Options) -> Mapping[str, Any]:
+def _page(answer: RunAnswer, options: DisplayOptions) -> Mapping[str, Any]:
     from passhat.reporters.answers.report_page import page_of
 
     kept = replace(

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Literal, TypedDict
 
 from passhat.analysis.comparing.trends import SystemTrend, TrendPoint, Turn
-from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.answers.trend_blocks import runs_table, sentences
 from passhat.reporters.answers.trend_page import chip, facts, headline, trend_page
 from passhat.reporters.blocks import Block, Headline, Paragraph, Picture, Section
 from passhat.reporters.safe_text import safe_text
-from passhat.stats.diverging import Divergence
+from passhat.stats.diverging import DivergingTrend
 from passhat.stats.trend import Changes, Direction
 
 SCHEMA: Literal["passhat.trend/1"] = "passhat.trend/1"
@@ -67,7 +67,7 @@ class TurnObject(TypedDict):
     run: str
 
 
-class SystemObject(TypedDict):
+class SystemTrendObject(TypedDict):
     """One system over history, its oldest run first."""
 
     name: str
@@ -83,10 +83,10 @@ class TrendObject(TypedDict):
     """How reliability moved over history."""
 
     schema: Literal["passhat.trend/1"]
-    systems: list[SystemObject]
+    systems: list[SystemTrendObject]
 
 
-def trend_blocks(trends: Sequence[SystemTrend], options: Options) -> list[Block]:
+def trend_blocks(trends: Sequence[SystemTrend], options: DisplayOptions) -> list[Block]:
     """Each system: what changed in words, then the runs one by one, then the picture."""
     blocks: list[Block] = []
     for trend in trends:
@@ -105,14 +105,14 @@ def trend_object(trends: Sequence[SystemTrend]) -> TrendObject:
     return {"schema": SCHEMA, "systems": [_system_object(trend) for trend in trends]}
 
 
-def _system_object(trend: SystemTrend) -> SystemObject:
+def _system_object(trend: SystemTrend) -> SystemTrendObject:
     return {
         "name": trend.name,
         "k": trend.k,
         "sentences": sentences(trend),
         "points": [_point_object(point) for point in trend.points],
         "changes": {name: _changes_object(changes) for name, changes in trend.changes.items()},
-        "diverging": isinstance(trend.divergence, Divergence) and trend.divergence.diverging,
+        "diverging": isinstance(trend.divergence, DivergingTrend) and trend.divergence.diverging,
         "turns": [
             {"task": t.task, "turn": t.turn, "before": t.before, "after": t.after, "run": t.key}
             for t in trend.turns
@@ -192,4 +192,5 @@ KIND = AnswerKind(
     template="trend.html",
     chip=chip,
     facts=facts,
+    several=True,
 )

@@ -8,14 +8,14 @@ from passhat.analysis.comparing.trends import SystemTrend, TaskTurn, TrendPoint
 from passhat.reporters.blocks import Table
 from passhat.reporters.numbers import percent, points, signed_points, span
 from passhat.reporters.safe_text import safe_text
-from passhat.stats.diverging import Divergence
+from passhat.stats.diverging import DivergingTrend
 from passhat.stats.trend import ChangePoint
 
 
 def sentences(trend: SystemTrend, *, turns: bool = True) -> list[str]:
     """What happened, the most alarming first; without `turns`, not task by task."""
     told = []
-    if isinstance(trend.divergence, Divergence) and trend.divergence.diverging:
+    if isinstance(trend.divergence, DivergingTrend) and trend.divergence.diverging:
         told.append(
             f"Warning, {trend.divergence.name}: {safe_text(trend.name)} can do more and can be "
             f"depended on less (pass@{trend.k} {signed_points(trend.divergence.rise.value)}, "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from passhat.analysis.comparing.trends import SystemTrend, TaskMove, TaskTurn
 from passhat.messages import plural
-from passhat.reporters.answer_kind import Facts, Options
+from passhat.reporters.answer_kind import DisplayOptions, Facts
 from passhat.reporters.answers.trend_blocks import runs_table, sentences
 from passhat.reporters.blocks import Chip, Table
 from passhat.reporters.numbers import percent, span
@@ -40,7 +40,7 @@ class TrendView:
     keys: tuple[str, ...]
 
 
-def trend_page(trends: Sequence[SystemTrend], options: Options) -> Mapping[str, Any]:
+def trend_page(trends: Sequence[SystemTrend], options: DisplayOptions) -> Mapping[str, Any]:
     """The values of the template; the system that changed last comes first."""
     ordered = _newest_change_first(trends)
     return {

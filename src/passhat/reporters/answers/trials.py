@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from passhat.messages import plural
 from passhat.records import Tally, Trials
-from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Block, Headline, Table, paragraphs
 
 
-def trials_blocks(trials: Trials, options: Options) -> list[Block]:
+def trials_blocks(trials: Trials, options: DisplayOptions) -> list[Block]:
     """Counts of every system, and what the reader of the file had to say."""
     size = ", ".join(
         (

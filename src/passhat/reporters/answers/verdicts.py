@@ -10,7 +10,7 @@ from passhat.analysis.gates.sentences import opening
 from passhat.analysis.gates.verdict import Verdict, Verdicts
 from passhat.drawing import Figure
 from passhat.messages import plural
-from passhat.reporters.answer_kind import AnswerKind, Options, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.answers.verdicts_data import verdicts_object
 from passhat.reporters.blocks import (
     Block,
@@ -31,7 +31,7 @@ _FIRST, _LAST = 10, 20
 """Steps shown at each end of a long decision log; JSON has them all."""
 
 
-def verdicts_blocks(verdicts: Verdicts, options: Options) -> list[Block]:
+def verdicts_blocks(verdicts: Verdicts, options: DisplayOptions) -> list[Block]:
     """Each gate with its verdict; with `explain`, the log and the picture of each."""
     blocks: list[Block] = [Headline(verdicts.sentence)] if len(verdicts) != 1 else []
     for verdict in verdicts:

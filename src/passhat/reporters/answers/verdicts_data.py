@@ -12,7 +12,7 @@ from passhat.analysis.gates.demands import (
     OnUndecided,
     Severity,
 )
-from passhat.analysis.gates.verdict import Step, TaskEvidence, Verdict, Verdicts, Word
+from passhat.analysis.gates.verdict import DecisionLine, TaskEvidence, Verdict, Verdicts, Word
 from passhat.reporters.data import NumberObject, number_object, plain
 
 SCHEMA: Literal["passhat.verdicts/1"] = "passhat.verdicts/1"
@@ -127,7 +127,7 @@ def _terms(gate: Gate) -> TermsObject:
     return cast(TermsObject, found)
 
 
-def _step(step: Step) -> StepObject:
+def _step(step: DecisionLine) -> StepObject:
     return {
         "draw": step.number,
         "task": step.task,

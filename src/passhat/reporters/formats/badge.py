@@ -6,7 +6,7 @@ import json
 from html import escape
 from typing import Any
 
-from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.safe_text import shorten
 from passhat.reporters.test_cases import TestSuite
 
@@ -15,7 +15,7 @@ _LETTER = 6.6  # pixels of an average letter of 11 px Verdana or DejaVu Sans
 _WIDEST = 40
 
 
-def render_svg(kind: AnswerKind, answer: Any, options: Options) -> str:
+def render_svg(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The badge as a picture with plain colours."""
     label, message, colour = _parts(kind, answer)
     left, right = (round(_LETTER * len(text)) + 12 for text in (label, message))
@@ -31,7 +31,7 @@ def render_svg(kind: AnswerKind, answer: Any, options: Options) -> str:
     )
 
 
-def render_json(kind: AnswerKind, answer: Any, options: Options) -> str:
+def render_json(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The badge as an endpoint of shields.io."""
     label, message, colour = _parts(kind, answer)
     badge = {"schemaVersion": 1, "label": label, "message": message, "color": colour.lstrip("#")}
@@ -40,8 +40,7 @@ def render_json(kind: AnswerKind, answer: Any, options: Options) -> str:
 
 def _parts(kind: AnswerKind, answer: Any) -> tuple[str, str, str]:
     """The reliability of the first system, with what it may be; or the verdict of the gates."""
-    assert kind.cases is not None, "the table of formats says so"
-    suites = kind.cases(answer)
+    suites = kind.test_suites(answer)
     for suite in suites:
         if found := _reliability(suite):
             return found

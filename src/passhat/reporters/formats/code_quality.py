@@ -6,23 +6,22 @@ import hashlib
 import json
 from typing import Any
 
-from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 
 _SEVERITIES = {"failure": "critical", "error": "major", "skipped": "info"}
 
 
-def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """An entry for each test case that did not pass."""
-    assert kind.cases is not None, "the table of formats says so"
     entries = [
         {
             "description": f"{suite.name}: {case.name}: {case.mark.message}",
             "check_name": f"passhat/{case.mark.kind}",
-            "fingerprint": _fingerprint(suite.name, case.name),
+            "fingerprint": _fingerprint(suite.name, case.name, case.file),
             "severity": _SEVERITIES[case.mark.kind],
-            "location": {"path": "passhat.yml", "lines": {"begin": 1}},
+            "location": {"path": case.file, "lines": {"begin": case.line}},
         }
-        for suite in kind.cases(answer)
+        for suite in kind.test_suites(answer)
         for case in suite.cases
         if case.mark is not None
     ]

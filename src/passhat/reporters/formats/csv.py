@@ -6,20 +6,20 @@ import csv
 import io
 from typing import Any
 
-from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 
 # A cell that begins like this is a formula to a spreadsheet (OWASP, CSV injection).
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The rows of an answer."""
     assert kind.rows is not None, "the table of formats says so"
     rows = kind.rows(answer)
     text = io.StringIO()
     writer = csv.writer(text)
     if rows:
-        writer.writerow(rows[0])
+        writer.writerow([_cell(name) for name in rows[0]])
         writer.writerows([_cell(value) for value in row.values()] for row in rows)
     return text.getvalue()
 

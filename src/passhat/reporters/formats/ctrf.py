@@ -7,18 +7,17 @@ from collections import Counter
 from typing import Any
 
 from passhat._version import __version__
-from passhat.reporters.answer_kind import AnswerKind, Options
-from passhat.reporters.test_cases import Case, TestSuite
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
+from passhat.reporters.test_cases import ReportedCase, TestSuite
 
 _STATUS = {"failure": "failed", "error": "other", "skipped": "skipped"}
 _STATUSES = ("passed", "failed", "skipped", "pending", "other")
 _NAMELESS = "(without a name)"
 
 
-def render(kind: AnswerKind, answer: Any, options: Options) -> str:
-    """The test cases of an answer; how long they took is not known here and so 0."""
-    assert kind.cases is not None, "the table of formats says so"
-    tests = [_test(suite, case) for suite in kind.cases(answer) for case in suite.cases]
+def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+    """The test cases of an answer; the duration of single runs in ms, else 0: it is not known."""
+    tests = [_test(suite, case) for suite in kind.test_suites(answer) for case in suite.cases]
     counts = Counter(test["status"] for test in tests)
     summary = {"tests": len(tests), **{status: counts[status] for status in _STATUSES}}
     results = {
@@ -30,11 +29,11 @@ def render(kind: AnswerKind, answer: Any, options: Options) -> str:
     return json.dumps(report, indent=2) + "\n"
 
 
-def _test(suite: TestSuite, case: Case) -> dict[str, Any]:
+def _test(suite: TestSuite, case: ReportedCase) -> dict[str, Any]:
     test: dict[str, Any] = {
         "name": case.name or _NAMELESS,
         "status": "passed" if case.mark is None else _STATUS[case.mark.kind],
-        "duration": 0,
+        "duration": round(1000 * float(str(case.values.get("seconds", 0)))),
         "suite": [suite.name],
     }
     if "passed" in case.values and "runs" in case.values:

@@ -18,9 +18,9 @@ from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import LABELS
 from passhat.drawing.figure import DARK, LIGHT, STYLE
 from passhat.reporters import wording
-from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
-from passhat.reporters.blocks import Bar, Chip, Headline, Marks, Picture, Table
+from passhat.reporters.blocks import Chip, Headline, Marks, Picture
 from passhat.reporters.glossary import GLOSSARY
 from passhat.reporters.next_steps import next_steps
 from passhat.reporters.numbers import amount, percent_range, points, span
@@ -45,7 +45,7 @@ _SHORT_NAME, _LONGEST_PIECE = 16, 24
 _SEAMS = re.compile(r"([ _/.:-]+)(?=[^ _/.:-])")
 
 
-def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The page of an answer; the verdict stands in its title and its icon."""
     script, style = page_script(), page_style()
     shared = {
@@ -63,7 +63,7 @@ def render(kind: AnswerKind, answer: Any, options: Options) -> str:
     return templates().get_template(template).render({**shared, **values})
 
 
-def _laid_out(kind: AnswerKind, answer: Any, options: Options) -> dict[str, Any]:
+def _laid_out(kind: AnswerKind, answer: Any, options: DisplayOptions) -> dict[str, Any]:
     """What a page without a template of its own shows: the headline, then blocks and figures."""
     blocks = [one for one in kind.blocks(answer, options) if not isinstance(one, Picture)]
     first = blocks[0] if blocks else None
@@ -124,7 +124,6 @@ def templates() -> Environment:
             {system.name: system for system in systems}, "in %", asked=asked
         ),
         "table_rows": page_rows,
-        "text_columns": _text_columns,
         "shown_metrics": wording.shown_metrics,
         "verdict": wording.verdict,
         "word_tone": lambda word: _TONES[word],
@@ -274,12 +273,6 @@ def _k_intervals(one: Mapping[str, Any]) -> str:
 
 def _section_links(systems: Sequence[SystemReport]) -> list[str]:
     return [f"#system-{place}" for place in range(1, len(systems) + 1)]
-
-
-def _text_columns(table: Table) -> list[int]:
-    """The columns without bars: a page has pictures for those."""
-    drawn = table.columns_of(Bar)
-    return [i for i in range(len(table.header)) if i not in drawn]
 
 
 def _meaning(metric: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 
 
-def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The data of an answer; its first key names the schema."""
     assert kind.data is not None, "the table of formats says so"
     return to_json(kind.data(answer))

@@ -6,39 +6,21 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from passhat.reporters.answer_kind import AnswerKind, Options
-from passhat.reporters.blocks import (
-    Bar,
-    Block,
-    Cell,
-    Headline,
-    Judged,
-    Line,
-    Marks,
-    Paragraph,
-    Picture,
-    Section,
-    Shares,
-    Span,
-    Step,
-    Steps,
-    Table,
-)
-from passhat.reporters.reading_lines import reading_paragraphs
+from passhat.reporters import blocks as part
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.safe_text import safe_text
 from passhat.reporters.text_bars import run_marks
 
 
-def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The answer as Markdown."""
-    blocks = kind.blocks(answer, options)
-    return blocks_markdown([*blocks, *reading_paragraphs(kind.provenance(answer))])
+    return blocks_markdown(kind.all_blocks(answer, options))
 
 
-def blocks_markdown(blocks: Sequence[Block]) -> str:
+def blocks_markdown(blocks: Sequence[part.Block]) -> str:
     """Blocks as one text; what is drawn, a page or a picture shows."""
-    parts = [part for block in blocks if (part := _block(block))]
-    return "\n\n".join(parts) + "\n"
+    texts = [text for block in blocks if (text := _block(block))]
+    return "\n\n".join(texts) + "\n"
 
 
 def escape_markdown(text: str) -> str:
@@ -65,49 +47,50 @@ def code_span(text: str) -> str:
     return f"{fence}{room}{shown}{room}{fence}"
 
 
-def _block(block: Block) -> str:  # one line a block
+def _block(block: part.Block) -> str:
     match block:
-        case Headline():
+        case part.Headline():
             return f"**{escape_markdown(block.text)}**"
-        case Section():
+        case part.Section():
             note = f"\n\n{escape_markdown(block.note)}" if block.note else ""
             return f"## {escape_markdown(block.title)}{note}"
-        case Paragraph():
-            return f"**{block.label}.** {escape_markdown(block.text)}"
-        case Line():
+        case part.Paragraph():
+            label = f"**{block.label}.** " if block.label else ""
+            return label + escape_markdown(block.text)
+        case part.Line():
             detail = f": {escape_markdown(block.detail)}" if block.detail else ""
             return f"- {code_span(block.text)}{detail}"
-        case Judged():
+        case part.Judged():
             said = f"- **{block.word}** {escape_markdown(block.sentence)}"
             return "\n".join([said, *(f"  {escape_markdown(text)}" for text in block.details)])
-        case Steps():
+        case part.Steps():
             items = (f"{i}. {_step(step)}" for i, step in enumerate(block.steps, 1))
             return "\n".join([f"**{block.title}**", "", *items])
-        case Table():
+        case part.Table():
             return _table(block)
-        case Shares() | Picture():
+        case part.Shares() | part.Picture():
             return ""
 
 
-def _step(step: Step) -> str:
+def _step(step: part.NextStep) -> str:
     text = escape_markdown(step.text)
     return f"{text}: {code_span(step.command)}" if step.command else text
 
 
-def _table(table: Table) -> str:
-    kept = [i for i in range(len(table.header)) if i not in table.columns_of(Bar)]
+def _table(table: part.Table) -> str:
+    kept = table.written_columns
 
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cells) + " |"
 
     rows = []
     for row in table.rows:
-        cells = [row.text] if isinstance(row, Span) else [_cell(row[i]) for i in kept]
+        cells = [row.text] if isinstance(row, part.HeadingRow) else [_cell(row[i]) for i in kept]
         cells += [""] * (len(kept) - len(cells))
         rows.append(line([escape_markdown(cell) for cell in cells]))
     rule = line([":--" if i in table.left else "--:" for i in kept])
     return "\n".join([line([escape_markdown(table.header[i]) for i in kept]), rule, *rows])
 
 
-def _cell(cell: Cell) -> str:
-    return run_marks(cell.sequence) if isinstance(cell, Marks) else str(cell)
+def _cell(cell: part.Cell) -> str:
+    return run_marks(cell.sequence) if isinstance(cell, part.Marks) else str(cell)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from passhat.reporters.answer_kind import AnswerKind, Options
-from passhat.reporters.test_cases import Case, TestSuite
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
+from passhat.reporters.test_cases import ReportedCase, TestSuite
 
 _HELP = {
     "passhat_task_pass_rate": "Pass rate of a task, with the ends of its interval.",
@@ -21,11 +21,10 @@ _STREAK = re.compile(r"pass\^(\d+)(?:_(low|high))?")
 Sample = tuple[str, Mapping[str, str], float]
 
 
-def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """A gauge for each number of the test cases, sorted by name."""
-    assert kind.cases is not None, "the table of formats says so"
     by_name: dict[str, list[Sample]] = {name: [] for name in _HELP}
-    for suite in kind.cases(answer):
+    for suite in kind.test_suites(answer):
         for sample in _samples(suite):
             by_name[sample[0]].append(sample)
     lines = [line for name, found in by_name.items() if found for line in _family(name, found)]
@@ -49,7 +48,7 @@ def _samples(suite: TestSuite) -> Iterator[Sample]:
         yield from _case_samples(suite, case)
 
 
-def _case_samples(suite: TestSuite, case: Case) -> Iterator[Sample]:
+def _case_samples(suite: TestSuite, case: ReportedCase) -> Iterator[Sample]:
     values = case.values
     if "verdict" in values:
         labels = {"gate": case.name, "system": case.classname.removeprefix("passhat.gates.")}
@@ -64,6 +63,5 @@ def _case_samples(suite: TestSuite, case: Case) -> Iterator[Sample]:
 
 
 def _escaped(text: str) -> str:
-    """A label's value; a surrogate that no UTF-8 holds becomes a question mark."""
-    plain = text.encode("utf-8", "replace").decode()
-    return plain.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    """A label's value."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import quote
 
 from passhat._version import __version__
-from passhat.reporters.answer_kind import AnswerKind, Options
-from passhat.reporters.test_cases import Case, TestSuite
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
+from passhat.reporters.test_cases import ReportedCase, TestSuite
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -20,12 +21,11 @@ _RULES = {
 }
 
 
-def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """A result for each test case that did not pass."""
-    assert kind.cases is not None, "the table of formats says so"
     found = [
         _result(suite, case)
-        for suite in kind.cases(answer)
+        for suite in kind.test_suites(answer)
         for case in suite.cases
         if case.mark is not None
     ]
@@ -36,13 +36,18 @@ def render(kind: AnswerKind, answer: Any, options: Options) -> str:
     return json.dumps(log, indent=2) + "\n"
 
 
-def _result(suite: TestSuite, case: Case) -> dict[str, Any]:
+def _result(suite: TestSuite, case: ReportedCase) -> dict[str, Any]:
     assert case.mark is not None, "the caller looked"
     return {
         "ruleId": case.mark.kind,
         "level": _LEVELS[case.mark.kind],
         "message": {"text": f"{suite.name}: {case.name}: {case.mark.message}"},
-        # Code hosts want a file; a suite is what a person would open.
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": "passhat.yml"}}}],
+        "locations": [{"physicalLocation": _place(case)}],
         "partialFingerprints": {"case/v1": f"{suite.name}/{case.name}"},
     }
+
+
+def _place(case: ReportedCase) -> dict[str, Any]:
+    """Code hosts want a file, and show the result beside its line."""
+    place = {"artifactLocation": {"uri": quote(case.file)}}
+    return {**place, "region": {"startLine": case.line}}

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.safe_text import safe_text
-from passhat.reporters.test_cases import Case
+from passhat.reporters.test_cases import ReportedCase
 
 
-def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """A line for each test case; numbers and reasons follow in a YAML block."""
-    assert kind.cases is not None, "the table of formats says so"
-    cases = [(suite.name, case) for suite in kind.cases(answer) for case in suite.cases]
+    cases = [(suite.name, case) for suite in kind.test_suites(answer) for case in suite.cases]
     lines = ["TAP version 14", f"1..{len(cases)}"]
     for number, (suite, case) in enumerate(cases, 1):
         lines += _lines(number, suite, case)
     return "\n".join(lines) + "\n"
 
 
-def _lines(number: int, suite: str, case: Case) -> Iterator[str]:
+def _lines(number: int, suite: str, case: ReportedCase) -> Iterator[str]:
     mark = case.mark
     bad = mark is not None and mark.kind != "skipped"
     skip = f" # SKIP {_escaped(mark.message)}" if mark and mark.kind == "skipped" else ""

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from passhat.reporters.answer_kind import AnswerKind, Options
-from passhat.reporters.blocks import Bar, Block, Headline, Judged, Marks, Span, Table
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
+from passhat.reporters.blocks import Block, HeadingRow, Headline, Judged, Marks, Table
 from passhat.reporters.safe_text import safe_text
 
 _ESCAPES = {
@@ -19,7 +19,7 @@ _ESCAPES = {
 _OPENING_QUOTE = re.compile(r'(?<![^\s(\[{])"')  # at the start, after a space or a bracket
 
 
-def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The table that stands for an answer, and how its numbers were made."""
     blocks = kind.blocks(answer, options)
     caption = next((block.text for block in blocks if isinstance(block, Headline)), kind.name)
@@ -53,7 +53,7 @@ def _tables(blocks: Sequence[Block]) -> list[Table]:
 
 
 def _float(table: Table, caption: str) -> str:
-    kept = [i for i in range(len(table.header)) if i not in table.columns_of(Bar)]
+    kept = table.written_columns
     columns = "".join("l" if i in table.left else "r" for i in kept)
     lines = [
         r"\begin{table}",
@@ -72,7 +72,7 @@ def _float(table: Table, caption: str) -> str:
 
 
 def _table_row(row: Any, kept: Sequence[int]) -> str:
-    if isinstance(row, Span):
+    if isinstance(row, HeadingRow):
         return rf"\multicolumn{{{len(kept)}}}{{l}}{{\emph{{{escape_tex(row.text)}}}}} \\"
     cells = [row[i] for i in kept]
     return _row([cell.sequence if isinstance(cell, Marks) else str(cell) for cell in cells])

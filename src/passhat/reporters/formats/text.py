@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from passhat.reporters.answer_kind import AnswerKind, Options
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.blocks import (
     Bar,
     Block,
     Cell,
+    HeadingRow,
     Headline,
     Judged,
     Line,
@@ -19,11 +20,9 @@ from passhat.reporters.blocks import (
     Picture,
     Section,
     Shares,
-    Span,
     Steps,
     Table,
 )
-from passhat.reporters.reading_lines import reading_paragraphs
 from passhat.reporters.safe_text import display_width, safe_text, shorten, shorten_apart, wrap
 from passhat.reporters.terminal_style import Ink
 from passhat.reporters.text_bars import interval_bar, run_marks, stacked_bar
@@ -47,11 +46,10 @@ _WANTED_NAME = 60
 """Names have their room up to here before bars and columns that may go."""
 
 
-def render(kind: AnswerKind, answer: Any, options: Options) -> str:
+def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The answer as text; without an Ink it is 80 columns wide and has no colour."""
     ink = options.ink or Ink()
-    blocks = kind.blocks(answer, replace(options, ink=ink))
-    return blocks_text([*blocks, *reading_paragraphs(kind.provenance(answer))], ink)
+    return blocks_text(kind.all_blocks(answer, replace(options, ink=ink)), ink)
 
 
 def blocks_text(blocks: Sequence[Block], ink: Ink | None = None) -> str:
@@ -163,7 +161,7 @@ def _table_lines(table: Table, ink: Ink) -> list[str]:
     lines = [ink.style(_line(table, heads, widths).rstrip(), "dim")]
     names = iter(shorten_apart([str(row[0]) for row in table.cells], widths[0]))
     for row in table.rows:
-        if isinstance(row, Span):
+        if isinstance(row, HeadingRow):
             lines.append(ink.style(_INDENT + safe_text(row.text), "dim"))
             continue
         rest = zip(row[1:], widths[1:], strict=True)
@@ -229,7 +227,8 @@ def _without(table: Table, columns: Sequence[int]) -> Table:
         table,
         header=tuple(table.header[i] for i in kept),
         rows=tuple(
-            row if isinstance(row, Span) else tuple(row[i] for i in kept) for row in table.rows
+            row if isinstance(row, HeadingRow) else tuple(row[i] for i in kept)
+            for row in table.rows
         ),
         left=tuple(kept.index(i) for i in table.left if i in kept),
         spare=tuple(kept.index(i) for i in table.spare if i in kept),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from passhat.records import Budget, ModelSystem, Suite, Ticket, Trial, UnansweredCalls
@@ -15,16 +15,16 @@ from passhat.runner.events import (
     OnEvent,
     RunFinished,
     RunStarted,
-    Stopping,
+    StopRequested,
     TrialFinished,
     TrialStarted,
     WorkersChanged,
 )
-from passhat.runner.evidence import Evidence, Restored
+from passhat.runner.evidence import OrderedEvidence, Restored
 from passhat.runner.interruption import signals_to_thread
 from passhat.runner.journal import Journal
 from passhat.runner.run import GRACE, RunResult
-from passhat.runner.spending import Spending, spent_by
+from passhat.runner.spending import RunSpending, spent_by
 
 POLL_SECONDS = 0.25
 READ_AT_ONCE = 5_000
@@ -75,14 +75,15 @@ def drive(
     budget: Budget | None = None,
     retry_errored: bool = False,
     handle_signals: bool = True,
+    check: Callable[[], None] | None = None,
 ) -> RunResult:
-    """Lead a run that workers carry out, and come back when it is over.
+    """Lead a run that workers carry out, and return when it is over.
 
     The driver runs nothing itself. It may be killed and started again: everything it knows is in
-    the store.
+    the store. `check` is called again and again, and raises if nobody is left to work.
     """
     rule = stopping_rule or FixedRuns(suite.pairings)
-    driver = _Driver(suite, board, journal, rule, on_event, budget or suite.budget)
+    driver = _Driver(suite, board, journal, rule, on_event, budget or suite.budget, check)
     return driver.go(retry_errored=retry_errored, handle_signals=handle_signals)
 
 
@@ -95,7 +96,9 @@ class _Driver:
         rule: Allocation,
         on_event: OnEvent | None,
         budget: Budget,
+        check: Callable[[], None] | None,
     ) -> None:
+        self._check = check or (lambda: None)
         self._suite = suite
         self._board = board
         self._journal = journal
@@ -108,12 +111,13 @@ class _Driver:
         self._limit: str | None = None
         self._signal: int | None = None
         self._stop = threading.Event()
-        self._evidence = Evidence(rule)
-        self._spending = Spending(budget)
+        self._evidence = OrderedEvidence(rule)
+        self._spending = RunSpending(budget)
         self._tickets: dict[int, Ticket] = {}
         self._rows = {(p.system.name, p.task.name): p for p in suite.pairings}
         self._over = False
-        self._crew = (-1, -1)
+        # A run that starts its own workers needs no advice to start some.
+        self._crew = (-1, -1) if check is None else (0, 0)
 
     def go(self, *, retry_errored: bool, handle_signals: bool) -> RunResult:
         clock = time.perf_counter()
@@ -144,6 +148,7 @@ class _Driver:
             return False
         if not self._over:
             self._hand_out(state)
+            self._check()
             return True
         if state.ready:
             self._board.stop(self._limit or "settled")  # a dead worker's tickets came back
@@ -201,7 +206,7 @@ class _Driver:
     def _interrupt(self, signal_number: int) -> None:
         """Hand out nothing more: workers finish what they have, and the run can be resumed."""
         self._signal, self._ending = signal_number, "interrupted"
-        self._on_event(Stopping(signal=signal_number, grace=GRACE))
+        self._on_event(StopRequested(signal=signal_number, grace=GRACE))
         self._stop.set()
 
     def _tell_crew(self, state: State) -> None:

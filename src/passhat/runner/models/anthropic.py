@@ -1,4 +1,4 @@
-"""The Anthropic Messages API."""
+"""The Anthropic Messages API, of Anthropic itself and on Vertex AI."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ import msgspec
 
 from passhat.errors import ModelBusy
 from passhat.records import ModelParameters, TokenUsage
-from passhat.runner.models.dialect import Body, Dialect, cut_off
+from passhat.runner.models.dialect import (
+    Body,
+    Dialect,
+    attachments_of,
+    bearer,
+    cut_off,
+    joined_turns,
+)
 from passhat.runner.models.exchange import CallRequest, Message, Reply, Request, call_request
 
 DEFAULT_MAX_TOKENS = 4096
@@ -33,7 +40,7 @@ def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": model,
         "max_tokens": given.max_tokens or DEFAULT_MAX_TOKENS,
-        "messages": _conversation(request.messages),
+        "messages": joined_turns(request.messages, _blocks),
     }
     optional = {
         "system": request.system,
@@ -44,9 +51,9 @@ def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
     }
     body |= {key: value for key, value in optional.items() if value not in (None, "", [], False)}
     if given.reasoning:
-        budget = BUDGETS.get(str(given.reasoning), given.reasoning)
-        body["thinking"] = {"type": "enabled", "budget_tokens": int(budget)}
-        body["max_tokens"] += int(budget)  # the API counts thinking as part of the answer
+        budget = thinking_budget(given.reasoning)
+        body["thinking"] = {"type": "enabled", "budget_tokens": budget}
+        body["max_tokens"] += budget  # the API counts thinking as part of the answer
     if request.tools:
         body["tools"] = [
             {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
@@ -56,6 +63,11 @@ def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
     if given.prompt_cache:
         _mark_for_cache(body)
     return body | dict(given.extra)
+
+
+def thinking_budget(reasoning: str | int) -> int:
+    """The tokens that an effort stands for; a number stands for itself."""
+    return int(BUDGETS.get(str(reasoning), reasoning))
 
 
 def _mark_for_cache(body: dict[str, Any]) -> None:
@@ -121,18 +133,6 @@ def _extend(
             block[key] = block.get(key, "") + delta[key]
 
 
-def _conversation(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
-    """The messages, with neighbours of one role joined: tool results form one user turn."""
-    turns: list[dict[str, Any]] = []
-    for message in messages:
-        role = "assistant" if message.role == "assistant" else "user"
-        if turns and turns[-1]["role"] == role:
-            turns[-1]["content"] += _blocks(message)
-        else:
-            turns.append({"role": role, "content": _blocks(message)})
-    return turns
-
-
 def _blocks(message: Message) -> list[dict[str, Any]]:
     if message.role == "tool":
         result: dict[str, Any] = {
@@ -156,8 +156,7 @@ def _with_images(message: Message) -> list[dict[str, Any]]:
             "type": "image",
             "source": {"type": "base64", "media_type": each.mime, "data": each.data},
         }
-        for each in message.attachments
-        if each.kind == "image"
+        for each in attachments_of(message, "image", wire="anthropic")
     ]
 
 
@@ -202,12 +201,29 @@ def _headers(key: str) -> dict[str, str]:
     return {"x-api-key": key, "anthropic-version": "2023-06-01"}
 
 
+def _encode_for_vertex(model: str, request: Request, stream: bool) -> dict[str, Any]:
+    """The body of a request on Vertex AI, where the address names the model."""
+    body = {key: value for key, value in encode(model, request, stream).items() if key != "model"}
+    return {"anthropic_version": "vertex-2023-10-16", **body}
+
+
 ANTHROPIC = Dialect(
     name="anthropic",
     path="/v1/messages",
     list_path="/v1/models",
     headers=_headers,
     encode=encode,
+    decode=decode,
+    assemble=assemble,
+)
+
+ANTHROPIC_ON_VERTEX = Dialect(
+    name="anthropic-vertex",
+    path="/publishers/anthropic/models/{model}:rawPredict",
+    stream_path="/publishers/anthropic/models/{model}:streamRawPredict",
+    list_path="/publishers/anthropic/models",
+    headers=bearer,
+    encode=_encode_for_vertex,
     decode=decode,
     assemble=assemble,
 )

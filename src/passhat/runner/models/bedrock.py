@@ -1,12 +1,14 @@
-"""The Converse API of Amazon Bedrock, with a Bedrock API key."""
+"""The Converse API of Amazon Bedrock, with a Bedrock API key or signed requests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from passhat.errors import ModelError
 from passhat.records import ModelParameters, TokenUsage
-from passhat.runner.models.dialect import Body, Dialect
+from passhat.runner.models.anthropic import DEFAULT_MAX_TOKENS, thinking_budget
+from passhat.runner.models.dialect import Body, Dialect, attachments_of, bearer, joined_turns
 from passhat.runner.models.exchange import Message, Reply, Request, call_request
 
 STOP_REASONS = {
@@ -28,7 +30,7 @@ def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
         "topP": given.top_p,
         "stopSequences": list(given.stop) or None,
     }
-    body: dict[str, Any] = {"messages": _conversation(request.messages)}
+    body: dict[str, Any] = {"messages": joined_turns(request.messages, _blocks)}
     if request.system:
         body["system"] = [{"text": request.system}]
     if config := {key: value for key, value in limits.items() if value is not None}:
@@ -47,7 +49,35 @@ def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
             ],
             "toolChoice": _tool_choice(given),
         }
+    if given.reasoning:
+        _add_thinking(body, model, given.reasoning)
+    if given.prompt_cache:
+        _mark_for_cache(body)
     return body | dict(given.extra)
+
+
+def _add_thinking(body: dict[str, Any], model: str, reasoning: str | int) -> None:
+    """Claude's own field: Converse has no common one."""
+    if "claude" not in model:
+        raise ModelError(
+            f"on Bedrock only Claude takes `reasoning:`, not {model}; `extra:` takes its own field"
+        )
+    budget = thinking_budget(reasoning)
+    body["additionalModelRequestFields"] = {
+        "thinking": {"type": "enabled", "budget_tokens": budget}
+    }
+    config = body.setdefault("inferenceConfig", {})
+    config["maxTokens"] = config.get("maxTokens", DEFAULT_MAX_TOKENS) + budget
+
+
+def _mark_for_cache(body: dict[str, Any]) -> None:
+    """Mark the end of what stays the same from turn to turn: tools, system, the conversation."""
+    point = {"cachePoint": {"type": "default"}}
+    for blocks in (body.get("system"), body.get("toolConfig", {}).get("tools")):
+        if blocks:
+            blocks.append(point)
+    if body["messages"]:
+        body["messages"][-1]["content"].append(point)
 
 
 def decode(body: Body) -> Reply:
@@ -66,42 +96,32 @@ def decode(body: Body) -> Reply:
 
 
 def assemble(events: Iterable[Body]) -> Body:
-    """The body of the one event: Bedrock streams in a binary format, and is asked for all."""
-    return next(iter(events))
-
-
-def _conversation(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
-    """The messages, with neighbours of one role joined: tool results form one user turn."""
-    turns: list[dict[str, Any]] = []
-    for message in messages:
-        role = "assistant" if message.role == "assistant" else "user"
-        if turns and turns[-1]["role"] == role:
-            turns[-1]["content"] += _blocks(message)
-        else:
-            turns.append({"role": role, "content": _blocks(message)})
-    return turns
+    """Never called: Bedrock streams in a binary format, and answers are read whole anyway."""
+    raise AssertionError("Bedrock is asked for whole answers")
 
 
 def _blocks(message: Message) -> list[dict[str, Any]]:
     if message.role == "tool":
         status = "error" if message.is_error else "success"
-        content: list[dict[str, Any]] = [{"text": message.text or " "}, *_images(message)]
+        content: list[dict[str, Any]] = [
+            {"text": message.text or " "},
+            *_attached(message, "image"),
+        ]
         result = {"toolUseId": message.call_id, "content": content, "status": status}
         return [{"toolResult": result}]
     if message.raw:
         return [dict(block) for block in message.raw]
     text: list[dict[str, Any]] = [{"text": message.text}] if message.text else []
-    return [*text, *_images(message)] + [
+    return [*text, *_attached(message, "image", "audio")] + [
         {"toolUse": {"toolUseId": call.id, "name": call.name, "input": dict(call.arguments)}}
         for call in message.calls
     ]
 
 
-def _images(message: Message) -> list[dict[str, Any]]:
+def _attached(message: Message, *kinds: str) -> list[dict[str, Any]]:
     return [
-        {"image": {"format": each.format, "source": {"bytes": each.data}}}
-        for each in message.attachments
-        if each.kind == "image"
+        {each.kind: {"format": each.format, "source": {"bytes": each.data}}}
+        for each in attachments_of(message, *kinds, wire="bedrock-converse")
     ]
 
 
@@ -123,15 +143,11 @@ def _usage(usage: Mapping[str, Any]) -> TokenUsage:
     )
 
 
-def _headers(key: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {key}"} if key else {}
-
-
 BEDROCK = Dialect(
     name="bedrock-converse",
     path="/model/{model}/converse",
     list_path="/foundation-models",
-    headers=_headers,
+    headers=bearer,
     encode=encode,
     decode=decode,
     assemble=assemble,

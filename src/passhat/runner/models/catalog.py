@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -10,18 +11,22 @@ from urllib.parse import urlsplit
 from passhat.errors import SuiteError
 from passhat.records import Model
 from passhat.records.providers import LOCAL, Provider, find_provider, unknown_model
-from passhat.runner.models.anthropic import ANTHROPIC
+from passhat.runner.models.anthropic import ANTHROPIC, ANTHROPIC_ON_VERTEX
+from passhat.runner.models.aws_signature import AwsCredentials, AwsSigner
 from passhat.runner.models.bedrock import BEDROCK
 from passhat.runner.models.dialect import Dialect
+from passhat.runner.models.endpoint import Sign
 from passhat.runner.models.openai_chat import OPENAI_CHAT
 from passhat.runner.models.openai_responses import OPENAI_RESPONSES
 
 OLLAMA_PORT = 11434
+DEFAULT_REGION = "us-east-1"
+"""The region that AWS's own tools take for an address that names none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAddress:
-    """Where one model answers, and in which words."""
+    """Where one model answers, and in which words; `sign` signs requests where there is no key."""
 
     provider: str
     model: str
@@ -31,10 +36,12 @@ class ModelAddress:
     key_variable: str
     prices: str | None
     renamed: Mapping[str, str]
+    sign: Sign | None = None
 
 
 DIALECTS: dict[str, Dialect] = {
-    dialect.name: dialect for dialect in (ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES, BEDROCK)
+    dialect.name: dialect
+    for dialect in (ANTHROPIC, ANTHROPIC_ON_VERTEX, OPENAI_CHAT, OPENAI_RESPONSES, BEDROCK)
 }
 
 
@@ -54,15 +61,17 @@ def locate(model: Model, environment: Mapping[str, str] | None = None) -> ModelA
     if not base_url:
         wanted = " or ".join(provider.url_variables)
         raise SuiteError(f'model "{model.name}" needs an address: set `base_url:` or {wanted}')
+    sign = _signer(model, provider, base_url, variables)
     return ModelAddress(
         provider=provider.name,
         model=name,
         dialect=DIALECTS[model.wire or provider.wire],
         base_url=base_url,
-        key=_key(model, provider, base_url, variables),
+        key="" if sign else _key(model, provider, base_url, variables),
         key_variable=model.api_key.reference if model.api_key else _named(provider.key_variables),
         prices=provider.prices,
         renamed=provider.renamed,
+        sign=sign,
     )
 
 
@@ -114,7 +123,25 @@ def _filled_address(model: Model, provider: Provider, variables: Mapping[str, st
                 f'model "{model.name}" needs its {place}: set {_named(names)}, or give `base_url:`'
             )
         address = address.replace(f"{{{place}}}", value)
-    return address
+    return address.replace("//global-", "//")  # Vertex AI's global location has no prefix
+
+
+def _signer(
+    model: Model, provider: Provider, base_url: str, variables: Mapping[str, str]
+) -> AwsSigner | None:
+    """What signs requests to Bedrock, where there are AWS credentials and no Bedrock API key."""
+    has_key = model.api_key is not None or bool(_first(variables, provider.key_variables))
+    names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+    if provider.name != "bedrock" or has_key or not all(variables.get(name) for name in names):
+        return None
+    credentials = AwsCredentials(
+        access_key=variables[names[0]],
+        secret_key=variables[names[1]],
+        token=variables.get("AWS_SESSION_TOKEN", ""),
+    )
+    in_address = re.search(r"bedrock-runtime[\w-]*\.([\w-]+)\.amazonaws", base_url)
+    region = in_address[1] if in_address else _first(variables, provider.places["region"])
+    return AwsSigner(credentials=credentials, region=region or DEFAULT_REGION)
 
 
 def _key(model: Model, provider: Provider, base_url: str, variables: Mapping[str, str]) -> str:
@@ -123,8 +150,11 @@ def _key(model: Model, provider: Provider, base_url: str, variables: Mapping[str
     key = _first(variables, provider.key_variables)
     usual = base_url == provider.base_url or bool(provider.places and model.base_url is None)
     if not key and provider.key_variables and usual:
+        known = provider.key_variables
+        if provider.name == "bedrock":
+            known = (*known, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
         raise SuiteError(
-            f'model "{model.name}" needs a key: set {_named(provider.key_variables)}, or give '
+            f'model "{model.name}" needs a key: set {_named(known)}, or give '
             "`api_key: ${VARIABLE}`; or replay a cassette, or use `scripted` or local/smollm2"
         )
     return key

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from passhat.errors import ModelBusy
-from passhat.runner.models.exchange import Reply, Request
+from passhat.errors import ModelBusy, ModelError
+from passhat.runner.models.exchange import Attachment, Message, Reply, Request
 
 Body = Mapping[str, Any]
 
@@ -21,7 +21,8 @@ class Dialect:
 
     `assemble` turns the events of a stream into the body that a request without streaming would
     have brought, and refuses a stream that ended before the model did. Where `streams` is False
-    answers are always asked for whole. In `path`, `{model}` is the model's name.
+    answers are always asked for whole. In `path`, `{model}` is the model's name; `stream_path` is
+    where streams are asked for, if that is elsewhere.
     """
 
     name: str
@@ -32,6 +33,12 @@ class Dialect:
     decode: Callable[[Body], Reply]
     assemble: Callable[[Iterable[Body]], Body]
     streams: bool = True
+    stream_path: str = ""
+
+
+def bearer(key: str) -> dict[str, str]:
+    """The header of a key as a bearer token; none where there is no key."""
+    return {"authorization": f"Bearer {key}"} if key else {}
 
 
 def cut_off(what: str) -> ModelBusy:
@@ -48,3 +55,33 @@ def effort(reasoning: str | int) -> str:
     if isinstance(reasoning, str):
         return reasoning
     return next(word for most, word in EFFORTS if reasoning <= most)
+
+
+def joined_turns(
+    messages: Iterable[Message], blocks: Callable[[Message], list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """The messages as turns of blocks, for APIs in which user and assistant must take turns.
+
+    Neighbours of one role are joined: the results of several tools form one turn of the user.
+    """
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        role = "assistant" if message.role == "assistant" else "user"
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += blocks(message)
+        else:
+            turns.append({"role": role, "content": blocks(message)})
+    return turns
+
+
+def attachments_of(message: Message, *kinds: str, wire: str) -> list[Attachment]:
+    """What goes with a message, as far as the wire format takes it: `image`, `audio`.
+
+    An attachment of the user that cannot be sent is an error. One of a tool is left out: the text
+    of its result names it.
+    """
+    refused = [each.mime for each in message.attachments if each.kind not in kinds]
+    if refused and message.role == "user":
+        takes = " and ".join(f"{kind} files" for kind in kinds)
+        raise ModelError(f"{refused[0]} cannot be sent: the wire format {wire} takes {takes}")
+    return [each for each in message.attachments if each.kind in kinds]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -32,6 +32,9 @@ SHOWN = 500
 
 LISTED = 20
 
+Sign = Callable[[str, bytes], Mapping[str, str]]
+"""From the address and the body of a request to the headers that sign it."""
+
 
 def http_client(*, timeout: float = REQUEST_TIMEOUT) -> httpx2.AsyncClient:
     """The one client that all models of a run share."""
@@ -46,7 +49,10 @@ def http_client(*, timeout: float = REQUEST_TIMEOUT) -> httpx2.AsyncClient:
 
 
 class Endpoint:
-    """One model of one provider; `key_variable` is named when the key is refused."""
+    """One model of one provider; `key_variable` is named when the key is refused.
+
+    `sign` gives the headers that sign a request, for providers that take no key.
+    """
 
     def __init__(
         self,
@@ -61,6 +67,7 @@ class Endpoint:
         price: Pricing | None = None,
         key_variable: str = "",
         renamed: Mapping[str, str] | None = None,
+        sign: Sign | None = None,
     ) -> None:
         self._dialect = dialect
         self._model = model
@@ -69,8 +76,10 @@ class Endpoint:
         self._price = price
         self._key_variable = key_variable
         self._renamed = dict(renamed or {})
+        self._sign = sign
         # Some providers name the model in the address; its colons and slashes are escaped there.
-        self._url = _join(base_url, dialect.path.replace("{model}", quote(model, safe="")))
+        path = dialect.stream_path if self._stream and dialect.stream_path else dialect.path
+        self._url = _join(base_url, path.replace("{model}", quote(model, safe="")))
         self._list_url = _join(base_url, dialect.list_path)
         self._headers = {
             "content-type": "application/json",
@@ -95,13 +104,16 @@ class Endpoint:
     async def _post(self, body: bytes) -> bytes:
         import httpx2
 
+        signed = {} if self._sign is None else self._sign(self._url, body)
         try:
             async with self._client.stream(
-                "POST", self._url, content=body, headers=self._headers
+                "POST", self._url, content=body, headers={**self._headers, **signed}
             ) as response:
                 content = await self._receive(response)
         except (httpx2.TransportError, httpx2.DecodingError) as error:
-            raise self._busy(f"{type(error).__name__} {error}".strip()) from error
+            never_sent = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+            text = f"{type(error).__name__} {error}".strip()
+            raise self._busy(text, perhaps_paid=not never_sent) from error
         if not response.is_success:
             await self._refuse(response, content)
         return content
@@ -111,7 +123,8 @@ class Endpoint:
         async for chunk in response.aiter_bytes():
             content += chunk
             if len(content) > LONGEST_ANSWER:
-                raise self._busy(f"the answer is longer than {LONGEST_ANSWER} bytes")
+                text = f"the answer is longer than {LONGEST_ANSWER} bytes"
+                raise self._busy(text, perhaps_paid=True)
         return bytes(content)
 
     def _read(self, content: bytes) -> Reply:
@@ -120,10 +133,10 @@ class Endpoint:
             body = dialect.assemble(_events(content)) if self._stream else _object(content)
             return dialect.decode(body)
         except ModelBusy as error:
-            raise self._busy(str(error)) from error
+            raise self._busy(str(error), perhaps_paid=True) from error
         except (KeyError, IndexError, TypeError, AttributeError, msgspec.DecodeError) as error:
             text = f"the answer is not {dialect.name} ({type(error).__name__} {error}): "
-            raise self._busy(text + _said(content)) from error
+            raise self._busy(text + _said(content), perhaps_paid=True) from error
 
     async def _refuse(self, response: httpx2.Response, content: bytes) -> None:
         status, said = response.status_code, _said(content)
@@ -149,8 +162,10 @@ class Endpoint:
             return ""
         return f". Models there: {listed(names, LISTED)}" if names else ""
 
-    def _busy(self, text: str, *, retry_after: float | None = None) -> ModelBusy:
-        return ModelBusy(self._about(text), retry_after=retry_after)
+    def _busy(
+        self, text: str, *, retry_after: float | None = None, perhaps_paid: bool = False
+    ) -> ModelBusy:
+        return ModelBusy(self._about(text), retry_after=retry_after, perhaps_paid=perhaps_paid)
 
     def _about(self, text: str) -> str:
         return f"{self._model} at {urlsplit(self._url).netloc.rpartition('@')[2]}: {text}"
@@ -161,8 +176,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
     >>> retry_after({"retry-after": "1.5"}), retry_after({"retry-after-ms": "250"})
     (1.5, 0.25)
-    >>> retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"})
-    0.0
+    >>> date = {"retry-after": "Wed, 21 Oct 2015 07:28:05 GMT"}
+    >>> retry_after(date), retry_after({**date, "date": "Wed, 21 Oct 2015 07:28:00 GMT"})
+    (0.0, 5.0)
     """
     try:
         if "retry-after-ms" in headers:
@@ -171,16 +187,21 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     except KeyError:
         return None
     except ValueError:
-        return _seconds_until(headers["retry-after"])
+        return _seconds_until(headers["retry-after"], headers.get("date", ""))
 
 
-def _seconds_until(date: str) -> float | None:
+def _seconds_until(date: str, sent: str) -> float | None:
+    """The seconds to a date, by the clock of the server that named it: ours may be wrong."""
+    when, now = _moment(date), _moment(sent) or datetime.now(UTC)
+    return None if when is None else max(0.0, (when - now).total_seconds())
+
+
+def _moment(date: str) -> datetime | None:
     try:
         when = parsedate_to_datetime(date)
     except ValueError:
         return None
-    when = when if when.tzinfo else when.replace(tzinfo=UTC)
-    return max(0.0, (when - datetime.now(UTC)).total_seconds())
+    return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
 def _events(content: bytes) -> Iterator[Body]:

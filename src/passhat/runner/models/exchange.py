@@ -14,6 +14,9 @@ from passhat.records import ModelParameters, TokenUsage
 LATER = frozenset({"attachments", "reasoning", "prompt_cache"})
 """Fields of messages and parameters that the first cassettes do not know."""
 
+FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav", "x-m4a": "m4a"}
+"""Formats whose media type has another name: Python guesses audio/x-wav for a .wav file."""
+
 Role = Literal["user", "assistant", "tool"]
 
 
@@ -55,13 +58,18 @@ class Attachment:
 
     @property
     def kind(self) -> str:
-        """`image`, `audio`, or whatever stands before the slash."""
+        """`image`, `audio`, `application`: the part before the slash."""
         return self.mime.partition("/")[0]
 
     @property
     def format(self) -> str:
-        """`png`, `wav`: what stands behind the slash."""
-        return self.mime.partition("/")[2]
+        """The format as model APIs name it.
+
+        >>> Attachment(mime="audio/x-wav", data="").format
+        'wav'
+        """
+        name = self.mime.partition("/")[2]
+        return FORMATS.get(name, name)
 
     @property
     def url(self) -> str:

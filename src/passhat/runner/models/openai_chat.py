@@ -9,7 +9,7 @@ import msgspec
 
 from passhat.errors import ModelBusy
 from passhat.records import TokenUsage
-from passhat.runner.models.dialect import Body, Dialect, cut_off, effort
+from passhat.runner.models.dialect import Body, Dialect, attachments_of, bearer, cut_off, effort
 from passhat.runner.models.exchange import (
     CallRequest,
     Message,
@@ -59,12 +59,17 @@ def decode(body: Body) -> Reply:
     calls = tuple(_call(index, call) for index, call in enumerate(message.get("tool_calls") or ()))
     reason = choice.get("finish_reason")
     return Reply(
-        text=message.get("content") or message.get("refusal") or "",
+        text=message.get("content") or message.get("refusal") or _transcript(message),
         calls=calls,
         stop_reason="tool_calls" if calls and reason == "stop" else _stop_reason(reason),
         usage=_usage(body.get("usage") or {}),
         model=body.get("model") or "",
     )
+
+
+def _transcript(message: Mapping[str, Any]) -> str:
+    """What a model said that answers in audio."""
+    return (message.get("audio") or {}).get("transcript") or ""
 
 
 def assemble(events: Iterable[Body]) -> Body:
@@ -121,10 +126,10 @@ def _conversation(request: Request) -> list[dict[str, Any]]:
 
 def _parts(message: Message) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
-    for each in message.attachments:
+    for each in attachments_of(message, "image", "audio", wire="openai-chat"):
         if each.kind == "image":
             parts.append({"type": "image_url", "image_url": {"url": each.url}})
-        elif each.kind == "audio":
+        else:
             sound = {"data": each.data, "format": each.format}
             parts.append({"type": "input_audio", "input_audio": sound})
     return parts
@@ -197,15 +202,11 @@ def _error_text(error: Any) -> str:
     return str(error.get("message", error)) if isinstance(error, Mapping) else str(error)
 
 
-def _headers(key: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {key}"} if key else {}
-
-
 OPENAI_CHAT = Dialect(
     name="openai-chat",
     path="/chat/completions",
     list_path="/models",
-    headers=_headers,
+    headers=bearer,
     encode=encode,
     decode=decode,
     assemble=assemble,

@@ -10,7 +10,7 @@ import msgspec
 
 from passhat.errors import ModelBusy, ModelError
 from passhat.records import TokenUsage
-from passhat.runner.models.dialect import Body, Dialect, cut_off, effort
+from passhat.runner.models.dialect import Body, Dialect, attachments_of, bearer, cut_off, effort
 from passhat.runner.models.exchange import CallRequest, Message, Reply, Request, call_request
 
 REASONING_MODEL = re.compile(r"o\d|gpt-[5-9](?!.*chat)")
@@ -93,7 +93,7 @@ def _items(message: Message) -> list[dict[str, Any]]:
 
 
 def _content(message: Message) -> str | list[dict[str, Any]]:
-    images = [each for each in message.attachments if each.kind == "image"]
+    images = attachments_of(message, "image", wire="openai-responses")
     if not images:
         return message.text
     parts: list[dict[str, Any]] = [{"type": "input_text", "text": message.text}]
@@ -140,15 +140,11 @@ def _usage(usage: Mapping[str, Any]) -> TokenUsage:
     )
 
 
-def _headers(key: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {key}"} if key else {}
-
-
 OPENAI_RESPONSES = Dialect(
     name="openai-responses",
     path="/responses",
     list_path="/models",
-    headers=_headers,
+    headers=bearer,
     encode=encode,
     decode=decode,
     assemble=assemble,

@@ -119,6 +119,7 @@ class ModelSupply:
             price=price,
             key_variable=at.key_variable,
             renamed=at.renamed,
+            sign=at.sign,
         )
 
 

@@ -4,36 +4,50 @@ from passhat.stats.sequential.best_of import BestOf, BestOfState
 from passhat.stats.sequential.blocks import BlockMetric, block_outcomes
 from passhat.stats.sequential.comparison_gate import ComparisonGate, ComparisonState
 from passhat.stats.sequential.confidence_sequence import confidence_sequence
-from passhat.stats.sequential.draws import Ticket
+from passhat.stats.sequential.draws import DrawTicket
 from passhat.stats.sequential.every_task import EveryTaskGate, EveryTaskState
 from passhat.stats.sequential.fixed_design import FixedDesign, fixed_design, wald_lower_bounds
 from passhat.stats.sequential.operating import OperatingCharacteristics
+from passhat.stats.sequential.outage_guard import GuardState, Outage, OutageGuard
 from passhat.stats.sequential.random_tasks import SuiteState
 from passhat.stats.sequential.score_gate import ScoreGate
 from passhat.stats.sequential.simulation import simulated_characteristics
 from passhat.stats.sequential.suite_gate import SuiteGate
 from passhat.stats.sequential.task_gate import TaskGate, TaskState
-from passhat.stats.sequential.verdicts import GateResult, GateVerdict, Step
+from passhat.stats.sequential.verdicts import (
+    SET_ASIDE,
+    DecisionStep,
+    GateResult,
+    GateVerdict,
+    Observed,
+    SetAside,
+)
 
 __all__ = [
+    "SET_ASIDE",
     "BestOf",
     "BestOfState",
     "BlockMetric",
     "ComparisonGate",
     "ComparisonState",
+    "DecisionStep",
+    "DrawTicket",
     "EveryTaskGate",
     "EveryTaskState",
     "FixedDesign",
     "GateResult",
     "GateVerdict",
+    "GuardState",
+    "Observed",
     "OperatingCharacteristics",
+    "Outage",
+    "OutageGuard",
     "ScoreGate",
-    "Step",
+    "SetAside",
     "SuiteGate",
     "SuiteState",
     "TaskGate",
     "TaskState",
-    "Ticket",
     "block_outcomes",
     "confidence_sequence",
     "fixed_design",

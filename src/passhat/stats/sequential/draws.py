@@ -14,13 +14,15 @@ from hashlib import blake2b
 from typing import Self
 
 from passhat.errors import ArgumentError
+from passhat.stats.sequential.verdicts import Observed, SetAside
 
-Waiting = tuple[tuple[int, float], ...]
-Outcomes = Mapping[int, float | None] | Iterable[float | None]
+Score = float | SetAside
+Waiting = tuple[tuple[int, Score], ...]
+Outcomes = Mapping[int, Observed] | Iterable[Observed]
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
+class DrawTicket:
     """Draw number `index`: run `task` for the time `repeat` (both counted from 0)."""
 
     index: int
@@ -54,7 +56,7 @@ class Draws:
         )
         return after, again + fresh
 
-    def arrive(self, index: int, x: float) -> tuple[Self, tuple[float, ...]]:
+    def arrive(self, index: int, x: Score) -> tuple[Self, tuple[Score, ...]]:
         """Take in one result; also what is now evidence, in draw order.
 
         >>> draws, ready = Draws(issued=2).arrive(1, 0.0)
@@ -67,7 +69,7 @@ class Draws:
         if index < self.taken or index in held:
             raise ArgumentError("index", "must be of a draw not observed before", index)
         held[index] = x
-        ready = list[float]()
+        ready = list[Score]()
         while self.taken + len(ready) in held:
             ready.append(held.pop(self.taken + len(ready)))
         skipped = tuple(range(self.issued, index))
@@ -110,7 +112,7 @@ def by_index(
     return found
 
 
-def indexed(outcomes: Outcomes) -> list[tuple[int, float | None]]:
+def indexed(outcomes: Outcomes) -> list[tuple[int, Observed]]:
     """Results with the draw they belong to: a mapping says so, a sequence counts from 0."""
     if isinstance(outcomes, Mapping):
         return sorted(outcomes.items())

@@ -13,10 +13,10 @@ from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats.arguments import score_array, whole_number
-from passhat.stats.sequential.draws import Ticket
+from passhat.stats.sequential.draws import DrawTicket
 from passhat.stats.sequential.operating import OperatingCharacteristics
 from passhat.stats.sequential.task_gate import TaskDesign, TaskGate, TaskState
-from passhat.stats.sequential.verdicts import GateResult, GateVerdict, error_rates
+from passhat.stats.sequential.verdicts import GateResult, GateVerdict, Observed, error_rates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +93,9 @@ class EveryTaskGate:
 
     def next_tasks(
         self, state: EveryTaskState, count: int
-    ) -> tuple[EveryTaskState, tuple[Ticket, ...]]:
+    ) -> tuple[EveryTaskState, tuple[DrawTicket, ...]]:
         """Up to `count` runs of tasks that are still open, in turn."""
-        tasks, turn, tickets = list(state.tasks), state.turn, list[Ticket]()
+        tasks, turn, tickets = list(state.tasks), state.turn, list[DrawTicket]()
         passed_over = 0
         while state.verdict is None and len(tickets) < count and passed_over < len(tasks):
             draws, indexes = (
@@ -104,12 +104,12 @@ class EveryTaskGate:
                 else (tasks[turn].draws, ())
             )
             tasks[turn] = replace(tasks[turn], draws=draws)
-            tickets.extend(Ticket(index, turn, index) for index in indexes)
+            tickets.extend(DrawTicket(index, turn, index) for index in indexes)
             passed_over = 0 if indexes else passed_over + 1
             turn = (turn + 1) % len(tasks)
         return replace(state, tasks=tuple(tasks), turn=turn), tuple(tickets)
 
-    def observe(self, state: EveryTaskState, ticket: Ticket, x: float | None) -> EveryTaskState:
+    def observe(self, state: EveryTaskState, ticket: DrawTicket, x: Observed) -> EveryTaskState:
         """The state after one run: True / 1, False / 0, or None for a run that errored."""
         before = state.tasks[ticket.task]
         after = self.gates[ticket.task].observe(before, x, index=ticket.index)

@@ -10,10 +10,24 @@ from math import log
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import whole_number
 from passhat.stats.sequential.confidence_sequence import BettingSequence
-from passhat.stats.sequential.draws import Draws, Outcomes, Ticket, by_index, drawn_task, indexed
+from passhat.stats.sequential.draws import (
+    Draws,
+    DrawTicket,
+    Outcomes,
+    by_index,
+    drawn_task,
+    indexed,
+)
 from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE
 from passhat.stats.sequential.score_wealth import ScoreWealth
-from passhat.stats.sequential.verdicts import GateVerdict, Step, error_rates
+from passhat.stats.sequential.verdicts import (
+    SET_ASIDE,
+    DecisionStep,
+    GateVerdict,
+    Observed,
+    SetAside,
+    error_rates,
+)
 from passhat.stats.sequential.wealth import Wealth
 
 # New bets after every (1 + tasks / 8)-th draw: a known rhythm, so that a replay makes the same.
@@ -76,7 +90,9 @@ class RandomTaskGate(ABC):
     def _score(self, x: float | None) -> float:
         """A result as a score in [0, 1]."""
 
-    def next_tasks(self, state: SuiteState, count: int) -> tuple[SuiteState, tuple[Ticket, ...]]:
+    def next_tasks(
+        self, state: SuiteState, count: int
+    ) -> tuple[SuiteState, tuple[DrawTicket, ...]]:
         """Hand out up to `count` draws; none once the verdict is settled or the cap in flight."""
         if state.verdict is not None:
             return state, ()
@@ -84,14 +100,15 @@ class RandomTaskGate(ABC):
         return replace(state, draws=draws), tuple(self._ticket(state, i) for i in indexes)
 
     def observe(
-        self, state: SuiteState, ticket: Ticket, x: float | None, *, runs: int = 1
+        self, state: SuiteState, ticket: DrawTicket, x: Observed, *, runs: int = 1
     ) -> SuiteState:
         """The state after the result of a draw; None is a run that errored, the worst result.
 
         Results may come in any order: each waits until all earlier draws have theirs. `runs` is
-        what the draw cost. Results after the verdict are counted as spent and change nothing.
+        what the draw cost. Results after the verdict are counted as spent and change nothing, and
+        so is a draw that was set aside (see `OutageGuard`).
         """
-        score = self._score(x)
+        score = SET_ASIDE if isinstance(x, SetAside) else self._score(x)
         if ticket.task != drawn_task(self.seed, ticket.index, self.tasks):
             raise ArgumentError("ticket", f"must be of this gate (seed {self.seed})", ticket)
         if state.verdict is not None:
@@ -111,7 +128,7 @@ class RandomTaskGate(ABC):
         """
         state, costs = self.start(), runs or {}
         for index, x in indexed(outcomes):
-            ticket = Ticket(index, drawn_task(self.seed, index, self.tasks), 0)
+            ticket = DrawTicket(index, drawn_task(self.seed, index, self.tasks), 0)
             state = self.observe(state, ticket, x, runs=costs.get(index, 1))
         return state
 
@@ -119,27 +136,29 @@ class RandomTaskGate(ABC):
         """Stored results keyed by (task, repeat), as `replay` and `steps` want them: by draw."""
         return by_index(outcomes, seed=self.seed, tasks=self.tasks, most=self.max_draws)
 
-    def steps(self, outcomes: Outcomes) -> tuple[Step, ...]:
+    def steps(self, outcomes: Outcomes) -> tuple[DecisionStep, ...]:
         """The decision log: evidence after each draw, up to the verdict or the first hole."""
-        state, lines = self.start(), list[Step]()
+        state, lines = self.start(), list[DecisionStep]()
         for index, x in indexed(outcomes):
             if state.verdict is not None or index != state.draws.taken:
                 break
-            ticket = Ticket(index, drawn_task(self.seed, index, self.tasks), 0)
+            ticket = DrawTicket(index, drawn_task(self.seed, index, self.tasks), 0)
             state = self.observe(state, ticket, x)
             lines.append(self._step(state, ticket, x))
         return tuple(lines)
 
-    def _ticket(self, state: SuiteState, index: int) -> Ticket:
+    def _ticket(self, state: SuiteState, index: int) -> DrawTicket:
         task = drawn_task(self.seed, index, self.tasks)
         repeat = int(state.wealth.runs[task])
         for earlier in range(state.draws.taken, index):
             repeat += drawn_task(self.seed, earlier, self.tasks) == task
-        return Ticket(index, task, repeat)
+        return DrawTicket(index, task, repeat)
 
-    def _one_more(self, state: SuiteState, index: int, x: float) -> SuiteState:
+    def _one_more(self, state: SuiteState, index: int, x: float | SetAside) -> SuiteState:
         if state.verdict is not None:
             return state
+        if isinstance(x, SetAside):
+            return replace(state, verdict="UNDECIDED" if index + 1 == self.max_draws else None)
         task = drawn_task(self.seed, index, self.tasks)
         seen = _seen(state, task, x)
         wealth = state.wealth.after((task,), x)
@@ -154,8 +173,8 @@ class RandomTaskGate(ABC):
             wealth = wealth.with_new_bets()
         return replace(state, wealth=wealth, seen=seen, verdict=verdict)
 
-    def _step(self, state: SuiteState, ticket: Ticket, x: float | None) -> Step:
-        return Step(
+    def _step(self, state: SuiteState, ticket: DrawTicket, x: Observed) -> DecisionStep:
+        return DecisionStep(
             index=ticket.index,
             task=ticket.task,
             x=x,

@@ -24,9 +24,12 @@ from passhat.stats.sequential.operating import (
     operating_characteristics,
 )
 from passhat.stats.sequential.verdicts import (
+    SET_ASIDE,
+    DecisionStep,
     GateResult,
     GateVerdict,
-    Step,
+    Observed,
+    SetAside,
     error_rates,
     observed_score,
 )
@@ -169,39 +172,39 @@ class TaskGate:
         """
         return operating_characteristics(self.boundaries, p)
 
-    def observe(self, state: TaskState, x: float | None, *, index: int | None = None) -> TaskState:
+    def observe(self, state: TaskState, x: Observed, *, index: int | None = None) -> TaskState:
         """The state after one more run: True / 1, False / 0, or None for a run that errored.
 
         Runs are evidence in the order they were *started*: were they taken as they finish, slow
         failures would come late and fast passes would carry the verdict. `index` says which run
-        this is when several are in flight; without it, the next. A settled verdict stays.
+        this is when several are in flight; without it, the next. A settled verdict stays. A run
+        that was set aside (see `OutageGuard`) is spent and moves nothing.
         """
-        score = observed_score(x)
-        if score not in (0.0, 1.0):
-            raise ArgumentError("x", "must be a pass or a failure (ScoreGate takes scores)", x)
+        score = _passed(x)
         if state.verdict is not None:
             return state
-        draws, ready = state.draws.arrive(state.runs if index is None else index, score)
+        draws, ready = state.draws.arrive(state.draws.taken if index is None else index, score)
+        first = state.draws.taken
         state = replace(state, draws=draws)
-        for value in ready:
-            state = self._one_more(state, int(value))
+        for spent, value in enumerate(ready, start=first + 1):
+            state = self._one_more(state, value, spent)
         return state
 
-    def replay(self, outcomes: Iterable[float | None]) -> TaskState:
+    def replay(self, outcomes: Iterable[Observed]) -> TaskState:
         """The state after these runs, in the order they were started."""
         state = TaskState()
         for x in outcomes:
             state = self.observe(state, x)
         return state
 
-    def steps(self, outcomes: Iterable[float | None]) -> tuple[Step, ...]:
+    def steps(self, outcomes: Iterable[Observed]) -> tuple[DecisionStep, ...]:
         """The decision log: evidence and boundaries after each run up to the verdict."""
-        state, lines = TaskState(), list[Step]()
-        for x in outcomes:
+        state, lines = TaskState(), list[DecisionStep]()
+        for index, x in enumerate(outcomes):
             if state.verdict is not None:
                 break
             state = self.observe(state, x)
-            lines.append(self._step(state, observed_score(x)))
+            lines.append(self._step(state, index, _passed(x)))
         return tuple(lines)
 
     def result(self, state: TaskState, *, confidence: float = CONFIDENCE) -> GateResult:
@@ -222,28 +225,31 @@ class TaskGate:
             beta=self.beta,
         )
 
-    def _one_more(self, state: TaskState, x: int) -> TaskState:
+    def _one_more(self, state: TaskState, x: float | SetAside, spent: int) -> TaskState:
         if state.verdict is not None:
             return state
-        boundaries, runs, passes = self.boundaries, state.runs + 1, state.passes + x
+        boundaries = self.boundaries
+        if x is SET_ASIDE:
+            return replace(state, verdict="UNDECIDED" if spent == boundaries.max_runs else None)
+        runs, passes = state.runs + 1, state.passes + int(x)
         verdict: GateVerdict | None = None
         if passes >= boundaries.pass_at[runs - 1]:
             verdict = "PASS"
         elif passes <= boundaries.fail_at[runs - 1]:
             verdict = "FAIL"
-        elif runs == boundaries.max_runs:
+        elif spent == boundaries.max_runs:
             verdict = "UNDECIDED"
         return replace(state, runs=runs, passes=passes, verdict=verdict)
 
-    def _step(self, state: TaskState, x: float) -> Step:
+    def _step(self, state: TaskState, index: int, x: float | SetAside) -> DecisionStep:
         n = state.runs
         log_pass, log_fail = self._log_evidence(n, state.passes)
         pass_boundary, fail_boundary = -log(self.alpha), -log(self.beta)
-        if self.design in ("truncated", "fixed"):
+        if self.design in ("truncated", "fixed") and n > 0:
             pass_boundary = self._log_evidence(n, self.boundaries.pass_at[n - 1])[0]
             fail_boundary = self._log_evidence(n, self.boundaries.fail_at[n - 1])[1]
-        return Step(
-            index=n - 1,
+        return DecisionStep(
+            index=index,
             task=0,
             x=x,
             log_pass=log_pass,
@@ -261,3 +267,13 @@ class TaskGate:
 
     def _fixed_runs(self) -> int:
         return fixed_design(self.p0, self.p1, self.alpha, self.beta).runs
+
+
+def _passed(x: Observed) -> float | SetAside:
+    """A result as 1 or 0; errored runs are 0."""
+    if x is SET_ASIDE:
+        return SET_ASIDE
+    score = observed_score(x)
+    if score not in (0.0, 1.0):
+        raise ArgumentError("x", "must be a pass or a failure (ScoreGate takes scores)", x)
+    return score

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +16,19 @@ GateVerdict = Literal["PASS", "FAIL", "UNDECIDED"]
 
 # A run that broke (infrastructure, grader) never counts as evidence for PASS.
 ERRORED_SCORE = 0.0
+
+
+class SetAside(enum.Enum):
+    """The result of a run that is no evidence, for a reason that is not its result."""
+
+    OUTAGE = "outage"
+
+
+SET_ASIDE = SetAside.OUTAGE
+"""What stands in the place of a result that `OutageGuard` set aside: it moves no evidence."""
+
+Observed = float | None | SetAside
+"""What a gate is shown: a score, None for a run that errored, or a run that was set aside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +63,12 @@ class GateResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class DecisionStep:
     """One line of the decision log: what was observed and the evidence after it."""
 
     index: int
     task: int
-    x: float | None
+    x: Observed
     log_pass: float
     log_fail: float
     pass_boundary: float

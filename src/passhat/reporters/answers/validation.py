@@ -1,0 +1,89 @@
+"""What is wrong with suite files: a line each, and a test case each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from passhat.messages import plural
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
+from passhat.reporters.blocks import Block, Headline, Line
+from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteFault:
+    """One thing that is wrong with a suite file, and where."""
+
+    line: int
+    column: int
+    path: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteCheck:
+    """One suite file: what it holds where it is valid, or everything that is wrong with it."""
+
+    file: str
+    size: str | None
+    faults: tuple[SuiteFault, ...] = ()
+
+
+def validation_blocks(checks: Sequence[SuiteCheck], options: DisplayOptions) -> list[Block]:
+    """How many suites are valid, then a line a fault that editors can jump to."""
+    valid = sum(one.size is not None for one in checks)
+    lines = [
+        Line(f"{one.file}:{fault.line}:{fault.column}: {fault.path}: {fault.message}")
+        for one in checks
+        for fault in one.faults
+    ]
+    return [Headline(f"{valid} of {plural(len(checks), 'suite')} valid."), *lines]
+
+
+def _rows(checks: Sequence[SuiteCheck]) -> Records:
+    return [
+        {
+            "file": one.file,
+            "line": fault.line,
+            "column": fault.column,
+            "path": fault.path,
+            "message": fault.message,
+        }
+        for one in checks
+        for fault in one.faults
+    ]
+
+
+def _cases(checks: Sequence[SuiteCheck]) -> list[TestSuite]:
+    return [TestSuite(name=one.file, cases=_suite_cases(one)) for one in checks]
+
+
+def _suite_cases(check: SuiteCheck) -> list[ReportedCase]:
+    """A case a fault; a valid suite is one that passed."""
+    if check.size is not None:
+        return [
+            ReportedCase(
+                name="valid", classname="passhat.validate", said=check.size, file=check.file
+            )
+        ]
+    return [
+        ReportedCase(
+            name=f"{fault.path} (line {fault.line})" if fault.path else f"line {fault.line}",
+            classname="passhat.validate",
+            mark=Mark(kind="failure", message=fault.message),
+            file=check.file,
+            line=fault.line,
+        )
+        for fault in check.faults
+    ]
+
+
+KIND = AnswerKind(
+    name="validation",
+    blocks=validation_blocks,
+    rows=_rows,
+    cases=_cases,
+    several=True,
+    title=lambda checks: f"{plural(len(checks), 'suite')} checked",
+)

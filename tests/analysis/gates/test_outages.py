@@ -1,0 +1,128 @@
+"""Outages in a run that its gates end: set aside, said, waited out, and the same after a resume."""
+
+from datetime import UTC, datetime, timedelta
+
+from passhat.analysis.gates.judge import judge
+from passhat.analysis.gates.stopping import StoppingRule, replay_run
+from passhat.records import CommandSystem, Finished, Outcome, Pairing, Task, Trial, Trials
+
+TASKS = ("a", "b", "c")
+GATE = {"require": "pass_rate >= 0.8", "indifference": 0.15}
+
+
+def rule_for(gates, *, runs=100, tasks=TASKS):
+    agent = CommandSystem(name="agent", argv=("agent",))
+    return StoppingRule(
+        [Pairing(system=agent, task=Task(name=t), runs=runs, label=t) for t in tasks],
+        gates,
+        until_settled=True,
+    )
+
+
+def drive(rule, outcome_of, *, started_of=lambda number: None):
+    """Runs one trial after another until the rule ends it; its tickets and results."""
+    tickets, finished = [], []
+    while batch := rule.next(1):
+        (ticket,) = batch
+        trial = Trial(
+            system=ticket.system,
+            task=ticket.task,
+            trial=ticket.trial,
+            outcome=outcome_of(ticket.number),
+            started=started_of(ticket.number),
+            seconds=1.0,
+        )
+        rule.observe(ticket, trial)
+        tickets.append(ticket)
+        finished.append(Finished(ticket=ticket, trial=trial))
+    return tickets, finished
+
+
+def down_from_10_to_24(number):
+    return Outcome.ERRORED if 10 <= number < 25 else Outcome.PASSED
+
+
+def test_an_outage_is_set_aside_and_the_verdict_says_which_runs():
+    rule = rule_for([GATE])
+    drive(rule, down_from_10_to_24)
+    (verdict,) = rule.verdicts()
+    assert verdict.word == "PASS"
+    assert "16 runs of" in verdict.sentence
+    assert "(11 to 26) were set aside as an outage" in verdict.sentence
+    assert verdict.errors == "15 errored runs set aside"
+    assert "pass^1 is 100 %" in verdict.sentence
+    aside = [step for step in verdict.steps if step.outcome.endswith("set aside")]
+    assert [step.number for step in aside] == list(range(11, 27))
+    assert len({step.log_pass for step in aside}) == 1
+
+
+def test_a_replay_of_the_journal_says_the_same():
+    rule = rule_for([GATE])
+    tickets, finished = drive(rule, down_from_10_to_24)
+    assert replay_run(rule_for([GATE]), tickets, finished)[0] == rule.verdicts()[0]
+
+
+def test_a_broken_agent_fails_and_the_verdict_says_what_it_cannot_tell():
+    rule = rule_for([GATE])
+    tickets, _ = drive(rule, lambda number: Outcome.FAILED)
+    (verdict,) = rule.verdicts()
+    assert verdict.word == "FAIL"
+    assert len(tickets) <= 26
+    assert "cannot be told apart" in verdict.sentence
+
+
+def test_a_short_run_in_which_everything_fails_is_a_fail():
+    rule = rule_for(["pass_rate >= 0.8"], runs=4, tasks=("a", "b"))
+    assert drive(rule, lambda number: Outcome.FAILED)
+    assert rule.verdicts()[0].word == "FAIL"
+
+
+def test_errors_are_what_a_gate_on_errors_is_about():
+    rule = rule_for(["error_rate <= 0.05"])
+    drive(rule, down_from_10_to_24)
+    (verdict,) = rule.verdicts()
+    assert verdict.word == "FAIL"
+    assert "set aside" not in verdict.sentence
+
+
+def test_a_gate_on_every_task_sets_an_outage_aside():
+    gate = {"require": "every task: pass^1 >= 0.6", "indifference": 0.3}
+    rule = rule_for([gate])
+    drive(rule, down_from_10_to_24)
+    (verdict,) = rule.verdicts()
+    assert verdict.word == "PASS"
+    assert "16 runs of" in verdict.sentence
+    assert sum(task.runs for task in verdict.tasks) == verdict.runs - 16
+
+
+def test_a_log_is_judged_with_the_same_guard():
+    trials = Trials.from_columns(
+        task=["a"] * 60, trial=range(60), passed=[not 10 <= n < 25 for n in range(60)]
+    )
+    (verdict,) = judge(trials, [{**GATE, "evidence": "sequential"}])
+    assert verdict.word == "PASS"
+    assert "were set aside as an outage" in verdict.sentence
+
+
+def test_no_run_is_started_while_an_outage_may_pass():
+    """The last failures ended a second ago, after a stretch of six seconds."""
+    rule, now = rule_for([GATE]), datetime.now(UTC)
+
+    def started_of(number):
+        return (now - timedelta(seconds=8 - number)).isoformat()
+
+    outcomes = [Outcome.PASSED] * 2 + [Outcome.FAILED] * 9
+    tickets, _ = drive(rule, outcomes.__getitem__, started_of=started_of)
+    assert 5 <= len(tickets) < 11, "it stops asking before the outcomes are used up"
+    assert 0 < rule.pause_seconds < 20
+    assert rule.next(4) == ()
+    assert not rule.is_settled
+
+
+def test_an_outage_of_long_ago_is_not_waited_for():
+    def started_of(number):
+        return (datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=number)).isoformat()
+
+    rule = rule_for([GATE])
+    drive(rule, down_from_10_to_24, started_of=started_of)
+    assert rule.verdicts()[0].word == "PASS"

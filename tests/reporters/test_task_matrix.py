@@ -1,0 +1,39 @@
+"""Tasks against systems: every count once, whatever the names."""
+
+import csv
+import io
+
+import pytest
+
+from passhat import Trials, measure, simulate
+from passhat.reporters import render
+
+UNEQUAL = Trials.from_columns(
+    system=["a", "a", "a", "task"], task=["t10", "t2", "t2", "t2"], passed=[1, 0, 1, 1]
+)
+
+
+def test_a_cell_counts_the_runs_of_one_task_with_one_system():
+    matrix = measure(UNEQUAL).matrix()
+    assert matrix.tasks == ("t2", "t10")
+    cells = dict(zip(matrix.tasks, matrix.cells, strict=True))
+    assert [(c.passed, c.runs) for c in cells["t2"]] == [(1, 2), (1, 1)]
+    assert cells["t10"][1] is None
+
+
+def test_the_csv_file_has_a_row_a_task_and_a_column_a_system():
+    header, *rows = csv.reader(io.StringIO(render(measure(UNEQUAL).matrix(), "csv")))
+    assert header == ["task", "a", "task (system)"]
+    assert rows == [["t2", "0.5", "1.0"], ["t10", "1.0", ""]]
+
+
+def test_a_system_is_no_formula_in_the_head_of_a_spreadsheet():
+    trials = simulate(tasks=2, runs=2, rate={"=1+1": 0.5, "b": 0.5}, seed=1)
+    text = render(measure(trials).matrix(), "csv")
+    assert next(csv.reader(io.StringIO(text)))[1] == "'=1+1"
+
+
+@pytest.mark.parametrize("format_name", ["markdown", "html", "text", "tex", "svg", "json"])
+def test_other_formats_hold_it_too(format_name):
+    text = render(measure(UNEQUAL).matrix(), format_name)
+    assert "1/2" in text or format_name in ("svg", "json")
