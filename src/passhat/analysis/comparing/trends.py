@@ -133,6 +133,10 @@ class SystemTrend(Displayed):
         """pass@k and pass^k over the moments, with intervals and change points."""
         places = list(range(len(self.points)))
         changes = self.changes[self.metrics[0]].points
+        changed: dict[tuple[int, str], list[str]] = {}
+        for name, found in self.changes.items():
+            for change in found.points:
+                changed.setdefault((change.position, change.direction), []).append(name)
         return line_chart(
             [self._series(name, places) for name in self.metrics],
             title=f"{self.name} over history",
@@ -144,8 +148,8 @@ class SystemTrend(Displayed):
             x_names=[point.started[5:10] for point in self.points],
             x_notes=[point.label.split(" ")[0][:9] for point in self.points],
             markers=[
-                Marker(name=f"{change.direction} on {self.day(change)}", x=change.position)
-                for change in changes
+                Marker(name=f"{' and '.join(names)} {direction}", x=position)
+                for (position, direction), names in changed.items()
             ],
             levels=list(self._levels(changes)),
             width=_PLOT_WIDTH,
