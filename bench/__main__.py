@@ -1,6 +1,6 @@
 """Run the benchmarks, all or the named ones, and write docs/explanation/benchmarks.md.
 
-`python -m bench [estimates reading running]`: a named one replaces its own part of the page only.
+`python -m bench [NAME ...]`: a named one replaces its own part of the page only.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 
 from bench.pages import write_part
 
-BENCHMARKS = ("estimates", "reading", "running", "dashboard")
+BENCHMARKS = ("estimates", "reading", "running", "dashboard", "packaging")
 
 OPENING = """# Benchmarks
 

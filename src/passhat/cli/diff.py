@@ -1,4 +1,4 @@
-"""`passhat diff`: two runs of a task beside each other."""
+"""`passhat diff`: two runs of a task side by side."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ OTHER_OPTIONS = {
 
 
 class SharedOption(click.Option):
-    """An option that stands in a section of its own in the help."""
+    """An option that the help shows in a section of its own."""
 
     def __init__(self, *names: Any, section: str, **attributes: Any) -> None:
         super().__init__(*names, **attributes)

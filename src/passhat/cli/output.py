@@ -38,7 +38,7 @@ class Output:
 
     @property
     def shows_text(self) -> bool:
-        """Whether the answer stands on the terminal, where people read it."""
+        """Whether the answer is printed on the terminal, where people read it."""
         return self.format in (None, "text") and not self.paths_out
 
     def write(self, answer: Any, **options: Any) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from passhat.history.database import ALL
 from passhat.history.packed_text import split_texts, unpack
 from passhat.records.transcript import Transcripts
 from passhat.records.trial import FEATURES, Outcome, Trial
@@ -143,7 +144,7 @@ def find_trial(history: History, run: Run, system: str, task: str, trial: int) -
 
 
 def read_trials_from(
-    history: History, run: Run, number: int, *, limit: int
+    history: History, run: Run, number: int, *, limit: int = ALL
 ) -> list[tuple[int, Trial]]:
     """Finished trials from the one with this number on, each with its number in the order."""
     rows = history.database.execute(

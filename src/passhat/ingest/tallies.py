@@ -25,7 +25,7 @@ from passhat.ingest.group_query import (
 )
 from passhat.ingest.inputs import STDIN, Input, as_inputs
 from passhat.ingest.limits import Limits
-from passhat.ingest.query_engines import VIEW, Engine, Shape, has_engine, open_engine, significant
+from passhat.ingest.query_engines import VIEW, Engine, Shape, has_engine, open_engine
 from passhat.ingest.read import read_trials, recognise
 from passhat.ingest.rows import is_own_file, separator_of
 from passhat.ingest.saved_counts import count_saved
@@ -33,6 +33,7 @@ from passhat.messages import listed, plural
 from passhat.records import Duplicates, FeatureSums, Labels, Outcome, Source, Tally
 from passhat.records.column_names import ColumnMap
 from passhat.records.outcome_words import outcome_of, seen
+from passhat.records.tally import significant
 
 BIG_BYTES = 32 * 2**20
 BIG_ROWS = 1_000_000

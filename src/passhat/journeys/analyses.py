@@ -227,7 +227,7 @@ def _several(rule: str, systems: Sequence[str]) -> InputError:
 
 
 def _picked(held: int) -> str:
-    """Of many pairs some differ by chance: whoever picks one after looking should know."""
+    """A warning for a pair picked after looking: of many pairs some differ by chance."""
     pairs = held * (held - 1) // 2
     return (
         f"this is 1 of the {pairs:,} pairs of the {held:,} agents in these results, looked at by "

@@ -61,7 +61,7 @@ def diff_trials(
     *,
     only: str | None = None,
 ) -> SideBySide:
-    """Two runs of a task beside each other; without numbers, a failing and the nearest passing.
+    """Two runs of a task side by side; by default a failing run and the nearest passing one.
 
     `left` and `right` are the numbers that people see, counted from 1.
     """

@@ -164,14 +164,14 @@ def suite_sentence(trials: Sequence[Trial], demands: Sequence[str]) -> str:
     passes = Counter(trial.task for trial in trials if trial.outcome is Outcome.PASSED)
     demanded = [int(k) for text in demands for k in re.findall(r"pass\^(\d+)", text)]
     longest = max([k for k in demanded if k > 1], default=LONGER)
-    told = [f"{plural(len(runs), 'test')}, {plural(len(trials), 'run')}"]
+    phrases = [f"{plural(len(runs), 'test')}, {plural(len(trials), 'run')}"]
     for k in sorted({1, min(longest, *runs.values())}):
         number = suite_sequence(list(runs.values()), [passes[task] for task in runs], k=k)
         assert number.interval is not None, "a confidence sequence has two ends"
         low, high = (f"{100 * end:.0f}" for end in (number.interval.low, number.interval.high))
         words = "one try" if k == 1 else f"reliability@{k}"
-        told.append(f"{words} {100 * number.value:.0f} % [{low}, {high}]")
-    return "; ".join(told)
+        phrases.append(f"{words} {100 * number.value:.0f} % [{low}, {high}]")
+    return "; ".join(phrases)
 
 
 def assert_reliable(

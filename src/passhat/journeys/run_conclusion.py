@@ -54,14 +54,15 @@ def conclude(
     confidence = suite.confidence or CONFIDENCE
     report = _report(suite, trials)
     reasons = trial_reasons(suite, result, opened)
+    doubts = (*_perhaps_paid(result), *judge_notes(suite, result, opened))
+    opened.keep_notes(doubts)
     answer = RunAnswer(
         report=replace(
             report,
             notes=(
                 *report.notes,
                 *notes,
-                *_perhaps_paid(result),
-                *judge_notes(suite, result, opened),
+                *doubts,
                 *_covered(result, coverage_threshold),
             ),
         ),
@@ -167,9 +168,12 @@ def _not_run(suite: Suite, trials: Trials) -> list[str]:
 def _perhaps_paid(result: RunResult) -> Iterator[str]:
     """Calls of which nobody can say whether they were paid for."""
     if result.asked_again:
+        found = ""
+        if result.found:
+            found = f"; the answers of {result.found:,} of them were found at the provider"
         yield (
             f"perhaps paid twice: {result.asked_again}; an earlier start of this run died while "
-            "they were on the wire, and they were asked again"
+            f"they were on the wire, and they were asked again{found}"
         )
     if result.given_up:
         yield (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +35,7 @@ class RunStore:
 
     @property
     def resume_command(self) -> str | None:
-        """What goes on with this run."""
+        """The command that resumes this run; None where nothing was kept."""
         if self.run is None:
             return None
         from passhat.history import DEFAULT_PATH
@@ -48,6 +48,11 @@ class RunStore:
         if self.history is not None and self.run is not None:
             status = "finished" if result.ending == "settled" else result.ending
             self.run = self.history.finish_run(self.run, status)
+
+    def keep_notes(self, notes: Sequence[str]) -> None:
+        """Let every later report of the run say these things too."""
+        if notes and self.history is not None and self.run is not None:
+            self.history.keep_notes(self.run, notes)
 
     def transcripts(self, trials: tuple[Trial, ...]) -> Mapping[tuple[str, str, int], str]:
         """What was said in each trial, where it was kept."""

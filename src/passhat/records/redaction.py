@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from passhat.records.key_shapes import shapes_near
+from passhat.records.key_shapes import MARK, shapes_near
 from passhat.records.secret import Secret
 from passhat.records.suite import Suite
 from passhat.records.system import (
@@ -24,7 +24,6 @@ from passhat.records.system import (
     StdioServer,
 )
 
-MARK = "[redacted]"
 NAMED = "[redacted:"
 """How the mark of a value begins that is known by the name of its variable."""
 

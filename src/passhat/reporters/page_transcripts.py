@@ -15,9 +15,11 @@ from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.tasks import TaskRow
 from passhat.messages import plural
 from passhat.records import Outcome
+from passhat.records.clean_texts import CleanTexts
 from passhat.records.natural_order import natural_key
-from passhat.records.transcript import CUT, TranscriptKey, Transcripts
+from passhat.records.transcript import CUT, Transcript, TranscriptKey, Transcripts
 from passhat.reporters.transcript_cards import transcript_page
+from passhat.reporters.transcript_text import is_in_turns
 from passhat.stats.arguments import whole_number
 
 if TYPE_CHECKING:
@@ -132,7 +134,7 @@ def fit_transcripts(
     asked = [key for key in transcripts if key[0] in systems]
     wanted = _most_wanted_first(report, asked, trials) if asked else []
     longest = min(limits.max_transcript, max(SHORTEST, limits.max_text // max(1, len(wanted))))
-    pages = ((key, transcript_page(transcripts[key], longest)) for key in wanted)
+    pages = ((key, _page_of(transcripts, key, longest)) for key in wanted)
     room = min(limits.max_bytes // WRITTEN_SHARE, MOST_WRITTEN)
     written, first = _written_out(pages, room)
     rest = _Packer(room=limits.max_bytes - room, text=limits.max_text)
@@ -147,6 +149,21 @@ def fit_transcripts(
         places=rest.places,
         limits=limits,
     )
+
+
+def _page_of(transcripts: Transcripts, key: TranscriptKey, longest: int) -> str:
+    """One transcript as HTML.
+
+    Of another tool's log only what is shown is searched for keys: that takes a while.
+    """
+    if not isinstance(transcripts, CleanTexts):
+        return transcript_page(transcripts[key], longest)
+    kept = transcripts.kept(key)
+    if len(kept) <= 2 * longest or not is_in_turns(kept):
+        return transcript_page(transcripts[key], longest)
+    cut = Transcript.from_json(kept).cut(longest).to_json()
+    # It is cut already: what its marks add must not have it cut again.
+    return transcript_page(CleanTexts({key: cut})[key], 2 * longest)
 
 
 _Pages = Iterator[tuple[TranscriptKey, str]]

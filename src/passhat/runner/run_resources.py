@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -55,7 +55,7 @@ from passhat.runner.models.rate_limits import Draw, Throttle
 from passhat.runner.models.retrying import RetryBudget, Retrying, RetryPolicy
 from passhat.runner.models.supply import ModelSupply
 from passhat.runner.scratch import Scratch
-from passhat.runner.spending import Metered, MeteredAgent, RunSpending, most_of
+from passhat.runner.spending import LookedUpFirst, Metered, MeteredAgent, RunSpending, most_of
 from passhat.runner.tools import NoTools, Tools
 
 if TYPE_CHECKING:
@@ -78,7 +78,10 @@ class Memories:
 
 
 class RunResources:
-    """Makes what a trial needs and puts it away when the run is over."""
+    """Makes what a trial needs and puts it away when the run is over.
+
+    `cut_short` are the trials that an earlier start of the run (its key is `run`) left unfinished.
+    """
 
     def __init__(
         self,
@@ -91,8 +94,11 @@ class RunResources:
         environment: Mapping[str, str] | None = None,
         must_price: bool = False,
         draw: Draw | None = None,
+        run: str = "",
+        cut_short: Collection[tuple[str, str, int]] = (),
     ) -> None:
         self._suite = suite
+        self._cut_short = set(cut_short)
         self._scribe = scribe
         self._spending = spending
         self._cassettes = cassettes or Cassettes()
@@ -103,6 +109,7 @@ class RunResources:
             environment,
             directory=suite.directory,
             must_price=must_price or spending.budget.max_cost is not None,
+            run=run,
         )
         self._pool = ServerPool(directory=suite.directory)
         self._draw = draw
@@ -157,7 +164,9 @@ class RunResources:
         """The model of a system, for one trial."""
         if self._cassettes.holds(request):
             return memories.around(_Nobody())
-        live = await self._live(system.model, system.model.faults, request.seed)
+        at = request.place
+        lost = (at.system, at.task, at.trial) in self._cut_short
+        live = await self._live(system.model, system.model.faults, request.seed, lost=lost)
         return memories.around(live)
 
     def agent(self, system: System, request: AttemptRequest) -> Agent:
@@ -253,7 +262,13 @@ class RunResources:
         return (await judge.complete(question)).text
 
     async def _live(
-        self, model: Model, faults: tuple[Fault, ...], seed: int, *, journalled: bool = True
+        self,
+        model: Model,
+        faults: tuple[Fault, ...],
+        seed: int,
+        *,
+        journalled: bool = True,
+        lost: bool = False,
     ) -> ChatModel:
         live = await self._supply.model(model)
         if faults:
@@ -261,6 +276,10 @@ class RunResources:
         remote = self._supply.may_be_busy(model)
         if faults or remote:
             live = self._patient(live, model)
+        if lost and remote:
+            live = LookedUpFirst(
+                live, lambda asked: self._supply.find(model, asked), self._spending
+            )
         return Metered(
             live,
             self._spending,
