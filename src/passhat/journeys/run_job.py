@@ -17,6 +17,7 @@ from passhat.journeys.run_events import RunOpened
 from passhat.journeys.run_gates import (
     at_most,
     baselines_of,
+    days_of_baselines,
     gates_of,
     is_sequential,
     refuse_pointless,
@@ -137,7 +138,13 @@ def conduct(
         _raise_if_over(result, opened)
         table = _table(job.suite, result)
         verdicts = (
-            verdicts_on(table, job.gates, job.suite, baselines=baselines)
+            verdicts_on(
+                table,
+                job.gates,
+                job.suite,
+                baselines=baselines,
+                days=days_of_baselines(job.gates, job.suite, opened) if baselines else None,
+            )
             if rule is None
             else rule.verdicts()
         )

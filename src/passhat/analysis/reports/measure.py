@@ -73,11 +73,18 @@ def measure(
     if not subjects:
         raise ArgumentError("trials", "must hold at least one trial", 0)
     systems = tuple(_measure_system(subject, options, parts=True) for subject in subjects)
-    ahead = partial(find_leaders, systems, confidence=options.confidence, seed=options.seed)
+    ahead = partial(
+        find_leaders,
+        systems,
+        [one.tally for one in subjects],
+        confidence=options.confidence,
+        seed=options.seed,
+    )
     return Report(
         systems=systems,
         provenance=stamp(trials, options),
         standing=Later(ahead),
+        standing_at=ahead,
         notes=_notes(trials),
     )
 
