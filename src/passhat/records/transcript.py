@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeVar
 
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records.pictures import safe_picture
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from passhat.fast_dataclass import dataclass
 from passhat.reporters.blocks import Block, Chip
 from passhat.reporters.reading_lines import reading_paragraphs
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 from passhat.display import Displayed
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural, short_repr
 
 # Types alone: most runs are answered with a few lines on a terminal and load none of these.

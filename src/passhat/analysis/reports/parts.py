@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from passhat.fast_dataclass import dataclass
 from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy
 from passhat.stats.estimate import Estimate, Number, Scope, Unavailable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from passhat.analysis.reports.headline import common_k
@@ -12,6 +12,7 @@ from passhat.analysis.reports.parts import Leaders
 from passhat.analysis.reports.provenance import Provenance
 from passhat.analysis.reports.system_report import SystemReport, system_named
 from passhat.display import Displayed
+from passhat.fast_dataclass import dataclass
 from passhat.messages import few, plural, quoted, rounded, short_repr
 from passhat.stats.estimate import Unavailable
 
