@@ -10,8 +10,9 @@ import os
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from passhat.fast_dataclass import dataclass
 
 MARK = "PASSHAT_GROUPS"
 """The variable that holds the marks of all the groups a process descends from, split by colons."""

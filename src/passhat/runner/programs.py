@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
 from passhat.errors import SuiteError
+from passhat.fast_dataclass import dataclass
 from passhat.records import (
     CommandSystem,
     ModelSystem,

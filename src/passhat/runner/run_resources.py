@@ -6,7 +6,7 @@ import os
 import random
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Self
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn, Self
 import msgspec
 
 from passhat.errors import CassetteError, ModelBusy, ModelError
+from passhat.fast_dataclass import dataclass
 from passhat.records import (
     SCRIPTED,
     Answer,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 import msgspec
 
+from passhat.fast_dataclass import dataclass
 from passhat.runner.models.exchange import Attachment, Place, ToolSpec
 
 READ_RESOURCE, GET_PROMPT = "resources/read", "prompts/get"

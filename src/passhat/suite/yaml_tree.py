@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from passhat.fast_dataclass import dataclass
 from passhat.suite.problems import Path, Problem, shown
 from passhat.suite.references import UnsetVariable, refers, substitute
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
+from passhat.fast_dataclass import dataclass
 from passhat.records import Observation, Task
 from passhat.runner.models.exchange import Place
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from passhat.errors import SuiteError
+from passhat.fast_dataclass import dataclass
 from passhat.records import Model
 from passhat.records.providers import LOCAL, Provider, find_provider, unknown_model
 from passhat.runner.models.anthropic import ANTHROPIC, ANTHROPIC_ON_VERTEX

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from passhat.errors import ModelBusy, ModelError
+from passhat.fast_dataclass import dataclass
 from passhat.runner.models.exchange import Attachment, Message, Reply, Request
 
 Body = Mapping[str, Any]

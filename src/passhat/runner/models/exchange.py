@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Literal, Protocol
 
 import msgspec
 
+from passhat.fast_dataclass import dataclass
 from passhat.records import ModelParameters, TokenUsage
 
 LATER = frozenset({"attachments", "reasoning", "prompt_cache"})
