@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
 
 from passhat.fast_dataclass import dataclass
 
@@ -16,6 +17,24 @@ class Headline:
     """The answer in one sentence."""
 
     text: str
+
+
+Tone = Literal["good", "bad", "open", "none"]
+"""What a verdict means for the reader: good news, bad news, undecided, or nothing of these."""
+
+_SIGNS: Mapping[Tone, str] = {"good": "✓", "bad": "✕", "open": "~", "none": "?"}
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """The verdict in two or three words; a sign says the same as its colour."""
+
+    words: str
+    tone: Tone
+
+    @property
+    def sign(self) -> str:
+        return _SIGNS[self.tone]
 
 
 @dataclass(frozen=True, slots=True)

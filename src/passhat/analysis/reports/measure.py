@@ -84,6 +84,7 @@ def measure(
         systems=systems,
         provenance=stamp(trials, options),
         standing=Later(ahead),
+        standing_at=ahead,
         notes=_notes(trials),
     )
 
