@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import expm1, log, log1p, sqrt
 
 import numpy as np
 
+from passhat.fast_dataclass import dataclass
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.population_mean import population_bounds
 from passhat.stats.power import SuitePlan, plan_suite, round_up
