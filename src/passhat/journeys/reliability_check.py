@@ -7,7 +7,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -69,8 +69,6 @@ class ReliabilityCheck:
         from passhat.records import CommandSystem, Pairing, Task
 
         parsed = parse_gate({"evidence": "sequential", **gate})
-        if parsed.evidence == "sequential" and parsed.max_runs is None:
-            parsed = replace(parsed, max_runs=runs)
         agent = CommandSystem(name=system, argv=(system,))
         pairing = Pairing(system=agent, task=Task(name=task), runs=runs, label=task)
         self._rule = StoppingRule([pairing], [parsed], until_settled=True, seed=SEED)
