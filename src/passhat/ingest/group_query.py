@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from passhat.errors import ReadError
+from passhat.fast_dataclass import dataclass
 from passhat.ingest.query_engines import VIEW, Engine
 from passhat.ingest.repeated_tests import numbered_note, without_numbers
 from passhat.ingest.table_faults import aggregates, conflicting

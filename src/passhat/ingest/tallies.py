@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.errors import ReadError
+from passhat.fast_dataclass import dataclass
 from passhat.ingest.assemble import judged_only, one_name, scores_left_out
 from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
