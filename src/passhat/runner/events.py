@@ -1,4 +1,4 @@
-"""What a run tells whoever watches it."""
+"""The events of a run, for progress displays and logs."""
 
 from __future__ import annotations
 

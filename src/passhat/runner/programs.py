@@ -110,7 +110,7 @@ def lacks_program(what: System | Server, directory: Path) -> str | None:
     if not isinstance(what, CommandSystem | StdioServer):
         return None
     if "{" in what.argv[0] or "{" in str(what.cwd or ""):
-        return None  # filled in for each trial: nobody can know yet
+        return None  # filled in for each trial, so it is not known yet
     program = what.argv[0]
     # A path is taken from where the program will run; a name is looked up as it will be.
     path = what.env["PATH"].reveal() if "PATH" in what.env else os.environ.get("PATH")

@@ -62,7 +62,7 @@ class NoTools:
 
 
 def unknown_tool(name: str, specs: tuple[ToolSpec, ...]) -> ToolResult:
-    """What a model is told that calls a tool which does not exist.
+    """The result of a call to a tool that does not exist.
 
     >>> unknown_tool("fly", (ToolSpec(name="walk"),)).text
     "There is no tool 'fly'. Tools: walk"

@@ -50,7 +50,7 @@ class AttemptRequest:
         )
 
     def make_workdir(self) -> Path:
-        """The directory of this trial, made when somebody needs it."""
+        """The directory of this trial, made on first use."""
         self.workdir.mkdir(parents=True, exist_ok=True)
         return self.workdir
 
@@ -77,7 +77,7 @@ class AttemptRequest:
 
 
 class Agent(Protocol):
-    """Anything that takes an request and comes back with what was seen of it.
+    """Anything that takes a request and returns what was seen of the attempt.
 
     It raises TimeoutError when its own time is over, and RunError when something around it broke.
     """

@@ -1,4 +1,4 @@
-"""What is said to a model and what it answers, whoever serves it."""
+"""Requests to models and their replies, in one form for all providers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """A tool as the model is told of it; `parameters` is a JSON Schema."""
+    """A tool as it is described to the model; `parameters` is a JSON Schema."""
 
     name: str
     description: str = ""
