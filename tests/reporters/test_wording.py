@@ -112,7 +112,8 @@ def test_a_mean_over_tasks_of_unequal_runs_is_not_called_a_share_of_attempts():
 
 
 def test_a_streak_that_never_came_is_not_called_only_0_percent():
-    assert "but in these runs never 2 times in a row" in wording.verdict(_system({"a": "PF", "b": "FP"}))
+    said = wording.verdict(_system({"a": "PF", "b": "FP"}))
+    assert "but in these runs never 2 times in a row" in said
 
 
 def _mixed(passes, runs, tasks):
