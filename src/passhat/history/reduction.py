@@ -20,7 +20,8 @@ Pair = tuple[int, int]
 """A system and a task, by the number of their names."""
 
 _COUNTS = """
-SELECT s.text, t.text, x.* FROM (SELECT system, task, min(sequence), count(*) FILTER (WHERE outcome = 1),
+SELECT s.text, t.text, x.* FROM (
+  SELECT system, task, min(sequence), count(*) FILTER (WHERE outcome = 1),
   count(*) FILTER (WHERE outcome = 0), count(*) FILTER (WHERE outcome = 2),
   coalesce(sum(score) FILTER (WHERE outcome <> 2), 0.0),
   coalesce(sum(score * score) FILTER (WHERE outcome <> 2), 0.0),
