@@ -9,7 +9,7 @@ OLD_SERVERS := .venv-servers/.installed
 
 FRAMEWORKS := langgraph pydantic_ai openai_agents smolagents llama_index google_adk crewai claude_agent_sdk
 
-TOOLS := bridges notebook promptfoo pytest
+TOOLS := bridges migrating notebook promptfoo pytest
 
 .PHONY: package help demo test frameworks $(FRAMEWORKS:%=framework-%) ray tools search mutations check fix bench corpus calibrate generate docs lock clean
 

@@ -114,7 +114,7 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=20)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--store", action="store_true", help="let the model keep its answers")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args([] if __name__ != "__main__" else None)
     result = storm(kills=chosen.kills, tasks=chosen.tasks, runs=chosen.runs, store=chosen.store)
     print(f"## {result.kills} kills of a run at concurrency 10\n")
     print("| tool | kills | trials kept | finished trials lost | calls | paid twice | it says |")

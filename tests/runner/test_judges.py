@@ -99,13 +99,13 @@ def test_a_model_that_cannot_call_tools_judges_without(tmp_path, monkeypatch):
 
 
 def test_the_disagreement_of_a_judge_with_itself_is_in_the_report(run):
-    done, _ = run(lambda asked: grade(0.0 if asked.number % 3 == 0 else 1.0))
+    done, _ = run(lambda asked: grade(0.0 if asked.body["seed"] % 3 == 0 else 1.0))
     notes = json.loads(done.stdout)["report"]["notes"]
     assert any("the judge disagreed with itself in 67 % of pairs of readings" in n for n in notes)
 
 
 def test_the_disagreement_of_a_judge_is_in_later_reports_of_the_run_too(run):
-    done, _ = run(lambda asked: grade(0.0 if asked.number % 3 == 0 else 1.0), store=True)
+    done, _ = run(lambda asked: grade(0.0 if asked.body["seed"] % 3 == 0 else 1.0), store=True)
     assert done.exit_code in (0, 1), done.output
     for arguments in (["report", "latest"], ["report", "latest", "-o", "page.html"]):
         later = CliRunner().invoke(main, arguments)

@@ -98,6 +98,14 @@ class RetryEvent(TypedDict):
     reason: str
 
 
+class PausedEvent(TypedDict):
+    """Many trials failed one after another: nothing starts for `wait` seconds."""
+
+    event: Literal["paused"]
+    time: str
+    wait: float
+
+
 class BudgetEvent(TypedDict):
     """A budget is spent: no new trial starts."""
 
@@ -166,6 +174,7 @@ EventObject = (
     | TrialStartedEvent
     | TrialFinishedEvent
     | RetryEvent
+    | PausedEvent
     | BudgetEvent
     | WorkersEvent
     | StoppingEvent
@@ -181,9 +190,10 @@ _LINES: dict[str, type] = {
     "TrialStarted": TrialStartedEvent,
     "TrialFinished": TrialFinishedEvent,
     "Retry": RetryEvent,
+    "Paused": PausedEvent,
     "BudgetHit": BudgetEvent,
     "WorkersChanged": WorkersEvent,
-    "Stopping": StoppingEvent,
+    "StopRequested": StoppingEvent,
     "RunFinished": FinishedEvent,
 }
 """The line of each event of a run; its fields have the names of the event's."""
@@ -216,7 +226,8 @@ class EventStream:
 
     def __call__(self, event: RunEvent) -> None:
         """Write one event of a run."""
-        self._write(_event_facts(event))
+        if self._places:
+            self._write(_event_facts(event))
 
     def end(self, answer: RunAnswer, exit_code: int) -> None:
         """Write the verdicts and how the run ended."""

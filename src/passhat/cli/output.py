@@ -6,12 +6,12 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from passhat.fast_dataclass import dataclass
 from passhat.reporters import endings_for, formats_for, render
 from passhat.reporters.grid import ENDINGS, format_of_file
 

@@ -28,7 +28,7 @@ SHORTEST_PAUSE_SHOWN = 1.0
 WIDEST_BAR = 60
 FAULTS_OFF = "the suite's faults are off: --faults runs it with and without them"
 STEPS = 10
-"""Lines about the progress of a run that nobody watches."""
+"""The most seconds between lines where there is no terminal."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -307,7 +307,7 @@ def duration(seconds: float) -> str:
 
 
 def _fitting_display() -> type[_Plain | _Moving | _Notebook]:
-    """A bar where somebody can see it move, lines elsewhere."""
+    """A bar on a terminal, lines elsewhere."""
     if "ipykernel" in sys.modules:
         from IPython.core.getipython import get_ipython
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from passhat.cli.option_types import RoundNumbers
 from passhat.cli.options import READING, Command, apply_options, shared
 from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
+from passhat.fast_dataclass import dataclass
 from passhat.journeys.results import LATEST, Results, is_store
 
 if TYPE_CHECKING:

@@ -114,7 +114,7 @@ def _replaying() -> list[Callable[[Command], Command]]:
             help="Write every exchange to cassettes; again where missing, all, or drifted.",
         ),
         click.option("--append", is_flag=True, help="Record runs beyond those recorded."),
-        click.option("--replay", is_flag=True, help="Answer from the cassettes, ask nobody."),
+        click.option("--replay", is_flag=True, help="Answer from the cassettes and make no calls."),
         click.option(
             "--replay-or-live", is_flag=True, help="Replay what is recorded, ask for the rest."
         ),

@@ -6,10 +6,11 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from passhat.errors import HistoryError, LostRun, StoreError
+from passhat.fast_dataclass import dataclass
 from passhat.history.database import Database
 from passhat.history.process_identity import ProcessIdentity, this_process
 from passhat.history.runs import Run, now

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
+
+from passhat.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

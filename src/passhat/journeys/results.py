@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from passhat.defaults import STORE
 from passhat.errors import ArgumentError, HistoryError, InputError, ReadError
+from passhat.fast_dataclass import dataclass
 from passhat.messages import closest, plural
 
 if TYPE_CHECKING:

@@ -29,6 +29,10 @@ RAISED_BY = {
 """The option that lets a run continue after each budget has ended it."""
 
 
+MOST_EXPLAINED = 500
+"""Trials up to which a run looks for the cause of its failures: half a second of work."""
+
+
 def conclude(
     suite: Suite,
     result: RunResult,
@@ -81,8 +85,23 @@ def conclude(
         run=None if opened.run is None else opened.run.key,
         signal=result.signal,
         coverage=_coverage(result, coverage_threshold),
+        cause=_cause(trials, result, opened),
     )
     return replace(answer, incomplete=_incomplete(answer, suite, result))
+
+
+def _cause(trials: Trials, result: RunResult, opened: RunStore) -> str | None:
+    """The cause that stands out most, where runs of a task both passed and failed."""
+    from passhat.analysis.explaining.explain import explain
+
+    outcomes: dict[tuple[str, str], set[int]] = {}
+    for trial in result.trials:
+        outcomes.setdefault((trial.system, trial.task), set()).add(int(trial.outcome))
+    mixed = any({0, 1} <= found for found in outcomes.values())
+    if not mixed or len(result.trials) > MOST_EXPLAINED:
+        return None
+    causes = explain(trials, opened.transcripts(result.trials)).causes
+    return causes[0].sentence if causes else None
 
 
 def _covered(result: RunResult, threshold: float | None) -> Iterator[str]:

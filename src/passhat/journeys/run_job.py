@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from passhat.errors import RunError, RunInterrupted, SuiteError
+from passhat.fast_dataclass import dataclass
 from passhat.journeys.answer_source import choose_source, open_source, surely_asked
 from passhat.journeys.chosen_suite import apply_request
 from passhat.journeys.executors import Executor, lead, refuse_cassettes

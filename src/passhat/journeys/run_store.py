@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from passhat.errors import HistoryError, InputError, LostRun, StoreError
 
@@ -89,7 +89,7 @@ def open_run_store(
                 suite_hash=suite.digest,
                 seed=suite.seed,
                 checkout=read_checkout(suite.directory),
-                options=request.to_json(),
+                options={**request.to_json(), **_planned(suite, request)},
             )
         with hold(history, run) as lease:
             run = run if resumed is None else history.reopen_run(run)
@@ -108,6 +108,14 @@ def open_run_store(
                     else:
                         history.delete(run)
                 raise
+
+
+def _planned(suite: Suite, request: RunRequest) -> dict[str, Any]:
+    """What a page that watches the run wants to know: how many trials, and which gates."""
+    written = [gate if isinstance(gate, str) else gate.get("require", "") for gate in suite.gates]
+    gates = list(dict.fromkeys([*written, *request.require]))
+    planned = {} if request.until_settled else {"planned": suite.trials}
+    return {**planned, "gates": gates}
 
 
 def unfinished_run(store: str | Path, reference: str | None) -> NamedRun:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from passhat.fast_dataclass import dataclass
 
 _START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
 """Where a key may begin: at a word, or behind the \\n of a text that was escaped."""

@@ -6,12 +6,12 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
+from passhat.fast_dataclass import dataclass
 from passhat.records.key_shapes import MARK, shapes_near
 from passhat.records.secret import Secret
 from passhat.records.suite import Suite

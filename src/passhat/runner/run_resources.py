@@ -6,7 +6,7 @@ import os
 import random
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Self
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn, Self
 import msgspec
 
 from passhat.errors import CassetteError, ModelBusy, ModelError
+from passhat.fast_dataclass import dataclass
 from passhat.records import (
     SCRIPTED,
     Answer,
@@ -78,7 +79,7 @@ class Memories:
 
 
 class RunResources:
-    """Makes what a trial needs and puts it away when the run is over.
+    """Makes what the trials need, and closes it when the run is over.
 
     `cut_short` are the trials that an earlier start of the run (its key is `run`) left unfinished.
     """
@@ -285,7 +286,7 @@ class RunResources:
             self._spending,
             name=model.name,
             price=self._supply.price(model),
-            # A script is on no wire: nobody is paid for an answer that is lost.
+            # A script costs nothing, so a lost answer needs no intent.
             scribe=self._scribe if journalled and remote else None,
         )
 
@@ -345,13 +346,13 @@ class RunResources:
 
 
 class _Nobody:
-    """What stands behind a cassette: it is never asked."""
+    """The model or agent behind a cassette, which must never be asked."""
 
     async def complete(self, request: Request, /) -> NoReturn:
-        raise AssertionError("a replay asks nobody")
+        raise AssertionError("a replay makes no calls")
 
     async def attempt(self, request: AttemptRequest, /) -> NoReturn:
-        raise AssertionError("a replay asks nobody")
+        raise AssertionError("a replay makes no calls")
 
 
 def _calls_python(suite: Suite) -> bool:

@@ -189,7 +189,7 @@ class Metered:
 
     async def complete(self, request: Request, /) -> Reply:
         if self._scribe is None and not self._spending.budget.limited:
-            # A script without a budget: nothing to hold back, and nobody to pay twice.
+            # A script without a budget: nothing to reserve, and nothing to pay twice.
             reply = await self._model.complete(request)
             self._spending.calls += 1
             self._spending.take(reply.cost, reply.usage.total)

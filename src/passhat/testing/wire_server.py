@@ -45,7 +45,7 @@ Answering = Callable[[ReceivedRequest], Reply]
 
 
 def say_hello(asked: ReceivedRequest) -> Reply:
-    """The answer of a server that was told no other."""
+    """The answer of a server that was given no other."""
     return Reply(text="Hello.", usage=TokenUsage(tokens_in=10, tokens_out=2))
 
 

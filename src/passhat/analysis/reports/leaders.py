@@ -19,9 +19,16 @@ from passhat.stats.task_values import task_values
 
 
 def find_leaders(
-    systems: Sequence[SystemReport], tallies: Sequence[Tally] = (), *, confidence: float, seed: int
+    systems: Sequence[SystemReport],
+    tallies: Sequence[Tally] = (),
+    *,
+    confidence: float,
+    seed: int,
+    k: int | None = None,
 ) -> Leaders | Unavailable:
-    """Who may be first at the pass^k that the systems are judged by, as `rank` has it.
+    """Who may be first, and who is tied, at the pass^k that the systems are judged by.
+
+    The answer is the one of `rank`. `k` asks for another pass^k.
 
     `tallies` name the families and weights of tasks, where they have any.
 
@@ -31,15 +38,15 @@ def find_leaders(
     >>> find_leaders(measure(trials).systems, confidence=0.95, seed=0).names
     ('a', 'c')
     """
-    k = common_k(systems)
+    k = common_k(systems) if k is None else k
     judged = [one for one in systems if is_judged(one, k)]
     if len(judged) < 2:
         return Unavailable(f"being ahead takes two systems with a pass^{k}")
     return _leaders_among(judged, tallies, k, confidence, seed)
 
 
-_First = tuple[Sequence[int], Scope, str]
-"""The places of those that may be first, what that is said of, and how it was found."""
+_First = tuple[Sequence[int], Sequence[Sequence[int]], Scope, str]
+"""The places of those that may be first, groups of ties, what both are said of, and how found."""
 
 
 def _leaders_among(
@@ -62,7 +69,7 @@ def _leaders_among(
         values[shared], axis=0, weights=None if weight is None else np.array(weight)[shared]
     )
     ranking = rank_systems(values, confidence=confidence, family=family, weight=weight, rng=seed)
-    first, scope, method = _first_ranked(ranking) or _first_on_one_task(
+    first, ties, scope, method = _first_ranked(ranking) or _first_on_one_task(
         judged, tasks[int(shared.argmax())], k, confidence
     )
     left_out = int(np.count_nonzero(known.any(axis=1) & ~shared))
@@ -71,6 +78,7 @@ def _leaders_among(
         names=tuple(judged[i].name for i in first),
         values=tuple(_value(judged[i], k, means[i], whole=not left_out) for i in first),
         compared=tuple(one.name for one in judged),
+        ties=tuple(tuple(judged[i].name for i in group) for group in ties if len(group) > 1),
         tasks=int(np.count_nonzero(shared)),
         left_out=left_out,
         scope=scope,
@@ -101,7 +109,7 @@ def _first_ranked(ranking: Ranking | Unavailable) -> _First | None:
     if isinstance(ranking, Unavailable):
         return None
     first = [i for i in ranking.order if ranking.rank_sets[i][0] == 1]
-    return first, TASKS_LIKE_THESE, ranking.method
+    return first, ranking.tie_bands, TASKS_LIKE_THESE, ranking.method
 
 
 def _first_on_one_task(
@@ -112,7 +120,7 @@ def _first_on_one_task(
     found = [_on_task(one, task, k, level) for one in systems]
     order = sorted(range(len(found)), key=lambda i: -found[i].value)
     first = [i for i in order if not _behind(found[i], found[order[0]])]
-    return first, THIS_SUITE, "intervals of one task, Bonferroni"
+    return first, [first], THIS_SUITE, "intervals of one task, Bonferroni"
 
 
 def _on_task(system: SystemReport, task: str, k: int, confidence: float) -> Estimate:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class ModelSupply:
     """Hands out models by their settings; all endpoints share one HTTP client.
 
-    `run` is the key of the run, under which providers store answers where they are told to.
+    `run` is the key of the run, under which providers store answers if the suite asks for it.
     """
 
     def __init__(
