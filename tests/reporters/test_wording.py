@@ -167,6 +167,18 @@ def test_runs_that_all_ended_alike_are_no_proof_that_there_is_no_luck():
     assert "ICC 1.00." not in text
 
 
+@pytest.mark.parametrize(
+    ("tasks", "said"),
+    [
+        ({"a": "FFF", "b": "FFF"}, "every time: it never succeeded, let alone 3 times in a row ("),
+        ({"a": "F", "b": "F"}, "every time: it never succeeded ("),
+        ({"a": "PPP", "b": "FFF"}, "it succeeds 50 % of the time, and just as often 3 times in a"),
+    ],
+)
+def test_an_agent_that_never_or_always_passes_a_task_is_told_of_in_plain_words(tasks, said):
+    assert said in wording.verdict(_system(tasks))
+
+
 def test_errors_are_stated_with_both_numbers():
     assert wording.errors(_system({"a": "PPPE", "b": "PPPP"}, ks=[1])) == (
         "1 trial errored (12 %), counted as failures; "

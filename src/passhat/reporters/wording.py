@@ -109,8 +109,10 @@ def _answer(system: SystemReport, k: int) -> str:
         told = f"{k} times in a row it succeeds {often}"
         return f"{_judgement(name, streak)}: {told}{_bounds(streak)}."
     succeeds = _once(system, one)
-    if streak.value == one.value:
-        then = f"and {k} times in a row as often"
+    if one.value == 0:
+        then = f"let alone {k} times in a row"
+    elif streak.value == one.value:
+        then = f"and just as often {k} times in a row"
     elif is_dependable(streak):
         then = f"and {k} times in a row {_rate(streak)}"
     elif streak.value == 0:
@@ -371,6 +373,8 @@ def _judgement(name: str, streak: Metric) -> str:
 
 def _once(system: SystemReport, one: Metric) -> str:
     """How often one attempt succeeds; with unequal runs, a mean over tasks is no share of them."""
+    if one.value == 0:
+        return "it never succeeded"
     if system.design.equal_runs:
         return f"it succeeds {_rate(one)} of the time"
     return f"a task succeeds {_rate(one)} of the time on average"
