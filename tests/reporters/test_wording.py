@@ -199,6 +199,11 @@ def test_unequal_runs_are_said():
 def test_what_is_left_out_is_named():
     (one,) = _system({"a": "PPPP", "b": "PP"}, ks=[1, 4]).excluded
     assert wording.exclusion(one) == "1 task of pass^4 and pass@4 (fewer than 4 runs): b."
+    system = _system({"a": "PPPPP", "b": "PP", "c": "PPPP"}, ks=[1, 2, 3, 4, 5])
+    assert list(wording.exclusions(system.excluded)) == [
+        "1 task of pass^3 and pass@3, and so on up to pass^4 and pass@4 (fewer than 3 runs): b.",
+        "2 tasks of pass^5 and pass@5 (fewer than 5 runs): b, c.",
+    ]
 
 
 def _report(ks=None, errors="fail", **by_system):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
 
 import numpy as np
 
@@ -330,6 +332,18 @@ def exclusion(left_out: Exclusion) -> str:
     """What was left out of which number, and why, by name."""
     names = listed(left_out.tasks, 3, show=short)
     return f"{plural(len(left_out.tasks), 'task')} of {left_out.what} ({left_out.reason}): {names}."
+
+
+def exclusions(every: Iterable[Exclusion]) -> Iterator[str]:
+    """What was left out, in one sentence where the same tasks are missing at one k after another.
+
+    The first k stands for all: who has too few runs for it has too few for a larger one.
+    """
+    for _, same in groupby(every, key=lambda one: (one.tasks, one.what == "all metrics")):
+        first, *more = same
+        if more:
+            first = replace(first, what=f"{first.what}, and so on up to {more[-1].what}")
+        yield exclusion(first)
 
 
 def short(name: str) -> str:
