@@ -58,7 +58,7 @@ def test_nobody_is_kept_out(address, open_page, axe_violations, width, scheme):
 
 def test_without_scripts_everything_can_be_read(address, open_page):
     page = open_page(address, java_script_enabled=False)
-    assert page.get_by_text("Here they part").is_visible()
+    assert page.get_by_text("Here they first differ").is_visible()
     assert page.locator("#side .card").count() > 8
     assert not page.get_by_label("Find in what was said").is_visible()
     page.locator("#run-2 > summary").click()

@@ -51,7 +51,7 @@ def test_two_sides_never_go_by_the_same_name(call, here):
         found = json.loads(call("compare", *paths, "--json").stdout)
         assert (found["first"], found["second"]) == names
     done = call("compare", "a/run.jsonl", "--only", "agent", "--only", "agent")
-    assert "comparing needs two agents; there is only agent" in done.stderr
+    assert "comparing needs two agents; there is only one, agent" in done.stderr
 
 
 def test_a_pair_that_was_picked_from_more_is_said_to_be_one_of_several(call, files):
@@ -72,7 +72,7 @@ def test_more_than_two_agents_are_ranked_and_that_is_said(call, files):
 def test_one_agent_cannot_be_compared(call, files):
     done = call("compare", "new.jsonl")
     assert done.exit_code == 2
-    assert "comparing needs two agents; there is only new" in done.stderr
+    assert "comparing needs two agents; there is only one, new" in done.stderr
 
 
 def test_agents_are_ranked_by_the_metric_asked_for(call, files):

@@ -33,6 +33,15 @@ def test_without_gates_a_failed_expectation_exits_1(here, suite, call):
     assert call("run", "suite.yml").exit_code == 1
 
 
+def test_a_run_advises_to_compare_failing_runs_only_where_some_passed(here, suite, call):
+    suite(SHAKY)
+    assert "Why runs fail" in call("run", "suite.yml").stdout
+    suite(SURE.replace('answer: "4"', 'answer: "5"'))
+    done = call("run", "suite.yml")
+    assert "Why trials did not pass" in done.stdout
+    assert "Why runs fail" not in done.stdout
+
+
 def test_a_trial_that_errors_is_not_a_failure_but_leaves_the_run_incomplete(here, suite, call):
     suite(
         "systems: [{name: mute, command: [echo, hello], outcome: json}]\n"

@@ -77,7 +77,7 @@ def test_a_run_of_the_history_is_named_like_a_file(call, log):
         assert done.exit_code == 0, done.stderr
         assert "8 of 8 failing runs" in done.stdout
     done = call("diff", "monday", "refund", "2", "3")
-    assert done.stdout.startswith("#2 (failed) and #3 (passed) of task refund part")
+    assert done.stdout.startswith("#2 (failed) and #3 (passed) of task refund first differ")
 
 
 def test_without_a_history_a_name_that_is_no_file_is_told_as_such(call, here):
@@ -102,7 +102,7 @@ def test_why_writes_a_page_markdown_and_json(call, here, log):
         (["said.jsonl"], "say RESULTS, TASK and up to two runs"),
         (["said.jsonl", "refund", "x"], "a run is a whole number, got 'x'"),
         (["said.jsonl", "refund", "1", "2", "3"], "say RESULTS, TASK and up to two runs"),
-        (["said.jsonl", "refund", "77"], "must be the number of a run"),
+        (["said.jsonl", "refund", "77"], "the first RUN must be the number of a run"),
         (["said.jsonl", "nobody"], "task must be one of"),
     ],
 )
@@ -111,6 +111,18 @@ def test_diff_refuses_what_it_cannot_show(call, log, words, message):
     assert done.exit_code == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_runs_without_a_call_are_said_to_have_made_none(call, here):
+    rows = [
+        {"task": "a", "passed": one, "transcript": [{"role": "assistant", "content": said}]}
+        for one, said in ((True, "4"), (False, "5"))
+    ]
+    (here / "calm.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    done = call("diff", "calm.jsonl", "a", "2", "1")
+    assert done.stdout.startswith("#2 (failed) and #1 (passed) of task a made no calls: read"), (
+        done.stderr
+    )
 
 
 def test_results_without_transcripts_say_so(call, here):
@@ -132,7 +144,7 @@ def test_the_page_of_a_report_says_why_runs_fail(call, here, log):
 
 def test_the_review_of_a_suite_is_in_sentences_with_units(call):
     said = " ".join(call("why", str(PROMPTFOO)).stdout.split())
-    assert "1 task passes in every run, so it tells no system from another: always." in said
+    assert "1 task passes in every run, so it cannot tell agents apart: always." in said
     assert "A failing run cost $0.0000875 on average, a passing one $0.0001; 29 % of all" in said
     assert "agree in 80 % of 5 runs, no better than chance (kappa 0.00)" in said
     assert "of the variation between runs" not in said  # one of two tasks that vary: no news

@@ -1,6 +1,7 @@
 """Why runs fail, in words: the answer first, the same in every format, whatever the data holds."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -161,7 +162,16 @@ def test_two_runs_beside_each_other_tell_where_they_part(omission):
     data = json.loads(render(found, "json"))
     assert data["pairs"][data["parting"]]["relation"] != "same"
     assert all(pair["relation"] == "same" for pair in data["pairs"][: data["parting"]])
-    assert "they part" in text
+    assert "<- first difference" in text
+
+
+def test_the_headline_of_a_call_that_is_missing_reads_as_a_sentence(explained):
+    missing = replace(explained.causes[0], words="never called mail", tool="mail")
+    other = replace(missing, tool="refund")
+    head = "Runs that never called mail fail more often"
+    assert verdict(replace(explained, causes=(missing,))) == f"{head}."
+    both = verdict(replace(explained, causes=(missing, other)))
+    assert both == f"{head}. Also linked to failing: refund."
 
 
 def test_a_run_beside_itself_has_no_parting(omission):
@@ -188,7 +198,7 @@ def test_several_systems_must_be_chosen_from():
     table = Trials.from_columns(system=["a", "b"], task=["t", "t"], passed=[True, False])
     with pytest.raises(InputError, match="was tried by a, b: say which"):
         side_by_side(table, {}, "t")
-    with pytest.raises(InputError, match="trial 0 of task t has no transcript"):
+    with pytest.raises(InputError, match="run #1 of task t has no transcript"):
         side_by_side(table, {}, "t", 0, 0, system="a")
     with pytest.raises(ArgumentError, match="system must be one of a, b"):
         side_by_side(table, {}, "t", system="c")

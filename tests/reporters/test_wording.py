@@ -168,6 +168,18 @@ def test_runs_that_all_ended_alike_are_no_proof_that_there_is_no_luck():
     assert "ICC 1.00." not in text
 
 
+@pytest.mark.parametrize(
+    ("tasks", "said"),
+    [
+        ({"a": "FFF", "b": "FFF"}, "every time: it never succeeded, let alone 3 times in a row ("),
+        ({"a": "F", "b": "F"}, "every time: it never succeeded ("),
+        ({"a": "PPP", "b": "FFF"}, "it succeeds 50 % of the time, and just as often 3 times in a"),
+    ],
+)
+def test_an_agent_that_never_or_always_passes_a_task_is_told_of_in_plain_words(tasks, said):
+    assert said in wording.verdict(_system(tasks))
+
+
 def test_errors_are_stated_with_both_numbers():
     assert wording.errors(_system({"a": "PPPE", "b": "PPPP"}, ks=[1])) == (
         "1 trial errored (12 %), counted as failures; "
@@ -187,6 +199,11 @@ def test_unequal_runs_are_said():
 def test_what_is_left_out_is_named():
     (one,) = _system({"a": "PPPP", "b": "PP"}, ks=[1, 4]).excluded
     assert wording.exclusion(one) == "1 task of pass^4 and pass@4 (fewer than 4 runs): b."
+    system = _system({"a": "PPPPP", "b": "PP", "c": "PPPP"}, ks=[1, 2, 3, 4, 5])
+    assert list(wording.exclusions(system.excluded)) == [
+        "1 task of pass^3 and pass@3, and so on up to pass^4 and pass@4 (fewer than 3 runs): b.",
+        "2 tasks of pass^5 and pass@5 (fewer than 5 runs): b, c.",
+    ]
 
 
 def _report(ks=None, errors="fail", **by_system):

@@ -43,7 +43,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "compare": ("passhat.cli.compare:compare", "Is one agent better than another?"),
         "rank": ("passhat.cli.rank:rank", "Which of several agents are ahead, and which are tied?"),
         "why": ("passhat.cli.why:why", "Why do runs fail sometimes?"),
-        "diff": ("passhat.cli.diff:diff", "Where do two runs of a task part?"),
+        "diff": ("passhat.cli.diff:diff", "Where do two runs of a task first differ?"),
         "profile": ("passhat.cli.profile:profile", "Where does the agent stand among others?"),
         "plan": ("passhat.cli.plan:plan", "How many runs and tasks does an answer need?"),
     },

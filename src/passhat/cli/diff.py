@@ -16,7 +16,7 @@ _MOST_RUNS = 2
 @output_options("diff")
 @reading_options(transcripts=True, task_option="--task-column", metavar="RESULTS TASK [RUN] [RUN]")
 def diff(reading: ReadingOptions, only: str | None, output: Output) -> None:
-    """Where do two runs of a task part?
+    """Where do two runs of a task first differ?
 
     RESULTS is a file that keeps what was said in each run, a history store, or a run of the
     history in this folder. RUN is the number of a run as reports show it: 3 for "refund-17 #3".

@@ -23,6 +23,9 @@ _CASSETTE_OPTIONS = {
 }
 """The ways to use cassettes are one argument in Python, and an option each in a shell."""
 
+_RUNS = {"left": "the first RUN", "right": "the second RUN"}
+"""The two runs of `passhat diff` stand behind its task, without an option."""
+
 _ARGUMENT = re.compile(r"`(\w+)(?:=([^`]*))?`")
 
 
@@ -42,8 +45,10 @@ def shell_message(error: PasshatError, command: click.Command | None) -> str:
         name.removeprefix(COLUMN): flag for name, flag in options.items() if name.startswith(COLUMN)
     }
     columns["transcript"] = "--transcript-column"
+    if "format_name" in options:
+        options["format"] = options["format_name"]
     if isinstance(error, ArgumentError):
-        named = options | {f"ColumnMap.{name}": flag for name, flag in columns.items()}
+        named = _RUNS | options | {f"ColumnMap.{name}": flag for name, flag in columns.items()}
         if error.argument in named:
             text = error.worded(named[error.argument])
     return with_options(text, columns | options)

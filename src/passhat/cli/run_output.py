@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import RunAnswer
     from passhat.cli.output import Output
     from passhat.journeys.run_events import OnRunEvent, RunEvent
+    from passhat.reporters.baseline_words import ChangeTile
 
 MOST_REASONS = 3
 """How many reasons for failures are printed when a file has them all."""
@@ -83,6 +85,8 @@ def _show(
     said: dict[str, Any] = {}
     if answer.transcripts is not None:
         said = fitted_transcripts(answer.report, answer.trials, answer.transcripts, output)
+    if any(path.lower().endswith((".html", ".htm")) for one in places for path in one.paths_out):
+        said["change"] = _change(answer)
     for place in places:
         place.write(answer, **said)
     for line in _remarks(answer, output):
@@ -92,6 +96,20 @@ def _show(
     code = ExitCode.FAIL if worse and code in (ExitCode.PASS, ExitCode.UNDECIDED) else code
     stream.end(answer, code)
     return code
+
+
+def _change(answer: RunAnswer) -> ChangeTile | None:
+    """What changed against the baseline of the suite, for the page of a run that is kept."""
+    if answer.results is None or answer.run is None or len(answer.report.systems) != 1:
+        return None
+    from passhat.journeys.stored_runs import change_of_run
+    from passhat.reporters.baseline_words import change_tile
+
+    found = change_of_run(shlex.split(answer.results)[0], answer.run)
+    if found is None:
+        return None
+    what = "Against baseline" if found.tagged else "Against the run before"
+    return change_tile(found.comparison, f"{what}, {found.baseline.started[:10]}")
 
 
 def exit_code(answer: RunAnswer) -> ExitCode:

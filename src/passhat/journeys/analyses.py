@@ -259,7 +259,7 @@ def _sides(given: ResultsLike, only: Sequence[str]) -> tuple[list[Trials], int]:
     trials = choose_systems(every, only)
     names = tuple(dict.fromkeys(only)) or trials.systems
     if len(names) < 2:
-        raise InputError(f"comparing needs two agents; there is only {names[0]}")
+        raise InputError(f"comparing needs two agents; there is only one, {names[0]}")
     return [trials.where(system=name) for name in names], len(every.systems)
 
 

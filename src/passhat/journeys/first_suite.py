@@ -270,9 +270,9 @@ def _logged_agent(log: str, trials: Trials) -> dict[str, Any]:
         if is_model_name(name, base_url=None, variables={}):
             return {"name": name, "model": name}
     raise InputError(
-        f"{log}: its agent {short_value(trials.systems[0])} is no model that passhat can ask. Say "
-        f"what shall run: passhat init --from-log {shlex.quote(log)} --python my_agent:answer, or "
-        "--command './agent {prompt}'"
+        f"{log}: its agent {short_value(trials.systems[0])} is not a model that passhat can "
+        f"call. Say what to run instead: passhat init --from-log {shlex.quote(log)} "
+        "--python my_agent:answer, or --command './agent {prompt}'"
     )
 
 

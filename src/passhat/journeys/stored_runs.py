@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from passhat.errors import PasshatError
+from passhat.journeys.results import open_store
 from passhat.messages import repr_fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from passhat.analysis.comparing.comparison import Comparison
     from passhat.analysis.explaining.explain import Explanation
@@ -66,6 +68,19 @@ def change_since(
     except PasshatError:  # too few shared runs for this k
         return None
     return BaselineChange(baseline=baseline, tagged=BASELINE in baseline.tags, comparison=found)
+
+
+def change_of_run(store: str | Path, key: str) -> BaselineChange | None:
+    """A stored run of one system against its baseline; None where there is none to compare with."""
+    from passhat.analysis.reports.headline import glance
+
+    with open_store(store) as history:
+        run = history.find_run(key)
+        baseline = baseline_of(history, run)
+        if baseline is None or not run.trials or not baseline.trials:
+            return None
+        now, before = history.tallies(run), history.tallies(baseline)
+    return change_since(now, baseline, before, k=glance(now[0]).k)
 
 
 def explain_run(history: History, run: Run) -> Explanation:

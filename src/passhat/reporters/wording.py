@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
 
 import numpy as np
 
@@ -109,8 +111,10 @@ def _answer(system: SystemReport, k: int) -> str:
         told = f"{k} times in a row it succeeds {often}"
         return f"{_judgement(name, streak)}: {told}{_bounds(streak)}."
     succeeds = _once(system, one)
-    if streak.value == one.value:
-        then = f"and {k} times in a row as often"
+    if one.value == 0:
+        then = f"let alone {k} times in a row"
+    elif streak.value == one.value:
+        then = f"and just as often {k} times in a row"
     elif is_dependable(streak):
         then = f"and {k} times in a row {_rate(streak)}"
     elif streak.value == 0:
@@ -330,6 +334,18 @@ def exclusion(left_out: Exclusion) -> str:
     return f"{plural(len(left_out.tasks), 'task')} of {left_out.what} ({left_out.reason}): {names}."
 
 
+def exclusions(every: Iterable[Exclusion]) -> Iterator[str]:
+    """What was left out, in one sentence where the same tasks are missing at one k after another.
+
+    The first k stands for all: who has too few runs for it has too few for a larger one.
+    """
+    for _, same in groupby(every, key=lambda one: (one.tasks, one.what == "all metrics")):
+        first, *more = same
+        if more:
+            first = replace(first, what=f"{first.what}, and so on up to {more[-1].what}")
+        yield exclusion(first)
+
+
 def short(name: str) -> str:
     """A name from data, safe and of bounded width; its end is as telling as its beginning."""
     return shorten_apart([name], LONGEST_NAME)[0]
@@ -371,6 +387,8 @@ def _judgement(name: str, streak: Metric) -> str:
 
 def _once(system: SystemReport, one: Metric) -> str:
     """How often one attempt succeeds; with unequal runs, a mean over tasks is no share of them."""
+    if one.value == 0:
+        return "it never succeeded"
     if system.design.equal_runs:
         return f"it succeeds {_rate(one)} of the time"
     return f"a task succeeds {_rate(one)} of the time on average"

@@ -12,7 +12,7 @@ from passhat.display import Displayed
 from passhat.errors import ArgumentError, InputError
 from passhat.messages import closest, listed, repr_fields
 from passhat.records import Trials
-from passhat.records.run_numbers import first_number
+from passhat.records.run_numbers import first_number, run_number
 from passhat.records.transcript import Transcripts
 
 
@@ -55,10 +55,11 @@ def side_by_side(
     runs = _runs_of(trials, transcripts, task, system)
     one = _numbered(runs, left, "left") if left is not None else _first_failing(runs, task)
     other = _numbered(runs, right, "right") if right is not None else _nearest(one, runs)
+    first = first_number(trials.trial.tolist()) if first_trial is None else first_trial
     for run in (one, other):
         if run.transcript is None:
-            raise InputError(f"trial {run.trial} of task {task} has no transcript to compare")
-    first = first_number(trials.trial.tolist()) if first_trial is None else first_trial
+            number = run_number(run.trial, first)
+            raise InputError(f"run {number} of task {task} has no transcript to compare")
     return aligned_runs(one, other, runs, first_trial=first)
 
 
@@ -120,7 +121,7 @@ def _numbered(runs: Iterable[ExplainedRun], number: int, side: str) -> Explained
 def _first_failing(runs: Iterable[ExplainedRun], task: str) -> ExplainedRun:
     failing = [run for run in runs if not run.passed and run.transcript is not None]
     if not failing:
-        raise InputError(f"no run of task {task} failed: name the two trials to compare")
+        raise InputError(f"no run of task {task} failed: name the two runs to compare")
     return min(failing, key=lambda run: run.trial)
 
 

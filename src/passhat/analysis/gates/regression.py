@@ -158,7 +158,8 @@ def _sentence(gate: Gate, verdict: Verdict, word: Word, found: Estimate, more: i
     assert isinstance(demand, NoWorseDemand)
     assert found.interval is not None
     low, high = (f"{100 * end:+.1f}" for end in (found.interval.low, found.interval.high))
-    start = f"{opening(gate, verdict.system, word)}. {demand.metric} changed by "
+    changed = "The mean score" if demand.metric == "mean_score" else demand.metric
+    start = f"{opening(gate, verdict.system, word)}. {changed} changed by "
     start += f"{100 * found.value:+.1f} points"
     if isinstance(demand, EquivalentDemand) and word != "UNDECIDED":
         return f"{start}, between {low} and {high} at {percentage(1 - gate.alpha)} confidence."

@@ -44,6 +44,8 @@ class ToolCoverage:
 
     >>> ToolCoverage(offered=frozenset({"a", "b"}), called=frozenset({"a"}), threshold=0.8).sentence
     'FAIL: 1 of the 2 tools of the servers were called (50 %), 80 % are demanded; never: b'
+    >>> ToolCoverage(offered=frozenset({"a", "b"}), called=frozenset({"a", "b"})).sentence
+    'all 2 tools of the servers were called'
     """
 
     offered: frozenset[str]
@@ -61,8 +63,12 @@ class ToolCoverage:
     @property
     def sentence(self) -> str:
         """The share in words, and the tools that nobody called."""
-        of_all = f"{len(self.called & self.offered)} of the {len(self.offered)} tools of the"
-        text = f"{of_all} servers were called ({100 * self.share:.0f} %)"
+        called, offered = len(self.called & self.offered), len(self.offered)
+        if called == offered > 1:
+            text = f"all {offered} tools of the servers were called"
+        else:
+            of_all = f"{called} of the {offered} tools of the servers"
+            text = f"{of_all} were called ({100 * self.share:.0f} %)"
         if self.threshold is not None:
             word = "PASS" if self.passed else "FAIL"
             text = f"{word}: {text}, {100 * self.threshold:g} % are demanded"

@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from passhat.analysis.reports.evidence import gather
+from passhat.analysis.reports.metrics import measure_metrics
 from passhat.defaults import CONFIDENCE, HEADLINE_K
 from passhat.fast_dataclass import dataclass
-from passhat.stats.estimate import Estimate
+from passhat.records import ErrorPolicy, Tally
+from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.passk import pass_hat_k
 
 if TYPE_CHECKING:
     from passhat.analysis.reports.parts import Metric
     from passhat.analysis.reports.system_report import SystemReport
-
-
-from passhat.analysis.reports.evidence import gather
-from passhat.analysis.reports.metrics import measure_metrics
-from passhat.records import ErrorPolicy, Tally
-from passhat.stats.estimate import Unavailable
-from passhat.stats.passk import pass_hat_k
-
-_HEADLINE_K = 5
 
 
 def headline_k(system: SystemReport) -> int:
@@ -30,7 +25,7 @@ def headline_k(system: SystemReport) -> int:
     """
     known = [k for k in system.ks if system.pass_hat(k).value is not None]
     whole = [k for k in known if k <= system.design.fewest_runs] or known
-    modest = [k for k in whole if k <= _HEADLINE_K]
+    modest = [k for k in whole if k <= HEADLINE_K]
     if modest and whole is not known:
         return max(modest)
     return min(whole, default=min(system.ks, default=1))

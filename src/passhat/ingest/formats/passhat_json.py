@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, TrialTable
@@ -56,7 +57,7 @@ class SavedSystem(msgspec.Struct):
 
 class _Options(msgspec.Struct):
     errors: str = "fail"
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
 
 
 class _Provenance(msgspec.Struct):
@@ -135,7 +136,7 @@ def saved_notes(report: SavedReport) -> list[str]:
     notes = []
     options = report.provenance.options
     asked = [f"`errors={short(options.errors)!r}`"] if options.errors != "fail" else []
-    asked += [f"`confidence={options.confidence:g}`"] if options.confidence != 0.95 else []
+    asked += [f"`confidence={options.confidence:g}`"] if options.confidence != CONFIDENCE else []
     if asked:
         notes.append(f"the saved report was made with {' '.join(asked)}: say so again for the same")
     lost = sum(system.errors for system in report.systems)

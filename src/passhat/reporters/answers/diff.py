@@ -118,7 +118,7 @@ def _table(found: SideBySide) -> Table:
                 _side_words(pair.left),
                 MARKS[pair.relation],
                 str(i),
-                "<- they part" if found.parting == i - 1 else "",
+                "<- first difference" if found.parting == i - 1 else "",
                 _side_words(pair.right),
             )
             for i, pair in enumerate(found.pairs, 1)

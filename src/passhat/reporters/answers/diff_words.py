@@ -18,16 +18,18 @@ LONGEST_CALL = 60
 
 
 def verdict(found: SideBySide) -> str:
-    """Where two runs part, in one sentence."""
+    """Where two runs first differ, in one sentence."""
     left, right = (
         f"{run_number(run.trial, found.first_trial)} ({OUTCOMES[run.outcome]})"
         for run in (found.left, found.right)
     )
     names = f"{left} and {right} of task {short(found.left.task)}"
     if found.parting is None:
-        made = plural(len(found.pairs), "call")
-        return f"{names} made the same {made}: read what they said."
-    return f"{names} part at row {found.parting + 1}: {parting_words(found.pairs[found.parting])}."
+        calls = len(found.pairs)
+        made = f"made the same {plural(calls, 'call')}" if calls else "made no calls"
+        return f"{names} {made}: read what they said."
+    differs = parting_words(found.pairs[found.parting])
+    return f"{names} first differ at row {found.parting + 1}: {differs}."
 
 
 def parting_words(pair: AlignedCalls) -> str:

@@ -108,12 +108,15 @@ def category_tables(explanation: Explanation) -> list[Table]:
 
 def _named(causes: Sequence[Cause]) -> str:
     first = causes[0]
-    if first.test == "features":
+    if first.words.startswith("never "):
+        head = f"Runs that {first.words} fail more often"
+    elif first.test == "features":
         head = f"Failing runs more often {first.words}"
     else:
         head = f"Failing runs depart from passing ones in their calls of {first.tool}"
     more = [cause.tool or cause.words for cause in causes[1:]]
-    return f"{head}{f'; {listed(more, 3, show=short)} too' if more else ''}."
+    also = f". Also linked to failing: {listed(more, 3, show=short)}" if more else ""
+    return f"{head}{also}."
 
 
 def compared_words(explanation: Explanation) -> str:
@@ -214,7 +217,7 @@ def next_commands(explanation: Explanation, results: str | None) -> list[NextSte
     examples = [cause.example for cause in explanation.causes] or list(explanation.partings)
     return [
         advise(
-            f"See where {place(one.failing, explanation)} parts from a run that passed",
+            f"See where {place(one.failing, explanation)} first differs from a run that passed",
             _diff_command(one, results, explanation),
         )
         for one in examples[:MOST_EXAMPLES]

@@ -47,7 +47,7 @@ def way_blocks(explanation: Explanation) -> list[Block]:
         blocks.append(_matrix(ways.matrix))
     blocks += [Paragraph("Cost", text) for text in _cost_words(ways)]
     if blocks:
-        blocks.insert(0, Section("Which ways the runs took"))
+        blocks.insert(0, Section("Which paths the runs took"))
     review = (
         list(_review(explanation.review, explanation.counts.mixed_tasks, explanation.first_trial))
         if explanation.counts.tasks > 1
@@ -135,9 +135,9 @@ def _review(review: SuiteReview, mixed: int, first_trial: int) -> Iterator[tuple
     for tasks, where in ((review.always_pass, "every"), (review.never_pass, "no")):
         if tasks:
             names = listed(tasks, _MOST_NAMES, show=short)
-            verb, it = ("passes", "it tells") if len(tasks) == 1 else ("pass", "they tell")
+            verb, it = ("passes", "it") if len(tasks) == 1 else ("pass", "they")
             told = f"{plural(len(tasks), 'task')} {verb} in {where} run"
-            yield "Suite", f"{told}, so {it} no system from another: {names}."
+            yield "Suite", f"{told}, so {it} cannot tell agents apart: {names}."
     if review.duplicates:
         pairs = [f"{short(one.first)} and {short(one.second)}" for one in review.duplicates]
         told = f"{plural(len(pairs), 'pair')} of tasks ask for nearly the same"

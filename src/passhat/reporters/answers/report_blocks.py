@@ -69,7 +69,7 @@ def system_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
             for title, group in (("level", system.levels), ("tag", system.tags))
             if group
         ]
-    blocks += paragraphs("Left out", *map(wording.exclusion, system.excluded))
+    blocks += paragraphs("Left out", *wording.exclusions(system.excluded))
     blocks += paragraphs("Note", *(f"{note}." for note in system.notes))
     return [*blocks, Steps("Next", _next(system, options))]
 
