@@ -47,5 +47,5 @@ def _entry(page: Path) -> str:
     paragraphs = (" ".join(part.split()) for part in rest.split("\n\n"))
     first = next((part for part in paragraphs if re.match(r"[\w`].*[a-z] [a-z]", part)), "")
     sentence = re.match(r".*?[.?](?= |$)", first)
-    said = sentence[0] if sentence else first.rstrip(":") + "."
+    said = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", sentence[0] if sentence else f"{first[:-1]}.")
     return f"- [{title.lstrip('# ')}]({page.relative_to(DOCS)}): {said}\n"

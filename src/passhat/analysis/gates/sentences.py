@@ -27,7 +27,8 @@ def percentage(share: float) -> str:
 
 def opening(gate: Gate, system: str, word: str) -> str:
     """`agent: pass^3 >= 0.8: PASS`."""
-    demand = gate.require if gate.name is None else f"{gate.name} ({gate.require})"
+    require = gate.require.removeprefix(f"{system}: ")  # a demand on one system names it already
+    demand = require if gate.name is None else f"{gate.name} ({require})"
     return f"{system}: {demand}: {word}"
 
 

@@ -98,7 +98,9 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield from _leaves(f"{path}[{i}]", part)
     elif is_dataclass(value) and not isinstance(value, type):
         for field in fields(value):
-            yield from _leaves(f"{path}.{field.name}", getattr(value, field.name))
+            part = getattr(value, field.name)
+            if field.compare or isinstance(part, Later):  # a function is no result
+                yield from _leaves(f"{path}.{field.name}", part)
     elif isinstance(value, Later):
         yield from _leaves(path, value.look())
     elif isinstance(value, np.ndarray):

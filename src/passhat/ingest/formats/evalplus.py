@@ -11,6 +11,7 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.short_names import short
@@ -97,9 +98,10 @@ def _samples(document: Document) -> dict[str, list[_Sample]]:
     found = document.decode(_Results).eval
     for task, old in found.items():
         if isinstance(old, _OldSamples) and old.plus and len(old.plus) != len(old.base):
+            base, plus = plural(len(old.base), "base result"), plural(len(old.plus), "plus result")
             raise ReadError(
-                f'{document.name}: problem "{short(task)}" has {len(old.base)} base and '
-                f"{len(old.plus)} plus results; they must be as many"
+                f'{document.name}: problem "{short(task)}" has {base} and {plus}; there must be as '
+                "many of both"
             )
     return {
         task: one.samples() if isinstance(one, _OldSamples) else one for task, one in found.items()

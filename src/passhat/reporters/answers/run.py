@@ -177,8 +177,10 @@ def _why(answer: RunAnswer) -> list[Block]:
     """What goes together with failing, and the command that says more."""
     if answer.results is None or answer.run is None:
         return []
-    if answer.cause is None and not any(one.tasks.passed.any() for one in answer.report.systems):
-        return []  # nothing passed: there is nothing to compare failing runs with
+    tables = [one.tasks for one in answer.report.systems]
+    mixed = any(((one.passed > 0) & (one.passed < one.runs)).any() for one in tables)
+    if answer.cause is None and not mixed:
+        return []  # no task both passed and failed: there is nothing to compare failing runs with
     cause = answer.cause or "See what failing runs do that passing ones do not"
     return [
         Steps(
