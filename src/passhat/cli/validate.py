@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from passhat.suite import Problem
 
 
-class SuiteFault(TypedDict):
+class FaultObject(TypedDict):
     """What is wrong, and where."""
 
     line: int | None
@@ -31,7 +31,7 @@ class Validated(TypedDict):
 
     suite: str
     valid: bool
-    problems: list[SuiteFault]
+    problems: list[FaultObject]
 
 
 @click.command()

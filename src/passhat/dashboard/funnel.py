@@ -12,7 +12,7 @@ from passhat.records import Outcome
 from passhat.stats.sequential import confidence_sequence
 
 if TYPE_CHECKING:
-    from passhat.dashboard.live import Expected
+    from passhat.dashboard.live import PlannedRun
 
 MOST_POINTS = 60
 """Points of a line: more cannot be told apart on a screen."""
@@ -48,7 +48,7 @@ class Funnel:
             if len(points) > 2 * MOST_POINTS:
                 del points[1:-1:2]
 
-    def drawn(self, expected: Expected) -> str:
+    def drawn(self, expected: PlannedRun) -> str:
         """The picture as SVG; empty until there is something to draw."""
         shown = [(name, points) for name, points in self.counts.items() if len(points) > 1]
         if not shown:

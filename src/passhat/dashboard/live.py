@@ -37,7 +37,7 @@ _LETTERS = {str(int(outcome)): outcome.name[0] for outcome in Outcome}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
+class PlannedRun:
     """What is known of a run before it ends: how many trials, its gates, and when it began."""
 
     planned: int | None = None
@@ -45,7 +45,7 @@ class Expected:
     started: float | None = None
 
     @classmethod
-    def of(cls, run: Run) -> Expected:
+    def of(cls, run: Run) -> PlannedRun:
         planned = run.options.get("planned")
         began = datetime.fromisoformat(run.started).timestamp() if run.started else None
         return cls(
@@ -61,7 +61,7 @@ class PageState:
 
     told: dict[tuple[str, str], str] = field(default_factory=dict)
     begun: bool = False
-    expected: Expected = field(default_factory=Expected)
+    expected: PlannedRun = field(default_factory=PlannedRun)
     funnel: Funnel = field(default_factory=Funnel)
 
     def news(self, progress: StoredProgress) -> dict[str, Any]:
@@ -129,15 +129,15 @@ async def follow(shelf: Shelf, run: Run) -> AsyncIterator[str]:
 
 def watching(history: History, run: Run) -> PageState:
     """A watch that knows how the rates of a run got where they are."""
-    watch = PageState(expected=Expected.of(run))
+    watch = PageState(expected=PlannedRun.of(run))
     watch.funnel.replay(outcomes_in_order(history, run))
     return watch
 
 
-def time_left(done: int, expected: Expected, *, now: float) -> str | None:
+def time_left(done: int, expected: PlannedRun, *, now: float) -> str | None:
     """How long the rest takes at the pace so far; None where that is not known yet.
 
-    >>> time_left(50, Expected(planned=150, started=0.0), now=60.0)
+    >>> time_left(50, PlannedRun(planned=150, started=0.0), now=60.0)
     'about 2 min'
     """
     if not done or expected.planned is None or expected.started is None:
@@ -150,10 +150,10 @@ def time_left(done: int, expected: Expected, *, now: float) -> str | None:
     return f"about {shown}"
 
 
-def cost_in_all(cost: float | None, done: int, expected: Expected) -> str:
+def cost_in_all(cost: float | None, done: int, expected: PlannedRun) -> str:
     """What all trials come to at the mean price so far.
 
-    >>> cost_in_all(0.5, 50, Expected(planned=100))
+    >>> cost_in_all(0.5, 50, PlannedRun(planned=100))
     'spent, about $1.00 if all 100 run'
     """
     if cost is None:

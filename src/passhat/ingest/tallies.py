@@ -40,7 +40,6 @@ from passhat.records.tally import significant
 BIG_BYTES = 32 * 2**20
 BIG_ROWS = 1_000_000
 """From here on a plain table is counted by an engine, never held as rows."""
-
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 

@@ -24,7 +24,6 @@ from passhat.records.tally import Tally, count_trials
 from passhat.records.trial import FEATURES, Duplicates, Outcome, Trial
 
 Floats = NDArray[np.float64]
-
 _TEXTS = ("level", "family", "tags", "tools", "error", "started")
 
 

@@ -13,26 +13,13 @@ from passhat.analysis.reports.headline import all_errored, is_judged
 from passhat.analysis.reports.headline import common_k as common_k
 from passhat.analysis.reports.headline import headline_k as headline_k
 from passhat.analysis.reports.headline import is_partial as is_partial
-from passhat.analysis.reports.parts import (
-    BarCount,
-    Exclusion,
-    Metric,
-    ResourceUse,
-    Rounds,
-)
+from passhat.analysis.reports.parts import BarCount, Exclusion, Metric, ResourceUse, Rounds
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.messages import listed, plural
 from passhat.reporters.blocks import Chip
-from passhat.reporters.numbers import (
-    amount,
-    interval_of,
-    percent,
-    percent_range,
-    span,
-    value_of,
-)
+from passhat.reporters.numbers import amount, interval_of, percent, percent_range, span, value_of
 from passhat.reporters.safe_text import shorten_apart
 from passhat.reporters.standings import (
     DEPENDABLE,
