@@ -4,13 +4,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 NODE_SERVERS := tests/node_modules/.package-lock.json
+RAY := .venv-ray/.installed
 OLD_SERVERS := .venv-servers/.installed
 
 FRAMEWORKS := langgraph pydantic_ai openai_agents smolagents llama_index google_adk crewai claude_agent_sdk
 
 TOOLS := bridges notebook pytest
 
-.PHONY: help demo test frameworks $(FRAMEWORKS:%=framework-%) tools search mutations check fix bench corpus calibrate generate docs lock clean
+.PHONY: package help demo test frameworks $(FRAMEWORKS:%=framework-%) ray tools search mutations check fix bench corpus calibrate generate docs lock clean
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,6 +40,9 @@ $(FRAMEWORKS:%=framework-%): framework-%: .venv-frameworks/%/.installed
 
 tools: $(INSTALLED) $(TOOLS:%=.venv-tools/%/.installed) ## with real notebooks, pytest plugins and evaluation tools, each in an environment of its own
 	$(BIN)/python -m pytest -q tests/tools
+
+ray: $(INSTALLED) $(RAY) ## runs on a real Ray cluster on this machine, killed as they go (some minutes)
+	$(BIN)/python -m pytest -q tests/journeys/test_ray_executor.py tests/journeys/test_ray_reduction.py
 
 search: $(INSTALLED) $(NODE_SERVERS) ## properties on many new random examples (takes long)
 	$(BIN)/python -m pytest tests -q -n 2 -m hypothesis --hypothesis-profile search --timeout 1800
@@ -71,6 +75,9 @@ generate: $(INSTALLED) ## everything that is made from the code: commands, suite
 docs: .venv-docs/.installed ## the documentation as a site, in build/docs
 	.venv-docs/bin/sphinx-build -W --keep-going -q docs build/docs
 
+package: $(INSTALLED) ## wheel and source archive in dist, tried in empty environments, with a bill of materials
+	$(BIN)/python -m bench.packaging
+
 lock: $(INSTALLED) ## pin and hash the development environment anew
 	$(BIN)/pip install --quiet uv
 	for name in dev bench docs; do \
@@ -81,7 +88,7 @@ lock: $(INSTALLED) ## pin and hash the development environment anew
 	  --python-version 3.11 requirements/servers.in --output-file requirements/servers.lock
 
 clean: ## remove the environment and everything made
-	rm -rf .venv .venv-frameworks .venv-bench .venv-peers .venv-docs .venv-servers .venv-tools build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-frameworks .venv-bench .venv-peers .venv-docs .venv-ray .venv-servers .venv-tools build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
 
 $(INSTALLED): requirements/dev.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -96,6 +103,12 @@ $(INSTALLED): requirements/dev.lock pyproject.toml
 	    -r requirements/frameworks/$*.in -r requirements/frameworks/common.in \
 	  && .venv-frameworks/uv/bin/uv pip install --quiet --python .venv-frameworks/$*/bin/python --editable .; \
 	then : > $@; else echo "cannot be installed" > $@; fi
+
+# Ray brings 60 packages and its own versions of some; where it cannot be had, its tests skip.
+$(RAY): requirements/ray.in pyproject.toml
+	test -x .venv-ray/bin/python || $(PYTHON) -m venv .venv-ray
+	.venv-ray/bin/pip install --quiet --disable-pip-version-check -r requirements/ray.in --editable '.[frames,postgres,run]'
+	touch $@
 
 .venv-frameworks/uv/bin/uv:
 	@$(PYTHON) -m venv .venv-frameworks/uv

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from passhat.cli.error_messages import with_options
 from passhat.ingest import READERS
 from passhat.ingest.reader import Reader
 from passhat.ingest.unknown_files import SUMMARIES
 
 PAGE = Path(__file__).with_name("formats.md")
+
+ARGUMENTS = {"scorer", "system", "task", "trial", "score", "pass_if", "passed"}
 
 COLUMNS = ("system", "task", "run", "outcome", "score", "family", "started")
 
@@ -54,7 +57,12 @@ def _row(name: str, reader: Reader) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text in which Markdown finds nothing; an empty cell is one that the format does not fill."""
+    """Text in which Markdown finds nothing; an empty cell is one that the format does not fill.
+
+    Readers name arguments of Python; the page is for the command line.
+    """
+    flags = {name: f"--{name.replace('_', '-')}" for name in ARGUMENTS} | {"passed": "--pass"}
+    text = with_options(text, flags)
     for mark in "\\*_<>|":
         text = text.replace(mark, "\\" + mark)
     return text or "-"

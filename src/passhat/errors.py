@@ -159,12 +159,16 @@ class ModelError(RunError):
 class ModelBusy(ModelError):
     """A model API may answer if asked again: overloaded, rate-limited, or cut off.
 
-    `retry_after` is how many seconds it asked to be left alone, where it said so.
+    `retry_after` is how many seconds it asked to be left alone, where it said so. `perhaps_paid`
+    says that the model may have answered, and that the answer was lost on its way.
     """
 
-    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, retry_after: float | None = None, perhaps_paid: bool = False
+    ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.perhaps_paid = perhaps_paid
 
 
 class GraderError(RunError):

@@ -5,15 +5,17 @@
 
 One test stays one test: it passes when the gate does. Every run gets its own function-scoped
 fixtures; a run whose setup fails is an error, which never counts for a pass. With sequential
-evidence (the default) the runs end as soon as the verdict is settled.
+evidence (the default) the runs end as soon as the verdict is settled. The tests of a class, and the
+cases of a parametrized test, are also summed up together.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -26,11 +28,16 @@ if TYPE_CHECKING:
     from passhat.records import Trial, Trials
 
 SYSTEM = "pytest"
+MOST_FAILURES = 3
+"""Runs whose failure is shown in full below a test that failed."""
 
-Run = tuple[str, float, dict[str, Any]]
-"""How a run ended (passed, failed, errored), the seconds it took, and what the test recorded."""
 
-_SENTENCE, _RUNS = "reliability", "reliability_runs"
+class JudgedTest(TypedDict):
+    """What a report carries from the process that ran a test to the one that sums up."""
+
+    sentence: str
+    require: str
+    runs: list[dict[str, Any]]
 
 
 _FAULT = pytest.StashKey[str]()
@@ -39,6 +46,9 @@ _FAULT = pytest.StashKey[str]()
 _TRIAL = pytest.StashKey["TrialRecorder"]()
 """The run of a test that is under way."""
 
+_BUDGET = pytest.StashKey["_SessionBudget"]()
+"""What the reliable tests of this process may still spend."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Demand:
@@ -46,11 +56,42 @@ class _Demand:
     runs: int
 
 
+@dataclass(slots=True, kw_only=True)
+class _SessionBudget:
+    """What all reliable tests together may cost, and how long they may take."""
+
+    max_cost: float | None
+    max_minutes: float | None
+    cost: float = 0.0
+    begun: float = field(default_factory=time.monotonic)
+
+    def spent(self) -> str | None:
+        """The option whose limit is reached, if one is."""
+        if self.max_cost is not None and self.cost >= self.max_cost:
+            return "--reliable-max-cost"
+        minutes = (time.monotonic() - self.begun) / 60
+        if self.max_minutes is not None and minutes >= self.max_minutes:
+            return "--reliable-max-minutes"
+        return None
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """--reliable-runs, --reliable-log and --reliable-store."""
+    """The options, all of which begin with --reliable."""
     group = parser.getgroup("passhat", "reliability of stochastic tests")
     group.addoption(
         "--reliable-runs", type=int, metavar="N", help="At most N runs of each reliable test."
+    )
+    group.addoption(
+        "--reliable-max-cost",
+        type=float,
+        metavar="DOLLARS",
+        help="Start no further run when all runs together have recorded this cost.",
+    )
+    group.addoption(
+        "--reliable-max-minutes",
+        type=float,
+        metavar="M",
+        help="Start no further run of a reliable test after M minutes.",
     )
     group.addoption(
         "--reliable-log",
@@ -74,13 +115,19 @@ def trial(request: pytest.FixtureRequest) -> TrialRecorder:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The marker; and, where results come together, the ledger."""
+    """The marker, the budget and, in the process that sums up, the results."""
     config.addinivalue_line(
         "markers",
         "reliable(require, *, runs=50, **terms): run the test up to `runs` times and pass it when "
         'the gate does, such as "pass^3 >= 0.8"; terms are those of a gate\'s long form.',
     )
-    if not hasattr(config, "workerinput"):  # a worker of pytest-xdist only sends its reports
+    cost = config.getoption("--reliable-max-cost")
+    worker = getattr(config, "workerinput", None)  # of pytest-xdist: it only sends its reports
+    if cost is not None and worker is not None:
+        cost /= worker["workercount"]
+    minutes = config.getoption("--reliable-max-minutes")
+    config.stash[_BUDGET] = _SessionBudget(max_cost=cost, max_minutes=minutes)
+    if worker is None:
         store = config.getoption("--reliable-store")
         log = config.getoption("--reliable-log")
         config.pluginmanager.register(_Results(log, store, config.rootpath))
@@ -94,7 +141,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_report_collectionfinish(items: Sequence[pytest.Item]) -> list[str]:
-    """Say what cannot be judged at once, not after hours of other tests."""
+    """Say at once what cannot be judged, not after hours of other tests."""
     return [item.stash[_FAULT] for item in items if _FAULT in item.stash]
 
 
@@ -103,13 +150,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """A test whose demand cannot be judged is an error; the others run."""
     if _FAULT in item.stash:
         pytest.fail(item.stash[_FAULT], pytrace=False)
+    if item.get_closest_marker("reliable") and (limit := item.config.stash[_BUDGET].spent()):
+        pytest.skip(f"the budget of {limit} is spent")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Run a reliable test until its verdict is settled; leave all others alone."""
     demand = None if _FAULT in item.stash else _demand(item)
-    if demand is None or not isinstance(item, pytest.Function):
+    spent = item.config.stash[_BUDGET].spent()
+    if demand is None or spent or not isinstance(item, pytest.Function):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for report in _judged_reports(item, nextitem, demand):
@@ -121,52 +171,73 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 class _Results:
     """Collects every judged report, wherever it ran; prints and writes them at the end."""
 
-    def __init__(self, path: str | None, store: str | None, root: Path) -> None:
-        self.path = path
+    def __init__(self, log: str | None, store: str | None, root: Path) -> None:
+        self.log = log
         self.store = store
         self.root = root
-        self.sentences: list[str] = []
-        self.trials: list[Trial] = []
+        self.judged: list[tuple[str, JudgedTest]] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        told = dict(report.user_properties)
-        if report.when == "call" and _SENTENCE in told:
-            self.sentences.append(str(told[_SENTENCE]))
-            self.trials += _trials(report.nodeid, told[_RUNS])  # type: ignore[arg-type]  # our own
+        judged: JudgedTest | None = getattr(report, "passhat", None)
+        if judged is not None:
+            self.judged.append((report.nodeid, judged))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if self.sentences:
-            terminalreporter.section("reliability")
-            for sentence in self.sentences:
-                terminalreporter.line(sentence)
+        if not self.judged:
+            return
+        terminalreporter.section("reliability")
+        for nodeid, judged in self.judged:
+            terminalreporter.line(f"{nodeid}: {judged['sentence']}")
+        for line in self._suite_lines():
+            terminalreporter.line(line)
 
     def pytest_sessionfinish(self) -> None:
-        if not self.trials:
+        if not self.judged or not (self.log or self.store):
             return
         from passhat.records import Trials
 
-        # A test that was collected twice ran twice.
-        trials = Trials.from_records(self.trials, duplicates="keep")
-        if self.path:
+        # Workers send tests as they finish: the order in which runs began is the same for all.
+        found = sorted(self._trials(), key=lambda one: (one.started or "", one.task, one.trial))
+        trials = Trials.from_records(found, duplicates="keep")  # a test may be collected twice
+        if self.log:
             from passhat.ingest import write_trials
 
-            write_trials(trials, Path(self.path))
+            write_trials(trials, Path(self.log))
         if self.store:
-            _keep(trials, self.store, self.root)
+            self._keep(trials, self.store)
 
+    def _trials(self) -> list[Trial]:
+        return [one for nodeid, judged in self.judged for one in _trials(nodeid, judged["runs"])]
 
-def _keep(trials: Trials, store: str, root: Path) -> None:
-    """The runs of this session as a run of the history, at the commit of the project."""
-    from passhat.history import History, read_checkout
+    def _suite_lines(self) -> Iterator[str]:
+        """One line for each class and each parametrized test that has several reliable tests."""
+        from passhat.journeys.reliability_check import group_by_suite, suite_sentence
 
-    with History.open(store) as history:
-        run = history.start_run(SYSTEM, checkout=read_checkout(root))
-        history.add_trials(run, trials)
-        history.finish_run(run)
+        for name, members in group_by_suite([nodeid for nodeid, _ in self.judged]).items():
+            chosen = [(nodeid, one) for nodeid, one in self.judged if nodeid in members]
+            trials = [one for nodeid, judged in chosen for one in _trials(nodeid, judged["runs"])]
+            demands = [judged["require"] for _, judged in chosen]
+            yield f"{name}: {suite_sentence(trials, demands)}"
+
+    def _keep(self, trials: Trials, store: str) -> None:
+        """The runs of this session as a run of the history, at the commit of the project."""
+        from passhat.history import History, read_checkout
+
+        said = {
+            (SYSTEM, nodeid, number): run["transcript"]
+            for nodeid, judged in self.judged
+            for number, run in enumerate(judged["runs"])
+            if run["transcript"] is not None
+        }
+        with History.open(store) as history:
+            run = history.start_run(SYSTEM, checkout=read_checkout(self.root))
+            history.add_trials(run, trials)
+            history.add_transcripts(run, said)
+            history.finish_run(run)
 
 
 def _fault(item: pytest.Item) -> str | None:
-    """What is wrong with the demand of a test: told by judging one run that nobody made."""
+    """What is wrong with the demand of a test: found by judging it before any run."""
     try:
         demand = _demand(item)
         if demand is not None:
@@ -204,11 +275,11 @@ def _judged_reports(
     item: pytest.Function, nextitem: pytest.Item | None, demand: _Demand
 ) -> Iterator[pytest.TestReport]:
     check = _check(item, demand)
-    runs: list[Run] = []
+    budget = item.config.stash[_BUDGET]
     failures: list[str] = []
     reports: list[pytest.TestReport] = []
-    while (run := check.next_run()) is not None:
-        if runs:
+    while (not check.trials or not budget.spent()) and (run := check.next_run()) is not None:
+        if check.trials:
             item._initrequest()  # noqa: SLF001  fresh function-scoped fixtures, as for a new test
         item.stash[_TRIAL] = run
         # The module's fixtures stay: whether another run follows is known only after this one.
@@ -220,10 +291,12 @@ def _judged_reports(
         word, seconds = _ended(reports)
         error = "fixture" if word == "errored" else None
         check.finish(run, word, seconds=seconds, error=error)
-        runs.append((word, seconds, dict(run.recorded)))
+        budget.cost += run.recorded.get("cost") or 0.0
         failures += [f"run {run.index + 1}\n{r.longreprtext}" for r in reports if r.failed]
     item.session._setupstate.teardown_exact(nextitem)  # noqa: SLF001
-    yield from _told(item, reports, check.verdicts(), runs, failures)
+    sentence = _sentence(item, check.verdicts()[0], len(check.trials))
+    judged = JudgedTest(sentence=sentence, require=demand.gate["require"], runs=check.plain_runs())
+    yield from _with_verdict(reports, check.verdicts(), judged, failures)
 
 
 def _sibling(item: pytest.Function) -> pytest.Function:
@@ -238,22 +311,10 @@ def _ended(reports: Sequence[pytest.TestReport]) -> tuple[str, float]:
     return ("errored" if broken else "passed" if passed else "failed"), seconds
 
 
-def _trials(task: str, runs: Sequence[Run]) -> list[Trial]:
-    from passhat.records import Outcome, Trial
+def _trials(task: str, runs: Sequence[dict[str, Any]]) -> list[Trial]:
+    from passhat.journeys.reliability_check import trial_of_plain
 
-    return [
-        Trial(
-            system=SYSTEM,
-            task=task,
-            trial=number,
-            outcome=Outcome[word.upper()],
-            seed=number,
-            seconds=seconds,
-            error="fixture" if word == "errored" else None,
-            **recorded,
-        )
-        for number, (word, seconds, recorded) in enumerate(runs)
-    ]
+    return [trial_of_plain(run, system=SYSTEM, task=task) for run in runs]
 
 
 def _check(item: pytest.Item, demand: _Demand) -> ReliabilityCheck:
@@ -262,29 +323,47 @@ def _check(item: pytest.Item, demand: _Demand) -> ReliabilityCheck:
     return ReliabilityCheck(item.nodeid, demand.gate, runs=demand.runs, system=SYSTEM)
 
 
-def _told(
-    item: pytest.Function,
+def _with_verdict(
     reports: Sequence[pytest.TestReport],
     verdicts: Verdicts,
-    runs: Sequence[Run],
+    judged: JudgedTest,
     failures: Sequence[str],
 ) -> Iterator[pytest.TestReport]:
     """The reports of the last run, with the verdict in place of its own outcome."""
-    sentence = f"{item.nodeid}: {_sentence(item, verdicts[0], len(runs))}"
     for report in reports:
         report.outcome = "passed"
         report.longrepr = None
         if report.when == "call":
-            report.user_properties += [(_SENTENCE, sentence), (_RUNS, list(runs))]
+            report.passhat = judged  # type: ignore[attr-defined]  # reports carry what they are given
+            report.duration = sum(run["seconds"] for run in judged["runs"])
             if verdicts.exit_code != 0:
                 report.outcome = "failed"
-                report.longrepr = "\n\n".join([sentence, *failures[:3]])
+                report.longrepr = "\n\n".join([judged["sentence"], *failures[:MOST_FAILURES]])
+        if report.when == "teardown":  # where pytest's JUnit writer looks for properties
+            report.user_properties += _properties(verdicts[0], judged)
         yield report
 
 
+def _properties(verdict: Verdict, judged: JudgedTest) -> list[tuple[str, object]]:
+    """What JUnit files say of the test, beside its outcome."""
+    interval = getattr(verdict.estimate, "interval", None)
+    found = {
+        "reliability": judged["sentence"],
+        "verdict": verdict.word,
+        "value": getattr(verdict.estimate, "value", None),
+        "low": getattr(interval, "low", None),
+        "high": getattr(interval, "high", None),
+        "runs": len(judged["runs"]),
+        "passed": sum(run["outcome"] == "passed" for run in judged["runs"]),
+    }
+    return [(name, value) for name, value in found.items() if value is not None]
+
+
 def _sentence(item: pytest.Function, verdict: Verdict, runs: int) -> str:
-    """The verdict; where it is open, what to change: a test has no log that could be longer."""
+    """The verdict; where it is undecided, what to change so that it is decided."""
     from passhat.journeys.reliability_check import verdict_sentence
 
     given = item.config.getoption("--reliable-runs") is not None
-    return verdict_sentence(verdict, runs, "--reliable-runs" if given else "runs= in its marker")
+    where = "--reliable-runs" if given else "runs= in its marker"
+    spent = item.config.stash[_BUDGET].spent()
+    return verdict_sentence(verdict, runs, where, spent=spent)

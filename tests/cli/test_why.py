@@ -136,3 +136,29 @@ def test_the_review_of_a_suite_is_in_sentences_with_units(call):
     assert "A failing run cost $0.0000875 on average, a passing one $0.0001; 29 % of all" in said
     assert "agree in 80 % of 5 runs, no better than chance (kappa 0.00)" in said
     assert "of the variation between runs" not in said  # one of two tasks that vary: no news
+
+
+@pytest.mark.parametrize(
+    "names_it",
+    [
+        "expected_tool: find",
+        "tool_selection: {expected_tool: find, min_selection_rate: 0.1}",
+        "expect: [{called: find}]",
+    ],
+)
+def test_the_tool_that_the_suite_names_is_set_against_those_called(suite, call, names_it):
+    suite(f"""\
+name: tools
+defaults: {{runs: 8, model: scripted}}
+agents:
+  - name: search
+    prompt: Find it.
+    {names_it}
+    script: [{{calls: [find], answer: found, weight: 2}}, {{calls: [guess], answer: maybe}}]
+""")
+    call("run", "-q")
+    ways = json.loads(call("why", "latest", "--json").stdout)["trajectories"]
+    assert ways["expected_tools_given"] is True
+    counts = {(cell["expected"], cell["chosen"]): cell["count"] for cell in ways["tool_matrix"]}
+    assert set(counts) == {("find", "find"), ("find", "guess")}
+    assert sum(counts.values()) == 8

@@ -1,5 +1,6 @@
 """A disk that is full, or a store that cannot be written: a sentence, exit 3, and resume works."""
 
+import ctypes
 import json
 import resource
 import subprocess
@@ -18,24 +19,25 @@ agents:
 """
 
 
-def passhat(*arguments, cwd, most_bytes=None):
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
-
+def passhat(*arguments, cwd, first=None):
     return subprocess.run(
         [sys.executable, "-m", "passhat", *arguments],
         cwd=cwd,
         capture_output=True,
         text=True,
         check=False,
-        preexec_fn=limit if most_bytes else None,
+        preexec_fn=first,
     )
+
+
+def fill_the_disk():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 
 
 def test_a_full_disk_ends_the_run_with_a_sentence_and_resume_completes_it(tmp_path):
     (tmp_path / "passhat.yml").write_text(SUITE)
     # A limit on the size of files is what a full disk looks like to SQLite.
-    done = passhat("run", "--json", cwd=tmp_path, most_bytes=300_000)
+    done = passhat("run", "--json", cwd=tmp_path, first=fill_the_disk)
     assert done.returncode == 3, done.stderr
     assert "Traceback" not in done.stderr
     assert "the store cannot be used now" in done.stderr
@@ -51,6 +53,32 @@ def test_a_store_that_cannot_be_made_is_a_sentence(tmp_path):
     assert done.returncode in (2, 3), done.stderr
     assert "Traceback" not in done.stderr
     assert "file/history.db" in done.stderr
+
+
+def obey_permissions():
+    """Let file permissions bind root too: drop CAP_DAC_OVERRIDE (1) by PR_CAPBSET_DROP (24)."""
+    ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
+
+
+def test_a_store_that_is_read_only_is_a_sentence_and_resume_works_later(tmp_path):
+    (tmp_path / "passhat.yml").write_text(SUITE)
+    begun = passhat("run", "--runs", "40", "--max-tokens", "20", cwd=tmp_path)
+    assert "left undone" in begun.stdout + begun.stderr
+    store = tmp_path / ".passhat"
+    modes = {path: path.stat().st_mode for path in (store, *store.iterdir())}
+    for path in modes:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    for command in (("resume", "--max-tokens", "9999"), ("run", "--runs", "2")):
+        done = passhat(*command, cwd=tmp_path, first=obey_permissions)
+        assert done.returncode == 3, (command, done.stderr)
+        assert "Traceback" not in done.stderr
+        assert "store" in done.stderr
+        assert "cannot be written" in done.stderr or "cannot be used now" in done.stderr
+    for path, mode in modes.items():
+        path.chmod(mode)
+    again = passhat("resume", "--max-tokens", "9999", "--json", cwd=tmp_path)
+    assert again.returncode == 1, again.stderr
+    assert json.loads(again.stdout)["report"]["systems"][0]["task_table"][0]["runs"] == 40
 
 
 @pytest.mark.parametrize("name", ["report.html", "report.json"])

@@ -33,6 +33,7 @@ def test_in_a_storm_no_call_is_lost_and_none_is_counted_twice():
     assert len({(t.task, t.trial) for t in result.trials}) == len(result.trials) == calls
     assert server.answered == calls
     assert len(retries) == server.troubled.total() > 0.2 * calls
+    assert result.given_up.calls == server.troubled["cut"] > 0
     assert result.tokens == 5 * calls
     assert round(result.cost) == 5 * calls
     assert sum(trial.tokens_in for trial in result.trials) == 3 * calls

@@ -139,3 +139,40 @@ def test_a_run_is_held_against_the_branch_that_it_is_to_be_merged_into(forge, jo
     assert passhat("run", "-q").exit_code in (0, 4)
     (comment,) = forge.comments.values()
     assert "against main" in comment["body"]
+
+
+def test_a_run_that_is_shown_to_be_worse_than_its_base_branch_fails_the_job(
+    forge, job, monkeypatch
+):
+    """The suite demands nothing: what is on main is the demand."""
+    monkeypatch.setenv("GITHUB_BASE_REF", "main")
+    suite = job / "passhat.yml"
+    agent = (
+        "name: smoke\nsystems:\n  - name: agent\n    command: ['echo', '{word}']\n"
+        "tasks:\n  - name: works\n    prompt: hi\n    runs: 12\n    expect: [{{contains: hello}}]\n"
+        "  - name: too\n    prompt: hi\n    runs: 12\n    expect: [{{contains: hell}}]\n"
+        "gates: ['error_rate <= 0.9']\n"
+    )
+    suite.write_text(agent.format(word="hello"))
+    assert passhat("run", "-q").exit_code == 0
+    with History.open(job / ".passhat" / "history.db") as history:
+        history.tag(history.find_run("latest"), "main")
+    suite.write_text(agent.format(word="hell"))
+    again = passhat("run", "-q")
+    assert again.exit_code == 1, again.output
+    assert [check["conclusion"] for check in forge.checks][-1] == "failure"
+    (comment,) = forge.comments.values()
+    assert "works (was 12/12, now 0/12)" in comment["body"]
+    assert passhat("run", "-q", "--informational").exit_code == 0
+
+
+def test_an_unchanged_gate_in_a_job_promises_fewer_false_alarms_than_one_by_hand(forge, job):
+    write(job / "new.jsonl", 5)
+    write(job / "old.jsonl", 10)
+    in_job = passhat("gate", "new.jsonl", "--against", "old.jsonl", "--json")
+    by_hand = passhat("gate", "new.jsonl", "--against", "old.jsonl", "--json", "--no-github")
+    betas = [
+        {verdict["beta"] for verdict in json.loads(done.stdout)["verdicts"]}
+        for done in (in_job, by_hand)
+    ]
+    assert betas == [{0.0005}, {0.05}]

@@ -1,6 +1,7 @@
 """Who may write to a run."""
 
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from passhat.errors import HistoryError, LostRun
 from passhat.history import History, RunJournal
 from passhat.history.leases import LEASE_SECONDS, find_owner, hold
 from passhat.history.process_identity import this_process
+from passhat.history.runs import now
 from passhat.records.ledger import Ticket
 
 TICKET = Ticket(number=0, system="agent", task="refund", trial=0)
@@ -59,6 +61,21 @@ def test_a_run_that_a_living_process_holds_is_refused_with_who_holds_it(history,
     told = f"run {run.key} is still running: process {holder.pid} on .* last seen 0 s ago"
     with pytest.raises(HistoryError, match=told), hold(history, run):
         pass
+
+
+def test_a_run_says_who_has_it_and_that_it_stopped_once_its_process_is_dead(history, holder):
+    run = history.find_run("latest")
+    assert (run.status, run.owner) == ("running", f"process {holder.pid} on {platform.node()}")
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    (run,) = history.runs()
+    assert (run.status, run.owner) == ("stopped", None)
+
+
+def test_a_run_of_which_nobody_is_known_stopped_when_it_is_older_than_a_lease(history):
+    fresh = history.start_run("suite")
+    old = history.start_run("suite", started=now(seconds_ago=2 * LEASE_SECONDS))
+    assert (fresh.status, old.status) == ("running", "stopped")
 
 
 def test_the_run_of_a_process_that_was_killed_is_taken_over_at_once(history, holder):

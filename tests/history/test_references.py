@@ -8,8 +8,8 @@ from passhat.history.references import look_up, look_up_baseline
 
 
 @pytest.fixture
-def history(tmp_path):
-    with History.open(tmp_path / "history.db") as store:
+def history(address):
+    with History.open(address) as store:
         yield store
 
 

@@ -97,9 +97,11 @@ def zipped(members):
 def sampled_logs(folder):
     """Logs out of the sample files, by the reader that knows them and their name."""
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        if path.name.startswith("results_"):  # means, not trials: they lie beside the samples
+        if (
+            path.name.startswith("results_") or path.name == "results.json"
+        ):  # means, not trials: they lie beside the samples
             continue
-        if {"refused", "bfcl"} & set(path.parts):  # no trials, or only with a folder beside
+        if {"refused", "bfcl", "harbor"} & set(path.parts):  # no trials, or only with a folder
             continue
         if path.suffix == ".json":
             files = {path.name: of_json(json.loads(path.read_bytes()))}
@@ -176,7 +178,7 @@ def written_logs():
 
 def bfcl_log(folder):
     """The score file of BFCL and the answers that it was made from."""
-    home = folder / "handmade" / "bfcl"
+    home = folder / "bfcl"
     files = sorted(home.rglob("*.json"), key=lambda path: "score" not in path.parts)
     return Log(files={str(path.relative_to(home)): path.read_bytes() for path in files})
 

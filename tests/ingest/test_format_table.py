@@ -19,15 +19,16 @@ COUNTED = {
     "promptfoo": ("promptfoo/out.json", 1, 5, 25, 17),
     "deepeval": ("deepeval/latest_test_run.json", 1, 3, 9, None),
     "lm-eval": ("lm_eval", 1, None, None, None),
+    "harbor": ("harbor", 1, 1, 3, 1),
     "junit": ("junit/junit_reruns_subtests.xml", 1, 7, 12, 6),
     "ctrf": ("ctrf/jest.json", 1, 4, 8, 3),
     "playwright": ("playwright/report.json", 2, 5, 32, 12),
     "mlflow": ("mlflow/eval_results_table.json", 1, 2, 4, 3),
     "inspect-dataframe": ("inspect_dataframe/samples.csv", 1, 3, 6, 4),
-    "evalplus": ("handmade/evalplus", 1, 2, 6, 3),
+    "evalplus": ("evalplus", 1, 2, 6, 2),  # pass@1 0.333, it says
     "livecodebench": ("handmade/livecodebench", 1, 2, 6, 3),
     "hal": ("handmade/hal/taubench_agent_UPLOAD.json", 1, 2, 2, 1),
-    "bfcl": ("handmade/bfcl", 1, 2, 2, 1),
+    "bfcl": ("bfcl", 1, 3, 3, 2),  # as its correct_count
     "appworld": ("handmade/appworld", 1, 3, 3, 2),
     "helm": ("handmade/helm", 1, 2, 4, 3),
     "metr": ("handmade/metr/runs.jsonl", 2, 2, 5, 2),
@@ -35,7 +36,7 @@ COUNTED = {
     "tracelens": ("tracelens/trials.json", 1, 2, 10, 3),  # of 9 that it can grade, it says
     "langsmith": ("langsmith/experiment.csv", 1, 3, 6, 3),
     "braintrust": ("braintrust/experiment.jsonl", 1, 3, 6, 3),
-    "langfuse": ("handmade/langfuse", 1, 1, 2, 1),
+    "langfuse": ("langfuse", 1, 3, 3, 2),
     "phoenix": ("handmade/phoenix", 1, 2, 4, 2),
     "weave": ("handmade/weave", 1, 2, 3, 2),
     "ragas": ("handmade/ragas", 1, 2, 3, 2),
@@ -61,6 +62,13 @@ def test_every_format_says_how_it_was_read(name):
         line = how_read(source)
         assert line.startswith("read as: ")
         assert all(f"{part} = " in line for part in ("system", "task", "run", "outcome"))
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_what_is_said_of_a_source_names_arguments_and_no_options_of_a_shell(name):
+    for source in read_trials(SAMPLES / COUNTED[name][0]).sources:
+        said = " ".join((how_read(source), *source.notes))
+        assert "--" not in said.replace("--log_samples", "")  # an option of the harness
 
 
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)

@@ -16,7 +16,7 @@ FLAKY_INSPECT = {
     "flaky_task/t3": (4, 0, 1),
     "flaky_task/t4": (0, 5, 0),
 }
-ONLY_ONE = "no verdicts, only scores: a \"{}\" of 1 passes (or use --pass-if 'score>=...')"
+ONLY_ONE = "no verdicts, only scores: a \"{}\" of 1 passes (or use `pass_if='score>=...'`)"
 
 
 def test_inspect_archives_and_json_logs_say_the_same(samples, counts):

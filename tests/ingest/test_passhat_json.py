@@ -94,7 +94,7 @@ def test_scores_that_are_left_out_are_said():
 def test_other_options_than_the_usual_ones_are_said():
     data = saved(trials_of({"agent": {"a": "PPFE", "b": "E"}}), errors="exclude", confidence=0.9)
     notes = " ".join(read_trials(data).sources[0].notes)
-    assert "--errors exclude --confidence 0.9" in notes
+    assert "`errors='exclude'` `confidence=0.9`" in notes
     assert "1 errored trials of tasks" in notes
 
 

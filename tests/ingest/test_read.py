@@ -174,8 +174,14 @@ def test_every_reader_is_listed_under_its_own_name_and_describes_itself():
 
 
 def test_a_reader_is_asked_about_every_kind_of_document_that_it_knows(samples):
+    def known_by(reader, document):
+        try:
+            return reader.recognises(document)
+        except ReadError:  # it knows the file, and that it holds no trials
+            return True
+
     def knowing(readers, document):
-        return [reader.name for reader in readers if reader.recognises(document)]
+        return [reader.name for reader in readers if known_by(reader, document)]
 
     paths = [path for path in samples.rglob("*") if path.is_file()]
     known = set()

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from passhat.errors import ReadError
-from passhat.ingest import ColumnMap, read_trials
+from passhat.ingest import ColumnMap, read_trials, read_with_transcripts
 
 
 def notes_of(trials):
@@ -239,3 +239,53 @@ def test_a_file_of_rates_beside_the_trials_that_tracelens_wrote_is_left_out(samp
     assert "results.json: holds one row for all runs of a task" in notes_of(trials)
     with pytest.raises(ReadError, match=r'column "num_trials".*TraceLens: trials.json'):
         read_trials(samples / "tracelens" / "results.json")
+
+
+def test_a_trial_of_harbor_in_steps_is_one_trial_with_what_its_steps_took_and_said(samples):
+    trials, said = read_with_transcripts(samples / "harbor")
+    columns = trials.to_columns()
+    assert columns["score"] == [1.0, 0.5, None]  # the mean of two steps, or the last one's
+    assert (columns["tokens_in"], columns["seconds"]) == ([300.0] * 3, [8.0] * 3)
+    assert columns["error"][2] == "TimeoutError: agent ran out of time"
+    whole = json.loads(said["scripted/none", "two-parts", 0])
+    asked = [turn["text"] for turn in whole["messages"] if turn["role"] == "user"]
+    assert asked == ["do part 1", "do part 2"]
+    assert [check["target"] for check in whole["checks"]] == [
+        "verifier of step-1",
+        "verifier of step-2",
+    ]
+
+
+def tau2(*rewards):
+    simulations = [
+        {"task_id": "1", "trial": trial, "reward_info": {"reward": reward}, "messages": []}
+        for trial, reward in enumerate(rewards)
+    ]
+    return {"info": {"environment_info": {"domain_name": "retail"}}, "tasks": []}, simulations
+
+
+def test_a_run_of_tau2_bench_without_an_index_is_read_from_its_folder(tmp_path):
+    whole, simulations = tau2(1.0, 0.0)
+    write(tmp_path / "results.json", {"timestamp": "", **whole})
+    for number, simulation in enumerate(simulations):
+        write(tmp_path / "simulations" / f"{number}.json", simulation)
+    assert sorted(read_trials(tmp_path).outcome.tolist()) == [0, 1]
+
+
+def test_a_run_of_tau2_bench_that_nobody_evaluated_is_refused():
+    whole, simulations = tau2(None, None)
+    with pytest.raises(ReadError, match=r"has no rewards.*tau2 evaluate-trajs"):
+        read_trials(json.dumps({**whole, "simulations": simulations}).encode())
+
+
+def test_a_score_that_is_empty_everywhere_is_refused():
+    table = b"example_id,inputs.q,feedback.right,feedback.short\n1,a,,1\n2,b,,0\n"
+    with pytest.raises(ReadError, match=r'score "right" is empty everywhere.*`scorer`.*short'):
+        read_trials(table)
+    assert read_trials(table, mapping=ColumnMap(scorer="short")).outcome.tolist() == [1, 0]
+
+
+def test_traces_of_langfuse_that_belong_to_no_data_set_are_tasks_of_their_own(samples):
+    trials = read_trials(samples / "langfuse" / "scores.json")
+    assert trials.tasks == ("t1", "t2", "t3")
+    assert "each trace is a task of its own" in notes_of(trials)

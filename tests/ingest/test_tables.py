@@ -160,8 +160,8 @@ def test_columns_left_aside_are_named_where_one_may_tell_pooled_trials_apart():
     odd = ("Frage,Versuch,Agent X,Note (0-1)", "f,1,a,0.9", "f,1,b,0.2")
     (note,) = notes(*odd, task="Frage", pass_if="Note (0-1)>=0.5")
     assert note == (
-        "columns not used: Versuch, Agent X (name the agent's with --system, the trial's with "
-        "--trial)"
+        "columns not used: Versuch, Agent X (name the agent's with `system`, the trial's with "
+        "`trial`)"
     )
     assert (
         notes(*odd, task="Frage", trial="Versuch", system="Agent X", pass_if="Note (0-1)>=0.5")

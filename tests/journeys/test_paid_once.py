@@ -1,6 +1,8 @@
 """Nothing is paid twice: living runs are left alone, killed ones lose nothing, disks fill up."""
 
+import json
 import resource
+import sqlite3
 import subprocess
 import sys
 import time
@@ -71,3 +73,43 @@ def test_a_full_disk_is_a_sentence_and_the_run_is_resumed_when_there_is_room(ser
     code, out, err = ended(passhat("resume", "--concurrency", "20", cwd=tmp_path))
     assert code == 0, err
     assert "4 tasks" in out
+
+
+AGENT = """
+import time
+
+def paid(prompt, trial):
+    time.sleep(0 if trial < 3 else 30)
+    return {"passed": True, "cost": COST}
+"""
+
+
+@pytest.mark.parametrize(("cost", "says"), [(0.5, True), (0, False)])
+def test_attempts_of_agents_that_cost_money_are_counted_when_the_run_dies(tmp_path, cost, says):
+    (tmp_path / "agents.py").write_text(AGENT.replace("COST", str(cost)))
+    (tmp_path / "suite.yml").write_text(
+        "name: s\nsystems: [{name: a, python: 'agents:paid', timeout: 60}]\n"
+        "tasks: [{name: t, prompt: hi}]\n"
+    )
+    run = passhat("run", "suite.yml", "--runs", "5", "--concurrency", "5", cwd=tmp_path)
+    store = tmp_path / ".passhat" / "history.db"
+    while not store.exists() or finished(store) < 3:
+        assert run.poll() is None
+        time.sleep(0.1)
+    run.kill()
+    run.communicate()
+    (tmp_path / "agents.py").write_text(AGENT.replace("COST", str(cost)).replace("30", "0"))
+    code, out, err = ended(passhat("resume", "--json", cwd=tmp_path))
+    assert code == 0, err
+    (note,) = [n for n in json.loads(out)["report"]["notes"] if "perhaps paid" in n] or [""]
+    assert ("perhaps paid twice: 2 calls" in note) is says
+
+
+def finished(store):
+    connection = sqlite3.connect(f"file:{store}?mode=ro", uri=True)
+    try:
+        return connection.execute("SELECT count(*) FROM trials").fetchone()[0]
+    except sqlite3.OperationalError:
+        return 0  # its tables are being made
+    finally:
+        connection.close()

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from bench.fleet import Plan
 from bench.kill_storm import answer_done, suite_text
 from bench.worker_storm import storm
 
@@ -107,18 +108,23 @@ def test_a_worker_with_another_suite_refuses_to_work(workers, tmp_path, new_data
 
 
 def test_a_storm_over_workers_driver_and_server_loses_nothing(postgres):
-    result = storm(
-        postgres,
-        worker_kills=4,
-        driver_kills=1,
-        freezes=1,
-        restarts=1,
-        tasks=5,
-        runs=60,
-        workers=2,
-        latency=0.2,
-        pause=0.5,
-    )
+    plan = Plan(
+        tasks=5, runs=40, worker_kills=5, driver_kills=1, freezes=1, restarts=1, workers=2,
+        latency=0.2, max_cost=0.5,
+    )  # fmt: skip
+    result = storm(postgres, plan)
+    assert result.happened.total() == 8
     assert (result.kept, result.counted_twice) == (result.trials, 0)
-    assert result.needed == result.trials
+    assert (result.needed, result.answered) == (600, 600)
+    assert result.overwritten == 0
     assert result.paid_twice <= result.reported
+    assert result.cost <= plan.max_cost
+    assert result.same_report
+
+
+def test_a_shard_is_what_workers_run_of_it(workers, tmp_path):
+    (tmp_path / "suite.yml").write_text(COIN)
+    store = workers(1)
+    request = ("run", "suite.yml", "--runs", "10", "--shard", "2/3", "--store", store)
+    answer, _ = answer_of(passhat(*request, "--executor", "workers", "--json", cwd=tmp_path))
+    assert answer["report"]["systems"][0]["trials"] == 10  # of 30

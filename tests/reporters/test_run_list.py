@@ -10,7 +10,7 @@ from passhat.reporters.terminal_style import Ink
 
 def run(**changes) -> Row:
     row = Row(
-        run="dc7d2445", suite="customer-support-refunds", status="interrupted",
+        run="dc7d2445", suite="customer-support-refunds", status="interrupted", owner=None,
         started="2026-11-15T09:14:00", commit="1f2e3d4c5b6a", branch="main", dirty=True, tags=[],
         systems=1, tasks=12, trials=12_345, passed=11_000, errored=0,
         pass_rate=0.5851,
@@ -52,3 +52,10 @@ def test_the_rate_is_the_mean_over_tasks_under_the_name_that_a_report_gives_it()
     head, first = render_terminal(RunList((run(),)), Ink()).splitlines()
     end = head.index("pass^1") + len("pass^1")
     assert first[:end].endswith("58.5 %")
+
+
+def test_a_running_run_is_listed_with_its_process_and_a_dead_one_as_stopped():
+    rows = (run(status="running", owner="process 7 on box"), run(status="stopped"))
+    _, running, stopped = render_terminal(RunList(rows), Ink(width=140)).splitlines()
+    assert running.endswith("running (process 7 on box)")
+    assert stopped.endswith("stopped, can be resumed")

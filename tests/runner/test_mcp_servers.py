@@ -24,7 +24,7 @@ from passhat.records import (
     Task,
 )
 from passhat.runner import run_trials
-from passhat.runner.mcp_servers import ServerPool
+from passhat.runner.mcp_pool import ServerPool
 from passhat.runner.tools import ToolRequest
 
 NODE_MODULES = Path(__file__).parent.parent / "node_modules" / "@modelcontextprotocol"

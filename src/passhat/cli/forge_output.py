@@ -56,9 +56,10 @@ def base_branch() -> str | None:
 
 def announce_run(
     answer: RunAnswer, output: Output, *, store: Path | str | None, informational: bool
-) -> None:
-    """Tell reviewers of a run, held against the branch that the change is to be merged into."""
+) -> bool:
+    """Tell reviewers of a run, and say whether it is shown to be worse than its base branch."""
     from passhat.analysis.gates.change import ChangeReview
+    from passhat.analysis.gates.verdict import Verdicts
     from passhat.errors import InputError
     from passhat.journeys import review_change
     from passhat.journeys.results import Results
@@ -67,15 +68,17 @@ def announce_run(
     review = ChangeReview(
         report=answer.report, verdicts=answer.verdicts, informational=informational
     )
-    base = base_branch()
+    worse, base = False, base_branch()
     if store is not None and answer.run is not None and base is not None:
         results = Results(paths=(answer.run,), store=store)
         try:
             found = review_change(results, against=base, informational=informational)
-            review = replace(found, verdicts=answer.verdicts)
+            worse = found.word == "FAIL"
+            review = replace(found, verdicts=Verdicts((*answer.judged, *found.judged)))
         except InputError as error:  # the first change has no baseline yet
             output.say(f"no comparison with {base}: {error}")
     announce(review, output, key=key)
+    return worse
 
 
 def announce(review: ChangeReview, output: Output, *, key: str) -> None:

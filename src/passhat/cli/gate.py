@@ -96,12 +96,14 @@ def gate(
     --on-undecided says otherwise.
     """
     from passhat.journeys import gate_results
+    from passhat.journeys.reviewing import demands_under_review
 
     if not require and against is None and suite is None:
         suite = _suite_of_folder(reading)
+    reviewed = wanted(github)
     found = gate_results(
         reading.results(),
-        require,
+        demands_under_review(require, against, margin) if reviewed else require,
         against=against,
         margin=margin,
         suite=suite,
@@ -115,7 +117,7 @@ def gate(
     if output.paths_out:  # what is in a file is not in the log of a CI job
         for verdict in found:
             output.say(verdict.sentence)
-    if wanted(github):
+    if reviewed:
         from passhat.journeys import review_change
 
         review = review_change(

@@ -248,6 +248,7 @@ def _rows(runs: list[Run]) -> list[Row]:
             "run": run.key,
             "suite": run.suite,
             "status": run.status,
+            "owner": run.owner,
             "started": run.started,
             "commit": run.checkout.commit,
             "branch": run.checkout.branch,

@@ -2,55 +2,136 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from passhat.errors import SuiteError
 
+RUN_IT = (("run it", "passhat run"),)
+
 
 @click.command()
 @click.argument(
     "directory", type=click.Path(file_okay=False, path_type=Path), default=Path(), required=False
 )
+@click.option("--python", metavar="MODULE:FUNCTION", help="A suite for this function of yours.")
+@click.option("--command", metavar="'PROGRAM {prompt}'", help="A suite for this program of yours.")
+@click.option("--mcp", metavar="'COMMAND'|URL", help="A suite that calls this server's tools.")
+@click.option(
+    "--from-log",
+    "log",
+    metavar="FILE",
+    help="A suite of the tasks in a log of any tool; --python or --command says who is asked.",
+)
 @click.option(
     "--ci",
     type=click.Choice(["github", "gitlab"]),
-    help="Also write a CI job: it runs the suite and publishes a JUnit file and a page.",
+    help="Also write a CI job: it installs the project, runs the suite and shows the verdict.",
 )
 @click.option("--pytest", "with_pytest", is_flag=True, help="Also write a test that runs it.")
-@click.option("--scripted", is_flag=True, help="With a model that acts out a script.")
+@click.option("--scripted", is_flag=True, help="The example with a model that acts out a script.")
 @click.option("--force", is_flag=True, help="Overwrite what is there.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error.")
 def init(
-    directory: Path, ci: str | None, with_pytest: bool, scripted: bool, force: bool, quiet: bool
+    directory: Path,
+    python: str | None,
+    command: str | None,
+    mcp: str | None,
+    log: str | None,
+    ci: str | None,
+    with_pytest: bool,
+    scripted: bool,
+    force: bool,
+    quiet: bool,
 ) -> None:
-    """Write a suite that runs at once, with no key: a small MCP server, a real model's runs.
+    """Write a suite that runs at once: an example with no key, or one for what you have.
 
-    The recorded runs of a small language model come with it; with --scripted, its model acts out
-    a script instead. Where there is a passhat.yml, --ci and --pytest write their own files beside
-    it and leave the suite as it is.
+    \b
+      passhat init                            an example: a small MCP server, a real model's runs
+      passhat init --python my_agent:answer
+      passhat init --command './agent --ask {prompt}'
+      passhat init --mcp 'npx -y @modelcontextprotocol/server-everything'
+      passhat init --from-log logs/airline.eval --python my_agent:answer
+
+    Where there is a passhat.yml, --ci and --pytest write their own files beside it and leave the
+    suite as it is. An MCP server is started and asked for its tools; none is called.
     """
     from passhat.suite.starter import SUITE_FILE, starter_files
 
-    files = starter_files(ci=ci, pytest=with_pytest, scripted=scripted)
-    beside = not force and (directory / SUITE_FILE).exists() and bool(ci or with_pytest)
-    if beside:
-        own = starter_files(scripted=scripted)
+    files = dict(starter_files(ci=ci, pytest=with_pytest, scripted=scripted))
+    steps: Sequence[tuple[str, str]] = RUN_IT
+    own = starter_files(scripted=scripted)
+    beside = False
+    if any(one is not None for one in (python, command, mcp, log)):
+        _check_choice(python, command, mcp, log, scripted=scripted)
+        from passhat.journeys.first_suite import first_suite
+
+        found = first_suite(python=python, command=command, mcp=mcp, log=log, directory=directory)
+        files = {**_without_example(files), **found.files}
+        steps = found.next_steps
+    elif not force and (directory / SUITE_FILE).exists() and (ci or with_pytest):
+        beside = True
         files = {name: text for name, text in files.items() if name not in own}
-    there = [name for name in files if (directory / name).exists()]
+    _refuse_overwriting(directory, files, force=force)
+    _write(directory, files, quiet=quiet)
+    if quiet:
+        return
+    if beside:
+        click.echo(f"left {directory / SUITE_FILE} as it is (--force writes it anew)", err=True)
+    _tell_next(directory, steps)
+
+
+def _check_choice(
+    python: str | None, command: str | None, mcp: str | None, log: str | None, *, scripted: bool
+) -> None:
+    agents = [name for name, given in (("--python", python), ("--command", command)) if given]
+    others = [name for name, given in (("--mcp", mcp), ("--scripted", scripted)) if given]
+    chosen = agents + others + (["--from-log"] if log and others else [])
+    if len(chosen) > 1:
+        raise click.UsageError(f"{' and '.join(chosen)} exclude each other")
+
+
+def _without_example(files: Mapping[str, str]) -> dict[str, str]:
+    """What belongs to any suite: its schema, and the files of CI and pytest."""
+    from passhat.suite.starter import CASSETTES, SUITE_FILE
+
+    return {
+        name: text
+        for name, text in files.items()
+        if name != SUITE_FILE and not name.startswith(f"{CASSETTES}/")
+    }
+
+
+def _refuse_overwriting(directory: Path, files: Mapping[str, str], *, force: bool) -> None:
     # What passhat itself put there may be renewed; what somebody wrote may not.
-    kept = [name for name in there if not name.startswith(".passhat/")]
-    if kept and not force:
-        raise SuiteError(f"already there: {', '.join(kept)} (--force overwrites)")
+    there = [
+        name for name in files if (directory / name).exists() and not name.startswith(".passhat/")
+    ]
+    if there and not force:
+        raise SuiteError(f"already there: {', '.join(there)} (--force overwrites)")
+
+
+def _write(directory: Path, files: Mapping[str, str], *, quiet: bool) -> None:
     for name, text in files.items():
         file = directory / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
         if not quiet:
             click.echo(f"wrote {file}", err=True)
-    if beside and not quiet:
-        click.echo(f"left {directory / SUITE_FILE} as it is (--force writes it anew)", err=True)
-    if not quiet:
+
+
+def _tell_next(directory: Path, steps: Sequence[tuple[str, str]]) -> None:
+    """What to do now, each a command that can be pasted."""
+    if len(steps) == 1:
         where = "" if directory == Path() else f"cd {directory} && "
-        click.echo(f"now: {where}passhat run", err=True)
+        click.echo(f"now: {where}{steps[0][1]}", err=True)
+        return
+    if directory != Path():
+        click.echo(f"now, in {directory}:", err=True)
+    else:
+        click.echo("now:", err=True)
+    width = max(len(command) for _, command in steps)
+    for what, command in steps:
+        click.echo(f"  {command:<{width}}  # {what}", err=True)

@@ -52,7 +52,14 @@ class ReadingOptions:
             store=self.store or STORE,
             drop_rounds=self.drop_rounds,
             on_note=say_note,
+            wording=self._in_options,
         )
+
+    def _in_options(self, text: str) -> str:
+        """What a reader says of its arguments, as the options of the command."""
+        from passhat.cli.error_messages import with_options
+
+        return with_options(text, _flags(self.task_option) | _OTHER_FLAGS)
 
     def _refuse_run_of_files(self) -> None:
         """`--run` chooses a run of a store: beside files it would say nothing."""
@@ -128,6 +135,13 @@ _COLUMNS = {
 }
 _NAMES = ("scorer", "pass_if")
 """What else the mapper is told."""
+
+_OTHER_FLAGS = {
+    **{name: f"--{name.replace('_', '-')}" for name in (*_NAMES, "name", "format", "duplicates")},
+    **{name: f"--{name}" for name in ("errors", "confidence")},
+    "transcript": "--transcript-column",
+}
+"""The options of other arguments that readers name in their notes."""
 
 COLUMN_NAMES = {
     **{name: f"column_{name}" for name in _COLUMNS},

@@ -102,8 +102,8 @@ def run(
 
     files = {"outputs": output.paths_out, "html": html, "transcripts": transcripts, "rows": rows}
 
-    def tell(answer: RunAnswer) -> None:
-        announce_run(answer, output, store=kept, informational=informational)
+    def tell(answer: RunAnswer) -> bool:
+        return announce_run(answer, output, store=kept, informational=informational)
 
     code = show_run(
         lambda on_event: run_suite(

@@ -35,13 +35,14 @@ def show_run(
     html: str | None = None,
     by_run: bool = False,
     resumed: bool = False,
-    tell_reviewers: Callable[[RunAnswer], None] | None = None,
+    tell_reviewers: Callable[[RunAnswer], bool] | None = None,
 ) -> ExitCode:
     """Start a run, show its progress and its answer, and say how to exit.
 
     `html` is a page to write beside what `output` asks for; with `by_run` test cases are single
     runs. Files of events are written while the run lasts; those of a `resumed` run grow.
-    `tell_reviewers` is called with the answer of a run that was not interrupted.
+    `tell_reviewers` is called with the answer of a run that was not interrupted, and says whether
+    the change is shown to be worse than its baseline.
     """
     output.check("run")
     live = [path for path in output.paths_out if path.endswith(ENDING)]
@@ -64,7 +65,7 @@ def _show(
     places: list[Output],
     stream: EventStream,
     by_run: bool,
-    tell_reviewers: Callable[[RunAnswer], None] | None,
+    tell_reviewers: Callable[[RunAnswer], bool] | None,
 ) -> ExitCode:
     try:
         with Progress(quiet=output.quiet) as progress:
@@ -86,9 +87,9 @@ def _show(
         place.write(answer, **said)
     for line in _remarks(answer, output):
         output.say(line)
-    if tell_reviewers is not None:
-        tell_reviewers(answer)
+    worse = tell_reviewers is not None and tell_reviewers(answer)
     code = exit_code(answer)
+    code = ExitCode.FAIL if worse and code in (ExitCode.PASS, ExitCode.UNDECIDED) else code
     stream.end(answer, code)
     return code
 

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from passhat.errors import HistoryError, LostRun, StoreError
@@ -42,7 +42,7 @@ class Session:
     def __str__(self) -> str:
         seen = max(0.0, LEASE_SECONDS - self.left)
         return (
-            f"process {self.process.pid} on {self.process.host} "
+            f"{self.process} "
             f"(since {self.started[:19].replace('T', ' ')} UTC, last seen {seen:.0f} s ago)"
         )
 
@@ -118,6 +118,18 @@ def find_owner(history: History, run: Run, *, role: str = OWNER) -> Session | No
         (run.id, role),
     ).fetchone()
     return None if row is None else _session(row)
+
+
+def with_owner(history: History, run: Run) -> Run:
+    """The run with its owner; of one that nobody has any more, "stopped" is the status."""
+    if run.status != "running":
+        return run
+    owner = find_owner(history, run)
+    if owner is None and run.started > now(seconds_ago=LEASE_SECONDS):
+        return run  # it is there a moment before its owner is
+    if owner is None or owner.gone:
+        return replace(run, status="stopped")
+    return replace(run, owner=str(owner.process))
 
 
 def open_session(database: Database, run: Run, *, role: str, hands: int) -> int:

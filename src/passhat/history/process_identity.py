@@ -22,6 +22,9 @@ class ProcessIdentity:
     pid: int
     born: str
 
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
     def is_dead(self) -> bool:
         """Whether the process is known to be gone; False where that cannot be seen from here."""
         if not self.place or self.place != _place():

@@ -45,9 +45,13 @@ class RunBoard:
         self._database = history.database
         self._run = run
         self._lease = lease
+        self._opened = False
 
     def open(self, budget: Budget, *, retry_errored: bool = False) -> None:
-        """Set the limits that all workers share, and take up what an earlier start left."""
+        """Set the limits that all workers share, and take up what an earlier start left.
+
+        Opened again after an outage of the store, it retries no errors a second time.
+        """
         limits = (
             None if budget.max_cost is None else micro(budget.max_cost),
             budget.max_tokens,
@@ -55,7 +59,7 @@ class RunBoard:
         )
         with self._database.writing():
             self._lease.renew(self._database)
-            if retry_errored:
+            if retry_errored and not self._opened:
                 self._database.execute(
                     "DELETE FROM trials WHERE run = ? AND outcome = 2", (self._run.id,)
                 )
@@ -71,6 +75,7 @@ class RunBoard:
                 "WHERE t.run = ? AND t.state <> 1",
                 (self._run.id,),
             )
+        self._opened = True
 
     def publish(self, tickets: Sequence[Ticket]) -> None:
         """Make tickets ready for any worker."""

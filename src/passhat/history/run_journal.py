@@ -41,6 +41,12 @@ _TO_ASK_AGAIN = (
     "AND x.system = a.system AND x.task = a.task AND x.trial = a.trial)"
 )
 
+# An agent that keeps its own accounts is paid where one of its finished trials says so.
+_PERHAPS_PAID = _TO_ASK_AGAIN + (  # noqa: S608  our words
+    " AND (substr(a.request, 1, 6) <> 'agent:' OR EXISTS (SELECT 1 FROM trials y "
+    "WHERE y.run = a.run AND y.system = a.system AND y.cost > 0))"
+)
+
 
 class RunJournal:
     """What was launched, asked, answered and finished in one run; durable when `write` returns.
@@ -144,7 +150,7 @@ class RunJournal:
                 self._lease.renew(database)
             row = database.execute(
                 "SELECT count(*), coalesce(sum(reserved_cost), 0), "  # noqa: S608  our words
-                f"coalesce(sum(1 - priced), 0) FROM answers a WHERE {_TO_ASK_AGAIN}",
+                f"coalesce(sum(1 - priced), 0) FROM answers a WHERE {_PERHAPS_PAID}",
                 (self.run.id,),
             ).fetchone()
             if row is not None and row[0]:
@@ -156,7 +162,7 @@ class RunJournal:
                     "unpriced = accounts.unpriced + excluded.unpriced",
                     (self.run.id, *map(int, row)),
                 )
-                database.execute(f"DELETE FROM answers AS a WHERE {_TO_ASK_AGAIN}", (self.run.id,))  # noqa: S608  our words
+            database.execute(f"DELETE FROM answers AS a WHERE {_TO_ASK_AGAIN}", (self.run.id,))  # noqa: S608  our words
             total = database.execute(
                 "SELECT lost_calls, lost_cost, unpriced FROM accounts WHERE run = ?",
                 (self.run.id,),

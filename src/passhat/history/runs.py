@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from passhat.history.checkout import Checkout
@@ -22,6 +22,9 @@ class Run:
 
     `passed` and `errored` count trials; `pass_rate` is the mean over the tasks (of each system),
     as in a report's pass^1: a task that was tried more often does not count for more.
+
+    `status` is running, finished, interrupted, budget or failed; of a run whose process died,
+    stopped. `owner` says which process has a running run.
     """
 
     id: int
@@ -42,6 +45,7 @@ class Run:
     systems: int = 0
     tasks: int = 0
     pass_rate: float | None = None
+    owner: str | None = None
 
 
 def new_run_row(
@@ -91,9 +95,10 @@ def run_of_row(row: dict[str, Any]) -> Run:
     )
 
 
-def now() -> str:
+def now(*, seconds_ago: float = 0.0) -> str:
     """The time, as it is kept: ISO 8601, UTC, to the millisecond."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+    moment = datetime.now(UTC) - timedelta(seconds=seconds_ago)
+    return moment.isoformat(timespec="milliseconds")
 
 
 def _source_dict(source: Source) -> dict[str, Any]:

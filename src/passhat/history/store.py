@@ -11,6 +11,7 @@ from passhat.defaults import STORE
 from passhat.errors import HistoryError
 from passhat.history.checkout import Checkout
 from passhat.history.database import Database, Duplicate
+from passhat.history.leases import with_owner
 from passhat.history.open_database import open_database
 from passhat.history.packed_text import pack, unpack
 from passhat.history.references import look_up
@@ -276,4 +277,5 @@ class History:
             {**values, "separator": SEPARATOR},
         )
         names = [column[0] for column in cursor.description or ()]
-        return [run_of_row(dict(zip(names, row, strict=True))) for row in cursor]
+        runs = [run_of_row(dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
+        return [with_owner(self, run) for run in runs]

@@ -132,9 +132,9 @@ def _read_as(
     if "system" in mapping.left_out():
         told["system"] = "file name"
     if mapping.name is not None:
-        told["system"] = f'"{short(mapping.name)}" (--name)'
+        told["system"] = f'"{short(mapping.name)}" (`name`)'
     if mapping.pass_if is not None:
-        told["outcome"] = f"{mapping.pass_if} (--pass-if)"
+        told["outcome"] = f"{mapping.pass_if} (`pass_if`)"
     for part, column in (("score", "score"), ("family", "family"), ("started", "started")):
         if column not in columns:
             told[part] = ""
@@ -258,7 +258,7 @@ def _only_one_passes(graded: str | None, scores: NDArray[np.float64] | None) -> 
     """A note where scores between 0 and 1 were taken for failures, for want of a verdict."""
     if graded is None or scores is None or not ((scores > 0) & (scores < 1)).any():
         return []
-    return [f"no verdicts, only scores: a \"{graded}\" of 1 passes (or use --pass-if 'score>=...')"]
+    return [f"no verdicts, only scores: a \"{graded}\" of 1 passes (or use `pass_if='score>=...'`)"]
 
 
 def _whole(name: str, value: Any, row: int, fault: Fault) -> int | None:

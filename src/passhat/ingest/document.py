@@ -71,6 +71,24 @@ class Document:
         """The whole JSON document, as far as `shape` asks for it."""
         return decode(self.name, self.data, shape)
 
+    def entries(self, shape: type[Value], *keys: str) -> Iterator[Value]:
+        """Each entry of the list under these keys, one at a time; none where there is no list.
+
+        All entries together take several times the memory of the file.
+        """
+        inside: msgspec.Raw | bytes = self.data
+        for key in keys:
+            held = decode(self.name, inside, dict[str, msgspec.Raw])
+            inside = held.get(key, b"null")
+        none = bytes(memoryview(inside)[:4]) == b"null"
+        listed = [] if none else decode(self.name, inside, list[msgspec.Raw])
+        decoder = msgspec.json.Decoder(shape)
+        for place, entry in enumerate(listed):
+            try:
+                yield decoder.decode(entry)
+            except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+                yield decode(f"{self.name}, entry {place}", entry, shape)
+
     def lines(self, shape: type[Value]) -> Iterator[tuple[int, Value]]:
         """Each line of JSON Lines with its number, as far as `shape` asks for it."""
         decoder = msgspec.json.Decoder(shape)
@@ -82,7 +100,7 @@ class Document:
                     yield number, decode(f"{self.name}, line {number}", line, shape)
 
 
-def decode(name: str, data: bytes, shape: type[Value]) -> Value:
+def decode(name: str, data: bytes | msgspec.Raw, shape: type[Value]) -> Value:
     """JSON into `shape`; a fault names the file and the field."""
     try:
         return _decode(data, shape)
@@ -91,17 +109,18 @@ def decode(name: str, data: bytes, shape: type[Value]) -> Value:
     except RecursionError as error:
         raise ReadError(f"{name}: nested too deeply to be a result file") from error
     except UnicodeDecodeError as error:
-        raise _not_utf8(name, data) from error
+        raise _not_utf8(name, bytes(data)) from error
     except msgspec.DecodeError as error:
-        raise _not_json(name, data, str(error)) from error
+        raise _not_json(name, bytes(data), str(error)) from error
 
 
-def _decode(data: bytes, shape: type[Value]) -> Value:
+def _decode(data: bytes | msgspec.Raw, shape: type[Value]) -> Value:
     try:
         return msgspec.json.decode(data, type=shape)
     except msgspec.ValidationError:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError):
+        data = bytes(data)
         if b"NaN" not in data and b"Infinity" not in data:
             raise
         return msgspec.json.decode(_NOT_A_NUMBER.sub(_string_or_null, data), type=shape)

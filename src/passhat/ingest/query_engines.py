@@ -135,18 +135,26 @@ class _DuckDb:
         # DuckDB takes a name for a pattern: results[1].parquet would be results1.parquet.
         self._file = glob.escape(self._name) + ("/**/*.parquet" if path.is_dir() else "")
         self._connection = duckdb_database().cursor()
-        read = (
-            "read_parquet({}, union_by_name = true, hive_partitioning = false)"
-            if shape == "parquet"
-            else "read_json({}, format = 'newline_delimited')"
-        )
         quoted = "'" + self._file.replace("'", "''") + "'"
         try:
-            self._connection.execute(f"CREATE TEMP VIEW {VIEW} AS FROM {read.format(quoted)}")
+            how = self._parquet_options() if shape == "parquet" else "format = 'newline_delimited'"
+            read = "read_parquet" if shape == "parquet" else "read_json"
+            self._connection.execute(f"CREATE TEMP VIEW {VIEW} AS FROM {read}({quoted}, {how})")
             described = self._connection.execute(f"DESCRIBE {VIEW}").fetchall()
         except self._error as error:
             raise _unreadable(self._name, error) from error
         self.columns = {name: self._kind(kind) for name, kind, *_ in described}
+
+    def _parquet_options(self) -> str:
+        """Columns are matched by name where files differ; that costs a fifth of the whole query."""
+        schemas = self._connection.execute(
+            "SELECT count(DISTINCT columns) FROM (SELECT list(name || ':' || coalesce(type, '') "
+            "|| ':' || coalesce(logical_type, converted_type, '')) AS columns "
+            "FROM parquet_schema(?) GROUP BY file_name)",
+            [self._file],
+        ).fetchone()
+        differ = schemas is None or schemas[0] > 1
+        return f"union_by_name = {'true' if differ else 'false'}, hive_partitioning = false"
 
     def query(self, sql: str) -> dict[str, list[Any]]:
         try:

@@ -18,7 +18,7 @@ _FORMATS: Mapping[str, tuple[str, tuple[Kind, ...], tuple[str, ...]]] = {
     "passhat": ("passhat_json", ("json",), ("schema",)),
     "inspect": ("inspect_log", ("zip", "json"), ("eval",)),
     "tau-bench": ("tau_bench", ("array",), ("traj",)),
-    "tau2-bench": ("tau2_bench", ("json",), ("simulation",)),
+    "tau2-bench": ("tau2_bench", ("json",), ("simulation", "tasks")),
     "promptfoo": (
         "promptfoo",
         ("text", "lines", "json"),

@@ -35,13 +35,13 @@ def tests_of(names: Sequence[str], ran: Sequence[bool]) -> tuple[list[str], list
     for strip, plugin in strips:
         stripped = strip(names, ran)
         if stripped is not None:
-            return stripped, [f"names were read as repeats by {plugin} (--task name keeps them)"]
+            return stripped, [f"names were read as repeats by {plugin} (`task='name'` keeps them)"]
     numbered = [_PROMPTFOO.fullmatch(name) for name in names]
     if names and all(numbered):
         return [found[1] for found in numbered if found], ["tests were matched by description"]
     bases = without_numbers(names)
     if bases is not None:
-        return bases, [f"{NUMBERED_NOTE} (--task name keeps them)"]
+        return bases, [f"{NUMBERED_NOTE} (`task='name'` keeps them)"]
     return list(names), []
 
 

@@ -107,9 +107,13 @@ def sheet_of(document: Document) -> Sheet:
 
 
 def raw_rows(document: Document) -> Iterator[Mapping[str, msgspec.Raw]]:
-    """The rows of JSON Lines one at a time, their cells not decoded yet."""
+    """The rows of a JSON array or of JSON Lines one at a time, their cells not decoded yet."""
+    shape = dict[str, msgspec.Raw]
+    if document.kind == "array":
+        yield from document.entries(shape)
+        return
     header = f'"{SCHEMA}"'.encode()
-    for _, row in document.lines(dict[str, msgspec.Raw]):
+    for _, row in document.lines(shape):
         if bytes(row.get("schema", b"")) != header:
             yield row
 

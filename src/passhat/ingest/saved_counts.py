@@ -67,7 +67,7 @@ def _source(document: Document, report: SavedReport, mapping: ColumnMap) -> Sour
 
     told = {"run": "", "outcome": "counts of runs that passed, failed and errored"}
     if mapping.name is not None:
-        told["system"] = f'"{mapping.name}" (--name)'
+        told["system"] = f'"{mapping.name}" (`name`)'
     return Source(
         name=document.name,
         format=passhat_json.READER.name,

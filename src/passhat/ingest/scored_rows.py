@@ -47,10 +47,15 @@ def scored_table(
     rows = list(rows)
     scorers = list(dict.fromkeys(scorer for row in rows for scorer in row.scores))
     chosen = _chosen(name, scorers, mapping, default)
+    if rows and all(is_missing(row.scores.get(chosen)) and not row.error for row in rows):
+        raise ReadError(
+            f'{name}: score "{short(chosen)}" is empty everywhere, so nothing says what passed; '
+            f"choose another with `scorer` (it has {few(scorers)}), or score the runs first"
+        )
     others = [scorer for scorer in scorers if scorer != chosen]
     notes = []
     if others and mapping.scorer is None:
-        notes.append(f'score "{short(chosen)}" was read; there is also {few(others)} (--scorer)')
+        notes.append(f'score "{short(chosen)}" was read; there is also {few(others)} (`scorer`)')
     columns = [_trial(name, row, chosen, mapping, place, entry) for place, row in enumerate(rows)]
     shown = f"score '{short(chosen)}'"
     return TrialTable.of_rows(
@@ -88,7 +93,7 @@ def _trial(
         raise ReadError(
             f'{name}, {entry} {place}: score "{short(scorer)}" is '
             f"{short_value(row.scores[scorer])}, which is neither a number nor a known word; "
-            "choose another with --scorer"
+            "choose another with `scorer`"
         )
     found: dict[str, Any] = {"task": row.task, **row.more, **ending}
     if row.system is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -12,10 +12,12 @@ from passhat.errors import ArgumentError, LostRun, StoreError
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.stopping import StoppingRule
+    from passhat.history.run_board import RunBoard
     from passhat.journeys.run_events import OnRunEvent
     from passhat.journeys.run_store import RunStore
     from passhat.records import Suite, Trials
     from passhat.runner import RunResult
+    from passhat.runner.allocation import FixedRuns
     from passhat.runner.cassettes import CassetteSet
 
 Executor = Literal["local", "workers", "ray"]
@@ -26,11 +28,13 @@ OUTAGE_SECONDS = 120.0
 SECONDS_BETWEEN_TRIES = 1.0
 
 
-class Led(Protocol):
-    """What is led: a run and where it is carried out."""
+class DrivenJob(Protocol):
+    """A run that workers carry out: what is run, and where."""
 
     @property
     def suite(self) -> Suite: ...
+    @property
+    def plan(self) -> FixedRuns: ...
     @property
     def store(self) -> str | Path | None: ...
     @property
@@ -49,25 +53,39 @@ def refuse_cassettes(cassettes: CassetteSet | None) -> None:
 
 
 def lead(
-    job: Led,
+    job: DrivenJob,
     opened: RunStore,
     baselines: Mapping[str, Trials],
     on_event: OnRunEvent | None,
     handle_signals: bool,
 ) -> tuple[RunResult, StoppingRule | None]:
-    """Hand out the run to workers and wait for it; outages of the store are waited out."""
+    """Hand the run out to workers and wait for its end, through outages of the store."""
+    from passhat.runner.executors.driver import drive
+
     if opened.history is None or opened.run is None or job.store is None:
         raise ArgumentError("--executor", "needs a --store that workers reach", job.executor)
     with ExitStack() as stack:
+        check: Callable[[], None] | None = None
         if job.executor == "ray":
             from passhat.journeys.ray_executor import ray_workers
 
-            stack.enter_context(ray_workers(str(job.store), opened.run.key, job.workers))
+            workers = ray_workers(job.suite, str(job.store), opened.run.key, job.workers)
+            check = stack.enter_context(workers)
+        board = _board(opened)
         since = time.monotonic()
         while True:
             try:
                 rule = job.rule(baselines)
-                return _drive(job, opened, rule, on_event, handle_signals), rule
+                return drive(
+                    job.suite,
+                    board,
+                    opened.journal,
+                    stopping_rule=job.plan if rule is None else rule,
+                    on_event=on_event,
+                    retry_errored=job.retry_errors,
+                    handle_signals=handle_signals,
+                    check=check,
+                ), rule
             except LostRun:
                 raise
             except StoreError:
@@ -76,28 +94,13 @@ def lead(
             since = _reconnect(opened, since)
 
 
-def _drive(
-    job: Led,
-    opened: RunStore,
-    rule: StoppingRule | None,
-    on_event: OnRunEvent | None,
-    handle_signals: bool,
-) -> RunResult:
+def _board(opened: RunStore) -> RunBoard:
     from passhat.history.run_board import RunBoard
-    from passhat.runner.executors.driver import drive
 
     assert opened.history is not None
     assert opened.run is not None
     assert opened.lease is not None
-    return drive(
-        job.suite,
-        RunBoard(opened.history, opened.run, opened.lease),
-        opened.journal,
-        stopping_rule=rule,
-        on_event=on_event,
-        retry_errored=job.retry_errors,
-        handle_signals=handle_signals,
-    )
+    return RunBoard(opened.history, opened.run, opened.lease)
 
 
 def _reconnect(opened: RunStore, since: float) -> float:

@@ -233,7 +233,7 @@ def _gates(
     given = {name: value for name, value in terms.items() if value is not None}
     demands: list[Any] = [require] if isinstance(require, str | Mapping | Gate) else list(require)
     if against is not None and not any("worse" in str(demand) for demand in demands):
-        name = _baseline_name(against)
+        name = baseline_name(against)
         demands += [f"no_worse_than {name} by {margin:g}", f"no task worse than {name}"]
     gates = [parse_gate(_with_terms(demand, given)) for demand in demands]
     gates += [parse_gate(gate) for gate in (suite.gates if suite is not None else ())]
@@ -245,7 +245,8 @@ def _gates(
     return gates
 
 
-def _baseline_name(against: str | Path | Trials) -> str:
+def baseline_name(against: str | Path | Trials) -> str:
+    """What a demand calls the baseline: the name of the file or run, in one word."""
     if isinstance(against, str | Path):
         return "-".join(Path(against).name.split()) or "BASELINE"
     return "BASELINE"

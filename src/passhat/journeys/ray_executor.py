@@ -2,39 +2,62 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from passhat.errors import MissingExtra
+from passhat.errors import ArgumentError, ConfigurationError, InputError, MissingExtra, RunError
+from passhat.messages import plural
 
-CPUS = float(os.environ.get("PASSHAT_RAY_CPUS", "1"))
-"""CPUs that a worker asks the cluster for."""
+if TYPE_CHECKING:
+    from passhat.records import Resources, Suite
+
+CPUS_OF_A_WORKER = 1.0
+"""CPUs that a worker asks for where the suite does not say what a trial takes: a worker is one
+Python process, and uses one CPU at most."""
+
+ENVIRONMENT = "PASSHAT_RAY_ENV"
+"""A variable with more of Ray's runtime_env, as JSON: `{"pip": ["my-agent==1.2"]}`."""
+
+LEFT_OUT = (".git", ".venv*", ".passhat", "node_modules", "__pycache__")
+"""Folders that workers need nothing of, and that may be too big to be shipped."""
+
+STOP_SECONDS = 10.0
+"""How long workers may take to leave when a run ends: their grace, and closing their servers."""
+
+Check = Callable[[], None]
 
 
 @contextmanager
-def ray_workers(store: str, run: str, count: int) -> Iterator[None]:
-    """Worker actors for one run, on the cluster at RAY_ADDRESS or on a local one.
+def ray_workers(suite: Suite, store: str, run: str, count: int) -> Iterator[Check]:
+    """Worker actors for one run, on the cluster at RAY_ADDRESS or on a new local one.
 
-    Ray never retries a trial: an actor that dies is started again and claims tickets anew. The
-    folder here is shipped to the nodes, so that they have the suite.
+    Ray never retries a trial: an actor that dies is started again and claims tickets anew. This
+    folder and passhat itself are shipped to the nodes. What is handed over raises RunError once
+    no worker can work any more.
     """
     ray = _ray()
+    needs = actor_options(suite.resources, suite.concurrency)
     mine = not ray.is_initialized()
     if mine:
-        ray.init(
-            address=os.environ.get("RAY_ADDRESS"),
-            runtime_env={"working_dir": ".", "excludes": [".git", ".passhat", ".venv"]},
-            log_to_driver=True,
-        )
-    actors = []
+        _connect(ray, suite)
+    actors: list[Any] = []
     try:
-        remote = ray.remote(num_cpus=CPUS, max_restarts=-1, max_task_retries=-1)(_Worker)
+        _refuse_too_big(ray.nodes(), needs)
+        # One thread works, the other can be told to stop.
+        options = {"max_restarts": -1, "max_task_retries": -1, "max_concurrency": 2, **needs}
+        remote = ray.remote(**options)(RayWorker)
         actors = [remote.remote(store, run) for _ in range(count)]
-        for actor in actors:
-            actor.work.remote()
-        yield
+        working = [actor.work.remote() for actor in actors]
+        try:
+            yield lambda: _check(ray, working)
+        finally:
+            _stop(ray, actors, working)
     finally:
         for actor in actors:
             ray.kill(actor)
@@ -42,17 +65,128 @@ def ray_workers(store: str, run: str, count: int) -> Iterator[None]:
             ray.shutdown()
 
 
-class _Worker:
-    """What an actor does: the same as `passhat worker`."""
+def actor_options(resources: Resources, concurrency: int) -> dict[str, float]:
+    """What a worker asks Ray for: what one trial takes, times the trials that it runs at once.
+
+    >>> from passhat.records import Resources
+    >>> actor_options(Resources(cpus=0.25, memory=10**8), 8)
+    {'num_cpus': 2.0, 'memory': 800000000}
+    """
+    total = resources.times(concurrency)
+    wanted = {
+        "num_cpus": CPUS_OF_A_WORKER if total.cpus is None else total.cpus,
+        "memory": total.memory,
+        "num_gpus": total.gpus,
+    }
+    return {name: value for name, value in wanted.items() if value}
+
+
+class RayWorker:
+    """What an actor does: the same as `passhat worker`, until it is stopped."""
 
     def __init__(self, store: str, run: str) -> None:
         self._store = store
         self._run = run
+        self._stop = threading.Event()
 
     def work(self) -> int:
+        """Run trials; what is said comes back to the driver's standard error."""
         from passhat.journeys.working import work
 
-        return work(self._store, run=self._run)
+        # Whatever an agent prints must not end up between the lines of the driver's answer.
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        return work(self._store, run=self._run, stop=self._stop, say=_say)
+
+    def stop(self) -> None:
+        """Claim nothing more, and give what is under way a moment to finish."""
+        self._stop.set()
+
+
+def _connect(ray: Any, suite: Suite) -> None:
+    """Join the cluster. A driver that Ray itself started brings its own runtime_env."""
+    submitted = "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ
+    try:
+        ray.init(
+            address=os.environ.get("RAY_ADDRESS"),
+            runtime_env=None if submitted else _shipped(suite),
+            include_dashboard=False if "RAY_ADDRESS" not in os.environ else None,
+            log_to_driver=True,
+            logging_level="WARNING",
+        )
+    except InputError:
+        raise
+    except Exception as error:  # Ray raises plain Exception where a node does not start
+        where = os.environ.get("RAY_ADDRESS", "a new local one")
+        raise RunError(f"the Ray cluster ({where}) cannot be used: {_first_line(error)}") from error
+
+
+def _shipped(suite: Suite) -> dict[str, Any]:
+    """The code of a worker: this folder, which must hold the suite, and this passhat."""
+    import passhat
+
+    here = Path.cwd()
+    if suite.path is not None and not suite.path.resolve().is_relative_to(here.resolve()):
+        raise ArgumentError(
+            "suite", "must be in the folder that is shipped to the cluster, this one", suite.path
+        )
+    package = Path(passhat.__file__).parent
+    shipped = {"working_dir": str(here), "excludes": list(LEFT_OUT), "py_modules": [str(package)]}
+    return {**shipped, **_own_environment()}
+
+
+def _own_environment() -> dict[str, Any]:
+    text = os.environ.get(ENVIRONMENT, "{}")
+    try:
+        given = json.loads(text)
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        raise ConfigurationError(
+            f"{ENVIRONMENT} must be a JSON object of Ray's runtime_env, got {text!r}"
+        )
+    return given
+
+
+def _refuse_too_big(nodes: list[Mapping[str, Any]], needs: Mapping[str, float]) -> None:
+    """A worker that fits on no node would be waited for without end."""
+    names = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
+    for name, wanted in needs.items():
+        most = max((node["Resources"].get(names[name], 0) for node in nodes), default=0)
+        if wanted > most:
+            raise ArgumentError(
+                "resources",
+                f"of a worker (a trial's, times the concurrency) must fit on one node, and the "
+                f"biggest has {names[name]} {most:g}",
+                wanted,
+            )
+
+
+def _check(ray: Any, working: list[Any]) -> None:
+    """RunError if no worker is left, with what the first of them said."""
+    ended, at_work = ray.wait(working, num_returns=len(working), timeout=0)
+    if at_work:
+        return
+    try:
+        ray.get(ended)
+    except Exception as error:  # Ray hands over what the worker raised as its own class
+        why = getattr(error, "cause", None) or error
+        raise RunError(f"no Ray worker is left: {_first_line(why)}") from error
+    raise RunError(f"no Ray worker is left: {plural(len(ended), 'worker')} ended by themselves")
+
+
+def _stop(ray: Any, actors: list[Any], working: list[Any]) -> None:
+    """Let trials under way finish: a worker that is killed leaves calls that are paid twice."""
+    for actor in actors:
+        actor.stop.remote()
+    ray.wait(working, num_returns=len(working), timeout=STOP_SECONDS)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201  Ray carries it to the driver
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _ray() -> Any:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from passhat.defaults import SEED
@@ -20,7 +23,11 @@ SYSTEM = "python"
 MOST_FAILURES = 3
 """Failures that a message shows."""
 
+LONGER = 3
+"""The k of a suite whose demands name no pass^k above 1."""
+
 _RECORDED = ("score", "cost", "tokens", "tokens_in", "tokens_out", "turns", "tool_calls", "tools")
+_OUTCOME = "outcome"
 
 
 @dataclass(slots=True)
@@ -30,13 +37,21 @@ class TrialRecorder:
     index: int
     seed: int
     recorded: dict[str, Any] = field(default_factory=dict)
+    transcript: str | None = None
+    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
 
-    def record(self, **values: Any) -> None:
-        """Keep what the run cost or scored: score, cost, tokens, tokens_in, turns, tool_calls."""
+    def record(self, *, messages: object = None, **values: Any) -> None:
+        """Keep what the run cost or scored: score, cost, tokens, tokens_in, turns, tool_calls.
+
+        `messages` is the conversation, as chat models take it; a store keeps it for `passhat why`.
+        """
         for name in values:
             if name not in _RECORDED:
-                raise ArgumentError("record", f"takes {', '.join(_RECORDED)}", name)
+                known = ", ".join((*_RECORDED, "messages"))
+                raise ArgumentError("record", f"takes {known}", name)
         self.recorded.update(values)
+        if messages is not None:
+            self.transcript = _transcript(messages)
 
 
 class ReliabilityCheck:
@@ -62,6 +77,7 @@ class ReliabilityCheck:
         self._runs = runs
         self._ticket: Ticket | None = None
         self.trials: list[Trial] = []
+        self.transcripts: list[str | None] = []
 
     def next_run(self) -> TrialRecorder | None:
         """The run that comes next; None when the gate is settled or the runs are used up."""
@@ -86,14 +102,76 @@ class ReliabilityCheck:
             seed=run.seed,
             seconds=seconds,
             error=error,
+            started=run.started,
             **run.recorded,
         )
         self.trials.append(trial)
+        self.transcripts.append(run.transcript)
         self._rule.observe(self._ticket, trial)
 
     def verdicts(self) -> Verdicts:
         """What the gate says of the runs so far."""
         return self._rule.verdicts()
+
+    def plain_runs(self) -> list[dict[str, Any]]:
+        """The runs so far in plain values, which travel between processes."""
+        names = ("seconds", "error", "started", "seed", *_RECORDED)
+        return [
+            {
+                _OUTCOME: trial.outcome.name.lower(),
+                "trial": trial.trial,
+                "transcript": transcript,
+                **{name: getattr(trial, name) for name in names},
+            }
+            for trial, transcript in zip(self.trials, self.transcripts, strict=True)
+        ]
+
+
+def trial_of_plain(run: Mapping[str, Any], *, system: str, task: str) -> Trial:
+    """A run of `plain_runs` as a Trial."""
+    from passhat.records import Outcome, Trial
+
+    values = {name: value for name, value in run.items() if name not in (_OUTCOME, "transcript")}
+    values["tools"] = tuple(values["tools"])
+    outcome = Outcome[run[_OUTCOME].upper()]
+    return Trial(system=system, task=task, outcome=outcome, **values)
+
+
+def group_by_suite(names: Sequence[str]) -> dict[str, list[str]]:
+    """The classes and parametrized tests among pytest's test names that have several tests.
+
+    >>> group_by_suite(["a.py::T::x", "a.py::T::y[1]", "a.py::T::y[2]", "a.py::z"])
+    {'a.py::T': ['a.py::T::x', 'a.py::T::y[1]', 'a.py::T::y[2]'],
+     'a.py::T::y': ['a.py::T::y[1]', 'a.py::T::y[2]']}
+    """
+    found: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        file, _, inside = name.partition("::")
+        base, bracket, _ = inside.partition("[")
+        owner = base.rpartition("::")[0]
+        for suite in ([owner] if owner else []) + ([base] if bracket else []):
+            found.setdefault(f"{file}::{suite}", []).append(name)
+    return {suite: members for suite, members in found.items() if len(members) > 1}
+
+
+def suite_sentence(trials: Sequence[Trial], demands: Sequence[str]) -> str:
+    """How reliable some tests are together: one try, and the longest pass^k that is demanded."""
+    from passhat.messages import plural
+    from passhat.records import Outcome
+    from passhat.stats.sequential.suite_sequence import suite_sequence
+
+    runs = Counter(trial.task for trial in trials)
+    passes = Counter(trial.task for trial in trials if trial.outcome is Outcome.PASSED)
+    demanded = [int(k) for text in demands for k in re.findall(r"pass\^(\d+)", text)]
+    longest = max([k for k in demanded if k > 1], default=LONGER)
+    told = [f"{plural(len(runs), 'test')}, {plural(len(trials), 'run')}"]
+    for k in sorted({1, min(longest, *runs.values())}):
+        number = suite_sequence(list(runs.values()), [passes[task] for task in runs], k=k)
+        assert number.interval is not None, "a confidence sequence has two ends"
+        low, high = (f"{100 * end:.0f}" for end in (number.interval.low, number.interval.high))
+        words = "one try" if k == 1 else f"reliability@{k}"
+        told.append(f"{words} {100 * number.value:.0f} % [{low}, {high}]")
+    return "; ".join(told)
 
 
 def assert_reliable(
@@ -129,15 +207,27 @@ def assert_reliable(
     return verdicts
 
 
-def verdict_sentence(verdict: Verdict, runs: int, where: str) -> str:
-    """A verdict in words; where it is open, what to raise: `where` is what says how many runs."""
+def verdict_sentence(verdict: Verdict, runs: int, where: str, *, spent: str | None = None) -> str:
+    """A verdict in words; where it is undecided, what to raise.
+
+    `where` says how many runs there may be; `spent` is the limit that ended them before that.
+    """
     sentence = verdict.sentence.partition(": ")[2] or verdict.sentence
     for note in verdict.notes:
         sentence = sentence.replace(f" ({note})", "")
     if verdict.word != "UNDECIDED":
         return sentence
+    if spent is not None:
+        return f"{sentence} The budget of {spent} ended it after {runs:,} runs."
     enough = f", to as many as {runs + verdict.more_runs:,}" if verdict.more_runs else ""
     return f"{sentence} Raise {where}, now {runs:,}{enough}."
+
+
+def _transcript(messages: object) -> str | None:
+    from passhat.ingest.transcripts.messages import transcript_of
+
+    found = transcript_of(messages)
+    return found.to_json() if found else None
 
 
 def _failure(function: Callable[..., Any], run: TrialRecorder) -> str | None:

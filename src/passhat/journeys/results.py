@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from passhat.history import History
     from passhat.history.references import NamedRun
     from passhat.ingest import ColumnMap, Limits
-    from passhat.records import Duplicates, Tally, Transcripts, Trials
+    from passhat.records import Duplicates, Source, Tally, Transcripts, Trials
 
 LATEST = "latest"
 """The newest run of a history store."""
@@ -34,7 +34,8 @@ class Results:
     `paths` are files, folders, globs or `-`; a history store, of which `run` is read; or runs of
     `store` by key, tag, branch, commit or `latest`. `names` are what to call the agent of each
     path. `drop_rounds` leaves these rounds of every task out, counted from 1. `on_note`
-    hears what was left out, and which run was taken where a name fits several.
+    hears what was left out, and which run was taken where a name fits several. `wording` turns
+    what sources say of arguments (`scorer`) into the words of who asks (--scorer).
     """
 
     paths: tuple[str, ...]
@@ -47,6 +48,7 @@ class Results:
     store: str | Path = STORE
     drop_rounds: tuple[int, ...] = ()
     on_note: Callable[[str], None] | None = field(default=None, repr=False, compare=False)
+    wording: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
 
     def subjects(self, only: Sequence[str] = ()) -> Trials | list[Tally]:
         """The trials of the named systems (all, if none is named); of huge tables the counts."""
@@ -60,7 +62,8 @@ class Results:
         if tallies is None:
             return choose_systems(self.trials(), only)
         _check_names(only, [tally.system for tally in tallies])
-        return [tally for tally in tallies if not only or tally.system in only]
+        chosen = (tally for tally in tallies if not only or tally.system in only)
+        return [replace(tally, sources=self._worded(tally.sources)) for tally in chosen]
 
     def trials(self) -> Trials:
         """Every trial of all the paths."""
@@ -100,10 +103,25 @@ class Results:
         how = {**self._how(self.names), "limits": self.limits}
         try:
             if transcripts:
-                return read_with_transcripts(list(self.paths), **how)
-            return read_trials(list(self.paths), **how), {}
+                trials, said = read_with_transcripts(list(self.paths), **how)
+            else:
+                trials, said = read_trials(list(self.paths), **how), {}
+            return replace(trials, sources=self._worded(trials.sources)), said
         except ReadError as error:
             raise self._neither_file_nor_run(error) from error
+
+    def _worded(self, sources: tuple[Source, ...]) -> tuple[Source, ...]:
+        """What is said of each source, in the words of who asks."""
+        if (word := self.wording) is None:
+            return sources
+        return tuple(
+            replace(
+                source,
+                notes=tuple(map(word, source.notes)),
+                read_as=tuple((part, word(words)) for part, words in source.read_as),
+            )
+            for source in sources
+        )
 
     def _neither_file_nor_run(self, error: ReadError) -> InputError:
         """What to say of a word that may be meant as a run; any other error stays as it is."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from passhat.defaults import CONFIDENCE, SEED
 from passhat.errors import InputError
-from passhat.journeys.gating import MARGIN, gate_results
+from passhat.journeys.gating import MARGIN, baseline_name, gate_results
 from passhat.journeys.results import Results, ResultsLike, as_results, choose_systems
 
 if TYPE_CHECKING:
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.judge import GateLike
     from passhat.analysis.gates.verdict import Verdicts
     from passhat.records import Suite, Transcripts, Trials
+
+
+FALSE_ALARMS = 0.001
+"""How often a review of an unchanged agent may fail: people ignore a check that cries wolf."""
 
 
 def review_change(
@@ -38,9 +42,10 @@ def review_change(
 ) -> ChangeReview:
     r"""What to tell the people who review a change.
 
-    `against` is a baseline: results, or a run, tag or branch of the history. Without any demand of
-    its own, a change with a baseline must be no worse than it by more than `margin`. `judged` are
-    verdicts that were made already.
+    `against` is a baseline: results, or a run, tag or branch of the history. Where no demand speaks
+    of a baseline, the change passes when it is shown to be at most `margin` worse than this one,
+    and fails when it is shown to be worse at all, as a suite or in one task. An unchanged agent
+    fails one review in a thousand at most. `judged` are verdicts that were made already.
 
     >>> from passhat.ingest import read_trials
     >>> trials = read_trials(b"task,trial,passed\na,1,1\na,2,1\nb,1,0\nb,2,1\n")
@@ -60,8 +65,8 @@ def review_change(
     demanded = bool(require) or against is not None or suite is not None
     if judged is None and demanded:
         judged = gate_results(
-            results, require, against=against, margin=margin, suite=suite, only=only, seed=seed,
-            **terms,
+            results, demands_under_review(require, against, margin), against=against, suite=suite,
+            only=only, seed=seed, **terms,
         )  # fmt: skip
     return ChangeReview(
         report=measure(trials, ks=ks, confidence=confidence, seed=seed),
@@ -71,6 +76,31 @@ def review_change(
         explanation=_explanation(trials, said, confidence, seed),
         informational=informational,
     )
+
+
+def review_demands(baseline: str, margin: float = MARGIN) -> list[GateLike]:
+    """What a change must meet: no drop of the suite or of a task that is shown beyond luck.
+
+    The two demands share the chance of a false alarm. Between no drop and a drop by `margin` the
+    first may come out either way, or stay open.
+    """
+    error = FALSE_ALARMS / 2
+    return [
+        {"require": f"no_worse_than {baseline} by {margin:g}", "indifference": margin,
+         "beta": error},
+        {"require": f"no task worse than {baseline}", "beta": error},
+    ]  # fmt: skip
+
+
+def demands_under_review(
+    require: GateLike | Sequence[GateLike], against: str | Path | None, margin: float
+) -> list[Any]:
+    """The demands, and where none speaks of the baseline those of `review_demands`."""
+    several = isinstance(require, Sequence) and not isinstance(require, str)
+    demands: list[Any] = list(require) if several else [require]  # type: ignore[arg-type]
+    if against is None or any("worse" in str(demand) for demand in demands):
+        return demands
+    return [*demands, *review_demands(baseline_name(against), margin)]
 
 
 def _comparison(

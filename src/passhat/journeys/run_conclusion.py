@@ -154,8 +154,8 @@ def _perhaps_paid(result: RunResult) -> Iterator[str]:
         )
     if result.given_up:
         yield (
-            f"perhaps paid, and not in the cost: {result.given_up}; they were given up on the "
-            "wire, at a deadline or an early end"
+            f"perhaps paid, and not in the cost: {result.given_up}; their answers were lost: the "
+            "connection was cut, or a deadline or an early end came first"
         )
 
 

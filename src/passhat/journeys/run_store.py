@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from passhat.records import Suite, Trial
     from passhat.runner import Journal, RunResult
 
-UNFINISHED = ("running", "interrupted", "budget", "failed")
-"""Ways to end that leave something to resume."""
+UNFINISHED = ("running", "stopped", "interrupted", "budget", "failed")
+"""States that leave something to resume; a living owner refuses it."""
 
 
 @dataclass(slots=True, kw_only=True)

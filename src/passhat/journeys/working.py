@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,8 +22,6 @@ IDLE_SECONDS = 10.0
 """How long a worker that is to stop when idle waits for a run: drivers start at their own pace."""
 
 LOOK_SECONDS = 1.0
-CONCURRENCY = 20
-"""Trials at a time where neither the worker nor the suite says."""
 
 Say = Callable[[str], None]
 
@@ -34,16 +33,19 @@ def work(
     concurrency: int | None = None,
     until_idle: bool = False,
     say: Say = lambda text: None,
+    stop: threading.Event | None = None,
 ) -> int:
-    """Run trials of the newest running run, or of one that is named; returns how many.
+    """Run trials of the oldest run that has work, or of one that is named; returns how many.
 
-    The worker outlives restarts of the store, and being taken for dead: it starts again under a
-    new session. It ends at a signal, or (`until_idle`) when no run has had work for a while.
+    The worker survives restarts of the store, and being taken for dead: it starts again under a
+    new session. It ends at a signal, when `stop` is set, or (`until_idle`) when no run has had
+    work for a while.
     """
+    stop = stop or threading.Event()
     trials, seen = 0, time.monotonic()
-    while True:
+    while not stop.is_set():
         try:
-            done = _work_once(store, run, concurrency, say)
+            done = _work_once(store, run, concurrency, say, stop)
         except StoreError as error:
             say(f"{error}; trying again")
             done = None
@@ -54,11 +56,12 @@ def work(
         elif until_idle and time.monotonic() - seen > IDLE_SECONDS:
             return trials
         else:
-            time.sleep(LOOK_SECONDS)
+            stop.wait(LOOK_SECONDS)
+    return trials
 
 
 def _work_once(
-    store: str | Path, run: str | None, concurrency: int | None, say: Say
+    store: str | Path, run: str | None, concurrency: int | None, say: Say, stop: threading.Event
 ) -> WorkDone | None:
     from passhat.history import History
     from passhat.history.worker_session import WorkerSession
@@ -69,11 +72,13 @@ def _work_once(
         if found is None:
             return None
         suite = _suite(found)
-        hands = concurrency or suite.concurrency or CONCURRENCY
+        hands = concurrency or suite.concurrency
         session = WorkerSession(history, found, hands=hands)
         say(f"run {found.key} of {found.suite}: {hands} trials at a time")
         try:
-            done = run_worker(suite, session, concurrency=hands, idle_seconds=LOOK_SECONDS)
+            done = run_worker(
+                suite, session, concurrency=hands, idle_seconds=LOOK_SECONDS, stop=stop
+            )
         finally:
             _close(session)
         if done.trials:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from passhat.records.budget import Budget as Budget
     from passhat.records.budget import Prices as Prices
     from passhat.records.budget import RateLimit as RateLimit
+    from passhat.records.budget import Resources as Resources
     from passhat.records.labels import Labels as Labels
     from passhat.records.ledger import Amount as Amount
     from passhat.records.ledger import Answer as Answer
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
     from passhat.records.tally import Tally as Tally
     from passhat.records.task import Expectation as Expectation
     from passhat.records.task import Level as Level
+    from passhat.records.task import ServerPrompt as ServerPrompt
+    from passhat.records.task import ServerResource as ServerResource
     from passhat.records.task import Step as Step
     from passhat.records.task import Task as Task
     from passhat.records.task import ToolSelection as ToolSelection

@@ -1,4 +1,4 @@
-"""What may be spent: money, tokens, calls, time, and how fast."""
+"""What may be spent: money, tokens, calls, time, how fast, and what a trial takes of a machine."""
 
 from __future__ import annotations
 
@@ -31,6 +31,27 @@ class RateLimit:
     concurrency: int | None = None
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """What one trial takes of the machine it runs on; `memory` in bytes, None is not known.
+
+    >>> Resources(cpus=0.25, memory=2**29).times(8)
+    Resources(cpus=2.0, memory=4294967296, gpus=0.0)
+    """
+
+    cpus: float | None = None
+    memory: int | None = None
+    gpus: float = 0.0
+
+    def times(self, trials: int) -> Resources:
+        """What so many trials take at the same time."""
+        return Resources(
+            cpus=None if self.cpus is None else self.cpus * trials,
+            memory=None if self.memory is None else self.memory * trials,
+            gpus=self.gpus * trials,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

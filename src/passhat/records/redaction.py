@@ -222,6 +222,7 @@ def _told(suite: Suite) -> Iterator[str]:
         yield task.system_prompt or ""
         yield from (step.prompt for step in task.steps)
         yield from (value for value in task.values.values() if isinstance(value, str))
+        yield from task.server_prompt.arguments.values() if task.server_prompt else ()
         if isinstance(pairing.system, ModelSystem):
             yield pairing.system.system_prompt or ""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from passhat.messages import quoted, short_repr
-from passhat.records.budget import Budget, RateLimit
+from passhat.records.budget import Budget, RateLimit, Resources
 from passhat.records.system import Model, Server, System
 from passhat.records.task import Task
 
@@ -95,6 +95,7 @@ class Suite:
     budget: Budget = field(default_factory=Budget)
     trial_budget: Budget = field(default_factory=Budget)
     concurrency: int = DEFAULT_CONCURRENCY
+    resources: Resources = field(default_factory=Resources)
     rate_limits: Mapping[str, RateLimit] = field(default_factory=dict)
     retries: int = DEFAULT_RETRIES
     cassette: CassetteSettings = CassetteSettings()

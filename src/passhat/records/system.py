@@ -51,7 +51,11 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StdioServer:
-    """An MCP server that is started as a process. It sees `env`, and PATH, HOME and the like."""
+    """An MCP server that is started as a process. It sees `env`, and PATH, HOME and the like.
+
+    With `resource_tools` the model has two more tools: one lists the server's resources, one reads
+    them.
+    """
 
     name: str
     argv: tuple[str, ...]
@@ -61,6 +65,7 @@ class StdioServer:
     start_timeout: float = 30.0
     call_timeout: float = 60.0
     faults: tuple[Fault, ...] = ()
+    resource_tools: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +80,7 @@ class HttpServer:
     start_timeout: float = 30.0
     call_timeout: float = 60.0
     faults: tuple[Fault, ...] = ()
+    resource_tools: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,11 +75,30 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServerPrompt:
+    """A prompt that an MCP server has; `server` None means the first server that has it."""
+
+    name: str
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    server: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerResource:
+    """A resource of an MCP server; `server` None means the first server that has it."""
+
+    uri: str
+    server: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """What is asked, what is expected, and what the task may take.
 
-    A task has a `prompt` or `steps`. `values` are the columns of the dataset row it came from.
-    None in `timeout` (seconds), `max_turns` or `system_prompt` leaves it to the system.
+    A task has a `prompt`, a `server_prompt` or `steps`; the text of `resources` stands before what
+    is asked. `expected_tool` is the one that a good run calls. `values` are the columns of the
+    dataset row that the task came from. None in `timeout` (seconds), `max_turns` or
+    `system_prompt` leaves it to the system.
     """
 
     name: str
@@ -99,3 +118,20 @@ class Task:
     budget: Budget = field(default_factory=Budget)
     values: Mapping[str, Any] = field(default_factory=dict)
     images: tuple[Path, ...] = ()
+    expected_tool: str | None = None
+    server_prompt: ServerPrompt | None = None
+    resources: tuple[ServerResource, ...] = ()
+
+    @property
+    def right_tool(self) -> str | None:
+        """The tool that the task says is right: itself, by its floor, or by its expectations."""
+        if self.expected_tool is not None:
+            return self.expected_tool
+        if self.tool_selection is not None:
+            return self.tool_selection.expected_tool
+        called = {
+            str(one.value)
+            for one in self.expect
+            if one.matcher in ("called", "called_with") and not one.negate
+        }
+        return called.pop() if len(called) == 1 else None

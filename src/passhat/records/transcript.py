@@ -63,7 +63,8 @@ class Check:
 class Transcript:
     """A trial as a conversation; `answer` and `error` stand alone where no turn holds them.
 
-    `stderr` and `exit_code` are a command's; `faults` are those that were injected on purpose.
+    `stderr` and `exit_code` are a command's; `faults` are those that were injected on purpose;
+    `expected_tool` is the one that the suite says is right.
 
     >>> Transcript(messages=(Turn(role="user", text="Hi"),), stop_reason="done").to_json()
     '{"messages": [{"role": "user", "text": "Hi"}], "stop_reason": "done"}'
@@ -77,6 +78,7 @@ class Transcript:
     stderr: str = ""
     exit_code: int | None = None
     faults: tuple[str, ...] = ()
+    expected_tool: str = ""
 
     @classmethod
     def from_json(cls, kept: str) -> Transcript:
@@ -103,6 +105,7 @@ class Transcript:
             stderr=_text(parts.get("stderr")),
             exit_code=code if isinstance(code, int) else None,
             faults=tuple(map(_text, faults)) if isinstance(faults, list) else (),
+            expected_tool=_text(parts.get("expected_tool")),
         )
 
     def __bool__(self) -> bool:
@@ -120,6 +123,7 @@ class Transcript:
             "stderr": self.stderr,
             "exit_code": self.exit_code,
             "faults": list(self.faults),
+            "expected_tool": self.expected_tool,
         }
         kept = {name: part for name, part in parts.items() if part or part == 0}
         return json.dumps(kept, ensure_ascii=False)

@@ -6,7 +6,7 @@ import base64
 import mimetypes
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ from passhat.records import (
     Trial,
 )
 from passhat.runner.agents.attempt_request import AttemptRequest
-from passhat.runner.agents.conversation import Conversation
+from passhat.runner.agents.conversation import Conversation, Said
 from passhat.runner.deadline import Deadline, excused
 from passhat.runner.graders import Grading, grade
 from passhat.runner.models.exchange import Attachment, Place, Reply
@@ -77,7 +77,7 @@ class Attempts:
         return Finished(
             ticket=ticket,
             trial=_cleaned(row, redactor.clean),
-            transcript=redactor.clean_json(result.transcript()),
+            transcript=redactor.clean_json(result.transcript(pairing.task)),
         )
 
     def _request(self, pairing: Pairing, ticket: Ticket) -> AttemptRequest:
@@ -225,14 +225,19 @@ class Attempts:
         task, conversation = pairing.task, result.conversation
         assert conversation is not None
         max_turns = task.max_turns or system.max_turns
-        shown = tuple(map(attached, task.images))
+        before = await _context(task, conversation)
         if not task.steps:
-            await conversation.say(task.prompt, max_turns=max_turns, attachments=shown)
+            asked = Said(text=task.prompt)
+            if task.server_prompt is not None:
+                asked = await conversation.open_with(task.server_prompt)
+            said = _joined(before, asked)
+            await conversation.say(said.text, max_turns=max_turns, attachments=said.attachments)
             return
         for step in task.steps:
             so_far = len(conversation.calls)
-            await conversation.say(step.prompt, max_turns=max_turns, attachments=shown)
-            shown = ()
+            said = _joined(before, Said(text=step.prompt))
+            await conversation.say(said.text, max_turns=max_turns, attachments=said.attachments)
+            before = []
             seen = conversation.observe(since=so_far)
             with excused():  # a judge is slow on its own account
                 held = await judge_step(pairing, step, seen, grader)
@@ -249,13 +254,32 @@ class Attempts:
         )
 
         async def grader(task: Task, seen: Observation) -> Grade:
-            asked = replace(means, asked=_asked(task))
+            asked = replace(means, asked=_asked(task, result.conversation))
             return await grade(task.expect, seen, pass_score=task.pass_score, grading=asked)
 
         return grader
 
 
-def _asked(task: Task) -> str:
+async def _context(task: Task, conversation: Conversation) -> list[Said]:
+    """What goes before the question: the resources of servers, and images."""
+    found = [await conversation.read(resource) for resource in task.resources]
+    if task.images:
+        found.append(Said(text="", attachments=tuple(map(attached, task.images))))
+    return found
+
+
+def _joined(before: Sequence[Said], asked: Said) -> Said:
+    parts = [*before, asked]
+    return Said(
+        text="\n\n".join(part.text for part in parts if part.text),
+        attachments=tuple(each for part in parts for each in part.attachments),
+    )
+
+
+def _asked(task: Task, conversation: Conversation | None) -> str:
+    """The question, for a judge; that of a server's prompt is known from the conversation."""
+    if task.server_prompt is not None and conversation is not None:
+        return "\n\n".join(m.text for m in conversation.messages if m.role == "user")
     return task.prompt or "\n\n".join(step.prompt for step in task.steps)
 
 

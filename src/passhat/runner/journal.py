@@ -106,8 +106,12 @@ class MemoryJournal:
 
     def asked_again(self) -> UnansweredCalls:
         done = self._done()
+        paid = {entry.trial.system for entry in self._finished.values() if entry.trial.cost}
         for key in [key for key in self._open if key[:3] not in done]:
-            cost = self._open.pop(key).most.cost
+            intent = self._open.pop(key)
+            if intent.request.startswith("agent:") and intent.system not in paid:
+                continue  # an agent that keeps its own accounts and never reported a cost
+            cost = intent.most.cost
             self._again += UnansweredCalls(calls=1, cost=cost or 0.0, unpriced=int(cost is None))
         return self._again
 

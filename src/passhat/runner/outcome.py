@@ -79,7 +79,7 @@ class Result:
             error=self.error,
         )
 
-    def transcript(self) -> str:
+    def transcript(self, task: Task) -> str:
         """What was said and why it was graded as it was, as JSON text."""
         seen, messages = self.seen, self._messages()
         parts: dict[str, Any] = {
@@ -91,6 +91,7 @@ class Result:
             "checks": self.grade.details if self.grade else None,
             "faults": self.conversation.faults if self.conversation else None,
             "error": self.error,
+            "expected_tool": task.right_tool,
         }
         kept = {key: value for key, value in parts.items() if value not in (None, "", [], ())}
         return msgspec.json.encode(kept, enc_hook=str).decode()

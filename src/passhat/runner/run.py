@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from passhat.errors import ArgumentError
 from passhat.messages import plural, short_repr
-from passhat.records import Budget, ModelSystem, Suite, Ticket, Trial, UnansweredCalls
+from passhat.records import Amount, Budget, ModelSystem, Suite, Ticket, Trial, UnansweredCalls
 from passhat.records.ledger import NO_CALLS
 from passhat.runner.allocation import Allocation, FixedRuns
 from passhat.runner.attempt import Attempts
@@ -208,28 +208,29 @@ class _Run:
         return self._result(time.perf_counter() - clock)
 
     def _take_up(self) -> None:
-        """Go on where an earlier start was interrupted."""
+        """Continue where an earlier start was interrupted."""
         restored = self._restored
+        systems = {pairing.system.name: pairing.system for pairing in self._suite.pairings}
+        agents = {name for name, each in systems.items() if not isinstance(each, ModelSystem)}
         self._rule.restore(restored.launched)
         for entry in restored.finished:
             self._evidence.add(entry.ticket, entry.trial)
-            self._spending.take(*spent_by(entry.trial))
+            cost, tokens = spent_by(entry.trial)
+            self._spending.take(cost, tokens)
+            if entry.ticket.system in agents:
+                self._spending.learn(entry.ticket.system, Amount(cost=cost, tokens=tokens))
         for answers in restored.answers.values():
             for answer in answers.values():
                 self._spending.take(*reply_spent(answer))
-        self._spending.calls = restored.calls + self._attempts_of_agents()
+        # An attempt of an agent that makes its own calls counts as one call.
+        attempts = sum(entry.ticket.system in agents for entry in restored.finished)
+        self._spending.calls = restored.calls + attempts
         self._spending.unsettled = restored.asked_again.cost
         self._tell(
             RunStarted(
                 planned=self._planned, kept=len(self._evidence), concurrency=self._concurrency
             )
         )
-
-    def _attempts_of_agents(self) -> int:
-        """Finished trials of agents that make their own calls; each attempt counts as one call."""
-        systems = {pairing.system.name: pairing.system for pairing in self._suite.pairings}
-        models = {name for name, system in systems.items() if isinstance(system, ModelSystem)}
-        return sum(entry.ticket.system not in models for entry in self._restored.finished)
 
     async def _work(self, ticket: Ticket) -> None:
         if self._on_event is not None:

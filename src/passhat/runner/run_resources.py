@@ -39,7 +39,7 @@ from passhat.runner.events import OnEvent, Retry
 from passhat.runner.faults import FaultyModel, FaultyTools
 from passhat.runner.graders.judging import GRADE_TOOL
 from passhat.runner.journal import Scribe
-from passhat.runner.mcp_servers import ServerPool
+from passhat.runner.mcp_pool import ServerPool
 from passhat.runner.memory import (
     JUDGE_STEP,
     Cassettes,
@@ -55,7 +55,7 @@ from passhat.runner.models.rate_limits import Draw, Throttle
 from passhat.runner.models.retrying import RetryBudget, Retrying, RetryPolicy
 from passhat.runner.models.supply import ModelSupply
 from passhat.runner.scratch import Scratch
-from passhat.runner.spending import Metered, MeteredAgent, RunSpending
+from passhat.runner.spending import Metered, MeteredAgent, RunSpending, most_of
 from passhat.runner.tools import NoTools, Tools
 
 if TYPE_CHECKING:
@@ -167,7 +167,9 @@ class RunResources:
             return RememberingAgent(_Nobody(), cassette)
         if system.name not in self._agents:
             self._agents[system.name] = self._make_agent(system)
-        agent = MeteredAgent(self._agents[system.name], self._spending)
+        # Workers count the attempts of a dead worker by its tickets.
+        scribe = self._scribe if self._draw is None else None
+        agent = MeteredAgent(self._agents[system.name], self._spending, scribe=scribe)
         return agent if cassette is None else RememberingAgent(agent, cassette)
 
     @asynccontextmanager
@@ -286,7 +288,12 @@ class RunResources:
             budget=budget,
             rng=self._jitter,
             on_retry=self._tell_retry,
+            on_lost=lambda request: self._lose(request, model),
         )
+
+    def _lose(self, request: Request, model: Model) -> None:
+        price = self._supply.price(model)
+        self._spending.lose(most_of(request, self._spending, name=model.name, price=price))
 
     def _tell_retry(self, request: Request, attempt: int, wait: float, error: ModelBusy) -> None:
         if self._on_event is not None:

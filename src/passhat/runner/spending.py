@@ -104,11 +104,17 @@ class RunSpending:
             yield
         except asyncio.CancelledError:
             if paid:
-                self._give_up(most)
+                self.lose(most)
             raise
         finally:
             self._hold(most, -1)
             self._wake()
+
+    def lose(self, most: Amount | None) -> None:
+        """Count a call whose answer never arrived: perhaps it was paid, at most `most`."""
+        cost = None if most is None else most.cost
+        self.unsettled += cost or 0.0
+        self.given_up += UnansweredCalls(calls=1, cost=cost or 0.0, unpriced=int(cost is None))
 
     def learn(self, who: str, amount: Amount) -> None:
         """Remember what a call of this model or agent took, if it was the most so far."""
@@ -150,12 +156,6 @@ class RunSpending:
             self._reserved_cost += sign * (most.cost or 0.0)
             self._reserved_tokens += sign * most.tokens
 
-    def _give_up(self, most: Amount | None) -> None:
-        cost = None if most is None else most.cost
-        self.unsettled += cost or 0.0
-        lost = UnansweredCalls(calls=1, cost=cost or 0.0, unpriced=int(cost is None))
-        self.given_up += lost
-
     def _wake(self) -> None:
         if self._changed is not None:
             self._changed.set()
@@ -191,7 +191,7 @@ class Metered:
             self._spending.calls += 1
             self._spending.take(reply.cost, reply.usage.total)
             return reply
-        most = self._most(request)
+        most = most_of(request, self._spending, name=self._name, price=self._price)
         async with self._spending.reserving(most, paid=self._scribe is not None):
             await self._intend(request, most)
             try:
@@ -225,41 +225,62 @@ class Metered:
             at = request.place
             self._scribe.note(Refused(system=at.system, task=at.task, trial=at.trial, step=at.step))
 
-    def _most(self, request: Request) -> Amount | None:
-        """What a call may take at most, where that is known: a token is at least one byte."""
-        seen = self._spending.most_seen(self._name)
-        tokens_out = request.parameters.max_tokens or (
-            LONGER * seen.tokens if seen else self._spending.unseen
-        )
-        if not tokens_out:
-            return None
-        asked = (request.messages, request.system, request.tools)
-        tokens_in = len(msgspec.json.encode(asked, enc_hook=str))
-        usage = TokenUsage(tokens_in=tokens_in, tokens_out=tokens_out)
-        return Amount(cost=self._price(usage) if self._price else 0.0, tokens=usage.total)
+
+def most_of(
+    request: Request, spending: RunSpending, *, name: str, price: Price | None
+) -> Amount | None:
+    """What a call may take at most, where that is known: a token is at least one byte."""
+    seen = spending.most_seen(name)
+    tokens_out = request.parameters.max_tokens or (
+        LONGER * seen.tokens if seen else spending.unseen
+    )
+    if not tokens_out:
+        return None
+    asked = (request.messages, request.system, request.tools)
+    tokens_in = len(msgspec.json.encode(asked, enc_hook=str))
+    usage = TokenUsage(tokens_in=tokens_in, tokens_out=tokens_out)
+    return Amount(cost=price(usage) if price else 0.0, tokens=usage.total)
 
 
 class MeteredAgent:
     """An agent that keeps its own accounts, started only while there is something left to spend.
 
     How much an attempt takes, only the attempts before it can tell: the first one goes alone
-    where money or tokens are limited.
+    where money or tokens are limited. With a `scribe` the intent of each attempt is durable before
+    it starts, unless attempts before it cost nothing.
     """
 
-    def __init__(self, agent: Agent, spending: RunSpending) -> None:
+    def __init__(
+        self, agent: Agent, spending: RunSpending, *, scribe: Scribe | None = None
+    ) -> None:
         self._agent = agent
         self._spending = spending
+        self._scribe = scribe
 
     async def attempt(self, request: AttemptRequest, /) -> Observation:
         name = request.place.system
         most = self._spending.most_seen(name)
         paid = most is not None and bool(most.cost)
         async with self._spending.reserving(most, paid=paid):
+            if self._scribe is not None and (most is None or most.cost):
+                await self._scribe.keep(_attempt_intent(request, most))
             seen = await self._agent.attempt(request)
             cost, tokens = spent_in(seen)
             self._spending.take(cost, tokens)
         self._spending.learn(name, Amount(cost=cost, tokens=tokens))
         return seen
+
+
+def _attempt_intent(request: AttemptRequest, most: Amount | None) -> CallIntent:
+    at = request.place
+    return CallIntent(
+        system=at.system,
+        task=at.task,
+        trial=at.trial,
+        step=at.step,
+        request=f"agent:{request.fingerprint()}",
+        most=most or Amount(),
+    )
 
 
 def spent_by(trial: Trial) -> tuple[float | None, int]:

@@ -16,6 +16,7 @@ from passhat.records import (
     Pairing,
     Quarantine,
     RateLimit,
+    Resources,
     Suite,
     System,
     Task,
@@ -59,6 +60,7 @@ def build_suite(
         budget=_suite_budget(model.budget),
         trial_budget=_trial_budget(model.budget),
         concurrency=model.concurrency or DEFAULT_CONCURRENCY,
+        resources=Resources(**model.resources.model_dump()),
         rate_limits={name: RateLimit(**r.model_dump()) for name, r in model.rate_limits.items()},
         retries=DEFAULT_RETRIES if model.retries is None else model.retries,
         cassette=CassetteSettings(

@@ -180,6 +180,7 @@ def _shared_fields(model: ServerModel) -> dict[str, Any]:
         "start_timeout": model.start_timeout,
         "call_timeout": model.call_timeout,
         "faults": _faults(model.faults),
+        "resource_tools": model.resource_tools,
     }
 
 

@@ -7,11 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from passhat.errors import SuiteError
-from passhat.records import Budget, Expectation, Model, Step, Task, ToolSelection
+from passhat.records import (
+    Budget,
+    Expectation,
+    Model,
+    ServerPrompt,
+    ServerResource,
+    Step,
+    Task,
+    ToolSelection,
+)
 from passhat.suite.build_systems import Surroundings
 from passhat.suite.datasets import fill_task, read_rows
 from passhat.suite.expect_schema import ExpectModel, MatcherModel
-from passhat.suite.task_schema import BudgetModel, TaskFields
+from passhat.suite.task_schema import BudgetModel, PromptModel, TaskFields
 
 # Matchers are called as the suite file calls them; fields cannot have hyphens.
 SPELLED = {"contains_all": "contains-all", "contains_any": "contains-any"}
@@ -49,11 +58,13 @@ def build_budget(model: BudgetModel) -> Budget:
 
 
 def _task(entry: TaskFields, around: Surroundings, judge_for: JudgeFor) -> Task:
-    floor = entry.tool_selection
+    floor, asked = entry.tool_selection, entry.prompt
     expect = [*entry.expect, *around.defaults.expect]
     return Task(
         name=entry.name,
-        prompt=entry.prompt or "",
+        prompt=(asked and asked.text) or "",
+        server_prompt=_server_prompt(asked),
+        resources=tuple(ServerResource(**one.model_dump()) for one in entry.resources),
         expect=_expectations(expect, judge_for),
         steps=tuple(
             Step(name=s.name, prompt=s.prompt, expect=_expectations(s.expect, judge_for))
@@ -68,10 +79,17 @@ def _task(entry: TaskFields, around: Surroundings, judge_for: JudgeFor) -> Task:
         timeout=entry.timeout,
         max_turns=entry.max_turns,
         system_prompt=getattr(entry, "system_prompt", None),
+        expected_tool=entry.expected_tool,
         tool_selection=ToolSelection(**floor.model_dump()) if floor is not None else None,
         budget=build_budget(entry.budget),
         images=tuple(_existing(around.directory / name) for name in entry.images),
     )
+
+
+def _server_prompt(asked: PromptModel | None) -> ServerPrompt | None:
+    if asked is None or asked.name is None:
+        return None
+    return ServerPrompt(name=asked.name, arguments=asked.arguments, server=asked.server)
 
 
 def _existing(path: Path) -> Path:

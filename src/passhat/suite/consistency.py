@@ -32,6 +32,7 @@ def inconsistencies(tree: Tree) -> Iterator[Problem]:
     yield from _unknown_servers(tree)
     yield from _unknown_systems(tree)
     yield from _unknown_tasks(tree)
+    yield from _server_contents(tree)
     yield from _models(tree)
     yield from _answer_paths(tree)
     yield from _rubrics_without_judge(tree)
@@ -109,6 +110,26 @@ def _unknown_tasks(tree: Tree) -> Iterator[Problem]:
         for index, behaviour in enumerate(as_list(entry.get("script"))):
             if is_map(behaviour):
                 yield from _unknown(tree, (*path, "script", index), behaviour, "task", known)
+
+
+def _server_contents(tree: Tree) -> Iterator[Problem]:
+    """A task that takes its prompt or resources from servers needs agents that have servers."""
+    defaults = next((entry for _, entry in section(tree, "defaults")), {})
+    systems = {str(entry.get("name")): entry for _, entry in entries(tree, "systems")}
+    for path, entry in [*entries(tree, "agents"), *entries(tree, "tasks")]:
+        prompt = entry.get("prompt")
+        key = "prompt" if is_map(prompt) and "name" in prompt else "resources"
+        if key == "resources" and not entry.get("resources"):
+            continue
+        own = path[0] == "agents"
+        named = texts(entry.get("systems")) or list(systems)
+        agents = [entry] if own else [systems[name] for name in named if name in systems]
+        for agent in agents:
+            if not (agent.get("servers") or defaults.get("servers")) or SYSTEM_WORDS & agent.keys():
+                who = "its agent" if own else f'"{agent.get("name")}"'
+                message = f"{key} of a server needs a model with servers: {who} has none"
+                yield tree.problem((*path, key), message)
+                break
 
 
 def _models(tree: Tree) -> Iterator[Problem]:

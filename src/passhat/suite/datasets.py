@@ -13,7 +13,7 @@ from typing import Any
 
 from passhat.errors import SuiteError
 from passhat.messages import plural
-from passhat.records import Expectation, Step, Task
+from passhat.records import Expectation, ServerPrompt, Step, Task
 from passhat.suite.problems import did_you_mean, shown
 
 MAX_BYTES = 64 * 2**20
@@ -41,7 +41,7 @@ def read_rows(path: Path, *, limit: int | None = None) -> list[Row]:
 
 
 def fill_task(task: Task, row: Row, number: int) -> Task:
-    """The task of one row: `{column}` is replaced in name, prompt, steps, expect and tags.
+    """The task of one row: `{column}` is replaced in all its texts.
 
     >>> fill_task(Task(name="order {id}", prompt="Refund {id}"), {"id": 7}, 1).prompt
     'Refund 7'
@@ -55,6 +55,9 @@ def fill_task(task: Task, row: Row, number: int) -> Task:
         expect=tuple(_fill_expectation(e, row) for e in task.expect),
         steps=tuple(_fill_step(step, row) for step in task.steps),
         tags=tuple(fill_text(tag, row) for tag in task.tags),
+        resources=tuple(replace(one, uri=fill_text(one.uri, row)) for one in task.resources),
+        expected_tool=task.expected_tool and fill_text(task.expected_tool, row),
+        server_prompt=_fill_prompt(task.server_prompt, row),
         values=dict(row),
     )
 
@@ -96,6 +99,13 @@ def _fill_expectation(expectation: Expectation, row: Row) -> Expectation:
 def _fill_step(step: Step, row: Row) -> Step:
     expect = tuple(_fill_expectation(e, row) for e in step.expect)
     return replace(step, prompt=fill_text(step.prompt, row), expect=expect)
+
+
+def _fill_prompt(prompt: ServerPrompt | None, row: Row) -> ServerPrompt | None:
+    if prompt is None:
+        return None
+    given = {name: fill_text(value, row) for name, value in prompt.arguments.items()}
+    return replace(prompt, arguments=given)
 
 
 def _column(name: str, row: Row) -> Any:

@@ -21,6 +21,10 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
 SHORT_MARKER = "x-short-form-of-key"
+SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(kB|MB|GB|TB|KiB|MiB|GiB|TiB)")
+BYTES = {"k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
+"""The power of 1000, or of 1024 before an i, that a unit of memory stands for."""
+
 SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -66,6 +70,16 @@ def _seconds(value: Any) -> Any:
     return float(match[1]) * SECONDS[match[2]]
 
 
+def _bytes(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    match = SIZE.fullmatch(value.strip())
+    if match is None:
+        raise PydanticCustomError("size", "must be bytes, or a text such as 200MB, 1.5GB, 2GiB")
+    unit = 1024 if "i" in match[2] else 1000
+    return round(float(match[1]) * unit ** BYTES[match[2][0]])
+
+
 def _words(value: Any) -> Any:
     if not isinstance(value, str):
         return value
@@ -100,6 +114,17 @@ Seconds = Annotated[
     ),
 ]
 """Seconds, or a text such as 500ms, 30s, 2m."""
+
+Bytes = Annotated[
+    int,
+    Field(ge=1),
+    *_either(
+        _bytes,
+        {"type": "integer", "minimum": 1},
+        {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*(kB|[MGT]B|[KMGT]iB)\s*$"},
+    ),
+]
+"""Bytes, or a text such as 200MB, 1.5GB, 2GiB."""
 
 Argv = Annotated[list[str], Field(min_length=1), *_either(_words, _TEXT, _TEXTS)]
 """A command and its arguments, as a list or as one text."""

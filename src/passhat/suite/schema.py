@@ -9,7 +9,18 @@ from pydantic_core import PydanticCustomError
 
 from passhat.records import Level
 from passhat.suite.expect_schema import ExpectModel
-from passhat.suite.fields import Count, Day, Name, Positive, Seconds, Share, Short, Strict, Texts
+from passhat.suite.fields import (
+    Bytes,
+    Count,
+    Day,
+    Name,
+    Positive,
+    Seconds,
+    Share,
+    Short,
+    Strict,
+    Texts,
+)
 from passhat.suite.system_schema import ModelFields, ServerModel, SystemModel
 from passhat.suite.task_schema import BudgetModel, TaskFields, TaskModel
 
@@ -82,6 +93,17 @@ class RateLimitModel(Strict):
     """Requests a minute."""
     tokens_per_minute: Positive | None = None
     """Tokens a minute."""
+
+
+class ResourcesModel(Strict):
+    """What one trial takes of the machine it runs on."""
+
+    cpus: Positive | None = None
+    """CPUs, or a part of one."""
+    memory: Bytes | None = None
+    """Memory: `200MB`, `1.5GB`."""
+    gpus: Annotated[float, Field(ge=0)] = 0.0
+    """GPUs, or a part of one."""
 
 
 class CassetteModel(Strict):
@@ -183,6 +205,8 @@ class SuiteModel(Strict):
     """The most that may be spent."""
     concurrency: Count | None = None
     """Trials at a time."""
+    resources: ResourcesModel = Field(default_factory=ResourcesModel.model_construct)
+    """What one trial takes; a worker asks its cluster for so much, times its concurrency."""
     rate_limits: dict[str, RateLimitModel] = Field(default_factory=dict)
     """How hard a provider (anthropic, openai, or a host name) may be driven."""
     retries: int | None = Field(default=None, ge=0)

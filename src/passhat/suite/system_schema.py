@@ -95,6 +95,8 @@ class ServerModel(Strict):
     """How long it may take to start."""
     call_timeout: Seconds = 60.0
     """How long one call may take."""
+    resource_tools: bool = False
+    """Whether the model may list and read the server's resources, with two more tools."""
     faults: list[FaultModel] = Field(default_factory=list)
     """What goes wrong with it on purpose, under `--faults`."""
 

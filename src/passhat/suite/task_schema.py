@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from passhat.records import Level
 from passhat.suite.expect_schema import ExpectModel
-from passhat.suite.fields import Count, Name, Positive, Seconds, Share, Strict, Texts
+from passhat.suite.fields import Count, Name, Positive, Seconds, Share, Short, Strict, Texts
 
 
 class ToolSelectionModel(Strict):
@@ -47,13 +47,43 @@ class StepModel(Strict):
     """What must hold after it."""
 
 
+class PromptModel(Strict):
+    """What is asked: a text, or a prompt that an MCP server of the agent has."""
+
+    text: str | None = None
+    """The text itself."""
+    name: Name | None = None
+    """The name of a server's prompt."""
+    arguments: dict[str, str] = Field(default_factory=dict)
+    """What the server's prompt is filled with."""
+    server: str | None = None
+    """The server that has the prompt; the first that has it where it is left out."""
+
+    @model_validator(mode="after")
+    def _text_or_name(self) -> Self:
+        if (self.text is None) == (self.name is None):
+            raise PydanticCustomError("prompt", "needs either text or the name of a prompt")
+        return self
+
+
+class ResourceModel(Strict):
+    """A resource of an MCP server of the agent, to be read before the task is asked."""
+
+    uri: Name
+    """Its address, such as `file:///report.md`."""
+    server: str | None = None
+    """The server that has it; the first that has it where it is left out."""
+
+
 class TaskFields(Strict):
     """What is asked and what is expected."""
 
     name: Name
     """Its name in every report."""
-    prompt: str | None = None
-    """What the agent is asked."""
+    prompt: Annotated[PromptModel, Short("text")] | None = None
+    """What the agent is asked: a text, or a prompt of an MCP server by its name."""
+    resources: list[Annotated[ResourceModel, Short("uri")]] = Field(default_factory=list)
+    """Resources of the agent's MCP servers: their text stands before the prompt."""
     images: Texts = Field(default_factory=list)
     """Pictures or sounds that go with the prompt: files beside the suite."""
     steps: list[StepModel] = Field(default_factory=list)
@@ -82,6 +112,9 @@ class TaskFields(Strict):
     """The most seconds for one trial."""
     max_turns: Count | None = None
     """The most turns of the conversation."""
+    expected_tool: Name | None = None
+    """The tool that a good run calls, for the matrix of `passhat why`; that of `tool_selection` or
+    of the one `called` expectation where it is left out."""
     tool_selection: ToolSelectionModel | None = None
     """A floor under the choice of the right tool."""
     budget: BudgetModel = Field(default_factory=BudgetModel.model_construct)

@@ -76,7 +76,7 @@ class WireServer:
         self._answer = answer
         self.troubles: dict[Trouble, float] = dict(troubles or {})
         self._rng = random.Random(seed)  # noqa: S311 - troubles are seeded
-        self._latency = latency
+        self.latency = latency
         self._retry_after = retry_after
         self._models = tuple(models)
         self._keep = keep
@@ -155,8 +155,8 @@ class WireServer:
             text = f"model {asked.model} does not exist"
             self._send(writer, 404, {"error": {"type": "not_found_error", "message": text}})
             return True
-        if self._latency:
-            await asyncio.sleep(self._latency)
+        if self.latency:
+            await asyncio.sleep(self.latency)
         return await self._respond(asked, form, writer)
 
     def _note(

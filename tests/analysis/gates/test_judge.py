@@ -184,6 +184,19 @@ def test_a_change_is_held_against_its_baseline_on_the_same_tasks():
     assert "16 tasks not in these trials" in open_verdict.notes[-1]
 
 
+def test_with_an_indifference_zone_any_shown_drop_fails_and_a_small_one_within_it_may_pass():
+    """FAIL is then about no drop at all, PASS still about the margin."""
+    old = counted({f"t{i}": (90, 10) for i in range(40)})
+    drop = counted({f"t{i}": (85, 15) for i in range(40)})
+    plain = {"require": "no_worse_than main by 0.05", "beta": 0.0005}
+    zone = plain | {"indifference": 0.05}
+    assert judge(drop, plain, baseline=old).word == "UNDECIDED"
+    assert judge(drop, zone, baseline=old).word == "FAIL"
+    assert judge(old, zone, baseline=old).word == "PASS"
+    slight = counted({f"t{i}": (89, 11) for i in range(40)})
+    assert judge(slight, zone, baseline=old).word == "PASS"
+
+
 def test_one_task_that_broke_is_named_by_holm_over_all_tasks():
     old = counted({f"t{i}": (10, 0) for i in range(20)})
     new = counted({f"t{i}": (10, 0) for i in range(19)} | {"t19": (1, 9)})

@@ -104,7 +104,8 @@ def explain(
     """Why do runs fail? What failing runs do that passing runs of the same task do not.
 
     `transcripts` are those that `read_with_transcripts` gives. `expected` names the tool that each
-    task should choose, where the suite says so. No model is asked.
+    task should choose; where it is left out, it is what the suite said when it ran. No model is
+    asked.
 
     >>> table = Trials.from_columns(task=["a", "a"], passed=[True, False])
     >>> explain(table, {}).categories[0].what
@@ -123,6 +124,8 @@ def explain(
     shuffles = whole_number("shuffles", shuffles, least=FEWEST_SHUFFLES)
     rng = np.random.default_rng(whole_number("seed", seed, least=0))
     runs = explained_runs(trials, transcripts)
+    if expected is None:
+        expected = {run.task: run.expected_tool for run in runs if run.expected_tool} or None
     compared = compared_runs(runs)
     found = divergences(compared)
     return Explanation(

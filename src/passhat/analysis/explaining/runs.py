@@ -56,6 +56,10 @@ class ExplainedRun:
         return tuple(call.tool for call in self.calls)
 
     @property
+    def expected_tool(self) -> str:
+        return self.transcript.expected_tool if self.transcript else ""
+
+    @property
     def stop_reason(self) -> str:
         return self.transcript.stop_reason if self.transcript else ""
 

@@ -27,6 +27,7 @@ def judge_no_worse(
 ) -> Verdict:
     """PASS when the difference is shown to lie above -margin, FAIL when shown to lie below.
 
+    With an indifference zone, FAIL when it is shown to lie below -margin + indifference.
     Paired on the shared tasks; the lower end is missed with chance alpha, the upper with beta.
     `days` is how far runs of the same system lie apart, where the baseline is of another day.
     """
@@ -38,14 +39,14 @@ def judge_no_worse(
         return verdict
     interval = found.interval
     assert interval is not None, "a paired difference has an interval"
-    word = _word(demand, interval)
+    word = _word(gate, demand, interval)
     more = None if word != "UNDECIDED" else _runs_to_settle(gate, demand, found)
     return replace(
         verdict, word=word, more_runs=more, sentence=_sentence(gate, verdict, word, found, more)
     )
 
 
-def _word(demand: NoWorseDemand, interval: Interval) -> Word:
+def _word(gate: Gate, demand: NoWorseDemand, interval: Interval) -> Word:
     """What the interval of the difference says of the demand."""
     if isinstance(demand, EquivalentDemand):
         if -demand.margin < interval.low and interval.high < demand.margin:
@@ -55,7 +56,7 @@ def _word(demand: NoWorseDemand, interval: Interval) -> Word:
     bar = -demand.margin
     if interval.low > bar or (interval.low == bar and not isinstance(demand, BetterDemand)):
         return "PASS"
-    return "FAIL" if interval.high < bar else "UNDECIDED"
+    return "FAIL" if interval.high < bar + (gate.indifference or 0.0) else "UNDECIDED"
 
 
 def judge_no_task_worse(gate: Gate, subject: Subject, baseline: Tally) -> Verdict:

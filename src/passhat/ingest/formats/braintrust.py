@@ -57,7 +57,7 @@ READER = Reader(
         system="file name",
         task="input",
         run="order of traces",
-        outcome="the first of scores (or --scorer) of 1 passes",
+        outcome="the first of scores (or `scorer`) of 1 passes",
         score="the same score",
         started="created",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -49,15 +50,6 @@ class _SpokenCase(msgspec.Struct, rename="camel"):
     metrics_data: list[_SpokenMetric] | None = None
 
 
-class _SpokenRun(msgspec.Struct, rename="camel"):
-    test_cases: list[_SpokenCase] = msgspec.field(default_factory=list)
-    conversational_test_cases: list[_SpokenCase] = msgspec.field(default_factory=list)
-
-
-class _SpokenLatest(msgspec.Struct, rename="camel"):
-    test_run_data: _SpokenRun
-
-
 class _Latest(msgspec.Struct, rename="camel"):
     test_run_data: _Run
 
@@ -80,9 +72,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     """What went in and came out of each test case, and the reasons that its metrics gave."""
-    wrapped = document.has("testRunData")
-    run = document.decode(_SpokenLatest).test_run_data if wrapped else document.decode(_SpokenRun)
-    for case in (*run.test_cases, *run.conversational_test_cases):
+    home = ("testRunData",) if document.has("testRunData") else ()
+    lists = [(*home, "testCases"), (*home, "conversationalTestCases")]
+    for case in itertools.chain(*(document.entries(_SpokenCase, *keys) for keys in lists)):
         said = turns_of(case.turns) or asked_and_answered(case.input, case.actual_output)
         yield Transcript(messages=said, checks=tuple(map(_check, case.metrics_data or ())))
 
@@ -99,7 +91,7 @@ READER = Reader(
         task="test case name",
         run="order of test cases",
         outcome="success",
-        score="score of the only metric, or of --scorer",
+        score="score of the only metric, or of `scorer`",
     ),
 )
 

@@ -79,7 +79,7 @@ READER = Reader(
         system="file name",
         task="task_id",
         run="order of samples",
-        outcome="base_status and plus_status (--scorer base: the first alone)",
+        outcome="base_status and plus_status (`scorer='base'`: the first alone)",
         family="data set (HumanEval, Mbpp)",
     ),
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,6 +20,9 @@ from passhat.records.transcript import Check, Transcript, Turn
 from passhat.short_names import few, short
 
 Number = TypeVar("Number", int, float)
+
+_STEPS = "steps"
+"""The folder of a trial that has a folder for each of its steps."""
 
 
 class _ModelInfo(msgspec.Struct):
@@ -52,10 +56,13 @@ class _Span(msgspec.Struct):
 
 
 class _StepResult(msgspec.Struct):
-    """One step of a task of several; the trial's own results speak of all of them."""
+    """One step of a task of several; the trial's own reward is that of the last, or their mean."""
 
+    step_name: str = ""
     agent_result: _AgentResult | None = None
+    verifier_result: _VerifierResult | None = None
     exception_info: _ExceptionInfo | None = None
+    agent_execution: _Span | None = None
 
 
 class _Trial(msgspec.Struct):
@@ -102,17 +109,24 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
-    """The trajectory and what the verifier printed, from the folders beside a trial's result."""
+    """The trajectory and what the verifier printed, from the folders beside a trial's result.
+
+    A trial of several steps has these in a folder for each step.
+    """
     if _is_job(document):
         return
-    kept, broken = sibling_decoded(document, _Trajectory, "agent", "trajectory.json")
-    steps = kept.steps if kept else ()
-    most = end_room(document.limits.max_transcript)
-    printed = sibling_text(document, "verifier", "test-stdout.txt", most=most)
+    steps = document.decode(_Trial).step_results or ()
+    places: list[tuple[str, ...]] = [(_STEPS, step.step_name) for step in steps] or [()]
+    turns: list[Turn] = []
+    faults: list[str] = []
+    for place in places:
+        kept, broken = sibling_decoded(document, _Trajectory, *place, "agent", "trajectory.json")
+        turns += (turn for step in (kept.steps if kept else ()) for turn in _turns(step))
+        faults += [broken] if broken else []
     yield Transcript(
-        messages=tuple(turn for step in steps for turn in _turns(step)),
-        error=broken,
-        checks=(Check(target="verifier", message=printed),) if printed else (),
+        messages=tuple(turns),
+        error="; ".join(faults),
+        checks=tuple(_checks(document, steps, places)),
     )
 
 
@@ -128,10 +142,23 @@ READER = Reader(
         task="task_name",
         run="order of trials",
         outcome="a reward of 1 passes",
-        score="reward, or that of --scorer",
+        score="reward, or that of `scorer`",
         started="started_at",
     ),
 )
+
+
+def _checks(
+    document: Document, steps: Sequence[_StepResult], places: Sequence[tuple[str, ...]]
+) -> Iterator[Check]:
+    """What the verifier printed, step by step where there are steps, with the reward of each."""
+    most = end_room(document.limits.max_transcript) // len(places)
+    for place, step in itertools.zip_longest(places, steps):
+        printed = sibling_text(document, *place, "verifier", "test-stdout.txt", most=most)
+        rewards = step.verifier_result.rewards if step and step.verifier_result else None
+        if printed or rewards:
+            target = f"verifier of {step.step_name}" if step else "verifier"
+            yield Check(target=target, score=_main_reward(rewards or {}), message=printed)
 
 
 def _turns(step: _Step) -> Iterator[Turn]:
@@ -157,17 +184,28 @@ def _reward(
 ) -> tuple[float | None, list[str]]:
     if chosen is not None and rewards and chosen not in rewards:
         raise ReadError(f'{document.name}: has no reward "{short(chosen)}"; it has {few(rewards)}')
-    name = chosen or ("reward" if "reward" in rewards else next(iter(rewards), None))
+    name = chosen or _main_name(rewards)
     others = [other for other in rewards if other != name]
     notes = [f'reward "{name}" was read; trials also have {few(others)}'] if others else []
     return (rewards.get(name) if name else None), notes
 
 
+def _main_name(rewards: Mapping[str, float]) -> str | None:
+    return "reward" if "reward" in rewards else next(iter(rewards), None)
+
+
+def _main_reward(rewards: Mapping[str, float]) -> float | None:
+    name = _main_name(rewards)
+    return None if name is None else rewards[name]
+
+
 def _row(trial: _Trial, reward: float | None) -> dict[str, Any]:
-    agent, result = trial.agent_info, trial.agent_result or _of_steps(trial.step_results or ())
-    span = trial.agent_execution or _Span()
+    steps = trial.step_results or ()
+    agent, result = trial.agent_info, trial.agent_result or _of_steps(steps)
+    spans = [trial.agent_execution] if trial.agent_execution else [s.agent_execution for s in steps]
+    times = (seconds_between(span.started_at, span.finished_at) for span in spans if span)
     calls = (result.metadata or {}).get("tool_calls")
-    failures = (step.exception_info for step in trial.step_results or ())
+    failures = (step.exception_info for step in steps)
     failure = trial.exception_info or next((one for one in failures if one is not None), None)
     error = f"{failure.exception_type}: {failure.exception_message}" if failure else None
     return {
@@ -178,7 +216,7 @@ def _row(trial: _Trial, reward: float | None) -> dict[str, Any]:
         "tokens_in": result.n_input_tokens,
         "tokens_out": result.n_output_tokens,
         "cost": result.cost_usd,
-        "seconds": seconds_between(span.started_at, span.finished_at),
+        "seconds": _sum(times),
         "tool_calls": calls if isinstance(calls, (int, float)) else None,
         "started": trial.started_at,
         "error": first_line(error) or ("no verifier result" if reward is None else None),

@@ -70,7 +70,7 @@ READER = Reader(
         system="model= of the run's folder, or file name",
         task="scenario/instance_id",
         run="train_trial_index",
-        outcome="exact_match (or --scorer) of 1 passes",
+        outcome="exact_match (or `scorer`) of 1 passes",
         score="the same metric",
         family="scenario",
     ),

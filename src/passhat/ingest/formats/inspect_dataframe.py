@@ -47,7 +47,7 @@ READER = Reader(
         system="model, or eval_id where there is none",
         task="task_name/id",
         run="epoch",
-        outcome="the first score_NAME (or --scorer) of 1 (C) passes",
+        outcome="the first score_NAME (or `scorer`) of 1 (C) passes",
         score="the same column",
         started="started_at",
     ),

@@ -116,14 +116,13 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
     """What was said in each sample: only here are the samples of an archive opened."""
     from passhat.ingest.transcripts.inspect_samples import (
-        SpokenLog,
         SpokenSample,
         sample_transcript,
     )
 
     longest = document.limits.max_transcript
     if document.kind == "json":
-        for sample in document.decode(SpokenLog).samples or ():
+        for sample in document.entries(SpokenSample, "samples"):
             yield sample_transcript(sample, longest)
         return
     with document.stream() as stream:
@@ -149,7 +148,7 @@ READER = Reader(
         task="task/sample id",
         run="epoch",
         outcome="a score of 1 passes",
-        score="value of the first scorer, or of --scorer",
+        score="value of the first scorer, or of `scorer`",
         started="started_at",
     ),
 )

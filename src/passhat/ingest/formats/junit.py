@@ -106,7 +106,7 @@ def _systems(
     """The system of each test case, and how it was found.
 
     A suite is a file or a class of tests, not another agent; only promptfoo writes one for each
-    provider. `--system suite` and `--system hostname` say otherwise.
+    provider. `system='suite'` and `system='hostname'` say otherwise.
     """
     if mapping.system == "hostname":
         return [case.hostname or "junit" for case in cases], {"system": "hostname of the suite"}
@@ -129,7 +129,7 @@ def _several_hosts(suites: Sequence[JUnitSuite], mapping: ColumnMap) -> list[str
     if several is None or mapping.system == "hostname":
         return []
     told = f"suites of one name on the hosts {few(several, 3)} were read as runs of one system"
-    return [f"{told} (--system hostname keeps them apart)"]
+    return [f"{told} (`system='hostname'` keeps them apart)"]
 
 
 def _ran(cases: Sequence[JUnitCase]) -> list[bool]:

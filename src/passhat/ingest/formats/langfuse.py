@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from passhat.ingest.document import Document
@@ -35,7 +36,14 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         by_trace.setdefault(str(one), []).append(place)
     rows = [_row(sheet, places, tasks, trace) for places in by_trace.values()]
     facts = {"task": f'column "{tasks[0] if tasks else trace}"'}
-    return scored_table(document.name, rows, mapping, entry="trace", read_as=facts)
+    table = scored_table(document.name, rows, mapping, entry="trace", read_as=facts)
+    if tasks:
+        return table
+    alone = (
+        "nothing names the item of a data set, so each trace is a task of its own; add a column "
+        "datasetItemId, or name the task's column with `task`"
+    )
+    return replace(table, notes=(*table.notes, alone))
 
 
 READER = Reader(
@@ -48,7 +56,7 @@ READER = Reader(
         system="file name",
         task="datasetItemId, or traceName",
         run="traceId, in order",
-        outcome="the first score by name (or --scorer) of 1 passes",
+        outcome="the first score by name (or `scorer`) of 1 passes",
         score="the same score",
         started="timestamp",
     ),

@@ -58,7 +58,7 @@ READER = Reader(
         system="file name",
         task="example_id, or the first input",
         run="order of rows",
-        outcome="the first feedback.NAME (or --scorer) of 1 passes",
+        outcome="the first feedback.NAME (or `scorer`) of 1 passes",
         score="the same column",
         started="start_time",
     ),

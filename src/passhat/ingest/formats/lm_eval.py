@@ -98,7 +98,7 @@ READER = Reader(
         task="task/doc_id",
         run="one for each file",
         outcome="a metric of 1 passes",
-        score="the first metric, or that of --scorer",
+        score="the first metric, or that of `scorer`",
     ),
 )
 

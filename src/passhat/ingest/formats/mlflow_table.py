@@ -38,7 +38,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     task = mapping.task or next((name for name in _TASKS if name in split.columns), None)
     if task not in split.columns:
         raise ReadError(
-            f"{document.name}: no column says which task a row is about; use --task. It has the "
+            f"{document.name}: no column says which task a row is about; use `task`. It has the "
             f"columns {few(split.columns)}"
         )
     for place, cells in enumerate(split.data):
@@ -62,7 +62,7 @@ READER = Reader(
         system="file name",
         task="column inputs, request_id, ...",
         run="order of rows",
-        outcome="the first NAME/score or NAME/value (or --scorer) of 1 passes",
+        outcome="the first NAME/score or NAME/value (or `scorer`) of 1 passes",
         score="the same column",
     ),
 )

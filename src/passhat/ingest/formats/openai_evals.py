@@ -103,7 +103,7 @@ READER = Reader(
         task="sample_id",
         run="order of events",
         outcome="correct, or a metric of 1",
-        score="metric, or that of --scorer",
+        score="metric, or that of `scorer`",
         started="created_at",
     ),
 )

@@ -148,11 +148,11 @@ READER = Reader(
     reading=Reading(
         format="OpenTelemetry spans",
         versions="GenAI, OpenInference and Vercel AI SDK, as SDK JSON or OTLP",
-        system="--system, gen_ai.agent.name or gen_ai.request.model",
-        task="the attribute of --task",
-        run="the attribute of --trial, or order of spans",
-        outcome="the attribute of --pass, --pass-if, or the spans' status",
-        score="the attribute of --score",
+        system="`system`, gen_ai.agent.name or gen_ai.request.model",
+        task="the attribute of `task`",
+        run="the attribute of `trial`, or order of spans",
+        outcome="the attribute of `passed`, `pass_if`, or the spans' status",
+        score="the attribute of `score`",
     ),
 )
 

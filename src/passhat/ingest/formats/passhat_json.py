@@ -134,8 +134,8 @@ def saved_notes(report: SavedReport) -> list[str]:
     """What to know before comparing with the saved numbers."""
     notes = []
     options = report.provenance.options
-    asked = [f"--errors {short(options.errors)}"] if options.errors != "fail" else []
-    asked += [f"--confidence {options.confidence:g}"] if options.confidence != 0.95 else []
+    asked = [f"`errors={short(options.errors)!r}`"] if options.errors != "fail" else []
+    asked += [f"`confidence={options.confidence:g}`"] if options.confidence != 0.95 else []
     if asked:
         notes.append(f"the saved report was made with {' '.join(asked)}: say so again for the same")
     lost = sum(system.errors for system in report.systems)

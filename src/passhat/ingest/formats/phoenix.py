@@ -42,7 +42,7 @@ READER = Reader(
         system="file name",
         task="example_id",
         run="repetition_number",
-        outcome="the first annotation (or --scorer) of 1 passes",
+        outcome="the first annotation (or `scorer`) of 1 passes",
         score="the same annotation",
         started="start_time",
     ),

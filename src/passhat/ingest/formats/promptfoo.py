@@ -104,17 +104,6 @@ class _SpokenResult(msgspec.Struct, rename="camel"):
     error: str | None = None
 
 
-class _SpokenResults(msgspec.Struct):
-    results: list[_SpokenResult]
-
-
-class _SpokenFile(msgspec.Struct):
-    results: _SpokenResults | list[_SpokenResult]
-
-    def listed(self) -> list[_SpokenResult]:
-        return self.results if isinstance(self.results, list) else self.results.results
-
-
 def recognises(document: Document) -> bool:
     """Whether it is an evaluation with its results, or lines of results."""
     if document.kind == "text":
@@ -152,7 +141,9 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     elif document.kind == "lines":
         yield from (_transcript(result) for _, result in document.lines(_SpokenResult))
     else:
-        yield from map(_transcript, document.decode(_SpokenFile).listed())
+        nested = not bytes(document.first["results"]).lstrip().startswith(b"[")
+        keys = ("results", "results") if nested else ("results",)
+        yield from map(_transcript, document.entries(_SpokenResult, *keys))
 
 
 READER = Reader(

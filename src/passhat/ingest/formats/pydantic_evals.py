@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -64,11 +65,6 @@ class _SpokenCase(msgspec.Struct):
     error_stacktrace: Any = None
 
 
-class _SpokenReport(msgspec.Struct):
-    cases: list[_SpokenCase]
-    failures: list[_SpokenCase] = msgspec.field(default_factory=list)
-
-
 def recognises(document: Document) -> bool:
     """Whether it is a report of cases and failures."""
     return document.kind == "json" and document.has("name", "cases", "failures")
@@ -92,8 +88,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     """What went in and came out of each case, and what its evaluators said."""
-    report = document.decode(_SpokenReport)
-    for case in (*report.cases, *report.failures):
+    lists = (document.entries(_SpokenCase, name) for name in ("cases", "failures"))
+    for case in itertools.chain(*lists):
         judged = {**case.assertions, **case.scores}
         yield Transcript(
             messages=asked_and_answered(case.inputs, case.output),
@@ -113,7 +109,7 @@ READER = Reader(
         task="case name",
         run="repeat number in the case name",
         outcome="assertions, or a score of 1",
-        score="the only score, or that of --scorer",
+        score="the only score, or that of `scorer`",
     ),
 )
 

@@ -62,7 +62,7 @@ READER = Reader(
         system="file name",
         task="user_input",
         run="order of rows",
-        outcome="the first metric (or --scorer) of 1 passes",
+        outcome="the first metric (or `scorer`) of 1 passes",
         score="the same metric",
     ),
 )

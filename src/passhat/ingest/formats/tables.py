@@ -143,8 +143,8 @@ def _outcomes(
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
     """The cells of the column that holds what was said; nothing where there is none."""
-    if document.kind == "lines" and (found := _column_of_lines(document, mapping)):
-        yield from _line_by_line(document, found)
+    if document.kind in ("lines", "array") and (found := _key_of_rows(document, mapping)):
+        yield from _row_by_row(document, found)
         return
     sheet = sheet_of(document)
     column = transcript_column(sheet.columns, mapping)
@@ -156,17 +156,17 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
         yield None if is_missing(cell) else transcript_of(cell)
 
 
-def _column_of_lines(document: Document, mapping: ColumnMap) -> str | None:
-    """The column of transcripts in JSON Lines, where it is a key of the lines themselves."""
+def _key_of_rows(document: Document, mapping: ColumnMap) -> str | None:
+    """The column of transcripts in JSON, where it is a key of the rows themselves."""
     names = dict.fromkeys(name for row in raw_rows(document) for name in row)
     column = transcript_column(names, mapping)
     return column if column in names else None
 
 
-def _line_by_line(document: Document, column: str) -> Iterator[Transcript | None]:
-    """One transcript at a time: all lines together take several times the memory of the file."""
+def _row_by_row(document: Document, column: str) -> Iterator[Transcript | None]:
+    """One transcript at a time: all rows together take several times the memory of the file."""
     for row in raw_rows(document):
-        cell = decode(document.name, bytes(row[column]), object) if column in row else None
+        cell = decode(document.name, row[column], object) if column in row else None
         yield None if is_missing(cell) else transcript_of(cell)
 
 
@@ -235,14 +235,14 @@ def notes_on(
     unused = [] if own else _unused(columns, found, mapping)
     # Named only where one of them may tell apart what is pooled.
     if unused and (mapping.chosen() or mapping.pass_if or repeats()):
-        options = {"system": "the agent's with --system", "trial": "the trial's with --trial"}
+        options = {"system": "the agent's with `system`", "trial": "the trial's with `trial`"}
         open_ones = [option for meaning, option in options.items() if meaning not in found]
         hint = f" (name {', '.join(open_ones)})" if open_ones else ""
         notes.append(f"columns not used: {few(unused)}{hint}")
     if not mapping.pass_if and "passed" not in found:
         column = found["score"]
         notes.append(
-            f'no column says pass or fail: a "{short(column)}" of 1 passes (or use --pass-if)'
+            f'no column says pass or fail: a "{short(column)}" of 1 passes (or use `pass_if`)'
         )
     return tuple(notes)
 
@@ -299,7 +299,7 @@ def _tasks(
     bases = without_numbers(cells)
     if bases is None:
         return cells, []
-    return bases, [f"{NUMBERED_NOTE} (--task {short(column)} keeps the names)"]
+    return bases, [f"{NUMBERED_NOTE} (`task={short(column)!r}` keeps the names)"]
 
 
 def _parts(column: str) -> list[str]:

@@ -84,18 +84,13 @@ class _Spoken(msgspec.Struct):
     termination_reason: str | None = None
 
 
-class _SpokenResults(msgspec.Struct):
-    simulations: list[_Spoken] | None = None
-    simulation_index: list[_Spoken] | None = None
-
-
 def recognises(document: Document) -> bool:
     """Whether it describes the agent and the environment, and holds or lists simulations."""
-    return (
-        document.kind == "json"
-        and document.has("info", "tasks")
-        and (document.has("simulations") or document.has("simulation_index"))
-    )
+    if document.kind != "json" or not document.has("info", "tasks"):
+        return False
+    if document.has("simulations") or document.has("simulation_index"):
+        return True
+    return document.path is not None and (document.path.parent / FOLDER).is_dir()
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
@@ -104,6 +99,11 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     simulations = (
         results.simulations or results.simulation_index or list(_from_folder(document, _Simulation))
     )
+    if simulations and all(map(_is_unjudged, simulations)):
+        raise ReadError(
+            f"{document.name}: has no rewards, so nothing says what passed; evaluate it with "
+            "`tau2 evaluate-trajs` and give what this writes"
+        )
     agent = results.info.agent_info
     system = agent.llm or agent.implementation or document.stem
     if agent.llm and agent.implementation not in ("", "llm_agent", agent.llm):
@@ -116,12 +116,14 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
     """The messages of each simulation; those of a folder are opened one by one."""
-    results = document.decode(_SpokenResults)
-    if results.simulations:
-        yield from map(_transcript, results.simulations)
-    elif results.simulation_index:
-        yield from (_indexed(document, entry) for entry in results.simulation_index)
-    else:
+    counted = 0
+    for simulation in document.entries(_Spoken, "simulations"):
+        counted += 1
+        yield _transcript(simulation)
+    for entry in () if counted else document.entries(_Spoken, "simulation_index"):
+        counted += 1
+        yield _indexed(document, entry)
+    if not counted:
         yield from map(_transcript, _from_folder(document, _Spoken))
 
 
@@ -181,6 +183,12 @@ def _transcript(spoken: _Spoken) -> Transcript:
     return Transcript(messages=turns_of(spoken.messages), stop_reason=stop)
 
 
+def _is_unjudged(simulation: _Simulation) -> bool:
+    info = simulation.reward_info
+    rewards = (simulation.reward, info.reward if info else None)
+    return rewards == (None, None) and simulation.termination_reason not in NOT_EVALUABLE
+
+
 def _row(system: str, domain: str, simulation: _Simulation) -> dict[str, Any]:
     reward = simulation.reward
     if simulation.reward_info is not None:
@@ -198,7 +206,7 @@ def _row(system: str, domain: str, simulation: _Simulation) -> dict[str, Any]:
         "cost": simulation.agent_cost,
         "seconds": simulation.duration,
         "started": simulation.start_time,
-        "error": (ended or "no reward") if broke else None,
+        "error": (ended if ended in NOT_EVALUABLE else "no reward") if broke else None,
     }
     return row | _effort(simulation.messages)
 

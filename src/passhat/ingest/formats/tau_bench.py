@@ -61,7 +61,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     """The trajectory of each entry."""
-    for run in document.decode(list[_Spoken]):
+    for run in document.entries(_Spoken):
         error = run.info.error if run.info else None
         yield Transcript(messages=turns_of(run.traj), error=error or "")
 

@@ -57,10 +57,6 @@ class _Spoken(msgspec.Struct):
     parser_results: Any = None
 
 
-class _SpokenResults(msgspec.Struct):
-    results: list[_Spoken]
-
-
 class _Metadata(msgspec.Struct):
     agent_name: str | None = None
     model_name: str | None = None
@@ -95,7 +91,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
     if not document.has("results"):
         yield _transcript(document, (), document.decode(_Spoken))
         return
-    for trial in document.decode(_SpokenResults).results:
+    for trial in document.entries(_Spoken, "results"):
         yield _transcript(document, (trial.task_id, trial.trial_name), trial)
 
 

@@ -83,10 +83,6 @@ class _SpokenTrial(msgspec.Struct):
     error_message: str | None = None
 
 
-class _SpokenBatch(msgspec.Struct):
-    trials: list[_SpokenTrial]
-
-
 def recognises(document: Document) -> bool:
     """Whether it is a batch of trials."""
     return document.kind == "json" and document.has("batch_id", "trials")
@@ -105,7 +101,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
     """The steps of each trial, and what its graders said."""
-    for trial in document.decode(_SpokenBatch).trials:
+    for trial in document.entries(_SpokenTrial, "trials"):
         if trial.status not in _NOT_RUN:
             yield _transcript(trial)
 

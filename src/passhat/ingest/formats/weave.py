@@ -56,7 +56,7 @@ READER = Reader(
         system="model",
         task="example (its id, or all of it)",
         run="order of calls",
-        outcome="the first score (or --scorer) of 1 passes",
+        outcome="the first score (or `scorer`) of 1 passes",
         score="the same score",
         started="started_at",
     ),

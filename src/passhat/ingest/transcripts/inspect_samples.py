@@ -52,12 +52,6 @@ class SpokenSample(msgspec.Struct):
     attachments: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-class SpokenLog(msgspec.Struct):
-    """A log in JSON, as far as it holds words."""
-
-    samples: list[SpokenSample] | None = None
-
-
 def sample_transcript(sample: SpokenSample, longest: int) -> Transcript | None:
     """The conversation of a sample; a completion that no message holds is its answer."""
     turns = turns_of(sample.messages)

@@ -108,9 +108,9 @@ def _matrix(matrix: ToolMatrix) -> Table:
         )
         for i, expected in enumerate(tools, 1)
     ]
-    what = "expected" if matrix.given else "passing run called"
+    what = "expected; called" if matrix.given else "passing run called; failing run called"
     return Table(
-        header=(f"{what}; failing run called", *map(str, range(1, len(tools))), "none"),
+        header=(what, *map(str, range(1, len(tools))), "none"),
         rows=tuple(rows),
     )
 

@@ -21,12 +21,15 @@ SCHEMA: Literal["passhat.runs/1"] = "passhat.runs/1"
 class Row(TypedDict):
     """One run that was kept, and what its trials came to.
 
-    `passed` counts trials; `pass_rate` is pass^1, the mean over the tasks of each system.
+    `status` is running, finished, interrupted, budget, failed, or stopped where the process died;
+    `owner` is the process that has a running run. `passed` counts trials; `pass_rate` is pass^1,
+    the mean over the tasks of each system.
     """
 
     run: str
     suite: str
     status: str
+    owner: str | None
     started: str
     commit: str | None
     branch: str | None
@@ -86,10 +89,16 @@ def _width_of(rows: Sequence[tuple[str, ...]], column: int) -> int:
 def _cells(row: Row) -> tuple[str, ...]:
     rate = "-" if row["pass_rate"] is None else points(row["pass_rate"], digits=1) + " %"
     commit = (row["commit"] or "-")[:7] + ("*" if row["dirty"] else "")
-    status = ", ".join([row["status"], *row["tags"]])
+    status = ", ".join([_status(row), *row["tags"]])
     started = str(row["started"])[:16].replace("T", " ")
     found = (row["run"], started, row["suite"], commit, f"{row['trials']:,}", rate, status)
     return tuple(safe_text(cell) for cell in found)
+
+
+def _status(row: Row) -> str:
+    if row["status"] == "stopped":
+        return "stopped, can be resumed"
+    return f"{row['status']} ({row['owner']})" if row["owner"] else row["status"]
 
 
 def _data(found: RunList) -> RunsObject:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
+
+from passhat.errors import ServerError
 from passhat.messages import plural
-from passhat.records import ModelParameters, Observation, TokenUsage, ToolCall
+from passhat.records import (
+    ModelParameters,
+    Observation,
+    ServerPrompt,
+    ServerResource,
+    TokenUsage,
+    ToolCall,
+)
 from passhat.runner.models.exchange import (
     Attachment,
     CallRequest,
@@ -17,10 +27,25 @@ from passhat.runner.models.exchange import (
     Reply,
     Request,
 )
-from passhat.runner.tools import ToolRequest, ToolResult, Tools
+from passhat.runner.tools import (
+    GET_PROMPT,
+    READ_RESOURCE,
+    ToolRequest,
+    ToolResult,
+    Tools,
+    unknown_tool,
+)
 
 Charge = Callable[[Reply], bool]
 """Takes what a reply cost; True when the attempt has spent all it may."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """Something to be said: a text, and what goes with it."""
+
+    text: str
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,6 +73,30 @@ class Conversation:
     stop_reason: str = "timeout"
     waiting_for: str = ""
     _steps: int = 0
+
+    async def read(self, resource: ServerResource) -> Said:
+        """What a server's resource holds."""
+        arguments = {"uri": resource.uri, "server": resource.server}
+        result = await self._own_request(READ_RESOURCE, arguments)
+        if result.is_error:
+            raise ServerError(f"no server has the resource {resource.uri}: {result.text}")
+        return Said(text=result.text, attachments=result.attachments)
+
+    async def open_with(self, prompt: ServerPrompt) -> Said:
+        """Say all that a server's prompt holds but its last words, which are returned."""
+        arguments = {
+            "name": prompt.name,
+            "arguments": dict(prompt.arguments),
+            "server": prompt.server,
+        }
+        result = await self._own_request(GET_PROMPT, arguments)
+        if result.is_error:
+            raise ServerError(f"no server has the prompt {prompt.name}: {result.text}")
+        *earlier, last = msgspec.json.decode(result.text) or [{"role": "assistant"}]
+        if last["role"] != "user":
+            raise ServerError(f"the prompt {prompt.name} does not end with words of the user")
+        self.messages += [Message(role=turn["role"], text=turn["text"]) for turn in earlier]
+        return Said(text=last["text"], attachments=result.attachments)
 
     async def say(
         self, prompt: str, *, max_turns: int, attachments: tuple[Attachment, ...] = ()
@@ -80,6 +129,15 @@ class Conversation:
             turns=self.turns,
             stop_reason=self.stop_reason,
         )
+
+    async def _own_request(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        given = {key: value for key, value in arguments.items() if value is not None}
+        request = ToolRequest(name=name, arguments=given, place=self._next_place())
+        self.waiting_for = name
+        result = await self.tools.call(request)
+        self.waiting_for = ""
+        self.seconds += result.seconds
+        return result
 
     async def _ask(self) -> Reply:
         reply = await self.model.complete(
@@ -134,6 +192,8 @@ class Conversation:
                 text=f"The arguments of {call.name} are not a JSON object: {call.broken[:200]}",
                 is_error=True,
             )
+        if call.name in (READ_RESOURCE, GET_PROMPT):
+            return unknown_tool(call.name, self.tools.specs)
         return await self.tools.call(
             ToolRequest(name=call.name, arguments=call.arguments, place=self._next_place())
         )

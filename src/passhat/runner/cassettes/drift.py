@@ -32,6 +32,10 @@ def setup_of(pairing: Pairing, suite: Suite) -> dict[str, Any]:
         asked["steps"] = [step.prompt for step in task.steps]
     if task.images:
         asked["images"] = [_digest(path) for path in task.images]
+    if task.server_prompt is not None:
+        asked["server_prompt"] = task.server_prompt
+    if task.resources:
+        asked["resources"] = task.resources
     if task.values:
         asked["values"] = dict(task.values)
     match system:

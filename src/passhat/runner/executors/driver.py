@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from passhat.records import Budget, ModelSystem, Suite, Ticket, Trial, UnansweredCalls
@@ -75,14 +75,15 @@ def drive(
     budget: Budget | None = None,
     retry_errored: bool = False,
     handle_signals: bool = True,
+    check: Callable[[], None] | None = None,
 ) -> RunResult:
-    """Lead a run that workers carry out, and come back when it is over.
+    """Lead a run that workers carry out, and return when it is over.
 
     The driver runs nothing itself. It may be killed and started again: everything it knows is in
-    the store.
+    the store. `check` is called again and again, and raises if nobody is left to work.
     """
     rule = stopping_rule or FixedRuns(suite.pairings)
-    driver = _Driver(suite, board, journal, rule, on_event, budget or suite.budget)
+    driver = _Driver(suite, board, journal, rule, on_event, budget or suite.budget, check)
     return driver.go(retry_errored=retry_errored, handle_signals=handle_signals)
 
 
@@ -95,7 +96,9 @@ class _Driver:
         rule: Allocation,
         on_event: OnEvent | None,
         budget: Budget,
+        check: Callable[[], None] | None,
     ) -> None:
+        self._check = check or (lambda: None)
         self._suite = suite
         self._board = board
         self._journal = journal
@@ -113,7 +116,8 @@ class _Driver:
         self._tickets: dict[int, Ticket] = {}
         self._rows = {(p.system.name, p.task.name): p for p in suite.pairings}
         self._over = False
-        self._crew = (-1, -1)
+        # A run that starts its own workers needs no advice to start some.
+        self._crew = (-1, -1) if check is None else (0, 0)
 
     def go(self, *, retry_errored: bool, handle_signals: bool) -> RunResult:
         clock = time.perf_counter()
@@ -144,6 +148,7 @@ class _Driver:
             return False
         if not self._over:
             self._hand_out(state)
+            self._check()
             return True
         if state.ready:
             self._board.stop(self._limit or "settled")  # a dead worker's tickets came back

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +24,7 @@ POLL_SECONDS = 0.3
 """How often a worker with nothing to do looks for tickets."""
 
 GRACE = 1.0
-"""Seconds that trials under way have when a worker is told to stop."""
+"""Seconds that trials under way have to finish when a worker is stopped."""
 
 UNSEEN_ANSWER = 4096
 """Tokens reserved for the first answer of a model whose requests set no limit: workers cannot
@@ -81,16 +83,27 @@ def run_worker(
     budget: Budget | None = None,
     environment: Mapping[str, str] | None = None,
     handle_signals: bool = True,
+    stop: threading.Event | None = None,
 ) -> WorkDone:
-    """Run tickets until none came for `idle_seconds` (None: for ever), or a signal says stop."""
-    worker = _Worker(suite, session, concurrency=concurrency, idle_seconds=idle_seconds)
+    """Run tickets until none came for `idle_seconds` (None: for ever), or a signal arrives.
+
+    Where no signal can arrive, in a thread, setting `stop` does the same.
+    """
+    worker = _Worker(suite, session, concurrency=concurrency, idle_seconds=idle_seconds, stop=stop)
     return asyncio.run(worker.go(budget or suite.budget, environment, handle_signals))
 
 
 class _Worker:
     def __init__(
-        self, suite: Suite, session: LeasedSession, *, concurrency: int, idle_seconds: float | None
+        self,
+        suite: Suite,
+        session: LeasedSession,
+        *,
+        concurrency: int,
+        idle_seconds: float | None,
+        stop: threading.Event | None,
     ) -> None:
+        self._asked_to_stop = stop
         self._suite = suite
         self._session = session
         self._concurrency = concurrency
@@ -121,12 +134,13 @@ class _Worker:
             ) as resources,
         ):
             self._attempts = Attempts(self._suite, resources)
-            beat = asyncio.create_task(self._beat())
+            beside = [asyncio.create_task(self._beat()), asyncio.create_task(self._listen())]
             try:
                 with signals_to(self._stop, enabled=handle_signals):
                     await self._take_turns()
             finally:
-                beat.cancel()
+                for task in beside:
+                    task.cancel()
                 await self._end()
         lost = isinstance(self._error, LostRun)
         if self._error is not None and not lost:
@@ -188,6 +202,13 @@ class _Worker:
                 self._stopping = True
                 self._changed.set()
                 return
+
+    async def _listen(self) -> None:
+        while self._asked_to_stop is not None:
+            if self._asked_to_stop.is_set():
+                self._stop(signal.SIGTERM)
+                return
+            await asyncio.sleep(POLL_SECONDS)
 
     def _stop(self, signal_number: int) -> None:
         self._signal, self._stopping = signal_number, True

@@ -111,7 +111,9 @@ class Endpoint:
             ) as response:
                 content = await self._receive(response)
         except (httpx2.TransportError, httpx2.DecodingError) as error:
-            raise self._busy(f"{type(error).__name__} {error}".strip()) from error
+            never_sent = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+            text = f"{type(error).__name__} {error}".strip()
+            raise self._busy(text, perhaps_paid=not never_sent) from error
         if not response.is_success:
             await self._refuse(response, content)
         return content
@@ -121,7 +123,8 @@ class Endpoint:
         async for chunk in response.aiter_bytes():
             content += chunk
             if len(content) > LONGEST_ANSWER:
-                raise self._busy(f"the answer is longer than {LONGEST_ANSWER} bytes")
+                text = f"the answer is longer than {LONGEST_ANSWER} bytes"
+                raise self._busy(text, perhaps_paid=True)
         return bytes(content)
 
     def _read(self, content: bytes) -> Reply:
@@ -130,10 +133,10 @@ class Endpoint:
             body = dialect.assemble(_events(content)) if self._stream else _object(content)
             return dialect.decode(body)
         except ModelBusy as error:
-            raise self._busy(str(error)) from error
+            raise self._busy(str(error), perhaps_paid=True) from error
         except (KeyError, IndexError, TypeError, AttributeError, msgspec.DecodeError) as error:
             text = f"the answer is not {dialect.name} ({type(error).__name__} {error}): "
-            raise self._busy(text + _said(content)) from error
+            raise self._busy(text + _said(content), perhaps_paid=True) from error
 
     async def _refuse(self, response: httpx2.Response, content: bytes) -> None:
         status, said = response.status_code, _said(content)
@@ -159,8 +162,10 @@ class Endpoint:
             return ""
         return f". Models there: {listed(names, LISTED)}" if names else ""
 
-    def _busy(self, text: str, *, retry_after: float | None = None) -> ModelBusy:
-        return ModelBusy(self._about(text), retry_after=retry_after)
+    def _busy(
+        self, text: str, *, retry_after: float | None = None, perhaps_paid: bool = False
+    ) -> ModelBusy:
+        return ModelBusy(self._about(text), retry_after=retry_after, perhaps_paid=perhaps_paid)
 
     def _about(self, text: str) -> str:
         return f"{self._model} at {urlsplit(self._url).netloc.rpartition('@')[2]}: {text}"
@@ -171,8 +176,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
     >>> retry_after({"retry-after": "1.5"}), retry_after({"retry-after-ms": "250"})
     (1.5, 0.25)
-    >>> retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"})
-    0.0
+    >>> date = {"retry-after": "Wed, 21 Oct 2015 07:28:05 GMT"}
+    >>> retry_after(date), retry_after({**date, "date": "Wed, 21 Oct 2015 07:28:00 GMT"})
+    (0.0, 5.0)
     """
     try:
         if "retry-after-ms" in headers:
@@ -181,16 +187,21 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     except KeyError:
         return None
     except ValueError:
-        return _seconds_until(headers["retry-after"])
+        return _seconds_until(headers["retry-after"], headers.get("date", ""))
 
 
-def _seconds_until(date: str) -> float | None:
+def _seconds_until(date: str, sent: str) -> float | None:
+    """The seconds to a date, by the clock of the server that named it: ours may be wrong."""
+    when, now = _moment(date), _moment(sent) or datetime.now(UTC)
+    return None if when is None else max(0.0, (when - now).total_seconds())
+
+
+def _moment(date: str) -> datetime | None:
     try:
         when = parsedate_to_datetime(date)
     except ValueError:
         return None
-    when = when if when.tzinfo else when.replace(tzinfo=UTC)
-    return max(0.0, (when - datetime.now(UTC)).total_seconds())
+    return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
 def _events(content: bytes) -> Iterator[Body]:

@@ -1,0 +1,303 @@
+"""A first suite around what somebody already has: a function, a program, a server, a log."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from passhat.errors import ArgumentError, InputError, RunError
+from passhat.messages import listed, plural, short_value
+from passhat.runner.run import run_coroutine
+from passhat.suite.first_suite import (
+    EXAMPLE_AGENT,
+    EXAMPLE_TASKS,
+    FirstSuite,
+    FirstTask,
+    suite_text,
+)
+
+if TYPE_CHECKING:
+    from passhat.records import Trials
+    from passhat.records.transcript import Transcripts
+    from passhat.runner.models.exchange import ToolSpec
+
+GATE = "pass^1 >= 0.5"
+RUNS = 10
+TOOL_RUNS = 5
+MOST_TASKS = 20
+"""Tasks of a log that a first suite takes over: enough to start with, few enough to read."""
+
+MOST_TOOLS = 8
+LONGEST_ANSWER = 60
+"""An answer of a passing run that is this short is taken for what must be answered."""
+
+_CHANGING = (
+    "add", "append", "call", "clear", "close", "commit", "create", "delete", "drop", "edit",
+    "exec", "execute", "insert", "kill", "merge", "move", "patch", "pay", "post", "publish",
+    "push", "put", "remove", "rename", "reset", "run", "send", "set", "start", "stop", "submit",
+    "toggle", "trigger", "update", "upload", "write",
+)  # fmt: skip
+"""Words in the name of a tool that may change something: a first suite does not call it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartingFiles:
+    """The files of a first suite by path, and what to do with them: each a command to paste."""
+
+    files: Mapping[str, str]
+    next_steps: tuple[tuple[str, str], ...]
+
+
+_FIRST_RUN = (
+    ("check it", "passhat validate"),
+    ("see what it would run", "passhat run --dry-run"),
+    ("run it", "passhat run"),
+)
+
+
+def first_suite(
+    *,
+    python: str | None = None,
+    command: str | None = None,
+    mcp: str | None = None,
+    log: str | None = None,
+    directory: Path,
+) -> StartingFiles:
+    """A suite for a function `module:name`, a command line, an MCP server or the tasks of a log.
+
+    A log may be combined with the agent that shall be asked: `python` or `command`.
+    """
+    if mcp is not None:
+        return _server_suite(mcp, directory)
+    files: dict[str, str] = {}
+    agent: dict[str, Any] | None = None
+    if python is not None:
+        agent, files = _python_agent(python, directory)
+    elif command is not None:
+        agent = _command_agent(command)
+    if log is not None:
+        return _log_suite(log, agent, files)
+    assert agent is not None, "the caller names at least one"
+    suite = FirstSuite(
+        name=agent["name"],
+        agent=agent,
+        tasks=EXAMPLE_TASKS,
+        gate=GATE,
+        runs=RUNS,
+        about=(
+            "Can you depend on this agent every time?   passhat run",
+            "",
+            "The two tasks below only show that it runs: put your own in their place.",
+            "`passhat schema suite` lists what can be expected of an answer.",
+        ),
+    )
+    return StartingFiles(files={**files, **_suite_file(suite)}, next_steps=_FIRST_RUN)
+
+
+def _python_agent(function: str, directory: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """The agent, and its module where there is none yet: to be changed, but it runs at once."""
+    module, colon, name = function.partition(":")
+    if not (colon and name.isidentifier() and all(p.isidentifier() for p in module.split("."))):
+        raise ArgumentError("python", "must be module:function, such as my_agent:answer", function)
+    agent = {"name": name, "python": function}
+    there = (directory / Path(*module.split("."))).with_suffix(".py")
+    if "." in module or there.exists() or there.with_suffix("").is_dir() or find_spec(module):
+        return agent, {}
+    return agent, {f"{module}.py": EXAMPLE_AGENT.format(function=name)}
+
+
+def _command_agent(command: str) -> dict[str, Any]:
+    words = _words("command", command)
+    return {"name": Path(words[0]).name, "command": words}
+
+
+def _words(argument: str, command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ArgumentError(argument, f"must be a command line ({error})", command) from None
+    if not words:
+        raise ArgumentError(argument, "must be a command line, such as './agent {prompt}'", command)
+    return words
+
+
+def _server_suite(server: str, directory: Path) -> StartingFiles:
+    """A suite that calls the tools of an MCP server: a command line, or an address."""
+    words = _words("mcp", server)
+    stated = {"url": server} if "://" in words[0] else {"command": words, "shared": True}
+    tools = run_coroutine(_tools_of(stated, directory))
+    safe = [tool for tool in tools if not _may_change(tool.name)][:MOST_TOOLS]
+    if not safe:
+        names = listed([tool.name for tool in tools], 5) or "none"
+        raise InputError(
+            f"this server has no tool whose name says that it only reads (it has: {names}): "
+            "write its suite by hand, beginning with `passhat init --scripted`"
+        )
+    about = [
+        "Do the tools of this server work every time?   passhat run",
+        "",
+        "It needs no key: the model is scripted, and calls each tool with example arguments. Put",
+        "in arguments that mean something to your server. To see whether a model chooses the right",
+        "tool, put its name (claude-sonnet-4-5, gpt-5, ...) in place of scripted, drop `script:`",
+        "and write prompts as your users do.",
+    ]
+    if left := [tool.name for tool in tools if tool not in safe]:
+        about += ["", f"Left out, as they may change something: {listed(left, 8, show=repr)}."]
+    suite = FirstSuite(
+        name="tools",
+        agent={"model": "scripted", "servers": ["tools"]},
+        servers={"tools": stated},
+        tasks=[_tool_task(tool) for tool in safe],
+        gate=GATE,
+        runs=TOOL_RUNS,
+        about=about,
+    )
+    return StartingFiles(files=_suite_file(suite), next_steps=_FIRST_RUN)
+
+
+async def _tools_of(stated: Mapping[str, Any], directory: Path) -> tuple[ToolSpec, ...]:
+    """The tools of a server, which is started for the question; none is called."""
+    from passhat.records import HttpServer, StdioServer
+    from passhat.runner.mcp_servers import RunningServer
+
+    server: HttpServer | StdioServer
+    if "url" in stated:
+        server = HttpServer(name="tools", url=stated["url"])
+    else:
+        server = StdioServer(name="tools", argv=tuple(stated["command"]), cwd=directory)
+    running = RunningServer(server, directory=directory)
+    try:
+        await running.start()
+    except RunError as error:
+        raise InputError(str(error)) from error
+    try:
+        return running.tools
+    finally:
+        await running.stop()
+
+
+def _may_change(tool: str) -> bool:
+    """Whether a word of a tool's name says that it may do more than read.
+
+    >>> _may_change("get_settings"), _may_change("sendEmail"), _may_change("read-file")
+    (False, True, False)
+    """
+    words = re.findall("[A-Z]?[a-z]+|[A-Z]+(?![a-z])", tool)
+    return any(word.lower() in _CHANGING for word in words)
+
+
+def _tool_task(tool: ToolSpec) -> FirstTask:
+    call = {"tool": tool.name, "arguments": example_arguments(tool.parameters)}
+    return FirstTask(
+        name=tool.name,
+        prompt=f"Call the tool {tool.name}.",
+        expect=(
+            {"called": tool.name},
+            {"target": "tool_calls[0].error", "exact": None},
+        ),
+        script=({"calls": [call], "answer": "done"},),
+    )
+
+
+def example_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A value for each argument that a tool's JSON Schema requires.
+
+    >>> known = {"city": {"type": "string"}, "n": {"default": 3}, "unit": {"enum": ["C", "F"]}}
+    >>> example_arguments({"properties": known, "required": ["city", "unit"]})
+    {'city': 'example', 'unit': 'C'}
+    """
+    known = schema.get("properties", {})
+    return {name: _example_value(known.get(name, {})) for name in schema.get("required", ())}
+
+
+def _example_value(schema: Mapping[str, Any]) -> Any:
+    for key in ("default", "const"):
+        if key in schema:
+            return schema[key]
+    for key in ("examples", "enum"):
+        if schema.get(key):
+            return schema[key][0]
+    kinds = {"integer": 1, "number": 1, "boolean": True, "array": [], "object": {}, "null": None}
+    kind = schema.get("type", "string")
+    if kind == "object":
+        return example_arguments(schema)
+    return kinds.get(kind[0] if isinstance(kind, list) and kind else str(kind), "example")
+
+
+def _log_suite(log: str, agent: dict[str, Any] | None, files: dict[str, str]) -> StartingFiles:
+    """A suite of the tasks in a log, asked as they were asked then."""
+    from passhat.ingest import read_with_transcripts
+
+    trials, said = read_with_transcripts(log)
+    found = (_log_task(name, trials, said) for name in trials.tasks)
+    tasks = [task for task in found if task is not None][:MOST_TASKS]
+    if not tasks:
+        raise InputError(
+            f"{log}: no task says what was asked, so no suite can be made of it; "
+            f"`passhat report {shlex.quote(log)}` needs no suite"
+        )
+    suite = FirstSuite(
+        name=Path(log).stem,
+        agent=agent or _logged_agent(log, trials),
+        tasks=tasks,
+        gate=GATE,
+        runs=RUNS,
+        about=(
+            f"{plural(len(tasks), 'task')} of a log, asked again.   passhat run",
+            "",
+            "What an answer must hold is a guess from the runs that passed: read every `expect:`.",
+        ),
+    )
+    kept, name = shlex.quote(log), shlex.quote(suite.name)
+    steps = (
+        ("see how reliable the log says it is", f"passhat report {kept}"),
+        ("keep it, to compare later runs with", f"passhat history add {kept} --suite {name}"),
+        *_FIRST_RUN,
+    )
+    return StartingFiles(files={**files, **_suite_file(suite)}, next_steps=steps)
+
+
+def _logged_agent(log: str, trials: Trials) -> dict[str, Any]:
+    """The model that the log names, where it is one that can be asked."""
+    from passhat.records.providers import is_model_name
+
+    for name in (trials.systems[0], trials.systems[0].rpartition("/")[2]):
+        if is_model_name(name, base_url=None, variables={}):
+            return {"name": name, "model": name}
+    raise InputError(
+        f"{log}: its agent {short_value(trials.systems[0])} is no model that passhat can ask. Say "
+        f"what shall run: passhat init --from-log {shlex.quote(log)} --python my_agent:answer, or "
+        "--command './agent {prompt}'"
+    )
+
+
+def _log_task(name: str, trials: Trials, said: Transcripts) -> FirstTask | None:
+    """What was asked in the first run of a task that says it, and what a passing run answered."""
+    from passhat.records import Outcome
+    from passhat.records.transcript import Transcript
+
+    asked, answer = "", ""
+    for trial in trials.where(task=name):
+        told = said.get((trial.system, trial.task, trial.trial))
+        if told is None:
+            continue
+        transcript = Transcript.from_json(told)
+        asked = asked or next((t.text for t in transcript.messages if t.role == "user"), "")
+        if trial.outcome is Outcome.PASSED and not answer:
+            answers = [t.text for t in transcript.messages if t.role == "assistant" and t.text]
+            answer = (transcript.answer or (answers[-1] if answers else "")).strip()
+    if not asked:
+        return None
+    guess = {"icontains": answer} if 0 < len(answer) <= LONGEST_ANSWER else {"regex": "[^ ]"}
+    return FirstTask(name=name, prompt=asked, expect=(guess,))
+
+
+def _suite_file(suite: FirstSuite) -> dict[str, str]:
+    from passhat.suite.starter import SUITE_FILE
+
+    return {SUITE_FILE: suite_text(suite)}

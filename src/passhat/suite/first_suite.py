@@ -1,0 +1,130 @@
+"""The text of a first suite for an agent, a server or a log that somebody already has."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+_PLAIN = re.compile("[A-Za-z][A-Za-z0-9_]*(?:[ ./-][A-Za-z0-9_]+)*")
+_WORDS = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"}
+"""Words that some YAML readers take for something else than text."""
+
+MODELINE = "# yaml-language-server: $schema=.passhat/suite.schema.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstTask:
+    """A task to begin with: what is asked, what must hold, and what a scripted model does."""
+
+    name: str
+    prompt: str
+    expect: Sequence[Mapping[str, Any]]
+    script: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstSuite:
+    """What a first suite holds: an agent (`python`, `command` or `model`), servers and tasks."""
+
+    name: str
+    agent: Mapping[str, Any]
+    tasks: Sequence[FirstTask]
+    gate: str
+    runs: int
+    about: Sequence[str] = ()
+    servers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+EXAMPLE_TASKS = (
+    FirstTask(
+        name="a sum",
+        prompt="What is 17 + 25? Answer with the number alone.",
+        expect=({"contains": "42"},),
+    ),
+    FirstTask(
+        name="a greeting",
+        prompt="Greet Ann in one short sentence.",
+        expect=({"icontains": "ann"}, {"not": {"regex": "[?]$"}}),
+    ),
+)
+"""What nearly every agent can do: they show that it runs, until your own tasks stand there."""
+
+EXAMPLE_AGENT = '''\
+"""The agent under test: call yours in the place of these lines."""
+
+import random
+
+
+def {function}(prompt):
+    """Answer a prompt. It is wrong now and then, as agents are."""
+    if "17 + 25" in prompt:
+        return "42" if random.random() < 0.9 else "41"
+    return "Hello Ann!"
+'''
+
+
+def suite_text(suite: FirstSuite) -> str:
+    """The suite as YAML. Every text is quoted, and names no variable of the environment."""
+    return "\n".join(_lines(suite)) + "\n"
+
+
+def _lines(suite: FirstSuite) -> Iterator[str]:
+    yield MODELINE
+    yield "#"
+    yield from (f"# {line}".rstrip() for line in suite.about)
+    yield ""
+    yield f"name: {_value(suite.name)}"
+    if suite.servers:
+        yield "\nservers:"
+        for name, server in suite.servers.items():
+            yield f"  {_value(name)}: {_value(server)}"
+    yield f"\ndefaults:\n  runs: {suite.runs}"
+    if any(task.script for task in suite.tasks):  # an agent that is scripted task by task
+        yield from (f"  {key}: {_value(value)}" for key, value in suite.agent.items())
+        yield "\nagents:"
+    else:
+        yield f"\nsystems:\n  - {_value(suite.agent)}"
+        yield "\ntasks:"
+    for task in suite.tasks:
+        yield from _task_lines(task)
+    yield f"\ngates:\n  - {_value(suite.gate)}"
+
+
+def _task_lines(task: FirstTask) -> Iterator[str]:
+    yield f"  - name: {_value(task.name)}"
+    yield f"    prompt: {_value(task.prompt)}"
+    yield "    expect:"
+    yield from (f"      - {_value(one)}" for one in task.expect)
+    if task.script:
+        yield "    script:"
+        yield from (f"      - {_value(one)}" for one in task.script)
+
+
+def _value(value: Any) -> str:
+    r"""A value on one line of YAML: a plain word where it is one, else quoted as JSON quotes.
+
+    JSON writes a letter beyond the first plane as two halves, which YAML does not put together:
+    such letters stay as they are, and a lone half becomes a question mark.
+
+    >>> _value({"contains": "a\n😀", "runs": 3}), _value("yes"), _value("a sum")
+    ('{ contains: "a\\n😀", runs: 3 }', '"yes"', 'a sum')
+    """
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{_value(key)}: {_value(one)}" for key, one in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    if isinstance(value, str):
+        plain = _PLAIN.fullmatch(value) and value.lower() not in _WORDS
+        return value if plain else _quoted(value)
+    if isinstance(value, Sequence):
+        return f"[{', '.join(map(_value, value))}]"
+    return json.dumps(value)
+
+
+def _quoted(text: str) -> str:
+    """Text between double quotes, in which `${` is no reference to the environment."""
+    written = json.dumps(text.replace("${", "$${"), ensure_ascii=False)
+    encodable = written.encode("utf-8", "replace").decode()
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in encodable)

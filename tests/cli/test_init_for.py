@@ -1,0 +1,97 @@
+"""A first suite for what somebody has: it is valid, runs at once, and says what to do next."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passhat.suite import load_suite
+from passhat.suite.first_suite import FirstSuite, FirstTask, suite_text
+
+SAMPLE = Path(__file__).parents[1] / "samples/inspect/flaky_5x5_two_scorers_1error.eval"
+AGENT = f"{shlex.quote(sys.executable)} -c 'print(\"42, Ann\")'"
+SERVER = f"{shlex.quote(sys.executable)} -m passhat.testing.weather_server"
+
+
+def passhat(folder, *words):
+    command = [sys.executable, "-m", "passhat", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "trials", "code"),
+    [
+        (["--python", "my_agent:answer"], 20, (0, 4)),
+        (["--command", AGENT], 20, (0,)),
+        (["--mcp", SERVER], 10, (0,)),
+        (["--from-log", str(SAMPLE), "--command", AGENT], 50, (0, 1, 4)),
+    ],
+    ids=["python", "command", "mcp", "log"],
+)
+def test_every_next_step_can_be_pasted_and_works(tmp_path, words, trials, code):
+    done = passhat(tmp_path, "init", *words)
+    assert done.returncode == 0, done.stderr
+    steps = re.findall(r"^  (passhat .*?)  #", done.stderr, flags=re.MULTILINE)
+    assert [step.split()[1] for step in steps][-3:] == ["validate", "run", "run"]
+    for step in steps:
+        ran = passhat(tmp_path, *shlex.split(step)[1:])
+        allowed = code if step.strip() == "passhat run" else (0,)
+        assert ran.returncode in allowed, ran.stdout + ran.stderr
+    assert f"{trials} trials" in ran.stdout + ran.stderr
+
+
+def test_a_module_that_is_there_is_left_as_it_is(tmp_path):
+    (tmp_path / "mine.py").write_text("def answer(prompt): return '42 Ann'\n")
+    assert passhat(tmp_path, "init", "--python", "mine:answer").returncode == 0
+    assert (tmp_path / "mine.py").read_text() == "def answer(prompt): return '42 Ann'\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--python", "my_agent"], "must be module:function, such as my_agent:answer"),
+        (["--command", "'open"], "must be a command line"),
+        (["--python", "a:b", "--mcp", "x"], "--python and --mcp exclude each other"),
+        (["--mcp", "no-such-program-here"], "no-such-program-here"),
+        (["--from-log", str(SAMPLE)], "--python my_agent:answer, or --command"),
+        (["--from-log", "absent.eval"], "absent.eval"),
+    ],
+)
+def test_what_cannot_be_started_with_is_refused_and_nothing_is_written(tmp_path, words, message):
+    done = passhat(tmp_path, "init", *words)
+    assert done.returncode == 2, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_job_of_ci_is_written_beside_a_suite_of_ones_own(tmp_path):
+    done = passhat(tmp_path, "init", "--python", "my_agent:answer", "--ci", "github")
+    assert done.returncode == 0
+    job = (tmp_path / ".github/workflows/passhat.yml").read_text()
+    assert "pip install -e ." in job
+    assert not (tmp_path / "cassettes").exists()
+
+
+@given(st.text(), st.text(min_size=1), st.text())
+def test_any_text_of_a_log_is_a_suite_that_asks_just_that(tmp_path_factory, prompt, answer, name):
+    """Names, prompts and answers come from models: none of them is YAML, or a variable."""
+    secret = prompt + "${HOME} {prompt}"
+    suite = FirstSuite(
+        name="log",
+        agent={"name": "mine", "command": ["cat"]},
+        tasks=[FirstTask(name="t" + name, prompt=secret, expect=({"contains": answer},))],
+        gate="pass^1 >= 0.5",
+        runs=2,
+    )
+    file = tmp_path_factory.mktemp("suite") / "passhat.yml"
+    file.write_text(suite_text(suite), encoding="utf-8")
+    (pairing,) = load_suite(file, env={"HOME": "leaked"}).pairings
+    whole = secret.encode("utf-8", "replace").decode()
+    assert pairing.task.prompt == whole
+    assert pairing.task.expect[0].value == answer.encode("utf-8", "replace").decode()

@@ -1,0 +1,19 @@
+"""What readers say of their arguments is said to the shell in its options."""
+
+import pytest
+from click.testing import CliRunner
+
+from passhat.cli import main
+
+SCORES = "task,score\na,1\na,0.5\nb,1\nb,0\n"
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_notes_and_readings_name_the_options_of_the_command(tmp_path, output):
+    path = tmp_path / "runs.csv"
+    path.write_text(SCORES)
+    arguments = ["report", str(path), "--name", "mine", *(["--json"] if output == "json" else [])]
+    said = CliRunner().invoke(main, arguments).output
+    assert "(or use --pass-if)" in said
+    assert "(--name)" in said
+    assert "`pass_if`" not in said
