@@ -1,9 +1,8 @@
 """Run the calibrations and write their tables into docs/explanation/calibration.md.
 
-`python -m bench.calibrate [--quick] [coverage families variance labels plans comparisons ranks
-gates dependence outages sequential_comparisons peers pull_requests whole_runner why]`: the quick form
-prints and writes nothing; a named study replaces its own part of the page only. Studies that have cells keep
-them in build/calibrate and go on where they were interrupted.
+`python -m bench.calibrate [--quick] [STUDY ...]`: the quick form prints and writes nothing; a named
+study replaces its own part of the page only. Studies that have cells keep them in build/calibrate
+and go on where they were interrupted.
 """
 
 from __future__ import annotations
