@@ -7,14 +7,19 @@ study, its arguments and the statistics it exercises, so that a change of the co
 from __future__ import annotations
 
 import hashlib
+import importlib
 import inspect
 import json
 import multiprocessing
 import os
+import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from bench.calibrate.table import Table
 
 ROOT = Path(__file__).parents[2]
 STORE = ROOT / "build" / "calibrate"
@@ -42,13 +47,42 @@ def run_cells(study: str, cell: Cell, arguments: Sequence[tuple[Any, ...]]) -> l
     return [json.loads(path.read_text()) for path in paths]
 
 
+def run_tables(
+    study: str, makers: Sequence[tuple[Cell, int]], *, quick: bool, least: int = 10
+) -> list[Table]:
+    """The tables of a study, each a cell: a function of repetitions, and how many there are.
+
+    PASSHAT_SHARE makes do with that share of the repetitions. A quick run keeps nothing.
+    """
+    if quick:
+        return [table for maker, count in makers for table in _made(maker, count, quick=True)]
+    share = float(os.environ.get("PASSHAT_SHARE", "1"))
+    given = [(maker, max(least, round(share * count))) for maker, count in makers]
+    jobs = [(f"{maker.__module__}:{maker.__qualname__}", count) for maker, count in given]
+    found = run_cells(study, _table_cell, jobs)
+    return [Table.from_json(one) for tables in found for one in tables]
+
+
+def _table_cell(name: str, count: int) -> list[dict[str, Any]]:
+    module, _, function = name.partition(":")
+    maker = getattr(importlib.import_module(module), function)
+    return [asdict(table) for table in _made(maker, count, quick=False)]
+
+
+def _made(maker: Cell, count: int, *, quick: bool) -> list[Table]:
+    takes_quick = "quick" in inspect.signature(maker).parameters
+    found = maker(count, quick=quick) if takes_quick else maker(count)
+    return found if isinstance(found, list) else [found]
+
+
 def _run(place: int) -> tuple[int, Any]:
     cell, given = _JOBS[place]
     return place, cell(*given)
 
 
 def _digest(study: str, cell: Cell, given: tuple[Any, ...]) -> str:
-    own = Path(inspect.getfile(cell)).read_text()
+    module = given[0].partition(":")[0] if cell is _table_cell else cell.__module__
+    own = Path(inspect.getfile(sys.modules[module])).read_text()
     text = "\x1f".join((study, cell.__qualname__, repr(given), own, _statistics()))
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 

@@ -56,15 +56,14 @@ def alarms(rng: np.random.Generator, repetitions: int) -> Table:
             shares = np.mean(seen, axis=0)
             rows.append((name, f"{size} x {runs}", *(f"{share:.3f}" for share in shares)))
     calm = max(float(row[-1]) for row in rows if row[0].startswith("calm"))
-    return Table(
-        title="Runs that are not independent: what is seen",
-        header=("runs", "tasks x runs", "rounds", "drift", "burst", "any"),
-        rows=tuple(rows),
-        finding="How often Cochran's Q over rounds (level 0.4 %), a line over them (0.3 %) and "
+    header = ("runs", "tasks x runs", "rounds", "drift", "burst", "any")
+    finding = (
+        "How often Cochran's Q over rounds (level 0.4 %), a line over them (0.3 %) and "
         "bursts of failures in start order (0.3 %) say that runs were not independent. Stated: 1 % "
-        f"over all three where they are; worst here {calm:.3f}.",
-        repetitions=repetitions,
-        seed=SEED,
+        f"over all three where they are; worst here {calm:.3f}."
+    )
+    return Table.of(
+        "Runs that are not independent: what is seen", header, rows, finding, repetitions, SEED
     )
 
 
@@ -81,15 +80,14 @@ def coverage(rng: np.random.Generator, repetitions: int) -> Table:
             [_covered(rng, size, runs, spread, outage) for _ in range(repetitions)]
         ).mean(axis=0)
         rows.append((name, f"{size} x {runs}", *(f"{share:.3f}" for share in held)))
-    return Table(
-        title="Intervals where rounds move together",
-        header=("runs", "tasks x runs", "this suite", "included", "tasks like these", "included"),
-        rows=tuple(rows),
-        finding="Coverage of the long-run pass rate at 95 %, as if runs were independent, and as "
+    header = ("runs", "tasks x runs", "this suite", "included", "tasks like these", "included")
+    finding = (
+        "Coverage of the long-run pass rate at 95 %, as if runs were independent, and as "
         "printed: where a disturbance was seen, with the spread between rounds. A run whose rounds "
-        "saw no outage cannot know of one: what is not in the data is in no interval.",
-        repetitions=repetitions,
-        seed=SEED,
+        "saw no outage cannot know of one: what is not in the data is in no interval."
+    )
+    return Table.of(
+        "Intervals where rounds move together", header, rows, finding, repetitions, SEED
     )
 
 
@@ -108,16 +106,13 @@ def tasks(rng: np.random.Generator, repetitions: int) -> Table:
         means = np.mean(found, axis=0)
         cells = [f"{_share(power)} ({error:.3f})" for power, error in means]
         rows.append((name, f"{size} x {runs}", *cells))
-    return Table(
-        title="Which task changed",
-        header=("tasks", "tasks x runs", "Holm", "discrete Holm", "BH", "discrete BH"),
-        rows=tuple(rows),
-        finding="Share of the changed tasks that is found and, in brackets, the chance of any "
+    header = ("tasks", "tasks x runs", "Holm", "discrete Holm", "BH", "discrete BH")
+    finding = (
+        "Share of the changed tasks that is found and, in brackets, the chance of any "
         "false one (Holm) or the share of finds that is false (BH), at 0.05. Plain: Boschloo's "
-        "test of each task; discrete: Fisher's, with the laws that its p-values have.",
-        repetitions=repetitions,
-        seed=SEED,
+        "test of each task; discrete: Fisher's, with the laws that its p-values have."
     )
+    return Table.of("Which task changed", header, rows, finding, repetitions, SEED)
 
 
 def days(rng: np.random.Generator, repetitions: int) -> Table:
@@ -134,15 +129,12 @@ def days(rng: np.random.Generator, repetitions: int) -> Table:
         rows.append(
             (f"{spread:g}", f"{false / repetitions:.3f}", f"{np.median(delays):g}", f"{within:.2f}")
         )
-    return Table(
-        title="Trends where days differ",
-        header=("sd between days, logit", "any alarm", "median delay", "found within 3"),
-        rows=tuple(rows),
-        finding="45 tasks, 4 runs each at every point. Any alarm over 100 calm points (stated: "
-        "5 %), and how many points after a drop of one logit at point 30 it is found.",
-        repetitions=repetitions,
-        seed=SEED,
+    header = ("sd between days, logit", "any alarm", "median delay", "found within 3")
+    finding = (
+        "45 tasks, 4 runs each at every point. Any alarm over 100 calm points (stated: "
+        "5 %), and how many points after a drop of one logit at point 30 it is found."
     )
+    return Table.of("Trends where days differ", header, rows, finding, repetitions, SEED)
 
 
 def _share(power: float) -> str:
