@@ -98,6 +98,14 @@ class RetryEvent(TypedDict):
     reason: str
 
 
+class PausedEvent(TypedDict):
+    """Many trials failed one after another; nothing is started for `wait` seconds."""
+
+    event: Literal["paused"]
+    time: str
+    wait: float
+
+
 class BudgetEvent(TypedDict):
     """A budget is spent: no new trial starts."""
 
@@ -166,6 +174,7 @@ EventObject = (
     | TrialStartedEvent
     | TrialFinishedEvent
     | RetryEvent
+    | PausedEvent
     | BudgetEvent
     | WorkersEvent
     | StoppingEvent
@@ -181,6 +190,7 @@ _LINES: dict[str, type] = {
     "TrialStarted": TrialStartedEvent,
     "TrialFinished": TrialFinishedEvent,
     "Retry": RetryEvent,
+    "Paused": PausedEvent,
     "BudgetHit": BudgetEvent,
     "WorkersChanged": WorkersEvent,
     "Stopping": StoppingEvent,
