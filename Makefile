@@ -9,7 +9,7 @@ OLD_SERVERS := .venv-servers/.installed
 
 FRAMEWORKS := langgraph pydantic_ai openai_agents smolagents llama_index google_adk crewai claude_agent_sdk
 
-TOOLS := bridges notebook pytest
+TOOLS := bridges migrating notebook promptfoo pytest
 
 .PHONY: package help demo test frameworks $(FRAMEWORKS:%=framework-%) ray tools search mutations check fix bench corpus calibrate generate docs lock clean
 
@@ -42,7 +42,7 @@ tools: $(INSTALLED) $(TOOLS:%=.venv-tools/%/.installed) ## with real notebooks, 
 	$(BIN)/python -m pytest -q tests/tools
 
 ray: $(INSTALLED) $(RAY) ## runs on a real Ray cluster on this machine, killed as they go (some minutes)
-	$(BIN)/python -m pytest -q tests/journeys/test_ray_executor.py tests/journeys/test_ray_reduction.py
+	$(BIN)/python -m pytest -q tests/journeys/test_ray_executor.py tests/journeys/test_exporting.py tests/reporters/test_deployments.py
 
 search: $(INSTALLED) $(NODE_SERVERS) ## properties on many new random examples (takes long)
 	$(BIN)/python -m pytest tests -q -n 2 -m hypothesis --hypothesis-profile search --timeout 1800
@@ -104,10 +104,12 @@ $(INSTALLED): requirements/dev.lock pyproject.toml
 	  && .venv-frameworks/uv/bin/uv pip install --quiet --python .venv-frameworks/$*/bin/python --editable .; \
 	then : > $@; else echo "cannot be installed" > $@; fi
 
-# Ray brings 60 packages and its own versions of some; where it cannot be had, its tests skip.
+# Ray, an S3 server and the published schemas of deployments, which bring packages and versions of
+# their own; where they cannot be had, their tests skip. Of the last two only the schemas are used.
 $(RAY): requirements/ray.in pyproject.toml
 	test -x .venv-ray/bin/python || $(PYTHON) -m venv .venv-ray
-	.venv-ray/bin/pip install --quiet --disable-pip-version-check -r requirements/ray.in --editable '.[frames,postgres,run]'
+	.venv-ray/bin/pip install --quiet --disable-pip-version-check -r requirements/ray.in --editable '.[cloud,frames,postgres,run]'
+	.venv-ray/bin/pip install --quiet --disable-pip-version-check --no-deps docker-compose==1.29.2 kubernetes-validate==1.37.0
 	touch $@
 
 .venv-frameworks/uv/bin/uv:
@@ -122,6 +124,11 @@ $(RAY): requirements/ray.in pyproject.toml
 	@.venv-tools/uv/bin/uv pip install --quiet --python .venv-tools/$*/bin/python \
 	    -r requirements/tools/$*.in --editable '.[run]' && touch $@ \
 	  || echo "$*: cannot be installed, its tests will be skipped"
+
+.venv-tools/promptfoo/.installed:
+	@mkdir -p .venv-tools/promptfoo && npm install --silent --no-audit --no-fund \
+	    --prefix .venv-tools/promptfoo promptfoo@0.121.20 && touch $@ \
+	  || echo "promptfoo: cannot be installed, its test will be skipped"
 
 # The weights of the local model; where they cannot be had, tests that need them skip with a reason.
 .venv/.weights: $(INSTALLED)

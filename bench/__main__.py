@@ -1,6 +1,6 @@
-"""Run the benchmarks, all or the named ones, and write docs/explanation/benchmarks.md.
+"""Run the benchmarks, all but the long ones or those named, and write them to the docs.
 
-`python -m bench [estimates reading running]`: a named one replaces its own part of the page only.
+`python -m bench [NAME ...]`: a named one replaces its own part of benchmarks.md only.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import sys
 
 from bench.pages import write_part
 
-BENCHMARKS = ("estimates", "reading", "running", "dashboard")
+BENCHMARKS = ("estimates", "costs", "reading", "running", "dashboard", "packaging")
+LONG = ("kill_storm", "worker_storm", "workers", "billion")
+"""Only by name: each takes many minutes, and some need PostgreSQL."""
 
 OPENING = """# Benchmarks
 
@@ -27,7 +29,7 @@ def main(arguments: list[str]) -> None:
         with contextlib.redirect_stdout(told):
             importlib.import_module(f"bench.{name}").main()
         print(told.getvalue())
-        write_part("benchmarks.md", OPENING, BENCHMARKS, name, told.getvalue())
+        write_part("benchmarks.md", OPENING, BENCHMARKS + LONG, name, told.getvalue())
 
 
 if __name__ == "__main__":

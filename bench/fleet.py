@@ -66,6 +66,7 @@ class Fleet:
     def __init__(self, home: Path, store: str, plan: Plan, environment: dict[str, str]) -> None:
         self.home, self.store, self.plan = home, store, plan
         self.ray_kills = 0
+        self.broken = 0
         self._environment = environment
         self._frozen: deque[tuple[float, int]] = deque()
         self._rng = random.Random(plan.seed)

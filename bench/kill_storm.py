@@ -26,6 +26,7 @@ systems:
     base_url: "{url}"
     prices: {{input: 1, output: 1}}
     max_tokens: 64
+    extra: {{store: {store}}}
 defaults: {{expect: [{{contains: done}}]}}
 tasks:
 {tasks}
@@ -63,15 +64,19 @@ def storm(
     concurrency: int = 10,
     latency: float = 0.05,
     seed: int = 1,
+    store: bool = False,
 ) -> Storm:
-    """Start a run, kill it after a moment, resume it and kill it again; then let it finish."""
+    """Start a run, kill it after a moment, resume it and kill it again; then let it finish.
+
+    With `store` the model keeps its answers, and a resumed run finds those that were lost.
+    """
     rng = random.Random(seed)
     with (
         tempfile.TemporaryDirectory() as folder,
         WireServer(answer_done, latency=latency) as server,
     ):
         home = Path(folder)
-        home.joinpath("suite.yml").write_text(suite_text(server.url, tasks))
+        home.joinpath("suite.yml").write_text(suite_text(server.url, tasks, store=store))
         done = lost = made = most = 0
         seen: set[tuple[str, int]] = set()
         first = ["run", "suite.yml", "--runs", str(runs), "-q"]
@@ -108,8 +113,9 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--tasks", type=int, default=20)
     parser.add_argument("--runs", type=int, default=200)
-    chosen = parser.parse_args()
-    result = storm(kills=chosen.kills, tasks=chosen.tasks, runs=chosen.runs)
+    parser.add_argument("--store", action="store_true", help="let the model keep its answers")
+    chosen = parser.parse_args([] if __name__ != "__main__" else None)
+    result = storm(kills=chosen.kills, tasks=chosen.tasks, runs=chosen.runs, store=chosen.store)
     print(f"## {result.kills} kills of a run at concurrency 10\n")
     print("| tool | kills | trials kept | finished trials lost | calls | paid twice | it says |")
     print("|---|---|---|---|---|---|---|")
@@ -119,9 +125,9 @@ def main() -> None:
     )
 
 
-def suite_text(url: str, tasks: int) -> str:
+def suite_text(url: str, tasks: int, *, store: bool = False) -> str:
     lines = "\n".join(f"  - {{name: t{i}, prompt: 'question {i}'}}" for i in range(tasks))
-    return SUITE.format(url=url, tasks=lines)
+    return SUITE.format(url=url, tasks=lines, store=str(store).lower())
 
 
 def answer_done(asked: ReceivedRequest) -> Reply:

@@ -26,7 +26,7 @@ from bench.kill_storm import TOKENS, call_identity
 from bench.ray_cluster import python_with_ray
 from passhat.history import History
 from passhat.runner.models.exchange import Reply
-from passhat.testing import Asked, WireServer
+from passhat.testing import ReceivedRequest, WireServer
 from passhat.testing.postgres import PostgresServer, postgres_server
 
 STEPS = 3
@@ -62,11 +62,13 @@ class WorkerStorm:
 
     `billed` counts calls as the model saw them, `needed` the different ones among them, `reported`
     the calls that the report says were perhaps paid twice, `answered` those whose answers the store
-    has. `overwritten` counts journalled answers that were replaced: paid again.
+    has. `overwritten` counts journalled answers that were replaced: paid again. `broken` counts
+    drivers that ended by themselves.
     """
 
     happened: Counter[str]
     ray_kills: int
+    broken: int
     trials: int
     kept: int
     counted_twice: int
@@ -105,8 +107,6 @@ def storm(postgres: PostgresServer, plan: Plan, *, compare: bool = True) -> Work
         environment = fleet_environment(stack, ray=plan.ray_workers > 0)
         fleet = stack.enter_context(Fleet(home, store, plan, environment))
         happened = _weather(fleet, postgres, plan)
-        while fleet.driver.wait() < 0 or rows_of(store, UNFINISHED):
-            fleet.resume()
         fleet.close()
         same = _same_report(home, store, server, plan) if compare else None
         return _count(fleet, server, happened, same, time.monotonic() - begun)
@@ -119,7 +119,7 @@ def suite_text(url: str, tasks: int) -> str:
     return SUITE.format(url=url) + "".join(line % ((i,) * (STEPS + 1)) for i in range(tasks))
 
 
-def answer_step(asked: Asked) -> Reply:
+def answer_step(asked: ReceivedRequest) -> Reply:
     """The same answer to the same question, and sometimes a wrong one."""
     drawn = random.Random(repr(call_identity(asked))).random()
     return Reply(text="done" if drawn < 0.9 else "sorry", usage=TOKENS)
@@ -130,7 +130,7 @@ def _weather(fleet: Fleet, postgres: PostgresServer, plan: Plan) -> Counter[str]
     happened: Counter[str] = Counter()
     events = deque(plan.events)
     gap = plan.trials / (len(events) + 1)
-    while events and fleet.driver.poll() is None:
+    while events and not _is_over(fleet):
         fleet.thaw()
         if _finished(fleet.store) < (happened.total() + 1) * gap:
             time.sleep(0.1)
@@ -138,10 +138,21 @@ def _weather(fleet: Fleet, postgres: PostgresServer, plan: Plan) -> Counter[str]
             happened[events.popleft()] += 1
         else:
             time.sleep(0.1)  # nobody is at work yet
-    while fleet.driver.poll() is None:
+    while not _is_over(fleet):
         fleet.thaw()
         time.sleep(0.2)
     return happened
+
+
+def _is_over(fleet: Fleet) -> bool:
+    """Whether the run has ended; a driver that died by itself is counted and started again."""
+    if fleet.driver.poll() is None:
+        return False
+    if fleet.driver.returncode < 0 or rows_of(fleet.store, UNFINISHED):
+        fleet.broken += 1
+        fleet.resume()
+        return False
+    return True
 
 
 def _strike(event: str, fleet: Fleet, postgres: PostgresServer) -> bool:
@@ -211,6 +222,7 @@ def _count(
     return WorkerStorm(
         happened=happened,
         ray_kills=fleet.ray_kills,
+        broken=fleet.broken,
         trials=fleet.plan.trials,
         kept=len(set(kept)),
         counted_twice=len(kept) - len(set(kept)),

@@ -26,7 +26,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=20_000)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8])
-    chosen = parser.parse_args()
+    chosen = parser.parse_args([] if __name__ != "__main__" else None)
     print(f"## {chosen.trials:,} trivial trials, start-up included\n")
     print("| who | store | trials/s | trials per CPU-s, without PostgreSQL |")
     print("|---|---|---|---|")

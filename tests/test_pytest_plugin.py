@@ -161,11 +161,11 @@ def test_few(): pass
 """
     told = next(x for x in session(body).stdout.splitlines() if "UNDECIDED" in x)
     assert "the log" not in told
-    assert "Raise runs= in its marker, now 3" in told
+    assert "Raise runs= in its marker, now 3, to as many as 1,000." in told
     told = next(
         x for x in session(body, "--reliable-runs", "5").stdout.splitlines() if "UNDECIDED" in x
     )
-    assert "Raise --reliable-runs, now 5" in told
+    assert "Raise --reliable-runs, now 5, to as many as 1,000." in told
 
 
 def test_the_trial_fixture_numbers_the_runs_and_keeps_what_they_record(session, tmp_path):

@@ -101,7 +101,7 @@ def test_a_run_page_sorts_filters_and_leads_to_a_transcript(serve_site, store, v
     section.get_by_role("searchbox").fill("task-01")
     assert names.all_inner_texts() == ["task-01"]
     names.get_by_role("link", name="task-01", exact=True).click()
-    page.get_by_role("link", name="run 1", exact=True).click()
+    page.get_by_role("link", name="#1", exact=True).click()
     assert "assistant: bye" in page.locator(".card").first.inner_text()
 
 
@@ -195,7 +195,7 @@ def test_a_log_is_seen_with_its_transcripts_and_no_payload_in_them_runs(
         page.goto(f"{site.origin}/run/latest/task?{query}")
         page.get_by_role("link", name="transcript").click()
         # The log counts from 1, and so does the page.
-        assert page.locator("h1").inner_text() == "Run 1 passed"
+        assert page.locator("h1").inner_text() == "0 #1 passed"
         assert corpus[number] in page.locator(".card").first.inner_text()
         harmless(page)
 

@@ -61,8 +61,8 @@ def test_without_scripts_everything_can_be_read(address, open_page):
     assert page.get_by_text("Here they part").is_visible()
     assert page.locator("#side .card").count() > 8
     assert not page.get_by_label("Find in what was said").is_visible()
-    page.locator("#trial-2 > summary").click()
-    assert page.locator("#trial-2 .card").first.is_visible()
+    page.locator("#run-2 > summary").click()
+    assert page.locator("#run-2 .card").first.is_visible()
 
 
 def test_the_failed_check_is_pinned_above_the_cards(address, open_page):
@@ -91,13 +91,13 @@ def test_search_shows_the_cards_that_say_it(address, open_page):
 
 
 def test_an_address_opens_its_run_and_keys_go_on(address, open_page):
-    page = open_page(address + "#trial-1")
-    assert page.locator("#trial-1").get_attribute("open") is not None
+    page = open_page(address + "#run-1")
+    assert page.locator("#run-1").get_attribute("open") is not None
     page.keyboard.press("n")
-    page.wait_for_function("location.hash === '#trial-0'")
-    assert page.locator("#trial-0").get_attribute("open") is not None
+    page.wait_for_function("location.hash === '#run-0'")
+    assert page.locator("#run-0").get_attribute("open") is not None
     page.keyboard.press("p")
-    page.wait_for_function("location.hash === '#trial-1'")
+    page.wait_for_function("location.hash === '#run-1'")
 
 
 def test_results_are_folded_and_open_together(address, open_page):

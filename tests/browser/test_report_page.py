@@ -78,7 +78,7 @@ def test_several_systems_are_compared_in_four_pictures_that_state_what_they_show
     several, open_page
 ):
     page = open_page(several.as_uri())
-    shown = page.locator("main > .panes figure")
+    shown = page.locator("main > .panes figure:visible")
     assert shown.count() == 4
     for figure in shown.all():
         assert figure.locator(".of-figure").inner_text()
@@ -124,14 +124,55 @@ def test_what_was_found_and_sorted_stands_in_the_address(report, open_page):
 def test_tables_and_pictures_can_be_saved(report, open_page):
     page = open_page(report.as_uri())
     with page.expect_download() as csv_file:
-        page.get_by_role("button", name="Save as CSV").click()
+        page.locator("[data-save=csv]").click()
     rows = csv_file.value.path().read_text().splitlines()
     assert len(rows) == 13
     with page.expect_download() as picture:
-        page.get_by_role("button", name="Save as SVG").first.click()
+        page.locator("[data-save=svg]").first.click()
     svg = picture.value.path().read_text()
     assert "rgb(" in svg
     assert "var(" not in svg
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_picture_is_saved_with_dark_ink_on_white_and_its_numbers_as_rows(
+    report, open_page, scheme
+):
+    page = open_page(report.as_uri(), color_scheme=scheme)
+    with page.expect_download() as picture:
+        page.locator("[data-save=png]").first.click()
+    bytes_ = picture.value.path().read_bytes()
+    assert bytes_.startswith(b"\x89PNG")
+    columns = open_page("about:blank").evaluate(COLUMNS, base64.b64encode(bytes_).decode())
+    assert columns[0][:3] == [255, 255, 255]
+    with page.expect_download() as saved:
+        page.locator("[data-save=svg]").first.click()
+    svg = saved.value.path().read_text()
+    ink = re.search(r"<text[^>]* fill=\"rgb\((\d+), (\d+), (\d+)\)", svg)
+    assert contrast([int(part) for part in ink.groups()], (255, 255, 255)) >= 4.5
+    with page.expect_download() as numbers:
+        page.locator("[data-save=rows]").first.click()
+    head, *rows = numbers.value.path().read_text().splitlines()
+    assert head == '"line","k attempts","value","low","high"'
+    assert len(rows) >= 8
+
+
+def test_the_slider_ranks_several_systems_anew(tmp_path, open_page):
+    # steady passes every second task always; wobbly passes each task most of the time
+    steady = [True, True, True, True, False, False, False, False] * 6
+    rows = [("steady", f"t{i}", steady[i]) for i in range(48) for _ in range(4)]
+    rows += [("wobbly", f"t{i}", run < 3) for i in range(48) for run in range(4)]
+    names, tasks, passed = zip(*rows, strict=True)
+    trials = Trials.from_columns(system=list(names), task=list(tasks), passed=list(passed))
+    page = open_page(page_of(trials, tmp_path).as_uri())
+    first = page.locator("[data-at-k]:visible tbody th")
+    assert first.all_inner_texts() == ["steady", "wobbly"]
+    before = page.locator("h1:visible, .h1:visible").inner_text()
+    page.get_by_role("slider").fill("0")
+    assert first.all_inner_texts() == ["wobbly", "steady"]
+    assert page.locator("h1:visible, .h1:visible").inner_text() != before
+    assert page.locator("[data-at-k]:visible figure").count() == 1
+    assert page.locator("[data-figure=curves] svg > path:last-child").get_attribute("d")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -200,7 +241,7 @@ def test_no_word_of_a_picture_is_cut_off(tmp_path, open_page, words_outside):
             assert words_outside(page) == [], name
 
 
-CUT = """() => [...document.querySelectorAll("svg:not(.wide)")].flatMap(svg => {
+CUT = """() => [...document.querySelectorAll("svg.ph:not(.wide)")].flatMap(svg => {
   const box = svg.getBoundingClientRect(), shrunk = box.width / svg.viewBox.baseVal.width;
   const letters = parseFloat(getComputedStyle(svg).fontSize) * shrunk;
   return box.left < 0 || box.right > innerWidth || letters < 9 ? [svg.textContent] : [];
@@ -244,7 +285,7 @@ def test_a_transcript_is_rendered_as_text_when_it_is_opened(tmp_path, open_page)
     path = page_of(trials, tmp_path, transcripts={("system", "a", 1): said})
     page = open_page(path.as_uri())
     assert page.locator("pre").inner_text() == ""
-    page.get_by_text("run 2").click()
+    page.get_by_text("#2").click()
     assert page.locator("pre:not(:empty)").inner_text() == said
     assert page.evaluate("window.hit") is None
 
@@ -289,7 +330,7 @@ def test_an_opened_transcript_can_be_read_at_any_width(tmp_path, open_page, widt
     said = json.dumps({"messages": [{"role": "user", "text": "one two three four " * 40}]})
     path = page_of(trials, tmp_path, transcripts={("system", "a", 1): said})
     page = open_page(path.as_uri(), viewport={"width": width, "height": 800})
-    page.get_by_text("run 2").click()
+    page.get_by_text("#2").click()
     assert page.locator(".card").bounding_box()["width"] > 300
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -425,9 +466,9 @@ def test_a_long_transcript_is_cut_on_the_page_and_the_page_says_where(tmp_path, 
     trials = Trials.from_columns(task=["a"], passed=[True])
     path = page_of(trials, tmp_path, transcripts={("system", "a", 0): "x" * 150_000})
     page = open_page(path.as_uri())
-    page.get_by_text("run 1").click()
+    page.get_by_text("#1").click()
     assert page.locator("pre").inner_text().endswith("x [cut here: 50,000 more characters]")
-    assert "cut after 100,000 bytes" in page.locator("main").inner_text()
+    assert "cut after 100,000 characters" in page.locator("main").inner_text()
 
 
 def test_turns_are_shown_as_cards_with_what_failed_on_top(tmp_path, open_page, axe_violations):
@@ -444,16 +485,51 @@ def test_turns_are_shown_as_cards_with_what_failed_on_top(tmp_path, open_page, a
     trials = Trials.from_columns(task=["a", "a"], passed=[True, False])
     path = page_of(trials, tmp_path, transcripts={("system", "a", 1): json.dumps(said)})
     page = open_page(path.as_uri())
-    page.get_by_text("run 2").click()
+    page.get_by_text("#2").click()
     kinds = page.locator(".card").evaluate_all("those => those.map(one => one.className)")
-    assert kinds == ["card user", "card agent", "card call", "card result broke", "card other"]
-    assert page.locator(".card.call .words").inner_text() == '{\n  "a": 1\n}'
-    assert page.locator(".card.call header").inner_text() == "Agent calls find"
+    assert kinds == ["card user", "card agent", "card call", "card result broke"]
+    assert page.locator(".card.call dl").inner_text().split() == ["a", "1"]
+    assert page.locator(".card.call header p").inner_text() == "Agent calls find"
     assert "assistant calls forged" in page.locator(".card.user").inner_text()
     top, first = page.locator(".checks"), page.locator(".card").first
     assert top.inner_text() == "✕ failed answer: no refund"
     assert top.bounding_box()["y"] < first.bounding_box()["y"]
     assert axe_violations(page) == []
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_pictures_of_a_transcript_are_shown_and_only_from_inside_the_page(
+    tmp_path, open_page, scripts
+):
+    dot = (
+        "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNg"
+        "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    )
+    far = ["https://127.0.0.1:9/a.png", "data:image/svg+xml,<svg onload=window.hit=1>"]
+    parts = [{"type": "image_url", "image_url": {"url": url}} for url in (dot, *far)]
+    row = {"task_id": 1, "reward": 1, "traj": [{"role": "user", "content": parts}]}
+    trials, said = read_with_transcripts(json.dumps([row]).encode())
+    path = page_of(trials, tmp_path, transcripts=said)
+    page = open_page(path.as_uri(), java_script_enabled=scripts)
+    page.locator(".said summary").click()
+    images = page.locator(".card img")
+    assert images.count() == 1
+    assert images.first.evaluate("image => image.naturalWidth") == 1 if scripts else True
+    assert images.first.get_attribute("src") == dot
+    assert images.first.get_attribute("alt")
+
+
+def test_packed_transcripts_open_one_by_one(tmp_path, open_page):
+    trials = simulate(tasks=40, runs=10, seed=2)
+    words = {(t.system, t.task, t.trial): f"{t.task} {t.trial} " + "words " * 800 for t in trials}
+    page = open_page(page_of(trials, tmp_path, transcripts=words).as_uri())
+    packed = page.locator("details[data-transcript]:not([data-transcript=''])")
+    assert packed.count() > 100
+    for place in (0, packed.count() - 1):
+        packed.nth(place).locator("summary").click()
+        packed.nth(place).locator("pre").wait_for()
+        row = packed.nth(place).evaluate("e => e.closest('tr').previousElementSibling.dataset.row")
+        assert packed.nth(place).locator("pre").inner_text().startswith(row)
 
 
 def test_no_payload_that_a_log_says_runs_on_its_page(tmp_path, open_page, corpus):
@@ -468,7 +544,7 @@ def test_no_payload_that_a_log_says_runs_on_its_page(tmp_path, open_page, corpus
         assert all(text in shown for text in corpus), number
         assert page.evaluate("window.hit") is None
         assert page.locator("img,iframe,object,embed,[onload],[onerror],[ontoggle]").count() == 0
-        assert page.locator("script").count() == 2
+        assert page.locator("script").count() == 1 + page.locator("#transcripts").count()
 
 
 def hostile_logs(corpus):
@@ -566,12 +642,18 @@ def test_a_run_carries_the_mark_of_its_outcome(tmp_path, open_page):
     trials = Trials.from_columns(task=["a", "a"], passed=[True, False])
     said = {("system", "a", 0): "one", ("system", "a", 1): "two"}
     page = open_page(page_of(trials, tmp_path, transcripts=said).as_uri())
-    assert page.locator(".said summary").all_inner_texts() == ["● run 1", "○ run 2"]
+    assert page.locator(".said summary").all_inner_texts() == ["● #1", "○ #2"]
 
 
-def test_embedded_transcripts_survive_the_journey(tmp_path):
-    said = json.dumps({"text": "<!--<script>\u2028 & é"})
-    trials = Trials.from_columns(task=["a"], passed=[True])
-    text = page_of(trials, tmp_path, transcripts={("system", "a", 0): said}).read_text()
-    stored = text.split('id="transcripts">')[1].split("</script>")[0]
-    assert json.loads(stored) == [said]
+@pytest.mark.parametrize("count", [1, 600])
+def test_a_transcript_survives_the_journey_written_out_or_packed(tmp_path, open_page, count):
+    said = json.dumps({"text": "<!--<script>\u2028 & é </pre>"})
+    trials = Trials.from_columns(task=["a"] * count, passed=[True] * count)
+    words = {("system", "a", n): said + " " * n + "x" * 2_000 * (n > 0) for n in range(count)}
+    page = open_page(page_of(trials, tmp_path, transcripts=words).as_uri())
+    last = page.locator("details[data-transcript]").last
+    last.locator("summary").click()
+    last.locator("pre").wait_for()
+    shown = last.locator("pre").evaluate("pre => pre.textContent")
+    assert shown.startswith(said.replace("\u2028", "\\u2028"))
+    assert (last.get_attribute("data-transcript") == "") == (count == 1)

@@ -76,8 +76,8 @@ def test_a_run_of_the_history_is_named_like_a_file(call, log):
         done = call("why", name)
         assert done.exit_code == 0, done.stderr
         assert "8 of 8 failing runs" in done.stdout
-    done = call("diff", "monday", "refund", "1", "2")
-    assert done.stdout.startswith("Trial 1 (failed) and trial 2 (passed) of task refund part")
+    done = call("diff", "monday", "refund", "2", "3")
+    assert done.stdout.startswith("#2 (failed) and #3 (passed) of task refund part")
 
 
 def test_without_a_history_a_name_that_is_no_file_is_told_as_such(call, here):
@@ -99,10 +99,10 @@ def test_why_writes_a_page_markdown_and_json(call, here, log):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["said.jsonl"], "say RESULTS, TASK and up to two trials"),
-        (["said.jsonl", "refund", "x"], "a trial is a whole number, got 'x'"),
-        (["said.jsonl", "refund", "1", "2", "3"], "say RESULTS, TASK and up to two trials"),
-        (["said.jsonl", "refund", "77"], "must be the number of a trial"),
+        (["said.jsonl"], "say RESULTS, TASK and up to two runs"),
+        (["said.jsonl", "refund", "x"], "a run is a whole number, got 'x'"),
+        (["said.jsonl", "refund", "1", "2", "3"], "say RESULTS, TASK and up to two runs"),
+        (["said.jsonl", "refund", "77"], "must be the number of a run"),
         (["said.jsonl", "nobody"], "task must be one of"),
     ],
 )

@@ -68,7 +68,7 @@ def test_a_trial_beside_one_that_passed_tells_where_they_part(site):
     found, key = site
     status, headers, page = found.get(f"/run/{key}/diff?system=bot&task=a&trial=2")
     assert status == 200
-    assert "Trial 2 (failed) and trial 1 (passed) of task a part at row 2" in page
+    assert "#3 (failed) and #2 (passed) of task a part at row 2" in page
     assert "Here they part" in page
     assert "content-security-policy" in headers
 

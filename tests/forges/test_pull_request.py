@@ -105,7 +105,7 @@ def test_a_forge_that_is_down_does_not_change_the_verdict(forge, job, monkeypatc
     write(job / "new.jsonl", 10)
     done = passhat("gate", "new.jsonl", "-r", "pass^1 >= 0.5")
     assert done.exit_code == 0
-    assert "the pull request was not told" in done.output
+    assert "nothing was posted on the pull request" in done.output
 
 
 def test_nothing_is_posted_outside_a_job_or_where_it_is_not_wanted(forge, job, monkeypatch):

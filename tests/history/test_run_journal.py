@@ -1,3 +1,5 @@
+import threading
+
 import pytest
 
 from passhat.history import History, RunJournal
@@ -102,3 +104,28 @@ def test_another_process_sees_what_was_written_and_who_said_it(journal, address)
         run = other.find_run(journal.run.key)
         assert len(RunJournal(other, run).finished()) == 1
         assert other.transcript(run, "agent", "refund", 0) == "said"
+
+
+def test_finished_trials_are_read_whole_while_others_finish_more(address):
+    with History.open(address) as history:
+        run = history.start_run("suite")
+
+    def write() -> None:
+        with History.open(address) as mine:
+            journal = RunJournal(mine, run)
+            for number in range(120):
+                order = ticket(number, trial=number)
+                journal.write([order, finished(order)])
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    with History.open(address, read_only=True) as history:
+        seen = 0
+        while writer.is_alive() or seen < 120:
+            found = RunJournal(history, run).finished()
+            assert [(f.ticket.number, f.trial.trial) for f in found] == [
+                (number, number) for number in range(len(found))
+            ]
+            assert len(found) >= seen
+            seen = len(found)
+    writer.join()

@@ -58,6 +58,13 @@ def test_runs_that_are_killed_lose_nothing_and_say_what_they_paid_twice():
     assert result.paid_twice <= result.reported
 
 
+def test_answers_that_the_provider_stored_are_found_and_not_paid_again():
+    result = storm(kills=3, tasks=4, runs=40, store=True)
+    assert (result.kept, result.lost) == (160, 0)
+    assert result.reported > 0
+    assert result.paid_twice == 0
+
+
 def test_a_full_disk_is_a_sentence_and_the_run_is_resumed_when_there_is_room(server, tmp_path):
     (tmp_path / "suite.yml").write_text(suite_text(server.url, 4))
     full = passhat(

@@ -56,7 +56,7 @@ def test_the_page_does_what_it_says(name, here):
             (here / what).write_text(rest[0])
             continue
         code, shown = rest
-        done = CliRunner().invoke(main, shlex.split(what))
+        done = CliRunner().invoke(main, shlex.split(what, comments=True))
         assert done.exit_code == code, f"{what}: {done.output}"
         said = " ".join(done.output.split())
         assert re.search(as_pattern(shown), said), f"{what}: {shown!r} is not in {said!r}"

@@ -96,7 +96,7 @@ def test_what_a_log_of_another_tool_says_is_read_in_the_browser(shell):
     finally:
         process.kill()
     assert status == 200
-    assert "<h1>Run 5 failed</h1>" in text
+    assert "<h1>flaky_task/t4 #5 failed</h1>" in text
     assert "say ok 4" in text
     assert '<b>✕ failed</b> includes: <span class="words">wrong</span>' in text
 

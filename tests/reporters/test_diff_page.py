@@ -72,6 +72,8 @@ def test_passing_runs_come_first_and_each_failing_one_says_where_it_parts(pair):
     assert [(view.trial, view.parting) for view in views] == [
         *((1, None), (3, None), (0, 1), (2, None))
     ]
-    assert [(before, after) for _, before, after in neighbours(views)] == [
-        *((None, 3), (1, 0), (3, 2), (0, None))
+    beside = [
+        [None if one is None else one.trial for one in pair] for _, *pair in neighbours(views)
     ]
+    assert beside == [[None, 3], [1, 0], [3, 2], [0, None]]
+    assert [view.number for view in views] == ["#2", "#4", "#1", "#3"]

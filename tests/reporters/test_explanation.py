@@ -95,7 +95,9 @@ def test_the_commands_it_suggests_put_a_failing_run_beside_a_passing_one(omissio
     commands = [line.strip() for line in lines if line.strip().startswith("passhat diff log.json")]
     cause = explained.causes[0]
     system, task, trial = cause.example.failing
-    assert commands[0] == f"passhat diff log.json '{task}' {trial} {cause.example.passing[2]}"
+    # people count runs from 1, and these logs count them from 0
+    numbers = trial + 1, cause.example.passing[2] + 1
+    assert commands[0] == f"passhat diff log.json '{task}' {numbers[0]} {numbers[1]}"
     found = side_by_side(*omission, task, trial, cause.example.passing[2], system=system)
     assert (found.left.passed, found.right.passed) == (False, True)
     assert "passhat diff" not in render(explained, results=None)
@@ -153,7 +155,9 @@ def test_two_runs_beside_each_other_tell_where_they_part(omission):
     trials, said = omission
     found = side_by_side(trials, said, "task 0")
     text = render(found)
-    assert text.startswith(f"Trial {found.left.trial} (failed) and trial {found.right.trial}")
+    assert text.startswith(
+        f"#{found.left.trial + 1} (failed) and #{found.right.trial + 1} (passed)"
+    )
     data = json.loads(render(found, "json"))
     assert data["pairs"][data["parting"]]["relation"] != "same"
     assert all(pair["relation"] == "same" for pair in data["pairs"][: data["parting"]])

@@ -3,6 +3,7 @@
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -32,11 +33,12 @@ def grade(score):
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    def run(answer, *, repeats=3, transcript="false"):
+    def run(answer, *, repeats=3, transcript="false", store=False):
         with WireServer(answer) as server:
             text = SUITE.format(url=server.url, repeats=repeats, transcript=transcript)
             (tmp_path / "passhat.yml").write_text(text)
-            done = CliRunner().invoke(main, ["run", "--json", "--no-store"])
+            keeping = [] if store else ["--no-store"]
+            done = CliRunner().invoke(main, ["run", "--json", *keeping])
             return done, server.asked
 
     return run
@@ -97,9 +99,20 @@ def test_a_model_that_cannot_call_tools_judges_without(tmp_path, monkeypatch):
 
 
 def test_the_disagreement_of_a_judge_with_itself_is_in_the_report(run):
-    done, _ = run(lambda asked: grade(0.0 if asked.number % 3 == 0 else 1.0))
+    done, _ = run(lambda asked: grade(0.0 if asked.body["seed"] % 3 == 0 else 1.0))
     notes = json.loads(done.stdout)["report"]["notes"]
     assert any("the judge disagreed with itself in 67 % of pairs of readings" in n for n in notes)
+
+
+def test_the_disagreement_of_a_judge_is_in_later_reports_of_the_run_too(run):
+    done, _ = run(lambda asked: grade(0.0 if asked.body["seed"] % 3 == 0 else 1.0), store=True)
+    assert done.exit_code in (0, 1), done.output
+    for arguments in (["report", "latest"], ["report", "latest", "-o", "page.html"]):
+        later = CliRunner().invoke(main, arguments)
+        assert later.exit_code == 0, later.output
+    shown = CliRunner().invoke(main, ["report", "latest"]).stdout
+    assert "the judge disagreed with itself in 67 %" in " ".join(shown.split())
+    assert "the judge disagreed with itself in 67 %" in Path("page.html").read_text()
 
 
 def test_a_judge_that_is_asked_once_is_said_to_be_of_unknown_agreement(run):

@@ -1,6 +1,6 @@
 """One more failure never improves a bound, and one more pass never worsens one."""
 
-from itertools import product
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
@@ -87,28 +87,114 @@ def test_a_higher_score_moves_the_bounds_for_tasks_like_these_up(scores, data):
     assert one.interval.high <= other.interval.high + ROUNDING
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=12), st.data()
+def score_ends(table, *, scope, confidence, **more):
+    sums = ([len(row) for row in table], [sum(row) for row in table])
+    squares = [sum(x * x for x in row) for row in table]
+    found = score_estimate(*sums, squares, scope=scope, confidence=confidence, **more)
+    return np.array([found.interval.low, found.interval.high])
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])
+@pytest.mark.parametrize(
+    ("runs", "levels"),
+    [((3, 3), (0, 0.5, 1)), ((4,), (0, 0.1, 0.9, 1)), ((1, 1, 1, 2), (0, 0.5, 1))],
 )
-def test_a_failure_of_one_side_never_moves_the_difference_its_way(pairs, data):
+def test_every_higher_score_of_a_small_design_moves_both_bounds_up(runs, levels, confidence):
+    rows = [list(combinations_with_replacement(levels, n)) for n in runs]
+    every = {
+        table: score_ends(table, scope="this suite", confidence=confidence)
+        for table in product(*rows)
+    }
+    for table, found in every.items():
+        for place, row in enumerate(table):
+            for run, score in enumerate(row):
+                higher = levels[levels.index(score) + 1 :][:1]
+                raised = tuple(sorted((*row[:run], *row[run + 1 :], *higher)))
+                if higher:
+                    more = (*table[:place], raised, *table[place + 1 :])
+                    assert (found <= every[more] + ROUNDING).all(), (table, more)
+
+
+score_tables = st.lists(
+    st.lists(st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=8),
+    min_size=2,
+    max_size=12,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    score_tables,
+    st.data(),
+    st.sampled_from(BOTH),
+    st.sampled_from([0.8, 0.95, 0.99]),
+    st.booleans(),
+)
+def test_a_higher_score_moves_the_bounds_of_partial_credit_up(
+    table, data, scope, confidence, weighted
+):
+    place = data.draw(st.integers(0, len(table) - 1))
+    run = data.draw(st.integers(0, len(table[place]) - 1))
+    higher = [list(row) for row in table]
+    higher[place][run] = data.draw(st.floats(table[place][run], 1))
+    weight = {"weight": [1 + i % 2 for i in range(len(table))]} if weighted else {}
+    before, after = (
+        score_ends(one, scope=scope, confidence=confidence, **weight) for one in (table, higher)
+    )
+    assert (before <= after + 1e-7).all()
+
+
+def difference(runs, a, b, scope, **more):
+    sides = (TaskSums.of_passes(n, c) for n, c in zip(runs, (a, b), strict=True))
+    return paired_difference(*sides, scope=scope, **more)
+
+
+def moves_down(before, after):
+    """Whether a failure of the first side moved nothing in its favour."""
+    assert after.interval.low <= before.interval.low + ROUNDING
+    assert after.interval.high <= before.interval.high + ROUNDING
+    assert (before.answer, after.answer) != ("undecided", "better")
+    assert (before.answer, after.answer) != ("worse", "undecided")
+
+
+@pytest.mark.parametrize("scope", BOTH)
+@pytest.mark.parametrize("confidence", [0.6, 0.95])
+@pytest.mark.parametrize("runs", [((2, 2), (2, 2)), ((1, 1, 1), (1, 1, 1)), ((2, 3), (3, 1))])
+def test_every_single_flip_of_a_small_comparison_moves_its_way(runs, confidence, scope):
+    every = {}
+    for passes in product(*(range(n + 1) for side in runs for n in side)):
+        sides = passes[: len(runs[0])], passes[len(runs[0]) :]
+        every[passes] = difference(runs, *sides, scope, confidence=confidence)
+    for passes, found in every.items():
+        for place in range(len(runs[0])):
+            if passes[place]:
+                worse = (*passes[:place], passes[place] - 1, *passes[place + 1 :])
+                moves_down(found, every[worse])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=12),
+    st.data(),
+    st.sampled_from(BOTH),
+    st.sampled_from([{}, {"margin": 0.2}, {"weight": 2}, {"family": 3}]),
+)
+def test_a_failure_of_one_side_never_moves_the_difference_its_way(pairs, data, scope, terms):
     place = data.draw(st.integers(0, len(pairs) - 1))
     a, b = (np.array(side) for side in zip(*pairs, strict=True))
     if a[place] == 0:
         a[place] = 1
     worse = a.copy()
     worse[place] -= 1
-    runs = np.full(a.size, 4)
-    before, after = (
-        paired_difference(
-            TaskSums.of_passes(runs, side), TaskSums.of_passes(runs, b), scope="tasks like these"
-        )
-        for side in (a, worse)
-    )
-    assert after.interval.low <= before.interval.low + ROUNDING
-    assert after.interval.high <= before.interval.high + ROUNDING
-    assert (before.answer, after.answer) != ("undecided", "better")
-    assert (before.answer, after.answer) != ("worse", "undecided")
+    tasks = np.arange(a.size)
+    more = {
+        "weight": 1 + tasks % terms["weight"] if "weight" in terms else None,
+        "family": tasks // terms["family"] if "family" in terms else None,
+        "margin": terms.get("margin"),
+    }
+    runs = (np.full(a.size, 4), np.full(a.size, 4))
+    before, after = (difference(runs, side, b, scope, **more) for side in (a, worse))
+    moves_down(before, after)
 
 
 def test_all_equal_values_are_no_special_case():

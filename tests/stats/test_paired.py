@@ -203,7 +203,7 @@ def test_a_few_tasks_with_one_run_cost_little():
     torn = paired_difference(
         passes(short, np.append(c[:-1], 1)), passes(n, c - 2), scope="this suite"
     )
-    assert torn.method == "stratified by task, largest run noise"
+    assert torn.method == "stratified by task, spread of single runs"
     assert whole.interval.width < torn.interval.width < 1.5 * whole.interval.width
 
 

@@ -57,11 +57,12 @@ def test_steadier_scores_give_a_narrower_interval_for_this_suite():
     assert widths[1] < widths[0] / 5
 
 
-def test_constant_scores_leave_only_the_runs_not_seen():
+def test_constant_scores_leave_little_more_than_the_runs_not_seen():
+    """Not only these: were one score higher the noise would be too, and the bound not be better."""
     found = score_estimate([5] * 8, [2.5] * 8, [1.25] * 8)
     seen = 0.025 ** (1 / 40)
-    assert found.interval.low == pytest.approx(0.5 * seen)
-    assert found.interval.high == pytest.approx(1 - 0.5 * seen)
+    assert 0.975 * 0.5 * seen < found.interval.low < 0.5 * seen
+    assert found.interval.high == pytest.approx(1 - found.interval.low)
 
 
 def test_one_run_a_task_is_taken_to_vary_as_much_as_scores_can():

@@ -15,9 +15,9 @@ class Tool:
 
     folder: Path
 
-    def run(self, *words, cwd, env=None, given=None, timeout=280):
+    def run(self, *words, cwd, env=None, given=None, programs="bin", timeout=280):
         """Run a program of this environment; the finished process, its output as text."""
-        program = self.folder / "bin" / words[0]
+        program = self.folder / programs / words[0]
         return subprocess.run(
             [program, *words[1:]],
             cwd=cwd,

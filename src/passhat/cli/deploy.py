@@ -35,8 +35,13 @@ def deploy(
     from passhat.suite import find_suite, load_suite
 
     path = suite or find_suite(Path())
-    load_suite(str(path), models_asked=False)  # a suite that cannot be run is refused here
+    loaded = load_suite(str(path), models_asked=False)  # one that cannot be run is refused here
     chosen = deployments.Deployment(
-        suite=str(path), workers=workers, concurrency=concurrency, image=image, hours=hours
+        suite=str(path),
+        workers=workers,
+        concurrency=concurrency,
+        image=image,
+        hours=hours,
+        resources=loaded.resources,
     )
     click.echo(getattr(deployments, f"render_{where}")(chosen), nl=False)

@@ -1,4 +1,4 @@
-"""`passhat diff`: two runs of a task beside each other."""
+"""`passhat diff`: two runs of a task side by side."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ from passhat.cli.options import SectionedCommand, output_options
 from passhat.cli.output import Output
 from passhat.cli.reading import ReadingOptions, reading_options
 
-_MOST_TRIALS = 2
+_MOST_RUNS = 2
 
 
 @click.command(cls=SectionedCommand)
 @click.option("--only", metavar="AGENT", help="Which agent, where several tried the task.")
 @output_options("diff")
-@reading_options(
-    transcripts=True, task_option="--task-column", metavar="RESULTS TASK [TRIAL] [TRIAL]"
-)
+@reading_options(transcripts=True, task_option="--task-column", metavar="RESULTS TASK [RUN] [RUN]")
 def diff(reading: ReadingOptions, only: str | None, output: Output) -> None:
     """Where do two runs of a task part?
 
     RESULTS is a file that keeps what was said in each run, a history store, or a run of the
-    history in this folder. Of one TRIAL the other is the passing run nearest to it; without any,
-    it is the first that failed. Free text in arguments is masked, so that only what was asked of
-    the tools is compared.
+    history in this folder. RUN is the number of a run as reports show it: 3 for "refund-17 #3".
+    With one RUN the other is the passing run nearest to it; with none, it is the first that
+    failed. Free text in arguments is masked, so that only what was asked of the tools is compared.
 
     \b
       passhat diff logs/airline.eval refund-17 3 5
@@ -31,17 +29,17 @@ def diff(reading: ReadingOptions, only: str | None, output: Output) -> None:
     """
     from passhat.journeys import diff_trials
 
-    results, task, trials = _words(reading.paths)
-    left, right = (*trials, None, None)[:_MOST_TRIALS]
+    results, task, runs = _words(reading.paths)
+    left, right = (*runs, None, None)[:_MOST_RUNS]
     output.write(diff_trials(reading.results(results), task, left, right, only=only))
 
 
 def _words(words: tuple[str, ...]) -> tuple[str, str, list[int]]:
-    """RESULTS, TASK and the numbers of one or two trials."""
-    if len(words) < 2 or len(words) > 2 + _MOST_TRIALS:
-        raise click.UsageError("say RESULTS, TASK and up to two trials: passhat diff latest a 3 5")
+    """RESULTS, TASK and the numbers of one or two runs."""
+    if len(words) < 2 or len(words) > 2 + _MOST_RUNS:
+        raise click.UsageError("say RESULTS, TASK and up to two runs: passhat diff latest a 3 5")
     try:
         return words[0], words[1], [int(word) for word in words[2:]]
     except ValueError:
         wrong = next(word for word in words[2:] if not word.lstrip("-").isdigit())
-        raise click.UsageError(f"a trial is a whole number, got {wrong!r}") from None
+        raise click.UsageError(f"a run is a whole number, got {wrong!r}") from None

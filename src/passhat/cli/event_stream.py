@@ -99,7 +99,7 @@ class RetryEvent(TypedDict):
 
 
 class PausedEvent(TypedDict):
-    """Many trials failed one after another; nothing is started for `wait` seconds."""
+    """Many trials failed one after another: nothing starts for `wait` seconds."""
 
     event: Literal["paused"]
     time: str
@@ -193,7 +193,7 @@ _LINES: dict[str, type] = {
     "Paused": PausedEvent,
     "BudgetHit": BudgetEvent,
     "WorkersChanged": WorkersEvent,
-    "Stopping": StoppingEvent,
+    "StopRequested": StoppingEvent,
     "RunFinished": FinishedEvent,
 }
 """The line of each event of a run; its fields have the names of the event's."""
@@ -226,7 +226,8 @@ class EventStream:
 
     def __call__(self, event: RunEvent) -> None:
         """Write one event of a run."""
-        self._write(_event_facts(event))
+        if self._places:
+            self._write(_event_facts(event))
 
     def end(self, answer: RunAnswer, exit_code: int) -> None:
         """Write the verdicts and how the run ended."""

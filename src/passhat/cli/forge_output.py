@@ -44,7 +44,7 @@ def forge_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wanted(github: bool | None) -> bool:
-    """Whether reviewers are to be told: as asked, or because this is a job of a forge."""
+    """Whether to post for reviewers: as asked, or by default in a CI job of GitHub or GitLab."""
     in_job = os.environ.get("GITHUB_ACTIONS") == "true" or os.environ.get("GITLAB_CI") == "true"
     return in_job if github is None else github
 
@@ -98,7 +98,7 @@ def announce(review: ChangeReview, output: Output, *, key: str) -> None:
                 "--github: this is no job of GitHub Actions or GitLab CI; nothing was posted"
             )
     except ForgeError as error:
-        output.say(f"the pull request was not told: {error}")
+        output.say(f"nothing was posted on the pull request: {error}")
 
 
 def _announce_on_github(

@@ -143,27 +143,27 @@ def delete(path: Path | str, run: str, yes: bool) -> None:
 
 @history.command()
 @click.argument("run")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file")
 @_of_store
-def export(path: Path | str, run: str, file: Path) -> None:
+def export(path: Path | str, run: str, file: str) -> None:
     """Write the trials of a run to a .jsonl, .csv or .parquet file, or to a folder.
 
     A folder becomes a dataset of Parquet files, `FILE/suite=NAME/run=KEY/part-00000.parquet`, that
-    `passhat report` and any engine read as one table.
+    `passhat report` and any engine read as one table. It may be in an object store: s3://, gs://
+    or any other address that fsspec knows.
     """
     from passhat.ingest import write_trials
+    from passhat.journeys.exporting import export_dataset, is_url
 
     with _open(path, read_only=True) as store:
         found = _run_named(store, run)
-        if not file.suffix:
-            from passhat.journeys.exporting import export_dataset
-
+        if is_url(file) or not Path(file).suffix:
             parts = export_dataset(store, found, file)
-            where = parts[0].parent if parts else file
+            where = parts[0].rpartition("/")[0] if parts else file
             click.echo(f"wrote {plural(len(parts), 'file')} to {where}", err=True)
             return
         trials = store.trials(found)
-    write_trials(trials, file)
+    write_trials(trials, Path(file))
     click.echo(f"wrote {file}", err=True)
 
 

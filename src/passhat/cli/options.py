@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +12,7 @@ from passhat.cli.option_types import KList, Share, WholeNumber
 from passhat.cli.output import Output, usual_endings
 from passhat.defaults import CONFIDENCE, SEED
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.reporters import formats_for
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ OTHER_OPTIONS = {
 
 
 class SharedOption(click.Option):
-    """An option that stands in a section of its own in the help."""
+    """An option that the help shows in a section of its own."""
 
     def __init__(self, *names: Any, section: str, **attributes: Any) -> None:
         super().__init__(*names, **attributes)

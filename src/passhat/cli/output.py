@@ -6,12 +6,12 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from passhat.fast_dataclass import dataclass
 from passhat.reporters import endings_for, formats_for, render
 from passhat.reporters.grid import ENDINGS, format_of_file
 
@@ -38,7 +38,7 @@ class Output:
 
     @property
     def shows_text(self) -> bool:
-        """Whether the answer stands on the terminal, where people read it."""
+        """Whether the answer is printed on the terminal, where people read it."""
         return self.format in (None, "text") and not self.paths_out
 
     def write(self, answer: Any, **options: Any) -> None:

@@ -25,6 +25,7 @@ def fitted_transcripts(
     """What a page has room for and why runs fail, as options of `render`; says what is left out."""
     from passhat.analysis.explaining.explain import explain
     from passhat.journeys.results import choose_systems
+    from passhat.records.run_numbers import first_number
     from passhat.reporters.page_transcripts import fit_transcripts
 
     fitted = fit_transcripts(report, transcripts, trials=trials)
@@ -33,7 +34,7 @@ def fitted_transcripts(
             output.say(note)
     options: dict[str, Any] = {"transcripts": fitted}
     if trials is not None:
-        options["first_trial"] = min(1, int(trials.trial.min()))  # logs count from 0 or from 1
+        options["first_trial"] = first_number(trials.trial.tolist())
         shown = choose_systems(trials, [system.name for system in report.systems])
         options["explanation"] = explain(shown, transcripts)
     return options

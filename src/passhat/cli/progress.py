@@ -28,7 +28,7 @@ SHORTEST_PAUSE_SHOWN = 1.0
 WIDEST_BAR = 60
 FAULTS_OFF = "the suite's faults are off: --faults runs it with and without them"
 STEPS = 10
-"""Lines about the progress of a run that nobody watches."""
+"""The most seconds between lines where there is no terminal."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -91,12 +91,12 @@ class RunProgress:
 
     def details(self) -> list[str]:
         """The pass rate with its moving interval, the errors, the cost, and the time to go."""
-        told = [self._rate()]
+        parts = [self._rate()]
         if self.errored:
-            told.append(f"{self.errored:,} errored")
-        told.append(self.spent)
-        told.append(self.busy or self._remaining(time.monotonic() - self.begun))
-        return [text for text in told if text]
+            parts.append(f"{self.errored:,} errored")
+        parts.append(self.spent)
+        parts.append(self.busy or self._remaining(time.monotonic() - self.begun))
+        return [text for text in parts if text]
 
     @property
     def spent(self) -> str:
@@ -283,8 +283,8 @@ class _Notebook:
     def __repr__(self) -> str:
         from passhat.reporters.safe_text import safe_text
 
-        told = [self._run.counts, *self._run.details(), self._said]
-        return safe_text(" · ".join(text for text in told if text))
+        parts = [self._run.counts, *self._run.details(), self._said]
+        return safe_text(" · ".join(text for text in parts if text))
 
     def _repr_html_(self) -> str:
         run = self._run
@@ -307,7 +307,7 @@ def duration(seconds: float) -> str:
 
 
 def _fitting_display() -> type[_Plain | _Moving | _Notebook]:
-    """A bar where somebody can see it move, lines elsewhere."""
+    """A bar on a terminal, lines elsewhere."""
     if "ipykernel" in sys.modules:
         from IPython.core.getipython import get_ipython
 

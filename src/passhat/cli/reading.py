@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from passhat.cli.option_types import RoundNumbers
 from passhat.cli.options import READING, Command, apply_options, shared
 from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
+from passhat.fast_dataclass import dataclass
 from passhat.journeys.results import LATEST, Results, is_store
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class ReadingOptions:
         return with_options(text, _flags(self.task_option) | _OTHER_FLAGS)
 
     def _refuse_run_of_files(self) -> None:
-        """`--run` chooses a run of a store: beside files it would say nothing."""
+        """`--run` chooses a run of a store, so it is refused with files of results."""
         if self.run == LATEST or any(map(is_store, self.paths)):
             return
         raise click.UsageError(
@@ -84,16 +84,16 @@ class ReadingOptions:
         """
         if "-" in self.paths:
             return None
-        told = {flag: self.columns.get(name) for name, flag in _flags(self.task_option).items()}
-        told |= {f"--{name.replace('_', '-')}": self.columns.get(name) for name in _NAMES}
-        told |= {
+        given = {flag: self.columns.get(name) for name, flag in _flags(self.task_option).items()}
+        given |= {f"--{name.replace('_', '-')}": self.columns.get(name) for name in _NAMES}
+        given |= {
             "--format": self.format,
             "--duplicates": self.duplicates if self.duplicates != "error" else None,
             "--run": self.run if self.run != LATEST else None,
             "--drop-rounds": ",".join(map(str, self.drop_rounds)) or None,
             "--store": None if self.store is None else str(self.store),
         }
-        options = [w for flag, value in told.items() if value is not None for w in (flag, value)]
+        options = [w for flag, value in given.items() if value is not None for w in (flag, value)]
         options += [word for name in self.names for word in ("--name", name)]
         options += [word for limit in self.limits for word in ("--limit", limit)]
         paths = [f"./{path}" if path.startswith("-") else path for path in self.paths]
@@ -134,7 +134,7 @@ _COLUMNS = {
     "tool_calls": ("--tool-calls", "Column with the number of calls of tools."),
 }
 _NAMES = ("scorer", "pass_if")
-"""What else the mapper is told."""
+"""Further arguments of the column mapper."""
 
 _OTHER_FLAGS = {
     **{name: f"--{name.replace('_', '-')}" for name in (*_NAMES, "name", "format", "duplicates")},

@@ -32,8 +32,8 @@ class OptionalValues(SectionedCommand):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
-        told = [f"{arg}={BARE_VALUES[arg]}" if arg in BARE_VALUES else arg for arg in args[:end]]
-        return super().parse_args(ctx, told + args[end:])
+        words = [f"{arg}={BARE_VALUES[arg]}" if arg in BARE_VALUES else arg for arg in args[:end]]
+        return super().parse_args(ctx, words + args[end:])
 
 
 rows_option = click.option(
@@ -87,7 +87,7 @@ def _demanding() -> list[Callable[[Command], Command]]:
             "--require",
             metavar="DEMAND",
             multiple=True,
-            help="A gate beside those of the suite, such as 'pass^3 >= 0.8'.",
+            help="A gate besides those of the suite, such as 'pass^3 >= 0.8'.",
         ),
         click.option(
             "--until-settled",
@@ -114,7 +114,7 @@ def _replaying() -> list[Callable[[Command], Command]]:
             help="Write every exchange to cassettes; again where missing, all, or drifted.",
         ),
         click.option("--append", is_flag=True, help="Record runs beyond those recorded."),
-        click.option("--replay", is_flag=True, help="Answer from the cassettes, ask nobody."),
+        click.option("--replay", is_flag=True, help="Answer from the cassettes and make no calls."),
         click.option(
             "--replay-or-live", is_flag=True, help="Replay what is recorded, ask for the rest."
         ),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from passhat.journeys.run_events import OnRunEvent, RunEvent
 
 MOST_REASONS = 3
-"""Reasons for failures that are printed beside a file which has them all."""
+"""How many reasons for failures are printed when a file has them all."""
 
 _EXIT_CODES = {
     "passed": ExitCode.PASS,

@@ -43,8 +43,8 @@ def scan(context: click.Context, paths: tuple[Path, ...], as_json: bool) -> None
     places = paths or tuple(path for path in USUAL if path.exists())
     found = list(dict.fromkeys(scan_paths(places, _redactor())))
     if as_json:
-        told = [{"path": str(f.path), "place": f.place, "what": f.what} for f in found]
-        click.echo(json.dumps(told, indent=2))
+        rows = [{"path": str(f.path), "place": f.place, "what": f.what} for f in found]
+        click.echo(json.dumps(rows, indent=2))
     else:
         for line in _lines(map(str, found)):
             click.echo(line)

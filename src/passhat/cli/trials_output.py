@@ -71,17 +71,17 @@ def _save(trials: Trials, path: Path, *, quiet: bool) -> None:
     from passhat.messages import plural
     from passhat.reporters.safe_text import safe_text
 
-    told = plural(len(trials), "trial")
+    what = plural(len(trials), "trial")
     try:
         if path.suffix.lower() in _SUMMARIES:
             path.write_text(_rendered(trials, "markdown"), encoding="utf-8", newline="\n")
-            told = f"a summary of {told}"
+            what = f"a summary of {what}"
         else:
             write_trials(trials, path)
     except OSError as error:
         raise click.UsageError(f"-o {path}: {error.strerror or error}") from error
     if not quiet:
-        click.echo(safe_text(f"wrote {told} to {path}"), err=True)
+        click.echo(safe_text(f"wrote {what} to {path}"), err=True)
 
 
 def _rendered(trials: Trials, form: str) -> str:

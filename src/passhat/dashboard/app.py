@@ -27,6 +27,7 @@ def build_app(shelf: Shelf, *, access: Access, address: Address) -> ASGIApp:
         Route("/run/{run}/trial", pages.trial),
         Route("/run/{run}/transcript", pages.transcript),
         Route("/run/{run}/diff", pages.diff),
+        Route("/run/{run}/why", pages.why),
         Route("/run/{run}/live", pages.live),
         Route("/run/{run}/events", pages.events),
         Route("/compare", pages.compare),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from passhat.analysis.comparing.comparison import Comparison, compare
-from passhat.analysis.comparing.rank import RankReport, rank
+from passhat.analysis.comparing.comparison import Comparison
+from passhat.analysis.comparing.rank import RankReport
 from passhat.dashboard.shelf import Shelf
-from passhat.errors import ArgumentError
+from passhat.errors import ArgumentError, InputError
 from passhat.history import History, Run
+from passhat.journeys.analyses import compare_tallies, rank_results
 from passhat.records import Tally
 from passhat.reporters.safe_text import shorten
 from passhat.reporters.wording import LONGEST_NAME
@@ -62,9 +63,9 @@ def judge_sides(sides: Sequence[Side], *, metric: str) -> Comparison | RankRepor
         return Unavailable(f"{len(tallies)} are too many to read at once: choose {MOST_SIDES}")
     try:
         if len(tallies) == 2:
-            return compare(tallies[0], tallies[1])
-        return rank(tallies, metric=metric)
-    except ArgumentError as error:
+            return compare_tallies(*tallies)
+        return rank_results(tallies, by=metric)
+    except (ArgumentError, InputError) as error:
         return Unavailable(str(error))
 
 

@@ -6,14 +6,23 @@ import json
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import anyio
 from starlette.concurrency import run_in_threadpool
 
+from passhat.dashboard.funnel import Funnel
 from passhat.dashboard.shelf import Shelf
 from passhat.history import History, Run
-from passhat.history.lookups import StoredProgress, TaskProgress, change_mark, read_progress
+from passhat.history.lookups import (
+    StoredProgress,
+    TaskProgress,
+    change_mark,
+    outcomes_in_order,
+    read_progress,
+)
+from passhat.journeys.stored_runs import gates_of
 from passhat.records import Outcome
 from passhat.reporters.numbers import span
 from passhat.stats.sequential import confidence_sequence
@@ -27,12 +36,33 @@ RUNNING = "running"
 _LETTERS = {str(int(outcome)): outcome.name[0] for outcome in Outcome}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What is known of a run before it ends: how many trials, its gates, and when it began."""
+
+    planned: int | None = None
+    gates: tuple[str, ...] = ()
+    started: float | None = None
+
+    @classmethod
+    def of(cls, run: Run) -> Expected:
+        planned = run.options.get("planned")
+        began = datetime.fromisoformat(run.started).timestamp() if run.started else None
+        return cls(
+            planned=planned if isinstance(planned, int) and planned > 0 else None,
+            gates=gates_of(run),
+            started=began,
+        )
+
+
 @dataclass(slots=True)
 class PageState:
-    """What a page has been told about a run: the trials of each task, as the store writes them."""
+    """What a page already knows of a run: the trials of each task, and how the rates closed in."""
 
     told: dict[tuple[str, str], str] = field(default_factory=dict)
     begun: bool = False
+    expected: Expected = field(default_factory=Expected)
+    funnel: Funnel = field(default_factory=Funnel)
 
     def news(self, progress: StoredProgress) -> dict[str, Any]:
         """The state now: all counts, and only the tasks and trials that are new.
@@ -48,10 +78,17 @@ class PageState:
         self.begun = True
         self.told |= {(task.system, task.task): task.runs for task in changed}
         systems = _counts(progress)
+        done = sum(sum(counts) for counts in systems.values())
+        self.funnel.add({name: (sum(counts), counts[0]) for name, counts in systems.items()})
         return {
             "status": progress.status,
             "launched": progress.launched,
-            "done": sum(sum(counts) for counts in systems.values()),
+            "done": done,
+            "planned": self.expected.planned,
+            "left": time_left(done, self.expected, now=time.time()),
+            "spent": None if progress.cost is None else f"${progress.cost:.2f}",
+            "in_all": cost_in_all(progress.cost, done, self.expected),
+            "funnel": self.funnel.drawn(self.expected),
             "systems": [[name, *counts] for name, counts in systems.items()],
             "intervals": {name: _interval(*counts) for name, counts in systems.items()},
             "tasks": [[t.system, t.task, _marks(t.runs)] for t in changed[:MOST_TASKS]],
@@ -70,7 +107,7 @@ class PageState:
 async def follow(shelf: Shelf, run: Run) -> AsyncIterator[str]:
     """Events until the run ends: "news" with what changed, at last "end"."""
     history = await run_in_threadpool(shelf.open, moving=True)
-    watch, mark, spoke = PageState(), -1, time.monotonic()
+    watch, mark, spoke = await run_in_threadpool(watching, history, run), -1, time.monotonic()
     try:
         while True:
             begun = time.monotonic()
@@ -88,6 +125,43 @@ async def follow(shelf: Shelf, run: Run) -> AsyncIterator[str]:
             await anyio.sleep(max(POLL_SECONDS, 4 * (time.monotonic() - begun)))
     finally:
         history.close()
+
+
+def watching(history: History, run: Run) -> PageState:
+    """A watch that knows how the rates of a run got where they are."""
+    watch = PageState(expected=Expected.of(run))
+    watch.funnel.replay(outcomes_in_order(history, run))
+    return watch
+
+
+def time_left(done: int, expected: Expected, *, now: float) -> str | None:
+    """How long the rest takes at the pace so far; None where that is not known yet.
+
+    >>> time_left(50, Expected(planned=150, started=0.0), now=60.0)
+    'about 2 min'
+    """
+    if not done or expected.planned is None or expected.started is None:
+        return None
+    seconds = (now - expected.started) / done * max(0, expected.planned - done)
+    if seconds < 90:
+        return f"about {seconds:.0f} s"
+    minutes = seconds / 60
+    shown = f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+    return f"about {shown}"
+
+
+def cost_in_all(cost: float | None, done: int, expected: Expected) -> str:
+    """What all trials come to at the mean price so far.
+
+    >>> cost_in_all(0.5, 50, Expected(planned=100))
+    'spent, about $1.00 if all 100 run'
+    """
+    if cost is None:
+        return "spent: no trial has a price"
+    if not done or expected.planned is None:
+        return "spent"
+    whole = cost / done * expected.planned
+    return f"spent, about ${whole:.2f} if all {expected.planned:,} run"
 
 
 def event(name: str, data: Any) -> str:

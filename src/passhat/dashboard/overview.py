@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from passhat.analysis.reports.headline import Glance, glance, mean_pass_hat
 from passhat.dashboard.shelf import Shelf
 from passhat.drawing import Figure, sparkline
 from passhat.history import History, Run
-from passhat.history.lookups import SuiteLine, list_suites
+from passhat.history.lookups import SuiteLine, list_suites, suite_spending
 from passhat.messages import few, plural
 from passhat.records import Tally
 from passhat.stats.estimate import Unavailable
 
+if TYPE_CHECKING:
+    from passhat.analysis.comparing.trends import SystemTrend
+    from passhat.analysis.gates.verdict import Verdicts
+
+SPENDING_DAYS = 30
 SUITES_A_PAGE = 20
+CHANGES_BACK = 30
+"""Runs in which a change is looked for."""
+
 RUNS_BACK = 12
 """Runs that the small trend of a system looks back on."""
 
@@ -37,11 +47,21 @@ class SystemLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteBlock:
-    """One suite with its systems."""
+    """One suite with its systems; `gates` that its newest run left undecided or failed.
+
+    `spent` is what its runs of the last 30 days cost, in dollars.
+    """
 
     suite: SuiteLine
     systems: tuple[SystemLine, ...]
     newest: Run
+    gates: tuple[str, ...] = ()
+    spent: float | None = None
+
+    @property
+    def attention(self) -> list[tuple[SystemLine, str]]:
+        """What got worse, by system."""
+        return [(line, sentence) for line in self.systems for sentence in line.attention]
 
 
 def suites_on_page(history: History, page: int) -> tuple[list[SuiteLine], int]:
@@ -53,19 +73,34 @@ def suites_on_page(history: History, page: int) -> tuple[list[SuiteLine], int]:
 
 def look_at_suite(shelf: Shelf, history: History, suite: SuiteLine) -> SuiteBlock:
     """One suite: the newest number of each of its systems, and how it got there."""
-    runs = history.runs(suite=suite.name, limit=RUNS_BACK)
+    every = history.runs(suite=suite.name, limit=CHANGES_BACK)
+    runs = every[:RUNS_BACK]
+    ended = [run for run in reversed(every) if run.trials and run.status == "finished"]
+    trends = {one.name: one for one in (shelf.trends(history, ended) if len(ended) > 1 else ())}
     seen: dict[str, list[tuple[Run, Tally]]] = {}
     for run in runs:
         for tally in shelf.tallies(history, run) if run.trials else ():
             seen.setdefault(tally.system, []).append((run, tally))
     return SuiteBlock(
         suite=suite,
-        systems=tuple(_line(name, found) for name, found in sorted(seen.items())),
+        systems=tuple(_line(name, found, trends.get(name)) for name, found in sorted(seen.items())),
         newest=runs[0],
+        gates=tuple(_open_gates(shelf.verdicts(history, runs[0]))),
+        spent=suite_spending(history, suite.name, since=_days_ago(SPENDING_DAYS)),
     )
 
 
-def _line(name: str, found: Sequence[tuple[Run, Tally]]) -> SystemLine:
+def _open_gates(verdicts: Verdicts | None) -> Iterator[str]:
+    """The gates of the newest run that did not pass, those that failed first."""
+    for word in ("FAIL", "UNDECIDED"):
+        yield from (one.sentence for one in verdicts or () if one.word == word)
+
+
+def _days_ago(days: int) -> str:
+    return (datetime.now(UTC) - timedelta(days=days)).isoformat()
+
+
+def _line(name: str, found: Sequence[tuple[Run, Tally]], trend: SystemTrend | None) -> SystemLine:
     """`found` is newest first."""
     run, tally = found[0]
     now = glance(tally)
@@ -76,8 +111,22 @@ def _line(name: str, found: Sequence[tuple[Run, Tally]]) -> SystemLine:
         trials=tally.trials,
         glance=now,
         spark=_spark(name, now.k, [tally for _, tally in reversed(found)]),
-        attention=tuple(_attention(found)),
+        attention=(*_fall(trend), *_attention(found)),
     )
+
+
+def _fall(trend: SystemTrend | None) -> Iterator[str]:
+    """The newest fall, as long as the newest run still excludes the level before it."""
+    change = None if trend is None else trend.newest_change
+    if trend is None or change is None or change.direction != "down":
+        return
+    name = trend.metrics[0]
+    now = trend.points[-1].metrics[name].interval
+    if now is not None and now.high < change.before:
+        yield (
+            f"{name} fell from {100 * change.before:.0f} % to {100 * change.after:.0f} % on "
+            f"{trend.day(change)}, {trend.points[change.position].label}"
+        )
 
 
 def _attention(found: Sequence[tuple[Run, Tally]]) -> Iterator[str]:

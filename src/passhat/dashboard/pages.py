@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import get_args
+from typing import Any, get_args
 
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from passhat.analysis.comparing.comparison import Comparison
-from passhat.analysis.comparing.plots import plot_differences, plot_ranks
 from passhat.analysis.comparing.rank import RankReport
 from passhat.analysis.reports.headline import glance
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.tasks import LABELS
 from passhat.dashboard.comparing import judge_sides, sides_of
-from passhat.dashboard.live import RUNNING, PageState, follow
+from passhat.dashboard.live import RUNNING, follow, watching
 from passhat.dashboard.overview import SUITES_A_PAGE, look_at_suite, suites_on_page
 from passhat.dashboard.rendering import page, render, streamed, url
 from passhat.dashboard.shelf import Shelf
@@ -25,16 +24,24 @@ from passhat.dashboard.task_window import SORTS, Choice, look, page_number
 from passhat.dashboard.two_runs import beside_passing
 from passhat.errors import HistoryError, InputError
 from passhat.history import History, Run, lookups
+from passhat.journeys.stored_runs import gates_of
 from passhat.messages import plural
 from passhat.records.transcript import Transcript
-from passhat.reporters import wording
 from passhat.reporters.answer_kind import DisplayOptions
-from passhat.reporters.answers import comparison, ranking, trend
+from passhat.reporters.answers import comparison, ranking
 from passhat.reporters.answers.diff_page import diff_values
-from passhat.reporters.answers.report_figures import report_figures
-from passhat.reporters.answers.report_page import page_sentences
-from passhat.reporters.blocks import Block, Steps
+from passhat.reporters.answers.explanation_page import chip as explanation_chip
+from passhat.reporters.answers.explanation_page import explanation_page
+from passhat.reporters.answers.explanation_page import facts as explanation_facts
+from passhat.reporters.answers.report_page import page_of
+from passhat.reporters.answers.trend_page import chip as trend_chip
+from passhat.reporters.answers.trend_page import facts as trend_facts
+from passhat.reporters.answers.trend_page import trend_page
+from passhat.reporters.baseline_words import ChangeTile, change_tile
+from passhat.reporters.blocks import Headline, Picture, Steps
+from passhat.reporters.page_layout import lay_out
 from passhat.reporters.transcript_cards import check_cards, ending_words, transcript_cards
+from passhat.stats.estimate import Unavailable
 from passhat.stats.per_task import TaskAnswer
 from passhat.stats.proportions import proportion_interval
 
@@ -102,9 +109,22 @@ class Pages:
             )  # fmt: skip
             if not tallies:
                 raise HistoryError("No trial has ended yet.")
-            yield self._run_body(request, run, self.shelf.report(history, run))
+            report = self.shelf.report(history, run)
+            change = None if run.status == RUNNING else self._change(history, run, report)
+            yield self._run_body(request, run, report, change)
 
-    def _run_body(self, request: Request, run: Run, report: Report) -> str:
+    def _change(self, history: History, run: Run, report: Report) -> ChangeTile | None:
+        """What changed since the baseline; without one, how to have one."""
+        found = self.shelf.change(history, run, report)
+        if found is None:
+            return None
+        what = "Against baseline" if found.tagged else "Against the run before"
+        link = url("/compare", run=[run.key, found.baseline.key])
+        return change_tile(found.comparison, f"{what}, {found.baseline.started[:10]}", link=link)
+
+    def _run_body(
+        self, request: Request, run: Run, report: Report, change: ChangeTile | None
+    ) -> str:
         """The report; of a long table of tasks only the page that was asked for."""
         choice = Choice.read(request.query_params)
         windows = {
@@ -112,16 +132,13 @@ class Pages:
             for system in report.systems
             if len(system.tasks) > MOST_ROWS_SENT
         }
-        many = len(report.systems) > 1
         return render(
             "run_end.html",
-            report=report,
             run=run,
-            many=many,
-            answer=_answer(run, report),
+            no_verdict=_no_verdict(run),
+            running=run.status == RUNNING,
             windows=windows,
-            pictures=report_figures(report) if many else {},
-            sentences={system.name: page_sentences(system) for system in report.systems},
+            **page_of(report, DisplayOptions(results=None, change=change)),
             choice=choice,
             sorts=SORTS,
             labels=LABELS,
@@ -180,6 +197,15 @@ class Pages:
         return page("two_runs.html", store=self.shelf.title, run=run, trial=kept.trial,
                     **diff_values(found))  # fmt: skip
 
+    def why(self, request: Request) -> Response:
+        """Why runs of a run fail."""
+        with self.shelf.open() as history:
+            run = history.find_run(request.path_params["run"])
+            found = self.shelf.explanation(history, run)
+        values = explanation_page(found, DisplayOptions(results=None))
+        return page("why_run.html", store=self.shelf.title, run=run, chip=explanation_chip(found),
+                    facts=explanation_facts(found), **values)  # fmt: skip
+
     def transcript(self, request: Request) -> Response:
         """What was said in one trial, whole, as plain text."""
         with self.shelf.open() as history:
@@ -219,18 +245,10 @@ class Pages:
             sides = sides_of(self.shelf, history, query.getlist("run"), query.getlist("side"))
             recent = lookups.page_of_runs(history, limit=20) if not sides else []
         answer = judge_sides(sides, metric=metric)
-        blocks: list[Block] = []
-        figure = None
-        if isinstance(answer, Comparison):
-            blocks = comparison.comparison_blocks(answer, DisplayOptions(every_task_follows=True))
-            figure = plot_differences(answer)
-        elif isinstance(answer, RankReport):
-            told = ranking.ranking_blocks(answer, DisplayOptions())
-            blocks, figure = [b for b in told if not isinstance(b, Steps)], plot_ranks(answer)
         return page(
             "compare.html", store=self.shelf.title, sides=sides, runs=recent, answer=answer,
-            blocks=blocks, figure=figure, metric=metric, most=MOST_ROWS_SENT,
-            answers=get_args(TaskAnswer),
+            metric=metric, most=MOST_ROWS_SENT, answers=get_args(TaskAnswer),
+            **_judged_values(answer),
         )  # fmt: skip
 
     def trend(self, request: Request) -> Response:
@@ -249,15 +267,21 @@ class Pages:
             newest = history.runs(suite=suite, branch=branch, limit=MOMENTS) if suite else []
             runs = [run for run in reversed(newest) if run.trials]
             found = self.shelf.trends(history, runs) if runs else ()
-        told = [(one, trend.sentences(one)) for one in found]
-        yield render("trend_end.html", suite=suite, branch=branch, trends=told, store="")
+        values = trend_page(found, DisplayOptions()) if found else {"systems": []}
+        yield render(
+            "trend_end.html", suite=suite, branch=branch, store="",
+            chip=trend_chip(found) if found else None,
+            facts=trend_facts(found) if found else (), **values,
+        )  # fmt: skip
 
     def live(self, request: Request) -> Response:
         """A run in progress."""
         with self.shelf.open() as history:
             run = history.find_run(request.path_params["run"])
-            news = PageState().news(lookups.read_progress(history, run))
-        return page("live.html", live=True, store=self.shelf.title, run=run, news=news)
+            news = watching(history, run).news(lookups.read_progress(history, run))
+        return page(
+            "live.html", live=True, store=self.shelf.title, run=run, news=news, gates=gates_of(run)
+        )
 
     def events(self, request: Request) -> Response:
         """What changes in a run in progress."""
@@ -280,11 +304,28 @@ class Pages:
         return page("search.html", store=self.shelf.title, q=text, found=found)
 
 
-def _answer(run: Run, report: Report) -> str:
-    """The verdict; none on a run in progress, whose intervals hold when they are read once."""
-    if run.status == RUNNING:
-        return f"Running: {plural(run.trials, 'trial')} so far, no verdict yet."
-    return wording.opening(report)
+def _judged_values(answer: Comparison | RankReport | Unavailable) -> dict[str, Any]:
+    """What the page of a comparison shows of its answer."""
+    if isinstance(answer, Unavailable):
+        return {"headline": "", "chip": None, "facts": (), "judged_parts": []}
+    kind = comparison.KIND if isinstance(answer, Comparison) else ranking.KIND
+    told = kind.blocks(answer, DisplayOptions(every_task_follows=True))
+    blocks = [one for one in told if not isinstance(one, Steps | Picture)]
+    figures = {} if kind.figures is None else kind.figures(answer)
+    first = blocks[0]
+    return {
+        "headline": first.text if isinstance(first, Headline) else "",
+        "chip": kind.chip(answer),
+        "facts": kind.facts(answer),
+        "judged_parts": lay_out(blocks[1:], figures),
+    }
+
+
+def _no_verdict(run: Run) -> str:
+    """What a run in progress says instead of a verdict: its intervals hold when read once."""
+    if run.status != RUNNING:
+        return ""
+    return f"Running: {plural(run.trials, 'trial')} so far, no verdict yet."
 
 
 def _named(request: Request, name: str) -> str:

@@ -73,6 +73,7 @@ def _templates() -> Environment:
     environment.globals = {**shared.globals, "url": url}
     environment.filters = {
         **shared.filters,
+        "run_address": lambda key: url(f"/run/{key}"),
         "run_label": run_label,
         "percent": lambda share: percent(share, digits=1),
         "plural": plural,

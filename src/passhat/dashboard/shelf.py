@@ -6,14 +6,26 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from passhat.analysis.comparing.trends import Moment, SystemTrend, trends
-from passhat.analysis.reports.measure import measure
+from passhat.analysis.reports.headline import headline_k
 from passhat.analysis.reports.report import Report
 from passhat.history import History, Run
 from passhat.history.lookups import run_label
+from passhat.journeys.analyses import report_results
+from passhat.journeys.stored_runs import (
+    BaselineChange,
+    baseline_of,
+    change_since,
+    explain_run,
+    judge_run,
+)
 from passhat.records import Tally
+
+if TYPE_CHECKING:
+    from passhat.analysis.explaining.explain import Explanation
+    from passhat.analysis.gates.verdict import Verdicts
 
 MOST_REPORTS, MOST_TALLIES = 8, 1_000
 
@@ -28,6 +40,9 @@ class Shelf:
         self.title = title
         self._reports: _Kept[Report] = _Kept(MOST_REPORTS)
         self._trends: _Kept[tuple[SystemTrend, ...]] = _Kept(MOST_REPORTS)
+        self._verdicts: _Kept[Verdicts | None] = _Kept(MOST_TALLIES)
+        self._changes: _Kept[BaselineChange | None] = _Kept(MOST_TALLIES)
+        self._explanations: _Kept[Explanation] = _Kept(MOST_REPORTS)
         self._tallies: _Kept[list[Tally]] = _Kept(MOST_TALLIES)
 
     def open(self, *, moving: bool = False) -> History:
@@ -42,7 +57,24 @@ class Shelf:
 
     def report(self, history: History, run: Run) -> Report:
         """Everything measured about a run."""
-        return self._reports.get(_mark(run), lambda: measure(history.trials(run)))
+        return self._reports.get(_mark(run), lambda: report_results(history.trials(run)))
+
+    def verdicts(self, history: History, run: Run) -> Verdicts | None:
+        """The verdicts on a run by its own gates, if it has any."""
+        return self._verdicts.get(_mark(run), lambda: judge_run(history, run))
+
+    def change(self, history: History, run: Run, report: Report) -> BaselineChange | None:
+        """A run of one system against the baseline of its suite."""
+        if len(report.systems) != 1 or (baseline := baseline_of(history, run)) is None:
+            return None
+        k = headline_k(report.systems[0])
+        now, before = self.tallies(history, run), self.tallies(history, baseline)
+        key = (_mark(run), _mark(baseline))
+        return self._changes.get(key, lambda: change_since(now, baseline, before, k=k))
+
+    def explanation(self, history: History, run: Run) -> Explanation:
+        """Why runs of a run fail."""
+        return self._explanations.get(_mark(run), lambda: explain_run(history, run))
 
     def trends(self, history: History, runs: Sequence[Run]) -> tuple[SystemTrend, ...]:
         """How the systems of some runs (oldest first) moved."""

@@ -28,4 +28,5 @@ def beside_passing(history: History, run: Run, trial: Trial) -> SideBySide:
         if text is not None:
             said[one.system, one.task, one.trial] = text
     trials = Trials.from_records([trial, *records])
-    return side_by_side(trials, said, trial.task, trial.trial)
+    first = lookups.first_trial(history, run)
+    return side_by_side(trials, said, trial.task, trial.trial, first_trial=first)

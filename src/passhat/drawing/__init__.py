@@ -3,7 +3,7 @@
 from passhat.drawing.figure import STYLE, Figure
 from passhat.drawing.grid import CellRow, cell_grid
 from passhat.drawing.intervals import IntervalRow, interval_rows
-from passhat.drawing.lines import Guide, Marker, Series, line_chart
+from passhat.drawing.lines import Guide, Level, Marker, Series, line_chart
 from passhat.drawing.matrix import matrix
 from passhat.drawing.parts import NamedShare, stacked_bar
 from passhat.drawing.scatter import Point, scatter
@@ -15,6 +15,7 @@ __all__ = [
     "Figure",
     "Guide",
     "IntervalRow",
+    "Level",
     "Marker",
     "NamedShare",
     "Point",

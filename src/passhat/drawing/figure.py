@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike, fspath
 
 from passhat.errors import ArgumentError
 from passhat.messages import quoted, short_repr
 
-# Okabe and Ito's colours, darkened or lightened to 4.5 : 1 on their ground; colour never stands
-# alone (series differ in dash, outcomes in shape).
+# Blue for good and vermilion for bad, which people with red-green blindness tell apart, with ochre
+# between; each has 4.5 : 1 on its ground. Colour is never alone: series differ in dash, outcomes in
+# shape. `band` is the interval of this suite, outlined in the colour of its series.
 LIGHT = (
-    "--ink:#1b1f24;--soft:#57606a;--rule:#d0d7de;"
-    "--a:#0062a3;--b:#b34700;--c:#007a5a;--d:#8f4a7d;--e:#8a6100;"
+    "--ink:#14181f;--soft:#535c69;--rule:#d9dee4;"
+    "--a:#0b5cad;--b:#ad3a06;--c:#007a5a;--d:#8f4a7d;--e:#7d5600;--band:#9cc3ea;"
     "--l0:#eef1f4;--l1:#c3d9ef;--l2:#8db8e3;--l3:#4585c8;--l4:#0a4a8f"
 )
 DARK = (
-    "--ink:#e6edf3;--soft:#9aa4ae;--rule:#3a424b;"
-    "--a:#56b4e9;--b:#f0884a;--c:#2fc79a;--d:#d99ac5;--e:#e6b13c;"
+    "--ink:#e9ecf0;--soft:#a4aebb;--rule:#2d343e;"
+    "--a:#72b5ff;--b:#ff9560;--c:#2fc79a;--d:#d99ac5;--e:#e4b84e;--band:#2c5f95;"
     "--l0:#1b2027;--l1:#26476a;--l2:#30659f;--l3:#5596da;--l4:#abd5ff"
 )
 
@@ -32,9 +33,12 @@ svg.ph{font:12px system-ui,-apple-system,"Segoe UI",sans-serif}
 .ph .band{fill:var(--s);opacity:.16}.ph .fill{fill:var(--s)}.ph .open{fill:none;stroke:var(--s)}
 .ph .dash{stroke-dasharray:5 4}.ph .dot{stroke-dasharray:1.5 3}.ph .end{text-anchor:end}
 .ph .mid{text-anchor:middle}.ph .key{fill:var(--s);font-weight:600}
-.ph .thick{stroke:var(--s);stroke-width:6;stroke-opacity:.4}
+.ph .thick{stroke:var(--s);stroke-width:10}.ph .inner{stroke:var(--band);stroke-width:8}
+.ph .ring{fill:var(--s);stroke:var(--ground,#fff);stroke-width:1.5}
 .ph .l0{fill:var(--l0)}.ph .l1{fill:var(--l1)}.ph .l2{fill:var(--l2)}
 .ph .l3{fill:var(--l3)}.ph .l4{fill:var(--l4)}
+.ph .level{stroke:var(--ink);fill:none;stroke-width:2}
+.ph .strong{font-weight:650;paint-order:stroke;stroke:var(--ground,#fff);stroke-width:4}
 .ph .on text{font-weight:700}.ph .on .thin{stroke-width:4}
 """
 
@@ -47,6 +51,9 @@ FILE_ENDINGS = ("svg", "png", "pdf")
 
 _FEWEST_LETTERS, _MOST_LETTERS, _LETTER_WIDTH = 20, 44, 7
 
+Datum = str | float | None
+"""A cell of the table behind a picture."""
+
 # Joiners belong to real names (emoji, Indic scripts), but only between two such characters.
 _JOINERS = "\u200c\u200d"
 
@@ -55,6 +62,7 @@ _JOINERS = "\u200c\u200d"
 class Figure:
     """A picture: `svg()` for a page, `text` for a terminal, `finding` for who cannot see it.
 
+    `rows` are the numbers that are drawn, names of columns first.
     `save("decay.png")` writes a file: SVG, PNG or PDF by its ending.
     """
 
@@ -64,6 +72,7 @@ class Figure:
     height: int
     body: str
     text: str
+    rows: tuple[tuple[Datum, ...], ...] = field(default=(), repr=False)
 
     def svg(self, *, standalone: bool = False) -> str:
         """The SVG element for a page, which has one style for all; or a `standalone` file."""
@@ -89,10 +98,15 @@ class Figure:
             viewBox=f"0 0 {self.width} {self.height}",
             width=self.width,
             height=self.height,
-            class_="ph wide" if self.width > WIDTH else "ph",
+            class_=self._classes,
             role="img",
             aria_labelledby=f"{mark}t {mark}d",
         )
+
+    @property
+    def _classes(self) -> str:
+        """A wide picture scrolls on a telephone; the widest ones take all of a desk."""
+        return "ph" + " wide" * (self.width > WIDTH) + " widest" * (self.width > 1.5 * WIDTH)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the figure to a file: .svg, or .png or .pdf with the extra `figures`."""
@@ -193,6 +207,15 @@ def escape(text: str) -> str:
     for raw, safe in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
         clean = clean.replace(raw, safe)
     return clean.replace("'", "&#39;")
+
+
+def rounded(value: float | None) -> float | None:
+    """A number of the table behind a picture: as exact as anybody can see, and short.
+
+    >>> rounded(0.123456789), rounded(None)
+    (0.1235, None)
+    """
+    return None if value is None else float(f"{value:.4g}")
 
 
 def number(value: float) -> str:

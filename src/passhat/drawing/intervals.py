@@ -7,10 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from passhat.drawing.figure import WIDTH, Figure, Names, element, escape, label, number, shorten
+from passhat.drawing.figure import (
+    WIDTH,
+    Datum,
+    Figure,
+    Names,
+    element,
+    escape,
+    label,
+    number,
+    rounded,
+    shorten,
+)
 from passhat.drawing.scale import Kind, Scale
 
-RIGHT, TOP, ROW = 112, 42, 18
+RIGHT, TOP, ROW = 112, 42, 22
 TEXT_WIDTH = 30
 _TIE = 12  # how far the lines of two tie groups stand apart
 
@@ -62,8 +73,31 @@ def interval_rows(
         + "".join(_row(row, _middle(i), x, names) for i, row in enumerate(rows))
         + "".join(_tie(group, width - room + _TIE * i - 4) for i, group in enumerate(ties))
     )
-    text = "\n".join([title, *(_text_row(row, x) for row in rows)])
-    return Figure(title=title, finding=finding, width=width, height=height, body=body, text=text)
+    return Figure(
+        title=title,
+        finding=finding,
+        width=width,
+        height=height,
+        body=body,
+        text="\n".join([title, *(_text_row(row, x) for row in rows)]),
+        rows=_data(rows),
+    )
+
+
+def _data(rows: Sequence[IntervalRow]) -> tuple[tuple[Datum, ...], ...]:
+    """The numbers of every row; columns that no row has are left out."""
+    columns: dict[str, list[Datum]] = {
+        "name": [row.name for row in rows],
+        "value": [rounded(row.value) for row in rows],
+        "other": [rounded(row.other) for row in rows],
+        "low": [rounded(row.low) for row in rows],
+        "high": [rounded(row.high) for row in rows],
+        "inner low": [rounded(row.inner[0]) if row.inner else None for row in rows],
+        "inner high": [rounded(row.inner[1]) if row.inner else None for row in rows],
+        "demand": [rounded(row.bar) for row in rows],
+    }
+    kept = {name: cells for name, cells in columns.items() if any(c is not None for c in cells)}
+    return (tuple(kept), *zip(*kept.values(), strict=True))
 
 
 def _frame(x: Scale, height: int, x_label: str, zero: float | None) -> str:
@@ -85,18 +119,18 @@ def _row(row: IntervalRow, y: float, x: Scale, names: Names) -> str:
         parts.append(element("path", d=line, class_="thin"))
     if row.inner is not None:
         line = f"M{number(x(row.inner[0]))} {number(y)}H{number(x(row.inner[1]))}"
-        parts.append(element("path", d=line, class_="thick"))
+        parts += [element("path", d=line, class_=kind) for kind in ("thick", "inner")]
     if row.other is not None:
         line = f"M{number(x(row.other))} {number(y)}H{number(x(row.value))}"
         parts.append(element("path", d=line, class_="thin dot"))
         parts.append(element("circle", cx=x(row.other), cy=y, r=3.5, class_="open"))
     if row.bar is not None:
         parts.append(element("path", d=f"M{number(x(row.bar))} {number(y - 6)}v12", class_="axis"))
-    parts.append(element("circle", cx=x(row.value), cy=y, r=3.5, class_="fill"))
+    parts.append(element("circle", cx=x(row.value), cy=y, r=4.5, class_="ring"))
     name = label(row.name, names.width - 10, y + 4, "end", most=names.letters)
     note = label(row.note, x.stop + 10, y + 4, "soft", most=15) if row.note else ""
     marks = element("g", "".join(parts), class_=row.colour)
-    return element("g", marks + name + note, data_row=row.name)
+    return marks + name + note
 
 
 def _tie(group: Sequence[int], x: float) -> str:

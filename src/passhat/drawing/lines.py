@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from passhat.drawing.figure import WIDTH, Figure, element, label, number
+from passhat.drawing.figure import WIDTH, Datum, Figure, element, label, number, rounded
 from passhat.drawing.scale import Kind, Scale, spread
 
 HEIGHT = 290
@@ -22,7 +22,10 @@ _MOST_LETTERS, _NAME_HEIGHT = 28, 14
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """A line, with a band where `low` and `high` are given; beyond `model_from` it is dashed."""
+    """A line, with a band where `low` and `high` are given; beyond `model_from` it is dotted.
+
+    `colour` is one of "abcden"; without it, that of its place among the lines.
+    """
 
     name: str
     x: Sequence[float]
@@ -31,6 +34,7 @@ class Series:
     high: Sequence[float] | None = None
     model_from: float | None = None
     dots: bool = True
+    colour: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +43,16 @@ class Guide:
 
     name: str
     y: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """A level that held from one place on the x axis to another."""
+
+    name: str
+    y: float
+    start: float
+    stop: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,21 +75,31 @@ def line_chart(
     x_names: Sequence[str] | None = None,
     guides: Sequence[Guide] = (),
     markers: Sequence[Marker] = (),
+    levels: Sequence[Level] = (),
+    x_notes: Sequence[str] | None = None,
+    x_range: tuple[float, float] | None = None,
     width: int = WIDTH,
 ) -> Figure:
-    """Lines over a shared x axis, named at their right ends, where no name covers another."""
+    """Lines over a shared x axis, named at their right ends, where no name covers another.
+
+    `x_notes` are written below `x_names`.
+    """
     right = _room_for_names(series)
     width += right - RIGHT
     height = max(HEIGHT, TOP + _NAME_HEIGHT * len(series) + BOTTOM)
-    x_scale, y_scale = _scales(series, guides, y_range, y_kind, (LEFT, width - right), height)
+    x_scale, y_scale = _scales(
+        series, guides, y_range, y_kind, (LEFT, width - right), height, x_range
+    )
+    height += _NAME_HEIGHT if x_notes else 0
     body = (
-        _frame(x_scale, y_scale, x_label, y_label, x_names)
+        _frame(x_scale, y_scale, x_label, y_label, x_names, x_notes)
         + "".join(_guide(guide, x_scale, y_scale) for guide in guides)
         + "".join(
             _marker(marker, i, x_scale, y_scale, _in_the_way(marker, series, x_scale, y_scale))
             for i, marker in enumerate(markers)
         )
         + "".join(_line(s, i, x_scale, y_scale) for i, s in enumerate(series))
+        + "".join(_level(level, x_scale, y_scale) for level in levels)
         + _names(series, x_scale, y_scale)
     )
     return Figure(
@@ -85,7 +109,21 @@ def line_chart(
         height=height,
         body=body,
         text=_text(series, title, y_scale, x_scale, x_label, guides),
+        rows=_data(series, x_label, x_names),
     )
+
+
+def _data(
+    series: Sequence[Series], x_label: str, x_names: Sequence[str] | None
+) -> tuple[tuple[Datum, ...], ...]:
+    """A row for each point of each line."""
+    found: list[tuple[Datum, ...]] = [("line", x_label, "value", "low", "high")]
+    for one in series:
+        none = [None] * len(one.x)
+        for x, y, low, high in zip(one.x, one.y, one.low or none, one.high or none, strict=True):
+            at: Datum = x_names[int(x)] if x_names else rounded(x)
+            found.append((one.name, at, rounded(y), rounded(low), rounded(high)))
+    return tuple(found)
 
 
 def _scales(
@@ -95,15 +133,24 @@ def _scales(
     y_kind: Kind,
     sides: tuple[float, float],
     height: int,
+    x_range: tuple[float, float] | None = None,
 ) -> tuple[Scale, Scale]:
     xs = [x for s in series for x in s.x] or [0.0, 1.0]
     values = [y for s in series for part in (s.y, s.low, s.high) if part for y in part]
     low, high = y_range or spread(values + [guide.y for guide in guides])
-    x_scale = Scale(low=min(xs), high=max(xs), start=sides[0], stop=sides[1])
+    left, right = x_range or (min(xs), max(xs))
+    x_scale = Scale(low=left, high=right, start=sides[0], stop=sides[1])
     return x_scale, Scale(low=low, high=high, start=height - BOTTOM, stop=TOP, kind=y_kind)
 
 
-def _frame(x: Scale, y: Scale, x_label: str, y_label: str, x_names: Sequence[str] | None) -> str:
+def _frame(
+    x: Scale,
+    y: Scale,
+    x_label: str,
+    y_label: str,
+    x_names: Sequence[str] | None,
+    x_notes: Sequence[str] | None,
+) -> str:
     parts = []
     for tick in y.ticks():
         at = y(tick)
@@ -113,10 +160,13 @@ def _frame(x: Scale, y: Scale, x_label: str, y_label: str, x_names: Sequence[str
         parts.append(label(y.show(tick), x.start - 6, at + 4, "soft end"))
     for tick, name in _x_ticks(x, x_names):
         parts.append(label(name, x(tick), y.start + 16, "soft mid", most=12))
+        if x_notes:
+            parts.append(label(x_notes[int(tick)], x(tick), y.start + 30, "soft mid", most=12))
     parts.append(
         element("path", d=f"M{number(x.start)} {number(y.start)}H{number(x.stop)}", class_="axis")
     )
-    parts.append(label(x_label, (x.start + x.stop) / 2, y.start + BOTTOM - 8, "mid"))
+    below = BOTTOM - 8 + (_NAME_HEIGHT if x_notes else 0)
+    parts.append(label(x_label, (x.start + x.stop) / 2, y.start + below, "mid"))
     parts.append(label(y_label, 8, 14))
     return "".join(parts)
 
@@ -125,7 +175,8 @@ def _x_ticks(x: Scale, names: Sequence[str] | None) -> list[tuple[float, str]]:
     if names is None:
         whole = [tick for tick in x.ticks(9) if tick == int(tick)]
         return [(tick, x.show(tick)) for tick in whole or x.ticks(6)]
-    step = max(1, math.ceil(len(names) / 3))
+    room = int((x.stop - x.start) / (_LETTER * 13))  # a name has twelve letters at most
+    step = max(1, math.ceil(len(names) / max(room, 1)))
     return [(float(i), names[i]) for i in range(0, len(names), step)]
 
 
@@ -134,6 +185,13 @@ def _guide(guide: Guide, x: Scale, y: Scale) -> str:
     return element(
         "path", d=f"M{number(x.start)} {number(at)}H{number(x.stop)}", class_="n line dash"
     ) + label(guide.name, x.start + 6, at - 4, "soft")
+
+
+def _level(level: Level, x: Scale, y: Scale) -> str:
+    at = y(level.y)
+    line = f"M{number(x(level.start))} {number(at)}H{number(x(level.stop))}"
+    middle = (x(level.start) + x(level.stop)) / 2
+    return element("path", d=line, class_="level") + label(level.name, middle, at - 6, "strong mid")
 
 
 def _marker(
@@ -168,7 +226,7 @@ def _in_the_way(
 
 
 def _line(series: Series, index: int, x: Scale, y: Scale) -> str:
-    colour = COLOURS[index % len(COLOURS)]
+    colour = _colour(series, index)
     points = list(zip(series.x, series.y, strict=True))
     edge = series.model_from if series.model_from is not None else math.inf
     solid = [point for point in points if point[0] <= edge]
@@ -182,9 +240,16 @@ def _line(series: Series, index: int, x: Scale, y: Scale) -> str:
     if len(model) > 1:
         parts.append(element("path", d=_path(model, x, y), class_="line dot"))
     if series.dots and len(points) <= 60:
-        kind = "fill" if index % 2 == 0 else "open"
-        parts += [element("circle", cx=x(a), cy=y(b), r=3, class_=kind) for a, b in solid]
+        kind = "ring" if index % 2 == 0 else "open"
+        parts += [
+            element("circle", cx=x(a), cy=y(b), r=3.5, class_=kind, data_x=f"{a:g}")
+            for a, b in solid
+        ]
     return element("g", "".join(parts), class_=colour)
+
+
+def _colour(series: Series, index: int) -> str:
+    return series.colour or COLOURS[index % len(COLOURS)]
 
 
 def _path(points: Sequence[tuple[float, float]], x: Scale, y: Scale) -> str:
@@ -208,7 +273,7 @@ def _names(series: Sequence[Series], x: Scale, y: Scale) -> str:
         if left - x.stop > 10:
             line = f"M{number(x.stop + 5)} {number(at)}L{number(left - 4)} {number(place)}"
             text = element("path", d=line, class_="rule") + text
-        parts.append(element("g", text, class_=COLOURS[i % len(COLOURS)]))
+        parts.append(element("g", text, class_=_colour(series[i], i)))
     return "".join(parts)
 
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat.drawing.figure import WIDTH, Figure, Names, element, label, number, shorten
+from passhat.drawing.figure import (
+    WIDTH,
+    Datum,
+    Figure,
+    Names,
+    element,
+    label,
+    number,
+    rounded,
+    shorten,
+)
 
 TOP, ROW, GAP = 34, 22, 1
 LEVELS = ("l1", "l2", "l3", "l4")
@@ -21,6 +31,7 @@ def matrix(
     finding: str,
     x_label: str,
     width: int = WIDTH,
+    columns_named: Sequence[str] = (),
 ) -> Figure:
     """Rows of shares from 0 to 1 as cells; None leaves a dash. Columns get narrower as they grow.
 
@@ -42,7 +53,26 @@ def matrix(
     )
     body += _legend(room.width, height - 10)
     text = "\n".join([title, *(_text_row(n, row) for n, row in zip(names, shares, strict=True))])
-    return Figure(title=title, finding=finding, width=width, height=height, body=body, text=text)
+    return Figure(
+        title=title,
+        finding=finding,
+        width=width,
+        height=height,
+        body=body,
+        text=text,
+        rows=_data(names, shares, columns_named),
+    )
+
+
+def _data(
+    names: Sequence[str], shares: Sequence[Sequence[float | None]], columns: Sequence[str]
+) -> tuple[tuple[Datum, ...], ...]:
+    """A row for each column of the picture, where columns have names."""
+    cells = zip(*shares, strict=True)
+    rows = (
+        (name, *map(rounded, column)) for name, column in zip(columns, cells, strict=bool(columns))
+    )
+    return (("", *names), *rows) if columns else ()
 
 
 def _cells(row: Sequence[float | None], left: float, top: float, cell: float) -> str:

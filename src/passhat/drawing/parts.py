@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passhat.drawing.figure import WIDTH, Figure, element, label
+from passhat.drawing.figure import WIDTH, Figure, element, label, rounded
 
 HEIGHT, LEFT = 74, 8
 LETTER, GAP = 8, 12
@@ -43,6 +43,7 @@ def stacked_bar(
         height=HEIGHT,
         body="".join(pieces),
         text="\n".join([title, bar, legend]),
+        rows=(("part", "share"), *((part.name, rounded(part.share)) for part in parts)),
     )
 
 

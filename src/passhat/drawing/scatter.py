@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passhat.drawing.figure import WIDTH, Figure, element, escape, label, number
+from passhat.drawing.figure import WIDTH, Figure, element, escape, label, number, rounded
 from passhat.drawing.scale import Kind, Scale, spread
 
 HEIGHT = 300
@@ -62,6 +62,7 @@ def scatter(
         height=HEIGHT,
         body=body,
         text="\n".join([title, *lines]),
+        rows=(("name", x_label, y_label), *((p.name, rounded(p.x), rounded(p.y)) for p in points)),
     )
 
 
@@ -136,7 +137,7 @@ def _point(
     if point.y_interval:
         line = f"M{number(at_x)} {number(y(point.y_interval[0]))}V{number(y(point.y_interval[1]))}"
         parts.append(element("path", d=line, class_="thin"))
-    parts.append(element("circle", cx=at_x, cy=at_y, r=4.5, class_="fill"))
+    parts.append(element("circle", cx=at_x, cy=at_y, r=5, class_="ring"))
     if place is not None:
         parts.append(label(point.name, place[0], place[1], place[2], most=_MOST_LETTERS))
     return element("g", "".join(parts), class_=colour)

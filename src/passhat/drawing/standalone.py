@@ -14,9 +14,9 @@ from passhat.errors import MissingExtra
 
 SVG = "http://www.w3.org/2000/svg"
 FONT = "Helvetica, Arial, sans-serif"
-INK, SOFT, RULE = "#1b1f24", "#57606a", "#d0d7de"
+INK, SOFT, RULE, BAND = "#14181f", "#535c69", "#d9dee4", "#9cc3ea"
 SERIES = {
-    "a": "#0062a3", "b": "#b34700", "c": "#007a5a", "d": "#8f4a7d", "e": "#8a6100", "n": SOFT,
+    "a": "#0b5cad", "b": "#ad3a06", "c": "#007a5a", "d": "#8f4a7d", "e": "#7d5600", "n": SOFT,
 }  # fmt: skip
 """The colours of `figure.LIGHT`, which have 4.5 : 1 on white."""
 
@@ -102,21 +102,28 @@ def _attributes(tag: str, classes: list[str], series: str) -> dict[str, str]:
     found: dict[str, str] = {}
     if tag == "text":
         found["fill"] = SOFT if "soft" in classes else series if "key" in classes else INK
-        found |= {"font-weight": "bold"} if "key" in classes else {}
+        found |= {"font-weight": "bold"} if {"key", "strong"} & set(classes) else {}
         found |= {"text-anchor": "end"} if "end" in classes else {}
         found |= {"text-anchor": "middle"} if "mid" in classes else {}
         return found
     for name in classes:
         if name in LEVELS:
             found["fill"] = LEVELS[name]
-    strokes = {"rule": (RULE, "1"), "axis": (SOFT, "1"), "line": (series, "2")}
+    strokes = {
+        "rule": (RULE, "1"),
+        "axis": (SOFT, "1"),
+        "line": (series, "2"),
+        "level": (INK, "2"),
+        "thick": (series, "10"),
+        "inner": (BAND, "8"),
+        "thin": (series, "1.5"),
+        "open": (series, "1.5"),
+    }
     for name, (colour, width) in strokes.items():
         if name in classes:
             found |= {"fill": "none", "stroke": colour, "stroke-width": width}
-    if "thick" in classes:
-        found |= {"fill": "none", "stroke": series, "stroke-width": "6", "stroke-opacity": "0.4"}
-    if "thin" in classes or "open" in classes:
-        found |= {"fill": "none", "stroke": series, "stroke-width": "1.5"}
+    if "ring" in classes:
+        found |= {"fill": series, "stroke": "#ffffff", "stroke-width": "1.5"}
     if "fill" in classes:
         found["fill"] = series
     if "band" in classes:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import platform
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from passhat._version import __version__
+from passhat.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,9 @@ from urllib.parse import urlsplit
 
 POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 
+ALL = 2**62
+"""A limit that limits nothing, in both databases."""
+
 _SECRET = ("password", "sslpassword", "passfile")
 
 Row = tuple[Any, ...]

@@ -6,16 +6,17 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from passhat.errors import HistoryError, LostRun, StoreError
+from passhat.fast_dataclass import dataclass
 from passhat.history.database import Database
 from passhat.history.process_identity import ProcessIdentity, this_process
 from passhat.history.runs import Run, now
 
 if TYPE_CHECKING:
-    from passhat.history.store import History
+    from passhat.history.references import Index
 
 LEASE_SECONDS = float(os.environ.get("PASSHAT_LEASE_SECONDS", "30"))
 """How long a silent process keeps its run. It renews three times as often, so that two lost
@@ -96,7 +97,7 @@ class Lease:
 
 
 @contextmanager
-def hold(history: History, run: Run, *, role: str = OWNER, hands: int = 0) -> Iterator[Lease]:
+def hold(history: Index, run: Run, *, role: str = OWNER, hands: int = 0) -> Iterator[Lease]:
     """Own a run. A living owner's run is refused, a dead one's is taken over."""
     database = history.database
     with database.writing():
@@ -109,7 +110,7 @@ def hold(history: History, run: Run, *, role: str = OWNER, hands: int = 0) -> It
         yield lease
 
 
-def find_owner(history: History, run: Run, *, role: str = OWNER) -> Session | None:
+def find_owner(history: Index, run: Run, *, role: str = OWNER) -> Session | None:
     """Who has the run, alive or not yet known to be dead."""
     clock = history.database.clock
     row = history.database.execute(
@@ -120,7 +121,7 @@ def find_owner(history: History, run: Run, *, role: str = OWNER) -> Session | No
     return None if row is None else _session(row)
 
 
-def with_owner(history: History, run: Run) -> Run:
+def with_owner(history: Index, run: Run) -> Run:
     """The run with its owner; of one that nobody has any more, "stopped" is the status."""
     if run.status != "running":
         return run
@@ -158,7 +159,7 @@ def _session(row: tuple[Any, ...]) -> Session:
     return Session(id=number, process=process, started=started, left=left)
 
 
-def _held(history: History, run: Run, owner: Session) -> str:
+def _held(history: Index, run: Run, owner: Session) -> str:
     return (
         f"{history.name}: run {run.key} is still running: {owner} has it. Wait for it, or stop "
         f"that process; a process that dies is replaced at once on its own host, and after "

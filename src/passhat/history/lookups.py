@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from passhat.history.database import ALL
 from passhat.history.packed_text import split_texts, unpack
 from passhat.records.transcript import Transcripts
 from passhat.records.trial import FEATURES, Outcome, Trial
@@ -80,11 +81,12 @@ class TaskProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredProgress:
-    """Where a run stands: its state, how many trials were begun, and how each task fared."""
+    """Where a run stands: its state, how many trials were begun, their cost, and each task."""
 
     status: str
     launched: int
     tasks: Sequence[TaskProgress]
+    cost: float | None = None
 
 
 def run_label(run: Run) -> str:
@@ -142,7 +144,7 @@ def find_trial(history: History, run: Run, system: str, task: str, trial: int) -
 
 
 def read_trials_from(
-    history: History, run: Run, number: int, *, limit: int
+    history: History, run: Run, number: int, *, limit: int = ALL
 ) -> list[tuple[int, Trial]]:
     """Finished trials from the one with this number on, each with its number in the order."""
     rows = history.database.execute(
@@ -198,10 +200,11 @@ def task_moments(
 
 def read_progress(history: History, run: Run) -> StoredProgress:
     """Where a run stands at this moment."""
-    status, launched = history.database.execute(
-        "SELECT status, (SELECT count(*) FROM tickets WHERE run = runs.id) FROM runs WHERE id = ?",
+    status, launched, cost = history.database.execute(
+        "SELECT status, (SELECT count(*) FROM tickets WHERE run = runs.id), "
+        "(SELECT sum(cost) FROM trials WHERE run = runs.id) FROM runs WHERE id = ?",
         (run.id,),
-    ).fetchone() or ("deleted", 0)
+    ).fetchone() or ("deleted", 0, None)
     rows = history.database.execute(
         f"""
         SELECT s.text AS system, t.text AS task, passed, failed, errored, runs FROM (
@@ -217,7 +220,27 @@ def read_progress(history: History, run: Run) -> StoredProgress:
     names = [column[0] for column in rows.description or ()]
     tasks = [TaskProgress(**dict(zip(names, row, strict=True))) for row in rows]
     done = sum(task.passed + task.failed + task.errored for task in tasks)
-    return StoredProgress(status=status, launched=max(launched, done), tasks=tasks)
+    return StoredProgress(status=status, launched=max(launched, done), tasks=tasks, cost=cost)
+
+
+def outcomes_in_order(history: History, run: Run) -> list[tuple[str, int]]:
+    """System and outcome of every finished trial, in the order in which they ended."""
+    rows = history.database.execute(
+        "SELECT s.text, x.outcome FROM trials x JOIN names s ON s.id = x.system "
+        "WHERE x.run = ? ORDER BY x.sequence",
+        (run.id,),
+    )
+    return [(system, int(outcome)) for system, outcome in rows]
+
+
+def suite_spending(history: History, suite: str, *, since: str) -> float | None:
+    """What the trials of a suite's runs cost since a moment; None where no price is known."""
+    row = history.database.execute(
+        "SELECT sum(x.cost) FROM trials x JOIN runs r ON r.id = x.run "
+        "WHERE r.suite = ? AND r.started >= ?",
+        (suite, since),
+    ).fetchone()
+    return None if row is None or row[0] is None else float(row[0])
 
 
 def change_mark(history: History) -> int:

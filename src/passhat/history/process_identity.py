@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
+
+from passhat.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from passhat.errors import HistoryError
+from passhat.fast_dataclass import dataclass
 from passhat.history.database import Database
 from passhat.history.runs import Run
 from passhat.messages import listed, plural

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passhat.history.leases import Lease
+from passhat.history.lookups import read_trials_from
 from passhat.history.micro_dollars import MICRO, micro
 from passhat.history.runs import Run
 from passhat.history.store import History
@@ -59,6 +60,11 @@ class RunJournal:
         self.run = run
         self._lease = lease
 
+    @property
+    def key(self) -> str:
+        """The key of the run."""
+        return self.run.key
+
     def write(self, entries: Sequence[Entry], /) -> None:
         """Everything in one transaction: all of it is kept, or none."""
         finished = [entry for entry in entries if isinstance(entry, Finished)]
@@ -109,12 +115,9 @@ class RunJournal:
 
     def finished(self) -> Sequence[Finished]:
         """All finished trials, by the number of their ticket (without their transcripts)."""
-        order = self.history.database.execute(
-            "SELECT sequence FROM trials WHERE run = ? ORDER BY sequence", (self.run.id,)
-        ).fetchall()
-        if not order:
-            return []  # and a new run loads nothing that holds numbers in columns
-        stamps = {ticket.number: ticket.stamp for ticket in self.launched()}
+        # One query, for workers finish trials while a driver reads; and the tickets after it.
+        found = read_trials_from(self.history, self.run, 0)
+        stamps = {ticket.number: ticket.stamp for ticket in self.launched()} if found else {}
         return [
             Finished(
                 ticket=Ticket(
@@ -126,7 +129,7 @@ class RunJournal:
                 ),
                 trial=trial,
             )
-            for (number,), trial in zip(order, self.history.trials(self.run), strict=True)
+            for number, trial in found
         ]
 
     def calls(self) -> int:

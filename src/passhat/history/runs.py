@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from passhat.fast_dataclass import dataclass
 from passhat.history.checkout import Checkout
 from passhat.records import Source
 
@@ -48,6 +49,16 @@ class Run:
     owner: str | None = None
 
 
+def own_source(run: Run) -> Source:
+    """What the trials of a run come from that passhat ran itself."""
+    return Source(name=f"run {run.key}", format="passhat history", sha256="")
+
+
+def sources_of(run: Run) -> tuple[Source, ...]:
+    """Where the trials of a run come from: the logs that it was made of, or itself."""
+    return run.sources or (own_source(run),)
+
+
 def new_run_row(
     suite: str,
     *,
@@ -72,7 +83,7 @@ def new_run_row(
         "host": checkout.host,
         "versions": json.dumps(checkout.versions, sort_keys=True),
         "options": json.dumps(dict(options), sort_keys=True),
-        "sources": json.dumps([_source_dict(source) for source in sources]),
+        "sources": sources_text(sources),
     }
 
 
@@ -93,6 +104,11 @@ def run_of_row(row: dict[str, Any]) -> Run:
         sources=sources,
         tags=tuple(sorted(tags.split(SEPARATOR))) if tags else (),
     )
+
+
+def sources_text(sources: Sequence[Source]) -> str:
+    """Sources as they are kept: JSON."""
+    return json.dumps([_source_dict(source) for source in sources])
 
 
 def now(*, seconds_ago: float = 0.0) -> str:

@@ -4,28 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from passhat.defaults import STORE
 from passhat.errors import HistoryError
 from passhat.history.checkout import Checkout
-from passhat.history.database import Database, Duplicate
+from passhat.history.database import ALL, Database, Duplicate
 from passhat.history.leases import with_owner
 from passhat.history.open_database import open_database
 from passhat.history.packed_text import pack, unpack
+from passhat.history.reduction import count_in_database
 from passhat.history.references import look_up
-from passhat.history.runs import SEPARATOR, Run, new_run_row, now, run_of_row
-from passhat.history.trial_rows import TRIAL_COLUMNS, tally_of_rows, trial_row, trials_of_rows
+from passhat.history.runs import (
+    SEPARATOR,
+    Run,
+    new_run_row,
+    now,
+    own_source,
+    run_of_row,
+    sources_of,
+    sources_text,
+)
+from passhat.history.trial_rows import TRIAL_COLUMNS, trial_row, trials_of_rows
 from passhat.records import Source, Trial
 
 if TYPE_CHECKING:
     from passhat.records import Tally, Transcripts, Trials
 
 DEFAULT_PATH = Path(STORE)
-
-_ALL = 2**62
-"""A limit that limits nothing, in both databases."""
 
 _COLUMNS = ("run", "system", "task", *TRIAL_COLUMNS)
 _KEY = ("run", "system", "task", "trial")
@@ -103,6 +111,14 @@ class History:
                 "UPDATE runs SET status = ?, finished = ? WHERE id = ?", (status, now(), run.id)
             )
         return self.run_by_id(run.id)
+
+    def keep_notes(self, run: Run, notes: Sequence[str]) -> None:
+        """Keep what every later report of a run has to say, besides its numbers."""
+        source = replace(own_source(run), notes=tuple(notes))
+        with self.writing():
+            self.database.execute(
+                "UPDATE runs SET sources = ? WHERE id = ?", (sources_text([source]), run.id)
+            )
 
     def reopen_run(self, run: Run) -> Run:
         """Say that a run goes on."""
@@ -189,7 +205,7 @@ class History:
         wanted = {"suite": suite, "branch": branch}
         where = " AND ".join(f"{name} = :{name}" for name, value in wanted.items() if value)
         values = {name: value for name, value in wanted.items() if value}
-        return self._select_runs(where or "1 = 1", {**values, "limit": limit or _ALL})
+        return self._select_runs(where or "1 = 1", {**values, "limit": limit or ALL})
 
     def run_by_id(self, run_id: int) -> Run:
         return self._select_runs("id = :id", {"id": run_id, "limit": 1})[0]
@@ -231,29 +247,11 @@ class History:
             "WHERE x.run = ? ORDER BY x.sequence",
             (run.id,),
         ).fetchall()
-        source = Source(name=f"run {run.key}", format="passhat history", sha256="")
-        return trials_of_rows(rows, run.sources or (source,))
+        return trials_of_rows(rows, sources_of(run))
 
-    def tallies(self, run: Run) -> list[Tally]:
-        """Counts per task of each system of a run, made inside the database; no features."""
-        rows = self.database.execute(
-            """
-            SELECT s.text, min(x.sequence), t.text, count(*) FILTER (WHERE x.outcome = 1),
-              count(*) FILTER (WHERE x.outcome = 0), count(*) FILTER (WHERE x.outcome = 2),
-              coalesce(sum(x.score) FILTER (WHERE x.outcome <> 2), 0.0),
-              coalesce(sum(x.score * x.score) FILTER (WHERE x.outcome <> 2), 0.0)
-            FROM trials x JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task
-            WHERE x.run = ? GROUP BY x.system, x.task, s.text, t.text
-            ORDER BY min(min(x.sequence)) OVER (PARTITION BY x.task)
-            """,
-            (run.id,),
-        ).fetchall()
-        # As in a table of trials: tasks and systems each in the order in which they first occur.
-        systems = dict.fromkeys(row[0] for row in sorted(rows, key=lambda row: int(row[1])))
-        return [
-            tally_of_rows(system, [row[2:] for row in rows if row[0] == system])
-            for system in systems
-        ]
+    def tallies(self, run: Run, *, features: bool = False) -> list[Tally]:
+        """Counts per task of each system of a run, made inside the database."""
+        return count_in_database(self, run, features=features)
 
     def query(self, sql: str, *, limit: int = 1000) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Header and rows of a reading query; anything that would write is refused."""

@@ -1,4 +1,4 @@
-"""Trials as rows of the store, and rows as a table of trials or as counts."""
+"""Trials as rows of the store, and rows as a table of trials."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from passhat.records import FEATURES, Source, Trial
 
 # Writing needs no numbers in columns: a run launches its first trial before numpy is loaded.
 if TYPE_CHECKING:
-    from passhat.records import Tally, Trials
+    from passhat.records import Trials
 
 TRIAL_COLUMNS = (
     "trial", "sequence", "outcome", "score", "seed", *FEATURES,
@@ -47,21 +47,3 @@ def trials_of_rows(rows: list[tuple[Any, ...]], sources: tuple[Source, ...]) -> 
         if name in columns:
             columns[name] = tuple(map(split_texts, columns[name]))
     return Trials.from_columns(columns, duplicates=None, sources=sources)
-
-
-def tally_of_rows(system: str, rows: list[tuple[Any, ...]]) -> Tally:
-    """The counts of one system in rows of task, passed, failed, errored, scores and squares."""
-    import numpy as np
-
-    from passhat.records import Tally
-
-    tasks, passed, failed, errored, total, squares = zip(*rows, strict=True)
-    return Tally(
-        system=system,
-        tasks=tasks,
-        passed=np.array(passed, dtype=np.int64),
-        failed=np.array(failed, dtype=np.int64),
-        errored=np.array(errored, dtype=np.int64),
-        score_total=np.array(total, dtype=np.float64),
-        score_squares=np.array(squares, dtype=np.float64),
-    )

@@ -10,10 +10,10 @@ import io
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from passhat.errors import ReadError
+from passhat.fast_dataclass import dataclass
 from passhat.ingest.compressed import inflate, join, unzstd
 from passhat.ingest.limits import Limits
 

@@ -16,6 +16,7 @@ from passhat.ingest.decimal_commas import comma_fault
 from passhat.ingest.reader import Reader, TrialTable
 from passhat.messages import short_value
 from passhat.records import FEATURES, Outcome, Source, Trial, Trials
+from passhat.records.clean_texts import clean_errors
 from passhat.records.column_names import ColumnMap, leave_out
 from passhat.records.family_names import families_by_name
 from passhat.records.given_columns import BEYOND, LARGEST
@@ -74,6 +75,8 @@ def assemble(document: File, reader: Reader, table: TrialTable, mapping: ColumnM
         columns["seed"] = [_whole("seed", v, i, fault) for i, v in enumerate(columns["seed"])]
     if "trial" in columns:
         columns["trial"] = _trial_numbers(columns, fault)
+    if "error" in columns:
+        columns["error"] = clean_errors(columns["error"])
     source = _source(document, reader, table, columns, mapping, notes)
     columns = {name: values for name, values in columns.items() if name in _COLUMNS}
     try:

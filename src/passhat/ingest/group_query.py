@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from passhat.errors import ReadError
+from passhat.fast_dataclass import dataclass
 from passhat.ingest.query_engines import VIEW, Engine
-from passhat.ingest.table_faults import conflicting
+from passhat.ingest.repeated_tests import numbered_note, without_numbers
+from passhat.ingest.table_faults import aggregates, conflicting
 from passhat.records import FEATURES
 from passhat.records.column_names import (
     ColumnMap,
@@ -18,7 +20,12 @@ from passhat.records.column_names import (
     milliseconds,
     verdict_columns,
 )
-from passhat.records.outcome_words import NO_ERROR, parse_pass_if
+from passhat.records.outcome_words import (
+    LETTER_GRADES,
+    NO_ERROR,
+    letter_grades,
+    parse_pass_if,
+)
 from passhat.records.table_meanings import find_meanings
 from passhat.records.verdicts import find_conflict
 
@@ -28,7 +35,7 @@ _LOOKED_AT = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupQuery:
-    """Which columns are asked for, and how the outcome is told."""
+    """Which columns are asked for, and how the outcome is told; `score` is SQL too."""
 
     path: Path
     found: Mapping[str, str]
@@ -36,6 +43,7 @@ class GroupQuery:
     by_word: bool
     summed: bool
     features: tuple[str, ...]
+    score: str | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -43,12 +51,17 @@ def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | N
     """What to ask, or None where only a look at each row can tell what is meant."""
     columns = engine.columns
     found, notes = find_meanings(columns, mapping, lambda column: _first_cells(engine, column))
-    outcome, by_word = _outcome_sql(columns, found, mapping)
+    if fault := aggregates(
+        str(path), columns, found, mapping, lambda column: _telling_cells(engine, column)
+    ):
+        raise fault
+    score = _score_sql(engine, found)
+    outcome, by_word = _outcome_sql(columns, found, mapping, score)
     simple = all(column in columns for column in found.values())
     if outcome is None or "task" not in found or not simple:
         return None
     features = tuple(name for name in FEATURES if name in found)
-    for name in (*features, "score"):
+    for name in (*features, *(["score"] if score is None else [])):
         if name in found and columns[found[name]] not in ("number", "boolean"):
             raise ReadError(
                 f'{path}, column "{found[name]}": must hold numbers for {name}, and in a table of '
@@ -66,6 +79,7 @@ def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | N
         by_word=by_word,
         summed=alone and engine.zero_or_one(found["passed"]),
         features=features,
+        score=score,
         notes=tuple(notes),
     )
 
@@ -113,16 +127,16 @@ def render_query(engine: Engine, plan: GroupQuery) -> str:
     if whole_trials(engine, plan):
         picks.append(f"{quoted(plan.found['trial'])} AS i")
         sums.append(f"{engine.fingerprint('i')} AS fingerprint")
-    for name in (*plan.features, "score"):
-        if name in plan.found:
-            scale = " / 1000" if name == "seconds" and milliseconds(plan.found[name]) else ""
-            picks.append(f"CAST({quoted(plan.found[name])} AS DOUBLE){scale} AS {name}")
-            sums += [
-                f"COUNT({name}) AS {name}_count",
-                f"SUM({name}) AS {name}_total",
-                f"SUM({name} * {name}) AS {name}_squares",
-            ]
-    if "score" in plan.found:
+    values = {name: quoted(plan.found[name]) for name in plan.features}
+    for name, value in (values | ({"score": plan.score} if plan.score else {})).items():
+        scale = " / 1000" if name == "seconds" and milliseconds(plan.found[name]) else ""
+        picks.append(f"CAST({value} AS DOUBLE){scale} AS {name}")
+        sums += [
+            f"COUNT({name}) AS {name}_count",
+            f"SUM({name}) AS {name}_total",
+            f"SUM({name} * {name}) AS {name}_squares",
+        ]
+    if plan.score:
         sums += ["MIN(score) AS score_low", "MAX(score) AS score_high"]
     keys = [pick.rpartition(" AS ")[2] for pick in picks if pick.endswith((" s", " t", " o", " e"))]
     header = ' WHERE "schema" IS NULL' if "schema" in engine.columns else ""
@@ -142,13 +156,71 @@ def quoted(column: str) -> str:
     return f'"{doubled}"'
 
 
+def understand_groups(
+    plan: GroupQuery, groups: Mapping[str, list[Any]], mapping: ColumnMap
+) -> tuple[GroupQuery, Mapping[str, list[Any]]]:
+    """The groups as rows of a small table are understood: letters as scores, numbered names."""
+    groups = _with_letter_scores(plan, groups)
+    tasks = groups["t"]
+    numbered = not mapping.task and "trial" not in plan.found
+    numbered = numbered and all(isinstance(task, str) for task in tasks)
+    bases = without_numbers(tasks) if numbered else None
+    if bases is None:
+        return plan, groups
+    note = numbered_note(plan.found["task"])
+    return replace(plan, notes=(*plan.notes, note)), {**groups, "t": bases}
+
+
+def _with_letter_scores(
+    plan: GroupQuery, groups: Mapping[str, list[Any]]
+) -> Mapping[str, list[Any]]:
+    """The scores that Inspect's letters stand for, where those are the verdicts."""
+    by_letter = plan.by_word and not plan.summed and not plan.score
+    grades = letter_grades(groups["o"]) if by_letter else None
+    if grades is None:
+        return groups
+    pairs = list(zip(groups["n"], grades, strict=True))
+    return {
+        **groups,
+        "score_count": [0 if grade is None else n for n, grade in pairs],
+        "score_total": [n * (grade or 0.0) for n, grade in pairs],
+        "score_squares": [n * (grade or 0.0) ** 2 for n, grade in pairs],
+    }
+
+
+def _score_sql(engine: Engine, found: Mapping[str, str]) -> str | None:
+    """A score as SQL: a number, or what a column of Inspect's letters stands for; else None."""
+    if "score" not in found or found["score"] not in engine.columns:
+        return None
+    column = quoted(found["score"])
+    if engine.columns[found["score"]] in ("number", "boolean"):
+        return column
+    words = engine.query(f"SELECT DISTINCT {column} AS c FROM {VIEW} LIMIT {_LOOKED_AT}")["c"]  # noqa: S608 # the name is quoted
+    if letter_grades(words) is None:
+        return None
+    cases = " ".join(f"WHEN {_literal(word)} THEN {value}" for word, value in LETTER_GRADES.items())
+    return f"CASE LOWER(TRIM({column})) {cases} END"
+
+
+def _telling_cells(engine: Engine, column: str) -> list[Any]:
+    """The largest cell of a column of numbers and one between 0 and 1; else the first ones."""
+    if engine.columns.get(column) != "number":
+        return _first_cells(engine, column)
+    name = quoted(column)
+    part = f"MIN(CASE WHEN {name} > 0 AND {name} < 1 THEN {name} END)"
+    found = engine.query(f"SELECT MAX({name}) AS high, {part} AS part FROM {VIEW}")  # noqa: S608 # the name is quoted
+    return [*found["high"], *found["part"]]
+
+
 def _outcome_sql(
-    columns: Mapping[str, str], found: Mapping[str, str], mapping: ColumnMap
+    columns: Mapping[str, str], found: Mapping[str, str], mapping: ColumnMap, score: str | None
 ) -> tuple[str | None, bool]:
     if not mapping.pass_if:
         if "passed" in found:
             return quoted(found["passed"]), True
-        return (f"{quoted(found['score'])} >= 1" if "score" in found else None), False
+        if "score" not in found:
+            return None, False
+        return f"{score or quoted(found['score'])} >= 1", False
     parts = []
     for test in parse_pass_if(mapping.pass_if):
         column = found.get(test.column, test.column)

@@ -227,19 +227,6 @@ def has_engine() -> bool:
     return _has_duckdb() or importlib.util.find_spec("polars") is not None
 
 
-def significant(values: NDArray[np.float64], digits: int = 12) -> NDArray[np.float64]:
-    """Sums without the digits that depend on the order in which an engine added.
-
-    >>> significant(np.array([0.1 + 0.2, 1e20 / 3])).tolist()
-    [0.3, 3.33333333333e+19]
-    """
-    with np.errstate(divide="ignore"):
-        magnitude = np.where(values == 0, 0, np.floor(np.log10(np.abs(values))))
-    scale: NDArray[np.float64] = 10.0 ** (digits - 1 - magnitude)
-    rounded: NDArray[np.float64] = np.round(values * scale) / scale
-    return rounded
-
-
 def _has_duckdb() -> bool:
     return importlib.util.find_spec("duckdb") is not None
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from passhat.fast_dataclass import dataclass
 from passhat.ingest.document import Document
 from passhat.records.column_names import ColumnMap
 from passhat.records.source import LEFT_OUT, Facts

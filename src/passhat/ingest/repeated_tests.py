@@ -6,6 +6,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
+from passhat.short_names import short
+
 _REPEAT = re.compile(r"(.*)([\[-])(\d{1,9})-(\d{1,9})\]")
 _FLAKEFINDER = re.compile(r"([^\[]+)\[(\d{1,9})(?:-(.*))?\]")
 _PROMPTFOO = re.compile(r"test \d+: (.+)")
@@ -48,6 +50,11 @@ def tests_of(names: Sequence[str], ran: Sequence[bool]) -> tuple[list[str], list
 def repeated_by_flakefinder(names: Sequence[str], ran: Sequence[bool]) -> bool:
     """Whether the names bear the marks of pytest-flakefinder."""
     return _without_index(names, ran) is not None
+
+
+def numbered_note(column: str) -> str:
+    """What to say of a table in which rows were read as runs by the numbers in their names."""
+    return f"{NUMBERED_NOTE} (`task={short(column)!r}` keeps the names)"
 
 
 def without_numbers(names: Sequence[str]) -> list[str] | None:

@@ -6,12 +6,12 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from passhat.errors import ReadError
+from passhat.fast_dataclass import dataclass
 from passhat.ingest.document import Document
 from passhat.ingest.parquet import parquet_columns, parquet_names
 from passhat.messages import plural, short_value

@@ -6,10 +6,10 @@ import hashlib
 import itertools
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from passhat.errors import ReadError
+from passhat.fast_dataclass import dataclass
 from passhat.ingest.assemble import assemble, source_of
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, TrialTable

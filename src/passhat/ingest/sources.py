@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from passhat.errors import ReadError, UnknownFile
+from passhat.fast_dataclass import dataclass
 from passhat.ingest.inputs import Input
 from passhat.ingest.transcripts.kept import silent_note
 from passhat.messages import listed, plural

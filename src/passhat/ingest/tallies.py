@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.errors import ReadError
+from passhat.fast_dataclass import dataclass
 from passhat.ingest.assemble import judged_only, one_name, scores_left_out
 from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
@@ -21,18 +22,20 @@ from passhat.ingest.group_query import (
     plan_query,
     quoted,
     render_query,
+    understand_groups,
     whole_trials,
 )
 from passhat.ingest.inputs import STDIN, Input, as_inputs
 from passhat.ingest.limits import Limits
-from passhat.ingest.query_engines import VIEW, Engine, Shape, has_engine, open_engine, significant
+from passhat.ingest.query_engines import VIEW, Engine, Shape, has_engine, open_engine
 from passhat.ingest.read import read_trials, recognise
 from passhat.ingest.rows import is_own_file, separator_of
 from passhat.ingest.saved_counts import count_saved
 from passhat.messages import listed, plural
 from passhat.records import Duplicates, FeatureSums, Labels, Outcome, Source, Tally
 from passhat.records.column_names import ColumnMap
-from passhat.records.outcome_words import outcome_of, seen
+from passhat.records.outcome_words import outcomes_of, seen
+from passhat.records.tally import significant
 
 BIG_BYTES = 32 * 2**20
 BIG_ROWS = 1_000_000
@@ -147,12 +150,12 @@ def _stream(table: _BigTable, mapping: ColumnMap, duplicates: Duplicates) -> lis
     plan = plan_query(table.path, engine, mapping)
     if plan is None:
         return None
-    groups = engine.query(render_query(engine, plan))
+    plan, groups = understand_groups(plan, engine.query(render_query(engine, plan)), mapping)
     names = _names(plan, groups, mapping)
     counts = _summed(groups, names) if plan.summed else _by_outcome(plan, groups, names)
     if duplicates == "error" and "trial" in plan.found:
         _check_duplicates(engine, plan, groups, names)
-    scored = "score" in plan.found and _scores_fit(plan, groups, mapping)
+    scored = "score_count" in groups and _scores_fit(plan, groups, mapping)
     tallies = _tallies(counts, plan.features, scored=scored)
     source = _source(engine, table.shape, plan, groups, mapping)
     return [replace(tally, sources=(source,)) for tally in tallies]
@@ -239,12 +242,11 @@ def _summed(groups: Mapping[str, list[Any]], names: tuple[Labels, Labels]) -> _C
 
 def _outcome_codes(plan: GroupQuery, groups: Mapping[str, list[Any]]) -> NDArray[np.int8]:
     """How the rows of each group ended; the same words as for small tables."""
-    known: dict[Any, Outcome | None] = {}
-    for value in dict.fromkeys(groups["o"]):
-        if value is None or value != value:
-            known[value] = None
-        else:
-            known[value] = outcome_of(value) if plan.by_word else Outcome(bool(value))
+    values = list(dict.fromkeys(groups["o"]))
+    if plan.by_word:  # what P means depends on the other words
+        known = dict(zip(values, outcomes_of(values), strict=True))
+    else:
+        known = {one: None if one is None or one != one else Outcome(bool(one)) for one in values}
     if "e" not in groups and None not in known.values():
         return np.array([known[value] for value in groups["o"]], dtype=np.int8)
     broken = groups.get("e", [False] * len(groups["o"]))
@@ -338,7 +340,7 @@ def _names(
 
 def _scores_fit(plan: GroupQuery, groups: Mapping[str, list[Any]], mapping: ColumnMap) -> bool:
     """Whether scores lie in [0, 1]; others can only be judged, and then are left out."""
-    if "score" not in plan.found:
+    if plan.score is None:
         return True
     lows = [low for low in groups["score_low"] if low is not None]
     highs = [high for high in groups["score_high"] if high is not None]

@@ -17,16 +17,18 @@ from passhat.journeys.results import (
     subjects_of,
     trials_of,
 )
+from passhat.journeys.stored_days import days_between
 from passhat.messages import listed
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison
+    from passhat.analysis.comparing.days import Days
     from passhat.analysis.comparing.profile import Profile
     from passhat.analysis.comparing.rank import RankReport
     from passhat.analysis.gates.gate_plan import GatePlan
     from passhat.analysis.planning.plan import Plan
     from passhat.analysis.reports.report import Report
-    from passhat.records import ErrorPolicy, Trials
+    from passhat.records import ErrorPolicy, Tally, Trials
 
 LARGEST_ICC = 0.95
 """A gate is planned with at most this share of spread between tasks: at 1 runs would not differ."""
@@ -76,7 +78,8 @@ def compare_results(
     """Is one agent better than another, on the same tasks? More than two are ranked.
 
     Two files or runs of one agent each are the two sides; otherwise each agent is one. The
-    difference is the first minus the second.
+    difference is the first minus the second. Where a side is a run of the history, the spread
+    between days is part of it, from five stored runs of the suite on.
     """
     sides, held = _sides(results, only)
     if len(sides) > 2:
@@ -89,10 +92,25 @@ def compare_results(
         )
     from passhat.analysis.comparing.comparison import compare
 
-    answer = compare(*sides, ks=ks, margin=margin, confidence=confidence, errors=errors, seed=seed)
+    answer = compare(
+        *sides,
+        ks=ks,
+        margin=margin,
+        confidence=confidence,
+        errors=errors,
+        seed=seed,
+        days=_days(results, only, errors),
+    )
     if held > len(sides):
         answer = replace(answer, notes=(*answer.notes, _picked(held)))
     return answer
+
+
+def compare_tallies(first: Tally, second: Tally) -> Comparison:
+    """Is the first of two agents better than the second, by the counts of their tasks?"""
+    from passhat.analysis.comparing.comparison import compare
+
+    return compare(first, second)
 
 
 def rank_results(
@@ -220,7 +238,7 @@ def _several(rule: str, systems: Sequence[str]) -> InputError:
 
 
 def _picked(held: int) -> str:
-    """Of many pairs some differ by chance: whoever picks one after looking should know."""
+    """A warning for a pair picked after looking: of many pairs some differ by chance."""
     pairs = held * (held - 1) // 2
     return (
         f"this is 1 of the {pairs:,} pairs of the {held:,} agents in these results, looked at by "
@@ -243,6 +261,16 @@ def _sides(given: ResultsLike, only: Sequence[str]) -> tuple[list[Trials], int]:
     if len(names) < 2:
         raise InputError(f"comparing needs two agents; there is only {names[0]}")
     return [trials.where(system=name) for name in names], len(every.systems)
+
+
+def _days(given: ResultsLike, only: Sequence[str], errors: ErrorPolicy) -> Days | None:
+    """How far the days lie apart of two results, of which one is a stored run."""
+    from passhat.records import Trials
+
+    results = None if isinstance(given, Trials) else as_results(given)
+    if results is None or len(results.paths) != 2 or only:
+        return None
+    return days_between(results, errors)
 
 
 def _told_apart(parts: list[Trials], results: Results) -> list[Trials]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
+
+from passhat.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +26,7 @@ WORDS = {
     "replay-or-live": "replay, live where nothing is recorded",
 }
 TAKEN_UP = {"record": "append", "all": "append", "drifted": "append"}
-"""What a recording that broke off goes on as: what it has recorded stays."""
+"""The mode in which an interrupted recording resumes: what it has recorded is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +53,12 @@ class AnswerSource:
 
 def choose_source(suite: Suite, request: RunRequest, *, resumed: bool = False) -> AnswerSource:
     """What the request says, else the suite; else a replay where nothing else is possible."""
-    told = request.cassette or suite.cassette.mode
-    if told is None:
+    wanted = request.cassette or suite.cassette.mode
+    if wanted is None:
         return _by_circumstances(suite, resumed=resumed)
-    if told == "none":
+    if wanted == "none":
         return AnswerSource(mode=None)
-    return AnswerSource(mode=cast("Mode", TAKEN_UP.get(told, told) if resumed else told))
+    return AnswerSource(mode=cast("Mode", TAKEN_UP.get(wanted, wanted) if resumed else wanted))
 
 
 def surely_asked(suite: Suite, source: AnswerSource) -> tuple[str, ...]:
@@ -79,11 +81,11 @@ def open_source(
         return
     from passhat.runner.cassettes import open_cassettes
 
-    told: dict[str, Any] = {"servers": request.servers, "allow_drift": request.allow_drift}
+    wanted: dict[str, Any] = {"servers": request.servers, "allow_drift": request.allow_drift}
     compressed = request.compress or any(_path(suite, s, ".zst") for s in suite.systems)
     if sequential:
         suite = replace(suite, pairings=tuple(replace(p, runs=1) for p in suite.pairings))
-    with open_cassettes(suite, source.mode, compressed=compressed, **told) as cassettes:
+    with open_cassettes(suite, source.mode, compressed=compressed, **wanted) as cassettes:
         yield cassettes
 
 

@@ -9,6 +9,7 @@ from passhat.defaults import CONFIDENCE, SEED
 from passhat.errors import ArgumentError
 from passhat.journeys.results import Results, as_results, choose_systems
 from passhat.messages import closest, listed
+from passhat.records.run_numbers import first_number
 
 if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 ALPHA = 0.05
 """How often something may be named where failing is pure luck."""
+
+MOST_RUNS = 12
+"""Numbers of runs that a message lists."""
 
 MOST_TASKS = 5
 """Tasks that a message names."""
@@ -57,8 +61,18 @@ def diff_trials(
     *,
     only: str | None = None,
 ) -> SideBySide:
-    """Two runs of a task beside each other; without numbers, a failing and the nearest passing."""
+    """Two runs of a task side by side; by default a failing run and the nearest passing one.
+
+    `left` and `right` are the numbers that people see, counted from 1.
+    """
     from passhat.analysis.explaining.side_by_side import side_by_side
 
     trials, said = as_results(results).with_transcripts()
-    return side_by_side(trials, said, task, left, right, system=only)
+    first = first_number(trials.trial.tolist())
+    known = [trial - first + 1 for trial in sorted(set(trials.where(task=task).trial.tolist()))]
+    for name, number in (("left", left), ("right", right)):
+        if number is not None and known and number not in known:
+            rule = f"must be the number of a run: {listed([str(one) for one in known], MOST_RUNS)}"
+            raise ArgumentError(name, rule, number)
+    numbers = (None if number is None else number - 1 + first for number in (left, right))
+    return side_by_side(trials, said, task, *numbers, system=only)

@@ -283,10 +283,10 @@ def _log_task(name: str, trials: Trials, said: Transcripts) -> FirstTask | None:
 
     asked, answer = "", ""
     for trial in trials.where(task=name):
-        told = said.get((trial.system, trial.task, trial.trial))
-        if told is None:
+        stored = said.get((trial.system, trial.task, trial.trial))
+        if stored is None:
             continue
-        transcript = Transcript.from_json(told)
+        transcript = Transcript.from_json(stored)
         asked = asked or next((t.text for t in transcript.messages if t.role == "user"), "")
         if trial.outcome is Outcome.PASSED and not answer:
             answers = [t.text for t in transcript.messages if t.role == "assistant" and t.text]

@@ -7,7 +7,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -69,8 +69,6 @@ class ReliabilityCheck:
         from passhat.records import CommandSystem, Pairing, Task
 
         parsed = parse_gate({"evidence": "sequential", **gate})
-        if parsed.evidence == "sequential" and parsed.max_runs is None:
-            parsed = replace(parsed, max_runs=runs)
         agent = CommandSystem(name=system, argv=(system,))
         pairing = Pairing(system=agent, task=Task(name=task), runs=runs, label=task)
         self._rule = StoppingRule([pairing], [parsed], until_settled=True, seed=SEED)
@@ -164,14 +162,14 @@ def suite_sentence(trials: Sequence[Trial], demands: Sequence[str]) -> str:
     passes = Counter(trial.task for trial in trials if trial.outcome is Outcome.PASSED)
     demanded = [int(k) for text in demands for k in re.findall(r"pass\^(\d+)", text)]
     longest = max([k for k in demanded if k > 1], default=LONGER)
-    told = [f"{plural(len(runs), 'test')}, {plural(len(trials), 'run')}"]
+    phrases = [f"{plural(len(runs), 'test')}, {plural(len(trials), 'run')}"]
     for k in sorted({1, min(longest, *runs.values())}):
         number = suite_sequence(list(runs.values()), [passes[task] for task in runs], k=k)
         assert number.interval is not None, "a confidence sequence has two ends"
         low, high = (f"{100 * end:.0f}" for end in (number.interval.low, number.interval.high))
         words = "one try" if k == 1 else f"reliability@{k}"
-        told.append(f"{words} {100 * number.value:.0f} % [{low}, {high}]")
-    return "; ".join(told)
+        phrases.append(f"{words} {100 * number.value:.0f} % [{low}, {high}]")
+    return "; ".join(phrases)
 
 
 def assert_reliable(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from passhat.defaults import STORE
 from passhat.errors import ArgumentError, HistoryError, InputError, ReadError
+from passhat.fast_dataclass import dataclass
 from passhat.messages import closest, plural
 
 if TYPE_CHECKING:
@@ -23,6 +25,9 @@ LATEST = "latest"
 
 BEGIN = "`passhat run` begins a history, and `passhat history add` keeps results in it"
 """What to do where there is no run yet."""
+
+COUNTED_IN_STORE = 1_000_000
+"""Trials of a stored run from which on it is reduced to counts inside the database."""
 
 _SQLITE = b"SQLite format 3\0"
 
@@ -52,18 +57,32 @@ class Results:
 
     def subjects(self, only: Sequence[str] = ()) -> Trials | list[Tally]:
         """The trials of the named systems (all, if none is named); of huge tables the counts."""
-        from passhat.ingest import count_big
-
-        stored = any(self.is_stored(path) for path in self.paths)
-        # counts do not say which round a run was in
-        if stored or len(self.names) > 1 or self.drop_rounds:
-            return choose_systems(self.trials(), only)
-        tallies = count_big(list(self.paths), **self._how(self.names))
+        tallies = self._counts()
         if tallies is None:
             return choose_systems(self.trials(), only)
         _check_names(only, [tally.system for tally in tallies])
         chosen = (tally for tally in tallies if not only or tally.system in only)
         return [replace(tally, sources=self._worded(tally.sources)) for tally in chosen]
+
+    def _counts(self) -> list[Tally] | None:
+        """The counts of one huge table or stored run; None where trials are to be read."""
+        from passhat.ingest import count_big
+
+        # counts do not say which round a run was in
+        if len(self.names) > 1 or self.drop_rounds:
+            return None
+        if not any(self.is_stored(path) for path in self.paths):
+            return count_big(list(self.paths), **self._how(self.names))
+        return self._counted_in_store() if len(self.paths) == 1 else None
+
+    def _counted_in_store(self) -> list[Tally] | None:
+        with self._open_stored() as (history, found):
+            if found.run.trials < COUNTED_IN_STORE:
+                return None
+            tallies = history.tallies(self.noted(found).run, features=True)
+        if len(self.names) == 1 and len(tallies) == 1:
+            return [replace(tallies[0], system=self.names[0])]
+        return tallies
 
     def trials(self) -> Trials:
         """Every trial of all the paths."""
@@ -173,15 +192,21 @@ class Results:
         several = len(self.names) > 1 or any(self.is_stored(path) for path in self.paths)
         yield from self.each() if several and len(self.paths) > 1 else [self]
 
-    def _stored(self, *, transcripts: bool) -> tuple[Trials, Transcripts]:
-        from passhat.history.lookups import all_transcripts
+    @contextmanager
+    def _open_stored(self) -> Iterator[tuple[History, NamedRun]]:
+        """The store that the path is, or is a run of, and the run that is meant."""
         from passhat.history.references import look_up
 
         path = self.paths[0]
         store, run = (path, self.run) if is_store(path) else (self.store, path)
         with open_store(store) as history:
-            found = self.noted(look_up(history, run))
-            trials = history.trials(found.run)
+            yield history, look_up(history, run)
+
+    def _stored(self, *, transcripts: bool) -> tuple[Trials, Transcripts]:
+        from passhat.history.lookups import all_transcripts
+
+        with self._open_stored() as (history, found):
+            trials = history.trials(self.noted(found).run)
             said = all_transcripts(history, found.run) if transcripts else {}
         if len(self.names) == 1 and len(trials.systems) == 1:
             (old,), new = trials.systems, self.names[0]

@@ -29,6 +29,10 @@ RAISED_BY = {
 """The option that lets a run continue after each budget has ended it."""
 
 
+MOST_EXPLAINED = 500
+"""Trials up to which a run looks for the cause of its failures: half a second of work."""
+
+
 def conclude(
     suite: Suite,
     result: RunResult,
@@ -50,14 +54,15 @@ def conclude(
     confidence = suite.confidence or CONFIDENCE
     report = _report(suite, trials)
     reasons = trial_reasons(suite, result, opened)
+    doubts = (*_perhaps_paid(result), *judge_notes(suite, result, opened))
+    opened.keep_notes(doubts)
     answer = RunAnswer(
         report=replace(
             report,
             notes=(
                 *report.notes,
                 *notes,
-                *_perhaps_paid(result),
-                *judge_notes(suite, result, opened),
+                *doubts,
                 *_covered(result, coverage_threshold),
             ),
         ),
@@ -80,8 +85,23 @@ def conclude(
         run=None if opened.run is None else opened.run.key,
         signal=result.signal,
         coverage=_coverage(result, coverage_threshold),
+        cause=_cause(trials, result, opened),
     )
     return replace(answer, incomplete=_incomplete(answer, suite, result))
+
+
+def _cause(trials: Trials, result: RunResult, opened: RunStore) -> str | None:
+    """The cause that stands out most, where runs of a task both passed and failed."""
+    from passhat.analysis.explaining.explain import explain
+
+    outcomes: dict[tuple[str, str], set[int]] = {}
+    for trial in result.trials:
+        outcomes.setdefault((trial.system, trial.task), set()).add(int(trial.outcome))
+    mixed = any({0, 1} <= found for found in outcomes.values())
+    if not mixed or len(result.trials) > MOST_EXPLAINED:
+        return None
+    causes = explain(trials, opened.transcripts(result.trials)).causes
+    return causes[0].sentence if causes else None
 
 
 def _covered(result: RunResult, threshold: float | None) -> Iterator[str]:
@@ -148,9 +168,12 @@ def _not_run(suite: Suite, trials: Trials) -> list[str]:
 def _perhaps_paid(result: RunResult) -> Iterator[str]:
     """Calls of which nobody can say whether they were paid for."""
     if result.asked_again:
+        found = ""
+        if result.found:
+            found = f"; the answers of {result.found:,} of them were found at the provider"
         yield (
             f"perhaps paid twice: {result.asked_again}; an earlier start of this run died while "
-            "they were on the wire, and they were asked again"
+            f"they were on the wire, and they were asked again{found}"
         )
     if result.given_up:
         yield (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from passhat.fast_dataclass import dataclass
 from passhat.runner.events import Event
 
 

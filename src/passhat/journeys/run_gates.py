@@ -8,13 +8,16 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from passhat.errors import ArgumentError, HistoryError
+from passhat.journeys.stored_days import days_around
 from passhat.messages import plural
 from passhat.suite.fault_variants import plain_pairings, variants
 
 if TYPE_CHECKING:
+    from passhat.analysis.comparing.days import Days
     from passhat.analysis.gates.demands import Gate
     from passhat.analysis.gates.stopping import StoppingRule
     from passhat.analysis.gates.verdict import Verdicts
+    from passhat.history import History, Run
     from passhat.journeys.run_store import RunStore
     from passhat.records import Pairing, Suite, Trials
 
@@ -113,7 +116,12 @@ def _capped(gate: Gate, suite: Suite) -> Gate:
 
 
 def verdicts_on(
-    trials: Trials, gates: Sequence[Gate], suite: Suite, *, baselines: Mapping[str, Trials]
+    trials: Trials,
+    gates: Sequence[Gate],
+    suite: Suite,
+    *,
+    baselines: Mapping[str, Trials],
+    days: Mapping[str, Days] | None = None,
 ) -> Verdicts | None:
     """What the gates say of the trials of a run that is over; None where there is no gate."""
     if not gates:
@@ -132,6 +140,7 @@ def verdicts_on(
         planned={(p.system.name, p.task.name): p.runs for p in suite.pairings},
         quarantined=sorted(quarantined(suite)),
         seed=suite.seed,
+        days=days,
     )
 
 
@@ -157,16 +166,30 @@ def floored(suite: Suite) -> frozenset[str]:
 
 def baselines_of(gates: Sequence[Gate], suite: Suite, store: RunStore) -> Mapping[str, Trials]:
     """The runs that gates compare with, from the history: by tag, branch, commit or key."""
+    found = {}
+    for name in _baseline_names(gates, suite):
+        history, run = _baseline(name, store)
+        found[name] = history.trials(run)
+    return found
+
+
+def days_of_baselines(gates: Sequence[Gate], suite: Suite, store: RunStore) -> dict[str, Days]:
+    """How far runs of the suite lie apart, for each of these baselines."""
+    return {
+        name: days_around(*_baseline(name, store), store.run, "fail")
+        for name in _baseline_names(gates, suite)
+    }
+
+
+def _baseline_names(gates: Sequence[Gate], suite: Suite) -> list[str]:
     names = [getattr(gate.demand, "baseline", None) for gate in gates]
-    wanted = dict.fromkeys(name for name in names if name and name not in suite.systems)
-    return {name: _baseline(name, store) for name in wanted}
+    return list(dict.fromkeys(name for name in names if name and name not in suite.systems))
 
 
-def _baseline(name: str, store: RunStore) -> Trials:
+def _baseline(name: str, store: RunStore) -> tuple[History, Run]:
     if store.history is None or store.run is None:
         raise HistoryError(f"no_worse_than {name}: a run without a store knows no earlier runs")
     from passhat.history.references import look_up_baseline
 
     # The newest run of a branch may be this one: the baseline is the one before it.
-    found = look_up_baseline(store.history, name, judged=store.run)
-    return store.history.trials(found.run)
+    return store.history, look_up_baseline(store.history, name, judged=store.run).run

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from passhat.errors import RunError, RunInterrupted, SuiteError
+from passhat.fast_dataclass import dataclass
 from passhat.journeys.answer_source import choose_source, open_source, surely_asked
 from passhat.journeys.chosen_suite import apply_request
 from passhat.journeys.executors import Executor, lead, refuse_cassettes
@@ -17,6 +18,7 @@ from passhat.journeys.run_events import RunOpened
 from passhat.journeys.run_gates import (
     at_most,
     baselines_of,
+    days_of_baselines,
     gates_of,
     is_sequential,
     refuse_pointless,
@@ -137,7 +139,13 @@ def conduct(
         _raise_if_over(result, opened)
         table = _table(job.suite, result)
         verdicts = (
-            verdicts_on(table, job.gates, job.suite, baselines=baselines)
+            verdicts_on(
+                table,
+                job.gates,
+                job.suite,
+                baselines=baselines,
+                days=days_of_baselines(job.gates, job.suite, opened) if baselines else None,
+            )
             if rule is None
             else rule.verdicts()
         )

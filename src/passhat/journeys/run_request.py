@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, field, fields, replace
 from typing import Any
+
+from passhat.fast_dataclass import dataclass
 
 FREE = frozenset({"concurrency", "max_cost", "max_tokens", "max_minutes", "max_calls"})
 """Options that a resumed run may be given anew: how fast and how far it goes, not what is run."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from passhat.errors import HistoryError, InputError, LostRun, StoreError
 
@@ -35,7 +35,7 @@ class RunStore:
 
     @property
     def resume_command(self) -> str | None:
-        """What goes on with this run."""
+        """The command that resumes this run; None where nothing was kept."""
         if self.run is None:
             return None
         from passhat.history import DEFAULT_PATH
@@ -48,6 +48,11 @@ class RunStore:
         if self.history is not None and self.run is not None:
             status = "finished" if result.ending == "settled" else result.ending
             self.run = self.history.finish_run(self.run, status)
+
+    def keep_notes(self, notes: Sequence[str]) -> None:
+        """Let every later report of the run say these things too."""
+        if notes and self.history is not None and self.run is not None:
+            self.history.keep_notes(self.run, notes)
 
     def transcripts(self, trials: tuple[Trial, ...]) -> Mapping[tuple[str, str, int], str]:
         """What was said in each trial, where it was kept."""
@@ -84,7 +89,7 @@ def open_run_store(
                 suite_hash=suite.digest,
                 seed=suite.seed,
                 checkout=read_checkout(suite.directory),
-                options=request.to_json(),
+                options={**request.to_json(), **_planned(suite, request)},
             )
         with hold(history, run) as lease:
             run = run if resumed is None else history.reopen_run(run)
@@ -103,6 +108,14 @@ def open_run_store(
                     else:
                         history.delete(run)
                 raise
+
+
+def _planned(suite: Suite, request: RunRequest) -> dict[str, Any]:
+    """What a page that watches the run wants to know: how many trials, and which gates."""
+    written = [gate if isinstance(gate, str) else gate.get("require", "") for gate in suite.gates]
+    gates = list(dict.fromkeys([*written, *request.require]))
+    planned = {} if request.until_settled else {"planned": suite.trials}
+    return {**planned, "gates": gates}
 
 
 def unfinished_run(store: str | Path, reference: str | None) -> NamedRun:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passhat.errors import ArgumentError, HistoryError
+from passhat.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
     from passhat.history import Run

@@ -86,8 +86,8 @@ def only_suite(history: History, command: str) -> str:
     if len(suites) > 1:
         store = "" if history.name == STORE else f" --store {shlex.quote(history.name)}"
         commands = [f"  {command} {shlex.quote(one)}{store}" for one in suites[:MOST_SUITES]]
-        told = f"{history.name} has runs of {len(suites)} suites; choose one:"
-        raise HistoryError("\n".join([told, *commands]))
+        question = f"{history.name} has runs of {len(suites)} suites; choose one:"
+        raise HistoryError("\n".join([question, *commands]))
     return suites[0]
 
 

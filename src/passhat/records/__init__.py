@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from passhat.records.system import WireFormat as WireFormat
     from passhat.records.tally import FeatureSums as FeatureSums
     from passhat.records.tally import Tally as Tally
+    from passhat.records.tally import merge_tallies as merge_tallies
     from passhat.records.task import Expectation as Expectation
     from passhat.records.task import Level as Level
     from passhat.records.task import ServerPrompt as ServerPrompt

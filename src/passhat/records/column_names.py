@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache, lru_cache
 
 from passhat.errors import ArgumentError, UnknownFile
+from passhat.fast_dataclass import dataclass
 from passhat.messages import closest
 from passhat.short_names import few, short
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.records.labels import Labels
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from passhat.fast_dataclass import dataclass
 
 _START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
 """Where a key may begin: at a word, or behind the \\n of a text that was escaped."""
+
+MARK = "[redacted]"
+"""What stands in the place of a key."""
 
 _KEY = r"[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?"
 _ARMOR = r"[A-Za-z0-9+/=:,. \t\r\n-]|\\[nrt]"

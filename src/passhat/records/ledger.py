@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from passhat.fast_dataclass import dataclass
 from passhat.records.trial import Trial
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from passhat.fast_dataclass import dataclass
 from passhat.messages import close_words, closest
 from passhat.records.system import SCRIPTED, WireFormat
 

@@ -6,13 +6,13 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
-from passhat.records.key_shapes import shapes_near
+from passhat.fast_dataclass import dataclass
+from passhat.records.key_shapes import MARK, shapes_near
 from passhat.records.secret import Secret
 from passhat.records.suite import Suite
 from passhat.records.system import (
@@ -24,7 +24,6 @@ from passhat.records.system import (
     StdioServer,
 )
 
-MARK = "[redacted]"
 NAMED = "[redacted:"
 """How the mark of a value begins that is known by the name of its variable."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from passhat.errors import SuiteError
+from passhat.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from passhat.fast_dataclass import dataclass
 
 Facts = tuple[tuple[str, str], ...]
 """Pairs of a part of a trial (task, run, outcome, ...) and what in the file it was read from."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
+from passhat.fast_dataclass import dataclass
 from passhat.messages import quoted, short_repr
 from passhat.records.budget import Budget, RateLimit, Resources
 from passhat.records.system import Model, Server, System

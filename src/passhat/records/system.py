@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
+from passhat.fast_dataclass import dataclass
 from passhat.records.budget import Prices
 from passhat.records.secret import Secret
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural, quoted, repr_fields, short_repr
 from passhat.records.labels import Codes, Labels
 from passhat.records.source import Source
@@ -102,6 +103,111 @@ def count_trials(
         family=None if family is None else _task_families(task, family),
         weight=None if weight is None else _task_weights(task, weight),
     )
+
+
+def merge_tallies(parts: Iterable[Tally]) -> list[Tally]:
+    """The tallies of a whole table from those of its parts: one for each system, as they come.
+
+    However the trials are split, and whenever new ones are folded in, the numbers are the same.
+
+    >>> import numpy as np
+    >>> one = Tally(system="a", tasks=("t",), passed=np.array([2]), failed=np.array([1]),
+    ...             errored=np.array([0]), score_total=np.array([2.]), score_squares=np.array([2.]))
+    >>> merge_tallies([one, one])[0].passed.tolist()
+    [4]
+    """
+    by_system: dict[str, list[Tally]] = {}
+    for part in parts:
+        by_system.setdefault(part.system, []).append(part)
+    return [own[0] if len(own) == 1 else _merged(own) for own in by_system.values()]
+
+
+def _merged(parts: Sequence[Tally]) -> Tally:
+    """One tally of the parts of one system."""
+    tasks = tuple(dict.fromkeys(task for part in parts for task in part.tasks))
+    place = {task: number for number, task in enumerate(tasks)}
+    columns = [np.array([place[task] for task in part.tasks], dtype=np.intp) for part in parts]
+
+    def added(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """What every part has for its tasks (the last axis), added up; exact digits only."""
+        kind = np.result_type(*values)  # sums over no rows are whole numbers
+        total = np.zeros((*values[0].shape[:-1], len(tasks)), dtype=kind)
+        for own, column in zip(values, columns, strict=True):
+            total[..., column] += own
+        return significant(total) if total.dtype == np.float64 else total
+
+    def feature(name: str) -> FeatureSums:
+        own = [_sums_or_none(part, name) for part in parts]
+        return FeatureSums(
+            count=added([one.count for one in own]),
+            total=added([one.total for one in own]),
+            squares=added([one.squares for one in own]),
+        )
+
+    names = dict.fromkeys(name for part in parts for name in part.features)
+    return Tally(
+        system=parts[0].system,
+        tasks=tasks,
+        passed=added([part.passed for part in parts]),
+        failed=added([part.failed for part in parts]),
+        errored=added([part.errored for part in parts]),
+        score_total=added([part.score_total for part in parts]),
+        score_squares=added([part.score_squares for part in parts]),
+        features={name: feature(name) for name in names},
+        sources=tuple(dict.fromkeys(source for part in parts for source in part.sources)),
+        family=_merged_families(parts, tasks),
+        weight=_merged_weights(parts, added),
+    )
+
+
+def _sums_or_none(part: Tally, name: str) -> FeatureSums:
+    """A feature of a part; sums of nothing where the part does not have it."""
+    shape = (len(Outcome), len(part.tasks))
+    nothing = FeatureSums(
+        count=np.zeros(shape, dtype=np.int64), total=np.zeros(shape), squares=np.zeros(shape)
+    )
+    return part.features.get(name, nothing)
+
+
+def _merged_families(
+    parts: Sequence[Tally], tasks: tuple[str, ...]
+) -> tuple[str | None, ...] | None:
+    """The family of each task: the last one that a part names."""
+    if all(part.family is None for part in parts):
+        return None
+    named = {
+        task: family
+        for part in parts
+        for task, family in zip(part.tasks, part.family or (), strict=False)
+        if family is not None
+    }
+    return tuple(map(named.get, tasks))
+
+
+def _merged_weights(
+    parts: Sequence[Tally], added: Callable[[Sequence[NDArray[Any]]], NDArray[Any]]
+) -> Floats | None:
+    """The mean weight of each task, over the trials of all parts."""
+    if all(part.weight is None for part in parts):
+        return None
+    trials = [(part.completed + part.errored).astype(np.float64) for part in parts]
+    weights = [np.ones(len(part.tasks)) if part.weight is None else part.weight for part in parts]
+    total: Floats = added([w * n for w, n in zip(weights, trials, strict=True)])
+    mean: Floats = total / np.maximum(added(trials), 1.0)
+    return mean
+
+
+def significant(values: Floats, digits: int = 12) -> Floats:
+    """Sums without the digits that depend on the order in which something was added.
+
+    >>> significant(np.array([0.1 + 0.2, 1e20 / 3])).tolist()
+    [0.3, 3.33333333333e+19]
+    """
+    with np.errstate(divide="ignore"):
+        magnitude = np.where(values == 0, 0, np.floor(np.log10(np.abs(values))))
+    scale: Floats = 10.0 ** (digits - 1 - magnitude)
+    rounded: Floats = np.round(values * scale) / scale
+    return rounded
 
 
 def _task_families(task: Labels, family: Labels) -> tuple[str | None, ...]:

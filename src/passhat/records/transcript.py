@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeVar
 
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
+from passhat.records.pictures import safe_picture
 
 TranscriptKey = tuple[str, str, int]
 """System, task and trial."""
@@ -39,7 +41,10 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One message; where a tool answered, `name` is the tool's and `call_id` the call's."""
+    """One message; where a tool answered, `name` is the tool's and `call_id` the call's.
+
+    `images` are data URIs that `safe_picture` let through.
+    """
 
     role: str
     text: str = ""
@@ -47,6 +52,7 @@ class Turn:
     name: str = ""
     is_error: bool = False
     call_id: str = field(default="", compare=False)
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +146,9 @@ class Transcript:
         """
         if self.size() <= limit:
             return self
+        words = self._without_images()
+        if words is not self:  # words come first: pictures get the room that is left
+            return _with_images(words, self, limit) if words.size() <= limit else words.cut(limit)
         spoken = sum(map(turn_size, self.messages))
         end = _Room(given := max(limit - spoken_room(limit), limit - spoken))
         ends = self.error, self.answer, self.stop_reason, self.stderr
@@ -157,11 +166,30 @@ class Transcript:
             checks=checks,
         )
 
+    def _without_images(self) -> Transcript:
+        if not any(turn.images for turn in self.messages):
+            return self
+        return replace(self, messages=tuple(replace(turn, images=()) for turn in self.messages))
+
     def size(self) -> int:
         """How many characters it shows, in whatever field; a turn, call or check costs some too."""
         ends = len(self.answer) + len(self.error) + len(self.stop_reason) + len(self.stderr)
         said = sum(map(turn_size, self.messages))
         return ends + said + sum(map(_check_size, self.checks))
+
+
+def _with_images(words: Transcript, whole: Transcript, limit: int) -> Transcript:
+    """The words with the pictures of the whole that fit beside them, the first ones first."""
+    left = limit - words.size()
+    turns = []
+    for turn, full in zip(words.messages, whole.messages, strict=True):
+        kept = []
+        for image in full.images:
+            if len(image) <= left:
+                left -= len(image)
+                kept.append(image)
+        turns.append(replace(turn, images=tuple(kept)))
+    return replace(words, messages=tuple(turns))
 
 
 def cut_text(text: str, limit: int) -> str:
@@ -190,7 +218,7 @@ def turn_size(turn: Turn) -> int:
     22
     """
     named = len(turn.role) + len(turn.name) + len(turn.call_id) + len(turn.text)
-    return _ITEM_COST + named + sum(map(_call_size, turn.calls))
+    return _ITEM_COST + named + sum(map(_call_size, turn.calls)) + sum(map(len, turn.images))
 
 
 def spoken_room(limit: int) -> int:
@@ -286,6 +314,8 @@ def _turn(turn: Turn) -> dict[str, object]:
         kept["is_error"] = True
     if turn.call_id:
         kept["call_id"] = turn.call_id
+    if turn.images:
+        kept["images"] = list(turn.images)
     return kept
 
 
@@ -311,7 +341,13 @@ def _kept_turn(turn: Mapping[str, Any]) -> Turn:
         name=_text(turn.get("name")),
         is_error=bool(turn.get("is_error")),
         call_id=_text(turn.get("call_id")),
+        images=_kept_images(turn.get("images")),
     )
+
+
+def _kept_images(images: object) -> tuple[str, ...]:
+    found = map(safe_picture, images) if isinstance(images, list) else ()
+    return tuple(image for image in found if image is not None)
 
 
 def _kept_call(call: Mapping[str, Any]) -> Call:

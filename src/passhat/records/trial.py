@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import Literal
 
+from passhat.fast_dataclass import dataclass
 from passhat.messages import repr_fields
 
 Duplicates = Literal["error", "keep", "last"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from passhat.fast_dataclass import dataclass
 from passhat.records.column_names import is_weak, verdict_columns
 from passhat.records.outcome_words import (
     LETTER_GRADES,

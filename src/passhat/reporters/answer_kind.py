@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from passhat.reporters.blocks import Block
+from passhat.fast_dataclass import dataclass
+from passhat.reporters.blocks import Block, Chip
 from passhat.reporters.reading_lines import reading_paragraphs
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
     from passhat.records import Trials
     from passhat.records.transcript import Transcripts
+    from passhat.reporters.baseline_words import ChangeTile
     from passhat.reporters.page_transcripts import PageTranscripts
     from passhat.reporters.terminal_style import Ink
     from passhat.reporters.test_cases import TestSuite
@@ -26,6 +27,10 @@ Records = Sequence[Mapping[str, object]]
 """Rows of a CSV file; every row has the same keys."""
 
 
+Facts = Sequence[tuple[str, str]]
+"""A number and what it means."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisplayOptions:
     """How to show an answer; what means nothing to an answer or a format is passed over.
@@ -33,7 +38,8 @@ class DisplayOptions:
     `ink` is there where text goes to a terminal. `results` is what suggested commands read: None
     where nothing was kept; they hold more systems than the answer where it is `narrowed`.
     `verbose` shows everything; None leaves that to the format: a terminal gets one screen.
-    `explanation` says on the page of a report why its runs fail.
+    `explanation` says on the page of a report why its runs fail, and `change` how it differs from
+    a baseline.
     """
 
     ink: Ink | None = None
@@ -48,6 +54,7 @@ class DisplayOptions:
     trials: Trials | None = None
     first_trial: int = 0
     explanation: Explanation | None = None
+    change: ChangeTile | None = None
 
     @property
     def brief(self) -> bool:
@@ -61,7 +68,8 @@ class AnswerKind:
 
     A part that is None cannot be had, and neither can the formats that need it. An answer with a
     page of its own hands its `template` what `page` returns. The parts of a kind that is `several`
-    take a sequence of answers, which is how commands give them.
+    take a sequence of answers, which is how commands give them. `chip` is the verdict in a few
+    words, and `facts` are a few numbers for a first look, each with what it means.
     """
 
     name: str
@@ -76,6 +84,8 @@ class AnswerKind:
     methods: Callable[[Any], str | None] | None = None
     provenance: Callable[[Any], Provenance | None] = lambda _: None
     title: Callable[[Any], str] = lambda _: ""
+    chip: Callable[[Any], Chip | None] = lambda _: None
+    facts: Callable[[Any], Facts] = lambda _: ()
 
     def all_blocks(self, answer: Any, options: DisplayOptions) -> list[Block]:
         """What an answer says, then how its inputs were read."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+from passhat.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
@@ -15,6 +17,24 @@ class Headline:
     """The answer in one sentence."""
 
     text: str
+
+
+Tone = Literal["good", "bad", "open", "none"]
+"""What a verdict means for the reader: good news, bad news, undecided, or nothing of these."""
+
+_SIGNS: Mapping[Tone, str] = {"good": "✓", "bad": "✕", "open": "~", "none": "?"}
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """The verdict in two or three words; a sign says the same as its colour."""
+
+    words: str
+    tone: Tone
+
+    @property
+    def sign(self) -> str:
+        return _SIGNS[self.tone]
 
 
 @dataclass(frozen=True, slots=True)

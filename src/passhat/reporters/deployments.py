@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from passhat.records import Resources
 
 STORE_VARIABLE = "PASSHAT_STORE"
 """Where workers find the address of the store: it may hold a password, and is in no file."""
+
+
+CPUS_OF_A_WORKER = 0.5
+MEBIBYTES_OF_A_WORKER = 256
+"""What a worker takes by itself, where the suite does not say what a trial does: some hundred
+trials at a time that wait for a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +29,19 @@ class Deployment:
     concurrency: int
     image: str
     hours: int
+    resources: Resources = field(default_factory=Resources)
+
+    @property
+    def cpus(self) -> float:
+        """CPUs of a worker: those of its trials; half of one where the suite does not say."""
+        total = self.resources.times(self.concurrency)
+        return CPUS_OF_A_WORKER if total.cpus is None else total.cpus
+
+    @property
+    def mebibytes(self) -> int:
+        """Memory of a worker: its own, and that of its trials."""
+        trials = self.resources.times(self.concurrency).memory or 0
+        return MEBIBYTES_OF_A_WORKER + math.ceil(trials / 2**20)
 
     @property
     def command(self) -> list[str]:
@@ -42,8 +64,11 @@ def render_kubernetes(deployment: Deployment) -> str:
             }
         ],
         "resources": {
-            "requests": {"cpu": "500m", "memory": "256Mi"},
-            "limits": {"memory": "1Gi"},
+            "requests": {
+                "cpu": f"{math.ceil(deployment.cpus * 1000)}m",
+                "memory": f"{deployment.mebibytes}Mi",
+            },
+            "limits": _limits(deployment),
         },
     }
     job = {
@@ -69,6 +94,8 @@ def render_kubernetes(deployment: Deployment) -> str:
 
 def render_slurm(deployment: Deployment) -> str:
     """An array script: one task of the array is one worker."""
+    total = deployment.resources.times(deployment.concurrency)
+    gpus = f"#SBATCH --gpus-per-task={math.ceil(total.gpus)}\n" if total.gpus else ""
     worker = (
         f'srun passhat worker --store "${STORE_VARIABLE}" '
         f"--concurrency {deployment.concurrency} --until-idle"
@@ -76,8 +103,9 @@ def render_slurm(deployment: Deployment) -> str:
     return (
         "#!/bin/bash\n"
         f"#SBATCH --job-name=passhat-workers\n#SBATCH --array=0-{deployment.workers - 1}\n"
-        f"#SBATCH --cpus-per-task=1\n#SBATCH --mem=1G\n#SBATCH --time={deployment.hours}:00:00\n"
-        "#SBATCH --requeue\n"
+        f"#SBATCH --cpus-per-task={math.ceil(deployment.cpus)}\n"
+        f"#SBATCH --mem={4 * deployment.mebibytes}M\n#SBATCH --time={deployment.hours}:00:00\n"
+        f"{gpus}#SBATCH --requeue\n"
         f"# export {STORE_VARIABLE}=postgresql://... ; sbatch FILE ; then, on any machine:\n"
         f"# {_driver(deployment)}\n"
         f': "${{{STORE_VARIABLE}:?set it to the address of the store}}"\n'
@@ -121,6 +149,13 @@ def render_compose(deployment: Deployment) -> str:
         None,
         _yaml({"services": services, "volumes": {"store": {}}}),
     )
+
+
+def _limits(deployment: Deployment) -> dict[str, Any]:
+    """Four times the memory that is asked for, and whole GPUs, which Kubernetes does not share."""
+    gpus = deployment.resources.times(deployment.concurrency).gpus
+    limits: dict[str, Any] = {"memory": f"{4 * deployment.mebibytes}Mi"}
+    return {**limits, "nvidia.com/gpu": math.ceil(gpus)} if gpus else limits
 
 
 def _with_heading(deployment: Deployment, first: str, second: str | None, body: str) -> str:

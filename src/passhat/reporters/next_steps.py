@@ -27,7 +27,7 @@ def next_steps(system: SystemReport, results: str | None = "RESULTS") -> list[Ne
         return [NextStep("Find out why every trial errored before you run it again.")]
     other_bars = {f"bars, pass^{k}" for k in system.ks if k != headline_k(system)}
     steps = [NextStep(one.advice) for one in system.unsettled if one.what not in other_bars]
-    steps += _failures(system)
+    steps += _failures(system, results)
     return steps or _to_keep(system, results)
 
 
@@ -67,14 +67,20 @@ def results_of(report: Report, system: SystemReport, results: str | None) -> str
     return f"{results} {only(system.name)}"
 
 
-def _failures(system: SystemReport) -> list[NextStep]:
+def _failures(system: SystemReport, results: str | None) -> list[NextStep]:
     """Where to look: a flaky task tells most, as it can be seen to end both ways."""
     if flaky := system.tasks.labelled("flaky", 1):
-        return [NextStep(f"Look at the failures of {_told(flaky[0])}.")]
+        return [_look(f"Look at the failures of {_told(flaky[0])}", results)]
     if broken := system.tasks.labelled("broken", 1):
         count = plural(system.tasks.count("broken"), "task is", "tasks are")
-        return [NextStep(f"{count} broken; look at the failures of {_told(broken[0])}.")]
+        text = f"{count} broken; look at the failures of {_told(broken[0])}"
+        return [_look(text, results)]
     return []
+
+
+def _look(text: str, results: str | None) -> NextStep:
+    # Not the name of the task: what others wrote stands in no command that is pasted.
+    return NextStep(f"{text}.") if results is None else advise(text, f"passhat why {results}")
 
 
 def _told(row: TaskRow) -> str:

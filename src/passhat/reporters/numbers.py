@@ -98,3 +98,12 @@ def value_of(number: Estimate | Unavailable) -> float | None:
 def interval_of(number: Estimate | Unavailable) -> Interval | None:
     """Its interval, where there is one."""
     return number.interval if isinstance(number, Estimate) else None
+
+
+def signed_points(share: float) -> str:
+    """A difference of shares in points.
+
+    >>> signed_points(-0.126)
+    '-13'
+    """
+    return f"{100 * share:+.0f}"

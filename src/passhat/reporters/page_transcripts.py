@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.tasks import TaskRow
 from passhat.messages import plural
 from passhat.records import Outcome
+from passhat.records.clean_texts import CleanTexts
 from passhat.records.natural_order import natural_key
-from passhat.records.transcript import CUT, TranscriptKey, Transcripts, cut_text
-from passhat.reporters.transcript_text import read_kept
+from passhat.records.transcript import CUT, Transcript, TranscriptKey, Transcripts
+from passhat.reporters.transcript_cards import transcript_page
+from passhat.reporters.transcript_text import is_in_turns
 from passhat.stats.arguments import whole_number
 
 if TYPE_CHECKING:
@@ -23,8 +29,18 @@ MOST_ROWS = 5_000
 """Tasks in the table of a page; the lowest ones, where there are more."""
 
 SHORTEST = 2_000
-"""Bytes to which transcripts are cut, at the shortest, so that more of them fit."""
+"""Characters to which transcripts are cut, at the shortest, so that more of them fit."""
 
+WRITTEN_SHARE = 4
+"""One part in so many of the room is for transcripts that are written out.
+
+They can be read without JavaScript. The others are packed, which takes a fifth of the room.
+"""
+
+MOST_WRITTEN = 1_000_000
+"""Bytes of transcripts that are written out, at most: more would delay the first paint."""
+
+_BLOCK = 200_000  # bytes that are packed together: opened in a moment, and packed well
 _MARKUP = 160  # bytes that the page takes for each, beside its words
 _LETTERS = {"P": Outcome.PASSED, "F": Outcome.FAILED, "E": Outcome.ERRORED}
 
@@ -39,13 +55,16 @@ Outcomes = Mapping[TranscriptKey, Outcome]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageLimits:
-    """How many bytes of a page may be transcripts, all together and each; longer ones are cut.
+    """How much of a page may be transcripts: its bytes, the text they unpack to, and each one.
+
+    `max_transcript` is in characters; longer ones are cut.
 
     >>> PageLimits(max_bytes=50_000_000).max_transcript
     100000
     """
 
     max_bytes: int = 7_500_000  # a page of 8 MB opens at once, and can be sent as an attachment
+    max_text: int = 24_000_000  # what a browser holds beside the page without being noticed
     max_transcript: int = 100_000
 
     def __post_init__(self) -> None:
@@ -55,21 +74,24 @@ class PageLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageTranscripts:
-    """The transcripts of a page, readable and cut after `cut_at` bytes; `left_out` did not fit.
+    """The transcripts of a page as HTML, cut after `cut_at` characters; `left_out` did not fit.
 
-    `turns` are those that came as turns, which a page can show as cards.
+    `written` are in the page as they are. The others are in `blocks`, packed (deflate, base64);
+    `places` says in which block, and where in it.
     """
 
-    texts: Transcripts
+    texts: Mapping[TranscriptKey, str]
     cut_at: int
     left_out: int
-    turns: frozenset[TranscriptKey] = frozenset()
+    written: frozenset[TranscriptKey] = frozenset()
+    blocks: tuple[str, ...] = ()
+    places: Mapping[TranscriptKey, tuple[int, int]] = field(default_factory=dict)
     limits: PageLimits = field(default_factory=PageLimits)
 
     @property
     def cut(self) -> bool:
         """Whether any of them was cut."""
-        return any(CUT in text[-60:] for text in self.texts.values())
+        return any(CUT in text for text in self.texts.values())
 
     @property
     def cut_note(self) -> str | None:
@@ -77,8 +99,8 @@ class PageTranscripts:
         if not self.cut:
             return None
         return (
-            f"Long transcripts are cut after {self.cut_at:,} bytes; `passhat view` shows more of "
-            "them."
+            f"Long transcripts are cut after {self.cut_at:,} characters; `passhat view` shows more "
+            "of them."
         )
 
     @property
@@ -111,27 +133,104 @@ def fit_transcripts(
     systems = {system.name for system in report.systems}
     asked = [key for key in transcripts if key[0] in systems]
     wanted = _most_wanted_first(report, asked, trials) if asked else []
-    fair = limits.max_bytes // max(1, len(wanted)) - _MARKUP
-    longest = min(limits.max_transcript, max(SHORTEST, fair))
-    kept: dict[TranscriptKey, str] = {}
-    turns: set[TranscriptKey] = set()
-    room = limits.max_bytes
-    for key in wanted:
-        whole, in_turns = read_kept(transcripts[key])
-        text = _cut(whole, longest)
-        room -= _MARKUP + _size(text)
-        if room < 0:
-            break
-        kept[key] = text
-        if in_turns:
-            turns.add(key)
+    longest = min(limits.max_transcript, max(SHORTEST, limits.max_text // max(1, len(wanted))))
+    pages = ((key, _page_of(transcripts, key, longest)) for key in wanted)
+    room = min(limits.max_bytes // WRITTEN_SHARE, MOST_WRITTEN)
+    written, first = _written_out(pages, room)
+    rest = _Packer(room=limits.max_bytes - room, text=limits.max_text)
+    rest.fill(chain(first, pages))
+    kept = written | rest.kept
     return PageTranscripts(
         texts={key: kept[key] for key in asked if key in kept},
         cut_at=longest,
         left_out=len(asked) - len(kept),
-        turns=frozenset(turns),
+        written=frozenset(written),
+        blocks=tuple(rest.blocks),
+        places=rest.places,
         limits=limits,
     )
+
+
+def _page_of(transcripts: Transcripts, key: TranscriptKey, longest: int) -> str:
+    """One transcript as HTML.
+
+    Of another tool's log only what is shown is searched for keys: that takes a while.
+    """
+    if not isinstance(transcripts, CleanTexts):
+        return transcript_page(transcripts[key], longest)
+    kept = transcripts.kept(key)
+    if len(kept) <= 2 * longest or not is_in_turns(kept):
+        return transcript_page(transcripts[key], longest)
+    cut = Transcript.from_json(kept).cut(longest).to_json()
+    # It is cut already: what its marks add must not have it cut again.
+    return transcript_page(CleanTexts({key: cut})[key], 2 * longest)
+
+
+_Pages = Iterator[tuple[TranscriptKey, str]]
+
+
+def _written_out(pages: _Pages, room: int) -> tuple[dict[TranscriptKey, str], _Pages]:
+    """The first pages, as long as there is room; and the one that had none any more."""
+    written: dict[TranscriptKey, str] = {}
+    for key, text in pages:
+        room -= _MARKUP + len(text.encode())
+        if room < 0:
+            return written, iter([(key, text)])
+        written[key] = text
+    return written, iter(())
+
+
+@dataclass(slots=True)
+class _Packer:
+    """Pages in packed blocks, as many as there is room for."""
+
+    room: int
+    text: int
+    kept: dict[TranscriptKey, str] = field(default_factory=dict)
+    blocks: list[str] = field(default_factory=list)
+    places: dict[TranscriptKey, tuple[int, int]] = field(default_factory=dict)
+
+    def fill(self, pages: _Pages) -> None:
+        """Take pages until the next one finds no room."""
+        block: list[tuple[TranscriptKey, str]] = []
+        size = 0
+        for key, page in pages:
+            length = len(page.encode())
+            if length > self.text:
+                break
+            self.text -= length
+            block.append((key, page))
+            size += length
+            if size >= _BLOCK:
+                if not self._add(block):
+                    return
+                block, size = [], 0
+        self._add(block)
+
+    def _add(self, block: Sequence[tuple[TranscriptKey, str]]) -> bool:
+        """Whether all of a block had room; else as much of its beginning as has."""
+        fits, (packed, size) = len(block), _packed(block)
+        if size > self.room:
+            sizes = range(1, len(block))
+            fits = bisect_right(sizes, self.room, key=lambda n: _packed(block[:n])[1])
+            packed, size = _packed(block[:fits])
+        if fits:
+            self.room -= size
+            for place, (key, page) in enumerate(block[:fits]):
+                self.places[key] = (len(self.blocks), place)
+                self.kept[key] = page
+            self.blocks.append(packed)
+        return fits == len(block)
+
+
+def _packed(block: Sequence[tuple[TranscriptKey, str]]) -> tuple[str, int]:
+    """A block as text, and the bytes that it takes with the markup of its pages."""
+    if not block:
+        return "", 0
+    words = json.dumps([page for _, page in block], ensure_ascii=False)
+    deflate = zlib.compressobj(wbits=-zlib.MAX_WBITS)  # raw, as browsers unpack it
+    packed = base64.b64encode(deflate.compress(words.encode()) + deflate.flush()).decode()
+    return packed, len(packed) + 4 + _MARKUP * len(block)
 
 
 def outcomes_of(report: Report, keys: Sequence[TranscriptKey], trials: Trials | None) -> Outcomes:
@@ -145,16 +244,6 @@ def outcomes_of(report: Report, keys: Sequence[TranscriptKey], trials: Trials | 
 def page_rows(tasks: Sequence[TaskRow]) -> list[TaskRow]:
     """The lowest rates first, and of one rate by name as people sort names."""
     return sorted(tasks, key=lambda row: (row.rate.value, natural_key(row.name)))[:MOST_ROWS]
-
-
-def embedded(text: str) -> str:
-    r"""A text as JSON that cannot end the script element it stands in.
-
-    >>> print(embedded("<b> é"))
-    "\u003cb\u003e é"
-    """
-    quoted = json.dumps(text, ensure_ascii=False)
-    return quoted.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _most_wanted_first(
@@ -200,21 +289,3 @@ def _from_rows(
             for trial, letter in zip(sorted(trials), sequence, strict=True):
                 found[*task_key, trial] = _LETTERS[letter]
     return found
-
-
-def _cut(text: str, limit: int) -> str:
-    """At most `limit` bytes of a text as the page holds them, and how much more there was."""
-    head = text[:limit]  # no character takes less than a byte
-    if _size(head) <= limit:
-        return cut_text(text, limit)
-    held = embedded(head)[1:].encode()[:limit].decode(errors="ignore")
-    while held:
-        try:
-            return cut_text(text, len(json.loads(f'"{held}"')))
-        except ValueError:  # it ends inside an escape
-            held = held[:-1]
-    return cut_text(text, 0)
-
-
-def _size(text: str) -> int:
-    return len(embedded(text).encode()) - 2

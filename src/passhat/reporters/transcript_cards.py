@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
 
 from passhat.messages import plural
 from passhat.records.answered_calls import TOOL_ROLES, answered_calls
-from passhat.records.transcript import Call, Check, Transcript, Turn
+from passhat.records.transcript import Call, Check, Transcript, Turn, cut_text
 from passhat.reporters.numbers import amount
-from passhat.reporters.transcript_text import safe_passage
+from passhat.reporters.transcript_text import is_in_turns, safe_passage
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 Kind = Literal["user", "agent", "call", "result", "system", "other"]
 
@@ -38,7 +42,7 @@ class Card:
     `number` is the message's, from 1; `place` is the call's among the calls of the run, from 0, on
     the card of a call and of its result. `fields` are the arguments of a call, or a glance at a
     result; `body` is what a fold holds, and `size` says how much that is. `differs` says how a call
-    differs from that of the run beside it.
+    differs from that of the run beside it. `images` are data URIs of plain formats.
     """
 
     kind: Kind
@@ -52,6 +56,7 @@ class Card:
     is_error: bool = False
     place: int | None = None
     differs: str = ""
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,12 +80,25 @@ def transcript_cards(transcript: Transcript) -> tuple[Card, ...]:
             name = turn.name or (calls[place].name if place is not None else "")
             found.append(_result(turn, number, name, place))
             continue
-        if turn.text or not turn.calls:
+        if turn.text or turn.images or not turn.calls:
             found.append(_said(turn, number))
         for call in turn.calls:
             found.append(_called(call, number, made))
             made += 1
     return (*found, *_ends(transcript, len(transcript.messages)))
+
+
+def transcript_page(kept: str, longest: int) -> str:
+    """A kept text as HTML: cards where it came as turns, else its words as they are.
+
+    At most `longest` characters of it are shown, with a mark where it was cut.
+    """
+    shown = _templates().get_template("cards.html").module.transcript  # type: ignore[attr-defined]
+    if not is_in_turns(kept):
+        return str(shown((), "", (), cut_text(safe_passage(kept), longest))).strip()
+    said = Transcript.from_json(kept).cut(longest)
+    parts = check_cards(said.checks), ending_words(said), transcript_cards(said)
+    return str(shown(*parts, None)).strip()
 
 
 def ending_words(transcript: Transcript) -> str:
@@ -108,6 +126,20 @@ def check_cards(checks: tuple[Check, ...]) -> tuple[CheckCard, ...]:
     return tuple(sorted(cards, key=lambda card: not card.failed))
 
 
+@cache
+def _templates() -> Environment:
+    """The template of cards alone, which needs nothing of what other pages need."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("passhat.reporters.formats", "pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
 def _said(turn: Turn, number: int) -> Card:
     kind, title = _ROLES.get(turn.role, ("other", turn.role))
     text = safe_passage(turn.text)
@@ -121,6 +153,7 @@ def _said(turn: Turn, number: int) -> Card:
         body=text if fold else "",
         size=_size(text) if fold else "",
         is_error=turn.is_error,
+        images=turn.images,
     )
 
 
@@ -162,6 +195,7 @@ def _result(turn: Turn, number: int, name: str, place: int | None) -> Card:
         size=_size(turn.text, parsed) if fold else "",
         is_error=turn.is_error,
         place=place,
+        images=turn.images,
     )
 
 

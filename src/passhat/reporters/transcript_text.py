@@ -27,23 +27,22 @@ _KNOWN = {
 def readable(kept: str) -> str:
     """A transcript turn by turn, then why it was graded as it was, safe to show.
 
+    Of turns, only lines of ours begin at the margin: what others wrote is indented.
+
     >>> print(readable('{"messages": [{"role": "user", "text": "Hi"}], "stop_reason": "done"}'))
     user
       Hi
     stopped: done
     """
-    return read_kept(kept)[0]
-
-
-def read_kept(kept: str) -> tuple[str, bool]:
-    """A transcript as `readable` has it, and whether its parts are known: it came as turns.
-
-    Of turns, only lines of ours begin at the margin: what others wrote is indented.
-    """
     parts = _parsed(kept)
     if parts is None:
-        return safe_passage(kept), False
-    return safe_passage("\n".join(line for part in _parts(parts) for line in part)), True
+        return safe_passage(kept)
+    return safe_passage("\n".join(line for part in _parts(parts) for line in part))
+
+
+def is_in_turns(kept: str) -> bool:
+    """Whether the parts of a transcript are known, so that it can be shown as cards."""
+    return _parsed(kept) is not None
 
 
 def safe_passage(text: str) -> str:

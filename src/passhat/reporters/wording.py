@@ -22,6 +22,7 @@ from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.messages import listed, plural
+from passhat.reporters.blocks import Chip
 from passhat.reporters.numbers import (
     amount,
     interval_of,
@@ -84,18 +85,20 @@ def partial_note(system: SystemReport) -> str | None:
     return f"* {', '.join(parts)}; the others have fewer runs." if parts else None
 
 
-def verdict(system: SystemReport) -> str:
-    """The answer in one sentence; before it, what makes the runs less than independent."""
+def verdict(system: SystemReport, *, k: int | None = None) -> str:
+    """The answer in one sentence; before it, what makes the runs less than independent.
+
+    `k` asks for another streak than that of the headline.
+    """
     disturbed = disturbance_sentence(system.disturbances)
-    answer = _answer(system)
+    answer = _answer(system, headline_k(system) if k is None else k)
     return answer if disturbed is None else f"{disturbed} {answer}"
 
 
-def _answer(system: SystemReport) -> str:
+def _answer(system: SystemReport, k: int) -> str:
     if all_errored(system):
         return none_finished([system])
     name = short(system.name)
-    k = headline_k(system)
     one, streak = system.metrics.get("pass^1"), system.pass_hat(k)
     if streak.value is None:
         return f"{name} has no pass^{k}: {streak.reason}. {once([system])}"
@@ -122,9 +125,10 @@ def opening(report: Report) -> str:
     return overview(report) if len(report.systems) > 1 else verdict(report.systems[0])
 
 
-def overview(report: Report) -> str:
-    """The answer about several systems in one sentence."""
-    k = common_k(report.systems)
+def overview(report: Report, *, k: int | None = None) -> str:
+    """The answer about several systems in one sentence, at the k of the headline or another."""
+    leaders = report.leaders if k is None else report.leaders_at(k)
+    k = common_k(report.systems) if k is None else k
     judged = [one for one in report.systems if is_judged(one, k)]
     if not judged:
         if all(all_errored(one) for one in report.systems):
@@ -136,7 +140,7 @@ def overview(report: Report) -> str:
     else:
         streaks = [one.pass_hat(k) for one in judged]
         said = judgement_of_all(streaks, of=len(report.systems), k=k)
-        answer = f"{said}: {ahead(report.leaders)}."
+        answer = f"{said}: {ahead(leaders)}."
     return " ".join([answer, *unjudged(report.systems, k)])
 
 
@@ -146,17 +150,28 @@ def verdict_title(report: Report) -> str:
         k = common_k(report.systems)
         can = sum(is_judged(one, k) and is_dependable(one.pass_hat(k)) for one in report.systems)
         return f"{can} of {len(report.systems)} systems dependable"
-    return f"{chip(report.systems[0])}: {short(report.systems[0].name)}"
+    return f"{chip(report.systems[0]).words}: {short(report.systems[0].name)}"
 
 
-def chip(system: SystemReport) -> str:
-    """The verdict on a system in two or three words."""
+def chip(system: SystemReport, *, k: int | None = None) -> Chip:
+    """The verdict on a system in two or three words, at the k of the headline or another."""
     if all_errored(system):
-        return "No run finished"
-    streak = system.pass_hat(headline_k(system))
+        return Chip("No run finished", "none")
+    streak = system.pass_hat(headline_k(system) if k is None else k)
     if is_dependable(streak):
-        return "Dependable"
-    return "Not dependable" if is_refuted(streak) else "Not settled yet"
+        return Chip("Dependable", "good")
+    return Chip("Not dependable", "bad") if is_refuted(streak) else Chip("Not settled yet", "open")
+
+
+def overview_chip(report: Report, *, k: int | None = None) -> Chip:
+    """The verdict on several systems: how many can be depended on, and who is ahead."""
+    at = common_k(report.systems) if k is None else k
+    judged = [one.pass_hat(at) for one in report.systems if is_judged(one, at)]
+    if can := sum(is_dependable(streak) for streak in judged):
+        return Chip(f"{can} of {len(report.systems)} dependable", "good")
+    if judged and all(is_refuted(streak) for streak in judged):
+        return Chip("None dependable", "bad")
+    return Chip("Not settled yet", "open") if judged else Chip("Nothing to compare", "none")
 
 
 def design(system: SystemReport) -> str:

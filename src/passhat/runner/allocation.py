@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
+from passhat.fast_dataclass import dataclass
 from passhat.records import Pairing, Ticket, Trial
 
 

@@ -1,11 +1,11 @@
-"""What a run tells whoever watches it."""
+"""The events of a run, for progress displays and logs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
+from passhat.fast_dataclass import dataclass
 from passhat.records import Ticket, Trial
 
 Ending = Literal["finished", "settled", "budget", "interrupted"]

@@ -54,7 +54,7 @@ def signals_to(interrupt: Callable[[int], None], *, enabled: bool = True) -> Ite
         try:
             loop.add_signal_handler(sign, receive, sign)
         except (NotImplementedError, RuntimeError, ValueError):
-            continue  # not the main thread: whoever runs it there stops it
+            continue  # not the main thread: signals are handled by its owner
         installed.append(sign)
     try:
         yield

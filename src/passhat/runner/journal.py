@@ -36,8 +36,12 @@ class Writing(Protocol):
 class Journal(Writing, Protocol):
     """The ledger of one run. The history store has one; `MemoryJournal` forgets at exit.
 
-    Everything but `write` is called before the run begins, on the thread that starts it.
+    Everything but `write` is called before the run begins, on the thread that starts it. `key`
+    names the run in its store; it is empty where there is none.
     """
+
+    @property
+    def key(self) -> str: ...
 
     def launched(self) -> Sequence[Ticket]:
         """All tickets, by number."""
@@ -68,6 +72,8 @@ class MemoryJournal:
     >>> len(journal.launched()), len(journal.finished())
     (1, 0)
     """
+
+    key = ""
 
     def __init__(self) -> None:
         self._tickets: dict[int, Ticket] = {}
@@ -200,6 +206,7 @@ def _settle(
             written.set_result(None)
         else:
             written.set_exception(error)
+            written.exception()  # a trial that was cancelled meanwhile does not ask for it
 
 
 def _place(entry: CallIntent | Refused | Answer) -> tuple[str, str, int, int]:

@@ -96,7 +96,7 @@ def _texts(path: Path, start: bytes) -> Iterator[tuple[str, str]]:
 
 def _store_texts(path: Path) -> Iterator[tuple[str, str]]:
     """Every text and every blob of a SQLite file, as far as a blob is text once unpacked."""
-    # As it stands on disk, and never changed: a store may be in use.
+    # Read from the disk and never changed: a store may be in use.
     address = f"file:{quote(str(path.absolute()))}?mode=ro"
     with closing(sqlite3.connect(address, uri=True)) as store:
         tables = store.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()

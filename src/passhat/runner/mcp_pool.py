@@ -187,7 +187,7 @@ class ServerPool:
     async def _share(self, server: Server) -> RunningServer:
         async with self._locks.setdefault(server.name, asyncio.Lock()):
             running = self._shared.get(server.name)
-            # One that died is started anew: its death was an error of one trial, not of all.
+            # A server that died is started again: only the trial that was using it fails.
             if running is None or running.gone:
                 running = RunningServer(server, directory=self._directory)
                 await self._start(running)

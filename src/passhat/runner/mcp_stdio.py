@@ -1,7 +1,7 @@
 """An MCP server as a child process: the transport under the SDK's client.
 
-The SDK's own stdio transport splits its buffer anew at every chunk (quadratic in the size of a
-message), dies on bytes that are not UTF-8 and leaves grandchildren behind; this one does not.
+The SDK's own stdio transport splits its whole buffer again at every chunk (quadratic in the size of
+a message), dies on bytes that are not UTF-8 and leaves grandchildren behind; this one does not.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class StdioPipe:
             parts.append(f"it exited with code {code}")
         if self._garbage:
             parts.append(f"it wrote to stdout what is not JSON-RPC: {self._last_garbage!r}")
-        # The last line first: an exception stands at the end, and long messages are cut there.
+        # The last line first: an exception is at the end, and long messages are cut there.
         before, _, last = self._stderr.text.rpartition("\n")
         if last:
             parts.append(f"its last line on stderr: {last[-500:].strip()}")

@@ -46,7 +46,7 @@ class Cassettes:
     """The recordings that a run uses; in this form, none."""
 
     replaying = False
-    """Whether nobody is ever asked."""
+    """Whether all answers come from recordings."""
 
     def holds(self, request: AttemptRequest, /) -> bool:
         """Whether a trial is answered from a recording."""

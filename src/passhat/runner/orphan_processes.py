@@ -1,7 +1,7 @@
 """Descendants that left their group or session: found on Linux by a mark that they all inherit.
 
 A daemon forks twice and calls setsid: it is in no group of ours and has no parent of ours. What it
-still has is its environment. Where there is no /proc, nobody is found.
+still has is its environment. Where there is no /proc, none is found.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import os
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from passhat.fast_dataclass import dataclass
 
 MARK = "PASSHAT_GROUPS"
 """The variable that holds the marks of all the groups a process descends from, split by colons."""
@@ -58,7 +59,7 @@ def descendants(leader: int, mark: str, *, leads: bool, age: float = 0.0) -> lis
 
 
 def bearing(mark: str) -> list[Descendant]:
-    """All that bear a mark, whoever started them."""
+    """All processes with a mark, whichever process started them."""
     return [one for one in _younger_than(0, 0.0) if _bears(one.pid, mark)]
 
 

@@ -53,7 +53,7 @@ class Result:
         seen, usage = self.seen, self.seen.usage
         total = seen.reported.get("tokens")
         if isinstance(total, int | float):
-            usage = None  # it told no more than the total
+            usage = None  # only the total is known
         outcome = Outcome.ERRORED
         if self.grade is not None:
             outcome = Outcome.PASSED if self.grade.passed else Outcome.FAILED

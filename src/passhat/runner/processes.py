@@ -57,7 +57,7 @@ async def _start(
     try:
         process = await asyncio.shield(starting)
     except asyncio.CancelledError:
-        # Between the fork and our hearing of it the child would belong to nobody.
+        # A child would be lost if this were cancelled between the fork and its return.
         with suppress(OSError, ValueError):
             process = await starting
             _living[process] = mark, time.monotonic()
@@ -73,7 +73,7 @@ def inherited_environment() -> dict[str, str]:
 
 
 async def unbroken(work: Coroutine[Any, Any, None]) -> None:
-    """Carry a short piece of work to its end, even if whoever waits for it is cancelled.
+    """Carry a short piece of work to its end, even if the task that waits for it is cancelled.
 
     Putting things away half is worse than being late.
     """
@@ -156,7 +156,7 @@ def kill_groups() -> None:
 
 
 def signal_group(pid: int, sign: int) -> bool:
-    """Signal a whole group; False if there is nobody left in it."""
+    """Signal a whole group; False if no process is left in it."""
     try:
         os.killpg(pid, sign)
     except ProcessLookupError:

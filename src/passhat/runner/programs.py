@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
 from passhat.errors import SuiteError
+from passhat.fast_dataclass import dataclass
 from passhat.records import (
     CommandSystem,
     ModelSystem,
@@ -110,7 +110,7 @@ def lacks_program(what: System | Server, directory: Path) -> str | None:
     if not isinstance(what, CommandSystem | StdioServer):
         return None
     if "{" in what.argv[0] or "{" in str(what.cwd or ""):
-        return None  # filled in for each trial: nobody can know yet
+        return None  # filled in for each trial, so it is not known yet
     program = what.argv[0]
     # A path is taken from where the program will run; a name is looked up as it will be.
     path = what.env["PATH"].reveal() if "PATH" in what.env else os.environ.get("PATH")

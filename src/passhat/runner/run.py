@@ -6,10 +6,10 @@ import asyncio
 import time
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural, short_repr
 from passhat.records import Amount, Budget, ModelSystem, Suite, Ticket, Trial, UnansweredCalls
 from passhat.records.ledger import NO_CALLS
@@ -53,8 +53,9 @@ class RunResult:
     `tools_offered` are the tools of the servers that were started. `undone` counts planned trials
     that an early end left out; `signal` is the one that ended it;
     `limit` is the budget that did. `asked_again` are calls that were on the wire when an earlier
-    start of this run died: perhaps paid twice. `given_up` are calls that were cancelled on their
-    way, by a deadline or an early end: perhaps paid, and not in `cost`.
+    start of this run died: perhaps paid twice, but for the last `found` of them, whose answers the
+    provider had kept. `given_up` are calls whose answers were lost on their way: perhaps paid, and
+    not in `cost`.
     """
 
     trials: tuple[Trial, ...]
@@ -65,6 +66,7 @@ class RunResult:
     tokens: int
     calls: int = 0
     asked_again: UnansweredCalls = NO_CALLS
+    found: int = 0
     given_up: UnansweredCalls = NO_CALLS
     limit: str | None = None
     signal: int | None = None
@@ -190,6 +192,8 @@ class _Run:
                 cassettes=cassettes,
                 on_event=self._on_event,
                 environment=environment,
+                run=self._journal.key,
+                cut_short={(t.system, t.task, t.trial) for t in self._restored.missing()},
             ) as resources,
         ):
             self._resources = resources
@@ -292,6 +296,7 @@ class _Run:
             tokens=self._spending.tokens,
             calls=self._spending.calls,
             asked_again=self._restored.asked_again,
+            found=self._spending.found,
             given_up=self._spending.given_up,
             limit=self._limit,
             signal=self._signal,

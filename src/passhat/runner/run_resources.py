@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Self
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn, Self
 import msgspec
 
 from passhat.errors import CassetteError, ModelBusy, ModelError
+from passhat.fast_dataclass import dataclass
 from passhat.records import (
     SCRIPTED,
     Answer,
@@ -55,7 +56,7 @@ from passhat.runner.models.rate_limits import Draw, Throttle
 from passhat.runner.models.retrying import RetryBudget, Retrying, RetryPolicy
 from passhat.runner.models.supply import ModelSupply
 from passhat.runner.scratch import Scratch
-from passhat.runner.spending import Metered, MeteredAgent, RunSpending, most_of
+from passhat.runner.spending import LookedUpFirst, Metered, MeteredAgent, RunSpending, most_of
 from passhat.runner.tools import NoTools, Tools
 
 if TYPE_CHECKING:
@@ -78,7 +79,10 @@ class Memories:
 
 
 class RunResources:
-    """Makes what a trial needs and puts it away when the run is over."""
+    """Makes what the trials need, and closes it when the run is over.
+
+    `cut_short` are the trials that an earlier start of the run (its key is `run`) left unfinished.
+    """
 
     def __init__(
         self,
@@ -91,8 +95,11 @@ class RunResources:
         environment: Mapping[str, str] | None = None,
         must_price: bool = False,
         draw: Draw | None = None,
+        run: str = "",
+        cut_short: Collection[tuple[str, str, int]] = (),
     ) -> None:
         self._suite = suite
+        self._cut_short = set(cut_short)
         self._scribe = scribe
         self._spending = spending
         self._cassettes = cassettes or Cassettes()
@@ -103,6 +110,7 @@ class RunResources:
             environment,
             directory=suite.directory,
             must_price=must_price or spending.budget.max_cost is not None,
+            run=run,
         )
         self._pool = ServerPool(directory=suite.directory)
         self._draw = draw
@@ -157,7 +165,9 @@ class RunResources:
         """The model of a system, for one trial."""
         if self._cassettes.holds(request):
             return memories.around(_Nobody())
-        live = await self._live(system.model, system.model.faults, request.seed)
+        at = request.place
+        lost = (at.system, at.task, at.trial) in self._cut_short
+        live = await self._live(system.model, system.model.faults, request.seed, lost=lost)
         return memories.around(live)
 
     def agent(self, system: System, request: AttemptRequest) -> Agent:
@@ -253,7 +263,13 @@ class RunResources:
         return (await judge.complete(question)).text
 
     async def _live(
-        self, model: Model, faults: tuple[Fault, ...], seed: int, *, journalled: bool = True
+        self,
+        model: Model,
+        faults: tuple[Fault, ...],
+        seed: int,
+        *,
+        journalled: bool = True,
+        lost: bool = False,
     ) -> ChatModel:
         live = await self._supply.model(model)
         if faults:
@@ -261,12 +277,16 @@ class RunResources:
         remote = self._supply.may_be_busy(model)
         if faults or remote:
             live = self._patient(live, model)
+        if lost and remote:
+            live = LookedUpFirst(
+                live, lambda asked: self._supply.find(model, asked), self._spending
+            )
         return Metered(
             live,
             self._spending,
             name=model.name,
             price=self._supply.price(model),
-            # A script is on no wire: nobody is paid for an answer that is lost.
+            # A script costs nothing, so a lost answer needs no intent.
             scribe=self._scribe if journalled and remote else None,
         )
 
@@ -326,13 +346,13 @@ class RunResources:
 
 
 class _Nobody:
-    """What stands behind a cassette: it is never asked."""
+    """The model or agent behind a cassette, which must never be asked."""
 
     async def complete(self, request: Request, /) -> NoReturn:
-        raise AssertionError("a replay asks nobody")
+        raise AssertionError("a replay makes no calls")
 
     async def attempt(self, request: AttemptRequest, /) -> NoReturn:
-        raise AssertionError("a replay asks nobody")
+        raise AssertionError("a replay makes no calls")
 
 
 def _calls_python(suite: Suite) -> bool:

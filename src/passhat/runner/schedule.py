@@ -17,7 +17,7 @@ Work = Callable[[Ticket], Awaitable[None]]
 class Schedule:
     """Keeps up to `concurrency` trials under way.
 
-    `launch` is told of every batch of new tickets, `work` runs one. A rule that has nothing to
+    `launch` gets every batch of new tickets, `work` runs one. A rule that has nothing to
     give until evidence comes in is asked again after each trial.
     """
 
@@ -41,7 +41,7 @@ class Schedule:
         self._workers: list[asyncio.Task[None]] = []
 
     async def run(self) -> None:
-        """Work until the rule ends the run, or somebody stops it."""
+        """Work until the rule ends the run, or `stop` is called."""
         try:
             async with asyncio.TaskGroup() as group:
                 self._workers = [

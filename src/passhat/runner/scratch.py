@@ -1,4 +1,4 @@
-"""A directory for the length of one run; those of runs that were killed are swept by later ones."""
+"""A directory for one run; a later run removes those of runs that were killed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 PREFIX = "passhat-run-"
 OWNED = ".owned"
-"""A file that the owner holds locked: the kernel lets go of it however the owner ends."""
+"""A file that the owner keeps locked; the kernel releases the lock when the owner ends."""
 
 UNDISTURBED = 60.0
-"""Seconds in which a new directory is nobody's business: its owner may not hold the lock yet."""
+"""Seconds during which a new directory is left alone: its owner may not hold the lock yet."""
 
 
 class Scratch:
@@ -39,7 +39,7 @@ def sweep(folder: Path) -> None:
             found = path.lstat()
             if found.st_uid != os.getuid() or time.time() - found.st_mtime < UNDISTURBED:
                 continue
-            # Only a directory has a file in it: a link that somebody laid out is not followed.
+            # Only a directory has a file in it: a symbolic link is not followed.
             if path.is_symlink() or not (path / OWNED).exists():
                 continue
             if (lock := _lock(path)) is not None:
@@ -48,7 +48,7 @@ def sweep(folder: Path) -> None:
 
 
 def _lock(path: Path) -> int | None:
-    """The lock of a directory; None where somebody holds it."""
+    """The lock of a directory; None where another process holds it."""
     handle = os.open(path / OWNED, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

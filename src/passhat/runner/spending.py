@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -27,6 +27,7 @@ from passhat.runner.journal import BudgetRefused, Scribe
 from passhat.runner.models.exchange import ChatModel, Reply, Request
 
 Price = Callable[[TokenUsage], float | None]
+Find = Callable[[Request], Awaitable[Reply | None]]
 
 LONGER = 2
 """How much longer than every answer before it the next answer is taken to be at most, where the
@@ -58,6 +59,8 @@ class RunSpending:
     unsettled: float = 0.0
     """Dollars that calls of earlier starts, or calls given up, have perhaps cost."""
     given_up: UnansweredCalls = NO_CALLS
+    found: int = 0
+    """Calls of an earlier start whose answers the provider had kept."""
     unseen: int = 0
     """Tokens reserved for the first answer of a model whose requests set no limit; 0 lets that
     call go alone instead."""
@@ -186,7 +189,7 @@ class Metered:
 
     async def complete(self, request: Request, /) -> Reply:
         if self._scribe is None and not self._spending.budget.limited:
-            # A script without a budget: nothing to hold back, and nobody to pay twice.
+            # A script without a budget: nothing to reserve, and nothing to pay twice.
             reply = await self._model.complete(request)
             self._spending.calls += 1
             self._spending.take(reply.cost, reply.usage.total)
@@ -240,6 +243,23 @@ def most_of(
     tokens_in = len(msgspec.json.encode(asked, enc_hook=str))
     usage = TokenUsage(tokens_in=tokens_in, tokens_out=tokens_out)
     return Amount(cost=price(usage) if price else 0.0, tokens=usage.total)
+
+
+class LookedUpFirst:
+    """A model whose first answer may be at the provider already: it was on the wire at a crash."""
+
+    def __init__(self, model: ChatModel, find: Find, spending: RunSpending) -> None:
+        self._model = model
+        self._find: Find | None = find
+        self._spending = spending
+
+    async def complete(self, request: Request, /) -> Reply:
+        find, self._find = self._find, None
+        found = None if find is None else await find(request)
+        if found is None:
+            return await self._model.complete(request)
+        self._spending.found += 1
+        return found
 
 
 class MeteredAgent:

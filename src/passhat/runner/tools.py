@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 import msgspec
 
+from passhat.fast_dataclass import dataclass
 from passhat.runner.models.exchange import Attachment, Place, ToolSpec
 
 READ_RESOURCE, GET_PROMPT = "resources/read", "prompts/get"
@@ -61,7 +62,7 @@ class NoTools:
 
 
 def unknown_tool(name: str, specs: tuple[ToolSpec, ...]) -> ToolResult:
-    """What a model is told that calls a tool which does not exist.
+    """The result of a call to a tool that does not exist.
 
     >>> unknown_tool("fly", (ToolSpec(name="walk"),)).text
     "There is no tool 'fly'. Tools: walk"

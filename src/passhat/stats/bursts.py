@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import log
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Counts, Floats, count_array
 
 # A stretch of failures is a burst when its chance, times the number of runs (of places where it

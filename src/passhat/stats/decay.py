@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.defaults import CONFIDENCE
+from passhat.fast_dataclass import dataclass
 from passhat.messages import repr_fields
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, whole_number

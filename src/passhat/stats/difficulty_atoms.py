@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from numpy.typing import NDArray
 
+from passhat.fast_dataclass import dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.betabinomial import fit_cells, refit_cells
 from passhat.stats.cells import Cells, remembered
 
-# Twice the log-likelihood that two more shares must gain: chi-squared with 2 degrees, 5 %.
-_ASKED_FOR = 5.99
+# Twice the log-likelihood that a share must gain: chi-squared with 2 degrees, 5 %, for the better
+# of the two ends, and with 1 degree for the other beside it.
+_ASKED_FOR = 5.99, 3.84
 # Steps of expectation and maximisation: the shares move by less than 1e-3 after these.
 _STEPS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DifficultyModel:
-    """A share `solid` of tasks at 1, a share `broken` at 0, and the rest from Beta(a, b)."""
+    """A share `solid` of tasks at 1, a share `broken` at 0, and the rest from Beta(a, b).
+
+    `rest` are the cells with as many tasks in each as are not at an end.
+    """
 
     a: Floats
     b: Floats
+    rest: Cells
     solid: float = 0.0
     broken: float = 0.0
 
@@ -35,32 +40,50 @@ class DifficultyModel:
 def fit_with_atoms(cells: Cells) -> DifficultyModel:
     """The beta fitted to one suite, and the shares of tasks at its ends that it cannot explain.
 
-    The shares are found by expectation and maximisation (Dempster, Laird and Rubin 1977).
+    One end is asked for alone first: a beta close to 1 explains tasks that always passed, and a
+    share of them would only take its place.
     """
     a, b = fit_cells(cells)
-    plain = _log_chance(cells, a, b)
+    best, fit = DifficultyModel(a=a, b=b, rest=cells), _fit(cells, a, b, np.zeros(2))
     ends = np.stack((cells.c == cells.n, cells.c == 0))
     # No model can gain more than the one that gives every count its observed share.
-    most = 2 * float(cells.tasks @ (_observed(cells) - plain))
-    if most <= _ASKED_FOR or not ends.any():
-        return DifficultyModel(a=a, b=b)
+    if 2 * (float(cells.tasks @ _observed(cells)) - fit) <= _ASKED_FOR[0]:
+        return best
+    either = [np.eye(2, dtype=bool)[:, end, None] for end in (0, 1) if ends[end].any()]
+    both = [np.ones((2, 1), dtype=bool)] if len(either) == 2 else []
+    for tried, asked_for in zip((either, both), _ASKED_FOR, strict=True):
+        found = [_with_ends(cells, ends & at, best) for at in tried]
+        gained = [
+            _fit(cells, one.a, one.b, np.array([one.solid, one.broken])) - fit for one in found
+        ]
+        if not found or 2 * max(gained) <= asked_for:
+            break
+        best = found[int(np.argmax(gained))]
+        fit += max(gained)
+    return best
+
+
+def _with_ends(cells: Cells, ends: NDArray[np.bool_], start: DifficultyModel) -> DifficultyModel:
+    """Shares of tasks at these ends, by expectation and maximisation (Dempster and others 1977)."""
     total = float(cells.task_count)
     shares = 0.5 * (ends * cells.tasks).sum(axis=1) / total
-    first, second = a, b
+    a, b, rest = start.a, start.b, cells
     for _ in range(_STEPS):
-        chance = np.exp(_log_chance(cells, first, second)) * (1 - shares.sum())
+        chance = np.exp(log_chance(cells.n, cells.c, a, b)) * (1 - shares.sum())
         own = np.where(ends, shares[:, None], 0.0)
         taken = own / np.maximum(chance + own.sum(axis=0), 1e-300)
         shares = (taken * cells.tasks).sum(axis=1) / total
         left = cells.tasks * (1 - taken.sum(axis=0))
         rest = Cells(n=cells.n, c=cells.c, tasks=np.maximum(left, 1e-9))
-        first, second = refit_cells(rest, first, second)
-    mixed = np.exp(_log_chance(cells, first, second)) * (1 - shares.sum())
-    mixed += np.where(ends, shares[:, None], 0.0).sum(axis=0)
-    gained = 2 * float(cells.tasks @ (np.log(np.maximum(mixed, 1e-300)) - plain))
-    if gained <= _ASKED_FOR:
-        return DifficultyModel(a=a, b=b)
-    return DifficultyModel(a=first, b=second, solid=float(shares[0]), broken=float(shares[1]))
+        a, b = refit_cells(rest, a, b)
+    return DifficultyModel(a=a, b=b, rest=rest, solid=float(shares[0]), broken=float(shares[1]))
+
+
+def _fit(cells: Cells, a: Floats, b: Floats, shares: Floats) -> float:
+    """The log-likelihood of a beta with these shares at 1 and at 0."""
+    chance = np.exp(log_chance(cells.n, cells.c, a, b)) * (1 - shares.sum())
+    chance += shares[0] * (cells.c == cells.n) + shares[1] * (cells.c == 0)
+    return float(cells.tasks @ np.log(np.maximum(chance, 1e-300)))
 
 
 def _observed(cells: Cells) -> Floats:
@@ -69,8 +92,7 @@ def _observed(cells: Cells) -> Floats:
     return np.log(np.maximum(cells.tasks / cells.tasks_by_length[places], 1e-300))
 
 
-def _log_chance(cells: Cells, a: Floats, b: Floats) -> Floats:
-    """Ln of the beta-binomial chance of each cell's passes, given its runs."""
-    n, c = cells.n, cells.c
+def log_chance(n: Floats, c: Floats, a: Floats, b: Floats) -> Floats:
+    """Ln of the beta-binomial chance of each count of passes, given the runs."""
     ways = special.gammaln(n + 1) - special.gammaln(c + 1) - special.gammaln(n - c + 1)
     return np.asarray(ways + special.betaln(a + c, b + n - c) - special.betaln(a, b))

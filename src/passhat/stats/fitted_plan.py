@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import expm1, log, log1p, sqrt
 
+from passhat.fast_dataclass import dataclass
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.power import SuitePlan, plan_suite, round_up
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.passk import share_of_passing_subsets

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.messages import repr_fields
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, probability
 from passhat.stats.betabinomial import chance_above
 from passhat.stats.cells import Cells, count_cells, task_counts
+from passhat.stats.difficulty_atoms import fit_with_atoms, log_chance
 from passhat.stats.hyperposterior import PriorWeights, prior_weights
 
 SOLID, FLAKY, BROKEN, UNDECIDED = "solid", "flaky", "broken", "undecided"
@@ -52,7 +52,8 @@ def label_tasks(
 ) -> TaskLabels:
     """Label each task by its pass rate p: broken below 0.1, solid above 0.95, flaky between.
 
-    The chance of each is the posterior of p under the beta priors that the suite leaves possible.
+    The chance of each is the posterior of p under the beta priors that the suite leaves possible,
+    with a share of tasks that always pass and one of tasks that never do where the counts ask.
     A task gets a label when its chance reaches `certainty`, and is undecided otherwise; a wide
     interval is not flakiness, and a task whose runs all ended alike is never called flaky.
 
@@ -79,11 +80,24 @@ def label_tasks(
 
 
 def _chances(cells: Cells, low: float, high: float) -> tuple[Floats, Floats]:
-    """P(p < low) and P(p > high) in each cell."""
-    priors = prior_weights(cells.having(1)).covering(_COVERED)
+    """P(p < low) and P(p > high) in each cell.
+
+    Where the counts ask for tasks that always or never pass, those are part of the model, as in
+    what is said beyond the runs there are (`extrapolate_pass_hat_k`).
+    """
+    model = fit_with_atoms(cells.having(1))
+    priors = prior_weights(model.rest).covering(_COVERED)
     priors = priors.heaviest(max(1, _EFFORT // cells.n.size))
     a, b = _posterior(priors, cells)
-    return priors.weight @ special.betainc(a, b, low), priors.weight @ chance_above(a, b, high)
+    broken = priors.weight @ special.betainc(a, b, low)
+    solid = priors.weight @ chance_above(a, b, high)
+    if not model.atoms:
+        return broken, solid
+    prior = log_chance(cells.n, cells.c, priors.a[:, None], priors.b[:, None])
+    seen = priors.weight @ np.exp(prior) * (1 - model.solid - model.broken)
+    always, never = model.solid * (cells.c == cells.n), model.broken * (cells.c == 0)
+    total = seen + always + never
+    return (seen * broken + never) / total, (seen * solid + always) / total
 
 
 def _posterior(priors: PriorWeights, cells: Cells) -> tuple[Floats, Floats]:

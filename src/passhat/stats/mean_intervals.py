@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.fast_dataclass import dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.proportions import Bounds, wilson_bounds
@@ -48,8 +47,8 @@ def suite_bounds(
     effective = np.where(noise > 0, np.clip(effective, tasks, _NO_NOISE), _NO_NOISE)
     quantile = student_quantile(np.maximum(runs - tasks, tasks - 1), confidence)
     low, high = guarded_wilson(mean, effective, quantile)
-    stray_low = _stray_bound(mean, noise, k / runs, quantile, confidence)
-    stray_high = 1 - _stray_bound(1 - mean, noise, 1 / runs, quantile, confidence)
+    stray_low = few_strays_bound(mean, noise, k / runs, quantile, confidence)
+    stray_high = 1 - few_strays_bound(1 - mean, noise, 1 / runs, quantile, confidence)
     low, high = np.minimum(low, stray_low), np.maximum(high, stray_high)
     # Without a failure, or at k = 1 without a pass, the bound is exact.
     none_failed, none_passed = mean >= 1, (mean <= 0) & (k == 1)
@@ -78,7 +77,7 @@ def student_quantile(freedom: Floats, confidence: float) -> Floats:
     return np.asarray(special.stdtrit(np.maximum(freedom, 1), 1 - _tail(confidence)))
 
 
-def _stray_bound(
+def few_strays_bound(
     mean: Floats, noise: Floats, shift: Floats, quantile: Floats, confidence: float
 ) -> Floats:
     """How low the mean may lie when few stray runs were seen: Poisson-like, on the log scale.

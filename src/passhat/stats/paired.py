@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
-from passhat.errors import ArgumentError
 from passhat.messages import plural, repr_fields
 from passhat.stats.arguments import (
     RandomSource,
@@ -111,7 +110,7 @@ def paired_difference(
     one_of("scope", scope, (THIS_SUITE, TASKS_LIKE_THESE))
     confidence = confidence_level(confidence)
     margin = None if margin is None else probability("margin", margin, open_ends=True)
-    pair = aligned(a, b, scope, _grouping(a, family, weight, scope))
+    pair = aligned(a, b, scope, _grouping(a, family, weight))
     reason = _why_not(pair, scope)
     if reason:
         return Unavailable(reason)
@@ -119,11 +118,8 @@ def paired_difference(
 
 
 def _grouping(
-    a: TaskSums | ArrayLike, family: Families | None, weight: ArrayLike | None, scope: Scope
+    a: TaskSums | ArrayLike, family: Families | None, weight: ArrayLike | None
 ) -> TaskGroups | None:
-    if weight is not None and scope == THIS_SUITE:
-        rule = f'is taken for "{TASKS_LIKE_THESE}" only'
-        raise ArgumentError("weight", rule, f'scope "{THIS_SUITE}"')
     tasks = a.runs.size if isinstance(a, TaskSums) else np.atleast_1d(np.asarray(a)).size
     return grouping(family, weight, tasks)
 

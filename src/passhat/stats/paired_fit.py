@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Floats, score_array
+from passhat.stats.cells import count_cells
 from passhat.stats.dirichlet_mean import (
     lower_quantile,
     lower_ratio_quantile,
     lower_ratio_tail,
     lower_tail,
 )
-from passhat.stats.estimate import THIS_SUITE, Interval, Scope
+from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Scope
 from passhat.stats.population_mean import TaskGroups
-from passhat.stats.special import ndtr, ndtri, stdtr, stdtrit
+from passhat.stats.score_mean import score_estimate
+from passhat.stats.special import ndtr, ndtri, stdtrit
+from passhat.stats.suite_law import suite_bounds
 from passhat.stats.task_sums import Mask, TaskSums
 
 _SAME = 1e-12
@@ -25,11 +28,19 @@ _SAME = 1e-12
 # one side breaks 5 to 10 % of the tasks (T 8 to 45); with 3/4 it covers 0.99, and eight tasks
 # of which seven favour one side and none the other would be left undecided.
 _UNSEEN = 0.5
+# Of tasks with a single run on a side, whose noise nothing else shows: as Clopper and Pearson.
+_UNSEEN_OF_SINGLE_RUNS = 1.0
 _SMALLEST = np.finfo(float).tiny
 # With one run a task, the spread between tasks stands in for the spread within; below this many
 # such tasks that is too noisy, and the largest variance a score in [0, 1] can have is taken.
 _SPREAD_TASKS = 10
 _LARGEST_VARIANCE = 0.25
+# In standard deviations: both tails beyond it are 2.6e-12, and no interval is surer than that.
+_FARTHEST = 7.0
+# Steps to a p-value, and when to stop: 1e-4 of a standard deviation is 2e-4 of a p of 0.05.
+_MOST_STEPS, _ENOUGH = 20, 1e-4
+# An interval with a confidence of next to nothing is the value itself.
+_WIDEST_TAIL = 0.999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +75,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """A difference with its standard error; no spread at all is a case of its own."""
+    """A difference with its standard error, and an interval for every level."""
 
     value: float
     error: float
@@ -73,27 +84,17 @@ class Fit:
     tasks: int
 
     def interval(self, alpha: float) -> Interval:
-        if self.error == 0:
-            # Were tasks with another difference as common as 1 - q, T tasks without one would
-            # be seen with chance q^T = alpha / 2; those tasks may differ by as much as 1.
-            q = (alpha / 2) ** (1 / self.tasks)
-            centre, half = q * self.value, 1 - q
-        else:
-            centre, half = self.value, self.quantile(1 - alpha / 2) * self.error
-        return Interval(max(-1.0, centre - half), min(1.0, centre + half))
+        """The interval that misses the difference with a chance of at most alpha."""
+        raise NotImplementedError
+
+    def p_value(self) -> float:
+        """The level at which the interval just holds 0; never 0 itself, which no data shows."""
+        raise NotImplementedError
 
     def quantile(self, level: float) -> float:
         if np.isinf(self.freedom):
             return float(ndtri(level))
         return float(stdtrit(self.freedom, level))
-
-    def p_value(self) -> float:
-        """The level at which the interval just holds 0; never 0 itself, which no data shows."""
-        if self.error == 0:
-            return float(max(_SMALLEST, min(1.0, 2 * (1 + abs(self.value)) ** -float(self.tasks))))
-        ratio = -abs(self.value) / self.error
-        tail = ndtr(ratio) if np.isinf(self.freedom) else stdtr(self.freedom, ratio)
-        return float(max(_SMALLEST, 2 * tail))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +109,7 @@ class SampledFit(Fit):
     sums: Floats
     sizes: Floats
     means: tuple[float, float]
+    unseen: float = _UNSEEN
 
     def interval(self, alpha: float) -> Interval:
         low = self._lower(self.sums, -self.means[1], alpha / 2)
@@ -122,21 +124,93 @@ class SampledFit(Fit):
         )
         if self._equal:
             tail = lower_tail(
-                sums / self.sizes, np.ones(sums.size), 0.0, unseen=unseen, share=_UNSEEN
+                sums / self.sizes, np.ones(sums.size), 0.0, unseen=unseen, share=self.unseen
             )
         else:
-            tail = lower_ratio_tail(sums, self.sizes, 0.0, unseen=unseen, share=_UNSEEN)
+            tail = lower_ratio_tail(sums, self.sizes, 0.0, unseen=unseen, share=self.unseen)
         return float(max(_SMALLEST, 2 * float(tail)))
 
     def _lower(self, sums: Floats, unseen: float, tail: float) -> float:
         if not self._equal:
-            return float(lower_ratio_quantile(sums, self.sizes, tail, unseen=unseen, share=_UNSEEN))
+            return float(
+                lower_ratio_quantile(sums, self.sizes, tail, unseen=unseen, share=self.unseen)
+            )
         values, tasks = np.unique(sums / self.sizes, return_counts=True)
-        return float(lower_quantile(values, tasks, tail, unseen=unseen, share=_UNSEEN))
+        return float(lower_quantile(values, tasks, tail, unseen=unseen, share=self.unseen))
 
     @property
     def _equal(self) -> bool:
         return bool(np.ptp(self.sizes) == 0)
+
+
+class _Side:
+    """One system on tasks with two runs or more: how far its mean may lie from what was seen."""
+
+    def __init__(self, sums: TaskSums, weight: Floats | None) -> None:
+        self._sums, self._weight = sums, weight
+        self._cells = None
+        if sums.binary and weight is None:
+            self._cells = count_cells(sums.runs, sums.total.astype(np.int64))
+
+    def arms(self, alpha: float) -> tuple[float, float]:
+        """The two arms of the interval that misses the mean with a chance of alpha."""
+        confidence = 1 - min(alpha, _WIDEST_TAIL)
+        if self._cells is not None:
+            low, high = suite_bounds(self._cells, (1,), confidence)
+            mean = float(self._sums.means.mean())
+            return mean - float(low[0]), float(high[0]) - mean
+        sums = self._sums
+        found = score_estimate(
+            sums.runs, sums.total, sums.squares, weight=self._weight, confidence=confidence
+        )
+        assert isinstance(found, Estimate), "every task has a run"
+        assert found.interval is not None, "a default has an interval"
+        return found.value - found.interval.low, found.interval.high - found.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteFit(Fit):
+    """The mean difference on these very tasks: only runs are random.
+
+    Given the tasks, the runs of both sides are independent. So the limits of the difference come
+    from those of each side (MOVER, Zou and Donner 2008), which are coherent, and so are they. A
+    single run shows nothing of its own noise; tasks with one are `single`, and their differences
+    are taken as a sample, whose spread between tasks is no less than the noise of their runs.
+    Both parts are joined in the same way.
+    """
+
+    sides: tuple[_Side, _Side] | None
+    single: SampledFit | None
+    share: float
+
+    def interval(self, alpha: float) -> Interval:
+        below = above = 0.0
+        if self.single is not None:
+            found, part = self.single.interval(alpha), 1 - self.share
+            below = (part * (self.single.value - found.low)) ** 2
+            above = (part * (found.high - self.single.value)) ** 2
+        if self.sides is not None:
+            first, second = (side.arms(alpha) for side in self.sides)
+            below += self.share**2 * (first[0] ** 2 + second[1] ** 2)
+            above += self.share**2 * (first[1] ** 2 + second[0] ** 2)
+        low, high = self.value - below**0.5, self.value + above**0.5
+        return Interval(max(-1.0, low), min(1.0, high))
+
+    def p_value(self) -> float:
+        if self.value == 0:
+            return 1.0
+        if self.sides is None and self.single is not None:
+            return self.single.p_value()
+
+        # An arm is nearly proportional to z: a few steps find where it reaches 0.
+        z = min(_FARTHEST, abs(self.value) / self.error)
+        for _ in range(_MOST_STEPS):
+            found = self.interval(2 * float(ndtr(-z)))
+            arm = self.value - found.low if self.value > 0 else found.high - self.value
+            before, z = z, min(_FARTHEST, z * abs(self.value) / max(arm, _SMALLEST))
+            if abs(z - before) < _ENOUGH:
+                break
+        return float(2 * ndtr(-z))
 
 
 def aligned(
@@ -166,7 +240,7 @@ def aligned(
     return Pair(means=(one[kept], other[kept]), sums=None, excluded=missing, group=shared)
 
 
-def population_fit(pair: Pair, *, by_family: bool = True) -> Fit:
+def population_fit(pair: Pair, *, by_family: bool = True) -> SampledFit:
     """The tasks, or their families, are a sample: what varies is the difference between them."""
     sums, sizes = family_sums(pair, by_family=by_family)
     total = float(sizes.sum())
@@ -205,29 +279,48 @@ def family_sums(pair: Pair, *, by_family: bool = True) -> tuple[Floats, Floats]:
 
 
 def suite_fit(pair: Pair) -> Fit:
-    """Only runs are random: the tasks' own run noise, plus one deviation not yet seen.
+    """Only runs are random: the noise of the runs within tasks.
 
-    The unbiased variances sum to 0 where every task is constant, which is luck as often as
-    certainty; so one more run that differs from the rest is added to each side.
+    The standard error is that of the unbiased variances, plus one more run on each side that
+    differs from the rest: they sum to 0 where every task is constant, which is luck as often as
+    certainty.
     """
     assert pair.sums is not None
-    single = pair.single
-    tasks = single.size
-    variance = float(pair.run_noise[~single].sum())
-    freedom, method = np.inf, "stratified by task, run noise"
-    if single.any():
-        variance += _single_run_variance(pair, single)
-        method = "stratified by task, largest run noise"
-        if single.sum() >= _SPREAD_TASKS:
-            freedom, method = float(single.sum() - 1), "stratified by task, spread of single runs"
+    once = pair.single
+    weight = np.ones(once.size) if pair.group is None else pair.group.weight
+    squares = (weight / weight.sum()) ** 2
+    variance = float((squares * pair.run_noise)[~once].sum())
+    if once.any():
+        variance += _single_run_variance(pair, once, squares)
     unseen = sum(float(np.mean(1.0 / side.runs.astype(float) ** 2)) for side in pair.sums)
-    return Fit(
-        value=float(pair.differences.mean()),
-        error=(variance + unseen) ** 0.5 / tasks,
-        freedom=freedom,
-        method=method,
-        tasks=tasks,
+    source = "spread of single runs" if once.any() else "run noise"
+    return SuiteFit(
+        value=float(np.average(pair.differences, weights=weight)),
+        error=(variance + unseen / once.size**2) ** 0.5,
+        freedom=np.inf,
+        method=f"stratified by task, {source}",
+        tasks=once.size,
+        sides=None if once.all() else _sides(pair.sums, ~once, weight),
+        single=_single_runs(pair, once, weight) if once.any() else None,
+        share=float(weight[~once].sum() / weight.sum()),
     )
+
+
+def _sides(sums: tuple[TaskSums, TaskSums], kept: Mask, weight: Floats) -> tuple[_Side, _Side]:
+    unequal = None if np.ptp(weight) == 0 else weight[kept]
+    left, right = (_Side(side.taken(kept), unequal) for side in sums)
+    return left, right
+
+
+def _single_runs(pair: Pair, once: Mask, weight: Floats) -> SampledFit:
+    """The differences of tasks with a single run, taken as a sample."""
+    part = Pair(
+        means=(pair.means[0][once], pair.means[1][once]),
+        sums=None,
+        excluded=(),
+        group=TaskGroups(family=np.arange(int(once.sum())), weight=weight[once]),
+    )
+    return replace(population_fit(part), unseen=_UNSEEN_OF_SINGLE_RUNS)
 
 
 def _task_values(name: str, values: ArrayLike | TaskSums) -> Floats:
@@ -243,10 +336,10 @@ def _same_length(left: int, right: int) -> None:
         raise ArgumentError("a and b", "must be aligned, an entry per task", (left, right))
 
 
-def _single_run_variance(pair: Pair, single: Mask) -> float:
+def _single_run_variance(pair: Pair, once: Mask, squares: Floats) -> float:
     assert pair.sums is not None
-    if single.sum() >= _SPREAD_TASKS:
+    if once.sum() >= _SPREAD_TASKS:
         # In expectation this is the run noise plus the spread of the true differences: too wide.
-        return float(pair.differences[single].var(ddof=1) * single.sum())
-    left, right = (side.runs[single].astype(float) for side in pair.sums)
-    return float((_LARGEST_VARIANCE * (1 / left + 1 / right)).sum())
+        return float(pair.differences[once].var(ddof=1) * squares[once].sum())
+    left, right = (side.runs[once].astype(float) for side in pair.sums)
+    return float((squares[once] * _LARGEST_VARIANCE * (1 / left + 1 / right)).sum())

@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, Floats, trial_counts, whole_number
 from passhat.stats.cells import task_counts
@@ -159,7 +160,7 @@ def _alternative(value: float, method: str, runs: Counts) -> Estimate:
         value=value,
         interval=None,
         method=method,
-        confidence=0.95,
+        confidence=CONFIDENCE,
         tasks=int(runs.size),
         runs=int(runs.sum()),
         notes=("computed to reproduce another tool's number: no interval is offered for it",),

@@ -109,7 +109,7 @@ def score_task_tests(
     test: ScoreTest = "permutation",
     alternative: Alternative = "two-sided",
     correction: Correction = "holm",
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     rng: RandomSource = None,
 ) -> TaskTests:
     """A permutation test of the scores of every task, all runs of a against all of b.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import ceil, floor, isfinite, log, sqrt
 
 import numpy as np
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.messages import repr_fields
 from passhat.stats import special
 from passhat.stats.arguments import confidence_level, one_of, probability, whole_number

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable

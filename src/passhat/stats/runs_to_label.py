@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from passhat.fast_dataclass import dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.betabinomial import chance_above

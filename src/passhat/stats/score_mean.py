@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats import special
 from passhat.stats.arguments import (
     Floats,
@@ -20,9 +21,8 @@ from passhat.stats.arguments import (
     random_generator,
     whole_number,
 )
-from passhat.stats.betabinomial import fit_cells
 from passhat.stats.bootstrap import bca_interval, percentile_interval, task_means
-from passhat.stats.cells import Cells, tally
+from passhat.stats.cells import count_cells
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
@@ -32,23 +32,23 @@ from passhat.stats.estimate import (
     Unavailable,
 )
 from passhat.stats.grouped_suite import population_of, weight_notes
-from passhat.stats.mean_intervals import SuiteSize, student_quantile, suite_bounds
+from passhat.stats.mean_intervals import student_quantile
+from passhat.stats.partial_credit import score_bounds
 from passhat.stats.population_mean import Families, TaskGroups, grouping, task_value_bounds
 from passhat.stats.proportions import Bounds
-from passhat.stats.suite_law import suite_bounds as coherent_suite_bounds
+from passhat.stats.suite_law import suite_bounds
 from passhat.stats.suite_mean import DEFAULT_METHODS, SCOPES, few_tasks_note
 
 _SUMS_TOLERANCE = 1e-9
-# The sums of more tasks than this are rounded before the prior is fitted: it cannot tell.
-_MOST_DISTINCT = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scores:
-    """Runs, mean score and dispersion: within-task variance as a share of a coin flip's."""
+    """Runs, scores and dispersion: within-task variance as a share of a coin flip's."""
 
     runs: Floats
     totals: Floats
+    squares: Floats
     dispersion: float
     all_or_nothing: bool
     confidence: float
@@ -84,7 +84,7 @@ def score_estimate(
 ) -> Estimate | Unavailable:
     """The mean over tasks of the mean score, scores in [0, 1].
 
-    A task is told by its number of runs, the sum of their scores and the sum of their squares.
+    Each task is given by its number of runs, the sum of their scores and the sum of their squares.
     Scores of 0 and 1 give the interval of `suite_estimate` at k = 1. `family` and `weight` are
     those of `suite_estimate`.
 
@@ -105,6 +105,7 @@ def score_estimate(
     scores = _Scores(
         runs=runs[present],
         totals=sums[present],
+        squares=powers[present],
         dispersion=_dispersion(runs[present], sums[present], powers[present]),
         all_or_nothing=_all_or_nothing(sums[present], powers[present]),
         confidence=confidence_level(confidence),
@@ -164,7 +165,12 @@ def _stratified(scores: _Scores, group: TaskGroups, mean: float) -> tuple[Interv
     method = ""
     for weight in np.unique(group.weight):
         kept = group.weight == weight
-        some = replace(scores, runs=scores.runs[kept], totals=scores.totals[kept])
+        some = replace(
+            scores,
+            runs=scores.runs[kept],
+            totals=scores.totals[kept],
+            squares=scores.squares[kept],
+        )
         share = float(weight * kept.sum() / group.weight.sum())
         interval, method, _ = _default(some)
         below += (share * (some.mean - interval.low)) ** 2
@@ -239,42 +245,11 @@ def _default(scores: _Scores) -> tuple[Interval, str, int | None]:
     if scores.scope == TASKS_LIKE_THESE:
         return _interval(task_value_bounds(scores.means, level)), method, None
     if scores.all_or_nothing:
-        low, high = coherent_suite_bounds(_flips(scores), (1,), level)
+        runs, passes = (part.astype(np.int64) for part in (scores.runs, scores.totals))
+        low, high = suite_bounds(count_cells(runs, passes), (1,), level)
         return Interval(float(low[0]), float(high[0])), method, None
-    noise, model_mean = _under_fitted_prior(scores)
-    size = SuiteSize(tasks=np.array(float(scores.means.size)), runs=np.array(scores.runs.sum()))
-    noise = np.maximum(noise, _run_noise(scores))
-    mean = np.array(scores.mean)
-    bounds = suite_bounds(mean, noise, size=size, model=model_mean, k=1, confidence=level)
-    return _interval(bounds), "run noise within tasks, Wilson-t on effective runs", None
-
-
-def _under_fitted_prior(scores: _Scores) -> tuple[Floats, Floats]:
-    """Noise of the mean, and the mean, as a beta prior expects them.
-
-    A score that varies a share d of a coin flip counts as 1/d flips: n/d runs, total/d passes.
-    """
-    if scores.dispersion == 0:
-        return np.zeros(()), np.array(scores.mean)
-    cells = _flips(scores)
-    a, b = fit_cells(cells)
-    s = a + b + cells.n
-    left = (a + cells.c) * (b + cells.n - cells.c) / (s * (s + 1))
-    noise = (cells.tasks * left / cells.n).sum() / cells.task_count**2
-    return noise, cells.mean((a + cells.c) / s)
-
-
-def _flips(scores: _Scores) -> Cells:
-    flips = scores.runs / scores.dispersion
-    if flips.size <= _MOST_DISTINCT:
-        return tally(flips, scores.totals / scores.dispersion)
-    flips = _three_digits(flips)
-    return tally(flips, flips * np.round(scores.means, 3))
-
-
-def _three_digits(values: Floats) -> Floats:
-    scale = 10.0 ** (np.floor(np.log10(values)) - 2)
-    return np.round(values / scale) * scale
+    found = score_bounds(scores.runs, scores.totals, scores.squares, level)
+    return _interval(found), "run noise within tasks, between ordered laws", None
 
 
 def _run_noise(scores: _Scores) -> Floats:

@@ -1,52 +1,63 @@
-"""scipy.special, without the half of numpy that comes along with it.
+"""The special functions of scipy, without the package around them.
 
-For users of other array libraries scipy copies every name of numpy, and so loads f2py, testing,
-ma, random and a hundred modules more: half the time and 13 of the 23 MB of importing its special
-functions. While they are imported here, only what numpy has loaded is copied; any other name is
-still found there when it is asked for. Where scipy is built otherwise, this is a plain import.
+`import scipy.special` loads a hundred modules to serve other array libraries: a fifth of what a
+whole report takes. The functions are in a few compiled parts of it, and those alone are loaded
+here. Any other name is looked up in scipy.special when it is asked for, and so are all of them
+where scipy is built otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from importlib import import_module
-from types import ModuleType
-from typing import Any
+import sys
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
+from typing import TYPE_CHECKING, Any
 
-
-@contextmanager
-def _copying_what_is_loaded() -> Iterator[None]:
-    try:
-        # From the outside in: a part that is imported first holds the lock of the parts around
-        # it, and another thread that imports scipy the usual way would find them unfinished.
-        for package in ("scipy", "scipy._lib", "scipy._lib.array_api_compat"):
-            import_module(package)
-        copier = import_module("scipy._lib.array_api_compat._internal")
-        copy_all: Callable[..., Any] = copier.clone_module
-    except (ImportError, AttributeError):
-        yield
-        return
-    copier.clone_module = _copy_loaded  # type: ignore[attr-defined] # it is, as was seen above
-    try:
-        yield
-    finally:
-        copier.clone_module = copy_all  # type: ignore[attr-defined] # as above
-
-
-def _copy_loaded(name: str, names: dict[str, Any]) -> list[str]:
-    """Fill the names of a module with those of another, which keeps what it has not loaded yet."""
-    module: ModuleType = import_module(name)
-    public = set(getattr(module, "__all__", ()))
-    loaded = {
-        name: value
-        for name, value in vars(module).items()
-        if name in public or not name.startswith("_")
-    }
-    names.update(loaded)
-    names["__getattr__"] = lambda name: getattr(module, name)
-    return list(loaded)
-
-
-with _copying_what_is_loaded():
+if TYPE_CHECKING:
     from scipy.special import *  # noqa: F403
+else:
+
+    def __getattr__(name):
+        if name.startswith("__"):  # an import asks every module whether it is a package
+            raise AttributeError(name)
+        import scipy.special
+
+        return getattr(scipy.special, name)
+
+
+_PACKAGE = "scipy.special"
+# Each needs those before it; a scipy that has no such part needs none.
+_PARTS = ("_special_ufuncs", "_gufuncs", "_ellip_harm_2", "_ufuncs_cxx", "_ufuncs")
+
+
+def _functions() -> dict[str, Any]:
+    if _PACKAGE in sys.modules:
+        return {}
+    try:
+        # Another thread that imports scipy.special waits for this lock, and finds the parts.
+        from importlib._bootstrap import _ModuleLockManager  # type: ignore[attr-defined]
+
+        import scipy
+
+        with _ModuleLockManager(_PACKAGE):
+            for part in _PARTS:
+                _load(f"{_PACKAGE}.{part}", [f"{folder}/special" for folder in scipy.__path__])
+        found = vars(sys.modules[f"{_PACKAGE}._ufuncs"])
+    except (ImportError, AttributeError, KeyError):
+        for part in _PARTS:
+            sys.modules.pop(f"{_PACKAGE}.{part}", None)
+        return {}
+    return {**{name: found[name] for name in found["__all__"]}, "digamma": found["psi"]}
+
+
+def _load(name: str, folders: list[str]) -> None:
+    """One part, kept where an import of the package will look for it."""
+    spec = PathFinder.find_spec(name, folders)
+    if name in sys.modules or spec is None or spec.loader is None:
+        return
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.modules[name] = module
+
+
+globals().update(_functions())

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Floats
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from passhat.fast_dataclass import dataclass
 from passhat.records import (
     Behaviour,
     CommandSystem,

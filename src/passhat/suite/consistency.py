@@ -137,7 +137,7 @@ def _models(tree: Tree) -> Iterator[Problem]:
     defaults = next((entry for _, entry in section(tree, "defaults")), {})
     for path, entry in entries(tree, "agents"):
         models = texts(entry.get("models")) or texts(entry.get("model", defaults.get("model")))
-        # A mistyped `modle:` is told as what it is, not also as what is missing for it.
+        # A mistyped `modle:` is one problem, not also a missing model.
         mistyped = any(closest(str(key), ("model", "models")) for key in entry)
         if not models and not mistyped and not SYSTEM_WORDS & entry.keys():
             yield tree.problem(path, "needs a model: write model, models or defaults.model")
@@ -199,7 +199,7 @@ def _gates(tree: Tree) -> Iterator[Problem]:
 def _unknown(
     tree: Tree, path: Path, entry: Mapping[str, Any], key: str, known: list[str]
 ) -> Iterator[Problem]:
-    """Names under a key (one or a list of them) that nothing bears."""
+    """Names under a key (one, or a list) that nothing in the suite has."""
     value = entry.get(key)
     for index, name in enumerate(texts(value)):
         if name not in known:

@@ -95,7 +95,7 @@ class JudgeCheckModel(Strict):
     """A rubric, read by a model that answers with a score from 0 to 1."""
 
     rubric: str
-    """What the judge is told to look for."""
+    """What the judge looks for."""
     model: str | None = None
     """The judging model; the suite's `judge:` where it is left out."""
     threshold: Share = Field(default=0.7, validation_alias=AliasChoices("threshold", "min_score"))

@@ -1,4 +1,4 @@
-"""The text of a first suite for an agent, a server or a log that somebody already has."""
+"""The text of a first suite for an agent, a server or a log that the user already has."""
 
 from __future__ import annotations
 

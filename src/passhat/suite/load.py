@@ -25,7 +25,7 @@ def load_suite(
     """The suite in a file; every fault of the file is in the one error that is raised.
 
     `env` is what `${VAR}` is read from: the environment of this process where it is left out. A
-    suite whose models are not asked (a replay, a list) may name some that mean nobody here.
+    suite whose models are not asked (a replay, a list) may name models that are unknown here.
     """
     suite, problems = check_suite(path, env=env, models_asked=models_asked)
     if suite is None:
@@ -57,10 +57,10 @@ def check_text(
     suite, problems = _build(tree, path, env, digest, models_asked=models_asked)
     # A value that could not be read is not blamed a second time for what it is.
     unread = {problem.path for problem in tree.problems if problem.path}
-    told = [*tree.problems, *(p for p in problems if p.path not in unread)]
+    found = [*tree.problems, *(p for p in problems if p.path not in unread)]
     redactor = environment_redactor(env)
-    told = [replace(problem, message=redactor.clean(problem.message)) for problem in told]
-    found = sorted(set(told), key=lambda p: (p.line, p.column, p.message))
+    cleaned = {replace(problem, message=redactor.clean(problem.message)) for problem in found}
+    found = sorted(cleaned, key=lambda p: (p.line, p.column, p.message))
     return (None if found else suite), tuple(found)
 
 
@@ -91,7 +91,7 @@ def _read(path: Path) -> tuple[str, str]:
 
 
 def refuse_unknown_models(suite: Suite) -> None:
-    """Raise where a suite that was loaded without that look names a model nobody knows."""
+    """Raise where a suite that was loaded without that look names an unknown model."""
     from passhat.suite.model_names import unknown_models
 
     if suite.path is None:

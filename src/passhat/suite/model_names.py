@@ -1,4 +1,4 @@
-"""Names that no model bears, found where they are written: before a run is begun with them."""
+"""Unknown names of models, reported with their place in the file before a run starts."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from passhat.suite.yaml_tree import Tree
 
 
 def unknown_models(tree: Tree, variables: Mapping[str, str]) -> Iterator[Problem]:
-    """Every name of a model in the suite that means nobody.
+    """Every name in the suite that is not the name of a model.
 
-    What exists is a long list: it is told once, with the first of them.
+    The list of existing models is long, so only the first problem shows it.
     """
-    told: set[Path] = set()
+    reported: set[Path] = set()
     named = sorted(_named(tree) if is_map(tree.value) else (), key=lambda n: tree.mark(n[0]))
     for path, name, base_url in named:
-        if path in told or is_model_name(name, base_url=base_url, variables=variables):
+        if path in reported or is_model_name(name, base_url=base_url, variables=variables):
             continue
-        yield tree.problem(path, unknown_model(name, listed=not told))
-        told.add(path)
+        yield tree.problem(path, unknown_model(name, listed=not reported))
+        reported.add(path)
 
 
 def _named(tree: Tree) -> Iterator[tuple[Path, str, str | None]]:

@@ -1,4 +1,4 @@
-"""Where in its file a part of a suite stands that a later look found fault with."""
+"""The place in the file of problems that are found after the file was read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def told_in_place(file: Path, faults: Iterable[Fault]) -> list[str]:
 
 
 def placed(file: Path, faults: Iterable[Fault]) -> list[Problem]:
-    """Each fault where it stands, in the order of the file."""
+    """Each problem with its place, in the order of the file."""
     text = file.read_text(encoding="utf-8-sig")
     tree = read_tree(text, env=os.environ, keeps_references=holds_secrets)
     problems = [_problem(tree, *fault) for fault in faults]

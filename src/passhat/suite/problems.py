@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from passhat.fast_dataclass import dataclass
 from passhat.messages import closest
 
 MAX_SHOWN = 60

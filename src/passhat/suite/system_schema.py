@@ -63,7 +63,7 @@ class FaultModel(Strict):
 
 
 class AuthModel(Strict):
-    """How a server is told who asks."""
+    """How a request to a server is authenticated."""
 
     bearer_token_env: str
     """The variable that holds the bearer token."""
@@ -176,7 +176,7 @@ class ModelFields(Strict):
     prompt_cache: bool | None = None
     """Mark the beginning of the conversation for the provider's cache (Anthropic)."""
     extra: dict[str, Any] = Field(default_factory=dict)
-    """Merged into the request as it stands."""
+    """Merged into the request unchanged."""
     wire: WireFormat | None = None
     """The wire format; found from the model's name where it is left out."""
     base_url: str | None = Field(default=None, pattern=r"^https?://")

@@ -83,7 +83,7 @@ class TaskFields(Strict):
     prompt: Annotated[PromptModel, Short("text")] | None = None
     """What the agent is asked: a text, or a prompt of an MCP server by its name."""
     resources: list[Annotated[ResourceModel, Short("uri")]] = Field(default_factory=list)
-    """Resources of the agent's MCP servers: their text stands before the prompt."""
+    """Resources of the agent's MCP servers: their text goes before the prompt."""
     images: Texts = Field(default_factory=list)
     """Pictures or sounds that go with the prompt: files beside the suite."""
     steps: list[StepModel] = Field(default_factory=list)
@@ -105,7 +105,7 @@ class TaskFields(Strict):
     family: str | None = None
     """What the task comes from, with others like it; rows of a dataset have its task's name."""
     weight: Annotated[float, Field(gt=0)] | None = None
-    """How much the task stands for; 1 where it is left out."""
+    """How much the task counts; 1 where it is left out."""
     tags: Texts = Field(default_factory=list)
     """Words to slice reports by."""
     timeout: Seconds | None = None

@@ -16,13 +16,13 @@ def entries(tree: Tree, key: str) -> list[tuple[Path, Mapping[str, Any]]]:
 
 
 def section(tree: Tree, key: str) -> list[tuple[Path, Mapping[str, Any]]]:
-    """A mapping of the suite, with where it stands; nothing where it is not there."""
+    """A mapping of the suite with its path; nothing where there is none."""
     found = tree.value.get(key)
     return [((key,), found)] if is_map(found) else []
 
 
 def expectations(tree: Tree) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Every expectation of the suite, with where it stands."""
+    """Every expectation of the suite with its path."""
     owners = [*entries(tree, "agents"), *entries(tree, "tasks"), *section(tree, "defaults")]
     for path, entry in owners:
         steps = [

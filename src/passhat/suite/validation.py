@@ -1,4 +1,4 @@
-"""From a tree to the models of the suite, with every fault named where it stands."""
+"""From a tree to the models of the suite, with every problem reported at its place."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
-"""Strict, bounded YAML 1.2: a plain tree, and where each part of it stands in the file."""
+"""Strict, bounded YAML 1.2: a plain tree, and the line and column of each part."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from passhat.fast_dataclass import dataclass
 from passhat.suite.problems import Path, Problem, shown
 from passhat.suite.references import UnsetVariable, refers, substitute
 
@@ -43,7 +44,7 @@ class Tree:
     problems: tuple[Problem, ...]
 
     def mark(self, path: Path) -> Mark:
-        """Where a part stands, or the nearest part around it."""
+        """Line and column of a part, or of the nearest part around it."""
         for length in range(len(path), -1, -1):
             if (mark := self.marks.get(path[:length])) is not None:
                 return mark

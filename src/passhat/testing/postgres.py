@@ -53,7 +53,7 @@ class PostgresServer:
         self.start()
 
     def new_database(self) -> str:
-        """The address of a store that nobody has used: a schema, made sooner than a database."""
+        """The address of an unused store: a schema, which is made faster than a database."""
         import psycopg
 
         self._made += 1

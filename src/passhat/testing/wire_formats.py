@@ -213,14 +213,14 @@ def _responses(reply: Reply, model: str) -> Body:
 def _responses_events(reply: Reply, model: str) -> Iterator[tuple[str, Body]]:
     whole = _responses(reply, model)
     begun = {**whole, "status": "in_progress", "output": [], "usage": None}
-    told: list[tuple[str, Body]] = [
+    events: list[tuple[str, Body]] = [
         ("response.created", {"response": begun}),
         ("response.in_progress", {"response": begun}),
     ]
     for index, item in enumerate(whole["output"]):
-        told += _item_events(item, index)
-    told.append((f"response.{whole['status']}", {"response": whole}))
-    for number, (kind, body) in enumerate(told):
+        events += _item_events(item, index)
+    events.append((f"response.{whole['status']}", {"response": whole}))
+    for number, (kind, body) in enumerate(events):
         yield kind, {**body, "sequence_number": number}
 
 

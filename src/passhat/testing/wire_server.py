@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from email.utils import formatdate
 from types import TracebackType
 from typing import Any, Literal, Self
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 
@@ -45,7 +45,7 @@ Answering = Callable[[ReceivedRequest], Reply]
 
 
 def say_hello(asked: ReceivedRequest) -> Reply:
-    """The answer of a server that was told no other."""
+    """The answer of a server that was given no other."""
     return Reply(text="Hello.", usage=TokenUsage(tokens_in=10, tokens_out=2))
 
 
@@ -55,7 +55,8 @@ class WireServer:
     `troubles` gives the chance of each trouble for every request, drawn with `seed`; it may be
     changed on the way. `answered`
     counts the answers that went out whole; `asked` holds the requests (unless `keep` is False).
-    With `models`, other names do not exist.
+    With `models`, other names do not exist. Answers with `store: true` are kept in `stored` with
+    their metadata, and listed by it.
 
     >>> with WireServer(troubles={"429": 0.2}) as server:
     ...     server.url.startswith("http://127.0.0.1:")
@@ -82,6 +83,7 @@ class WireServer:
         self._keep = keep
         self._count = 0
         self.asked: list[ReceivedRequest] = []
+        self.stored: list[tuple[Mapping[str, str], dict[str, Any]]] = []
         self.troubled: Counter[str] = Counter()
         self.answered = 0
 
@@ -140,7 +142,7 @@ class WireServer:
         """Serve one request; False to close the connection."""
         head = await reader.readuntil(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")
-        _, path, _ = first.split(" ", 2)
+        method, path, _ = first.split(" ", 2)
         headers = {
             name.lower(): value.strip()
             for name, _, value in (line.partition(":") for line in lines if line)
@@ -150,6 +152,9 @@ class WireServer:
         if form is None:
             self._send(writer, 200, {"object": "list", "data": [{"id": m} for m in self._models]})
             return True
+        if method == "GET":
+            self._send(writer, 200, {"object": "list", "data": self._stored_as(path)})
+            return True
         asked = self._note(form, path, headers, msgspec.json.decode(content))
         if self._models and asked.model not in self._models:
             text = f"model {asked.model} does not exist"
@@ -158,6 +163,16 @@ class WireServer:
         if self.latency:
             await asyncio.sleep(self.latency)
         return await self._respond(asked, form, writer)
+
+    def _stored_as(self, path: str) -> list[dict[str, Any]]:
+        """The answers that were stored with the metadata that a query names."""
+        query = dict(parse_qsl(urlsplit(path).query))
+        wanted = {
+            name[len("metadata[") : -1]: value
+            for name, value in query.items()
+            if name.startswith("metadata[")
+        }
+        return [body for kept, body in self.stored if wanted.items() <= kept.items()]
 
     def _note(
         self, form: WireForm, path: str, headers: Mapping[str, str], body: Mapping[str, Any]
@@ -212,8 +227,10 @@ class WireServer:
             if trouble == "early-end":
                 content = b"".join(events[: len(events) // 2])
         else:
-            content = msgspec.json.encode(form.whole(reply, asked.model))
-            kind = "application/json"
+            body = form.whole(reply, asked.model)
+            if asked.body.get("store"):
+                self.stored.append((asked.body.get("metadata") or {}, body))
+            content, kind = msgspec.json.encode(body), "application/json"
         if trouble == "cut":
             head = _head(200, kind, len(content))
             writer.write(head + content[: len(content) // 2])

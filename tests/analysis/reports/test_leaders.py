@@ -138,3 +138,22 @@ def test_the_more_rivals_on_one_task_the_surer_a_lead_must_be():
     assert leaders(10, 6) == ("s0",)
     assert leaders(10, 6, 6) == ("s0", "s1", "s2")
     assert leaders(10, 4, 4) == ("s0",)
+
+
+def test_who_is_ahead_is_said_of_families_where_tasks_come_in_families():
+    """Ten families that agree within: tasks by themselves would promise far too much."""
+    rng = np.random.default_rng(3)
+    lead = np.repeat(rng.normal(0.12, 0.25, 10), 12)
+    base = rng.uniform(0.3, 0.6, 120)
+    rows = [
+        (name, f"t{i}", f"f{i // 12}", passed)
+        for name, rates in (("a", np.clip(base + lead, 0, 1)), ("b", base))
+        for i in range(120)
+        for passed in (rng.random(6) < rates[i]).tolist()
+    ]
+    system, task, family, passed = zip(*rows, strict=True)
+    columns = {"system": system, "task": task, "passed": passed}
+    alone = measure(Trials.from_columns(**columns)).leaders
+    together = measure(Trials.from_columns(**columns, family=family)).leaders
+    assert alone.names == ("a",)
+    assert set(together.names) == {"a", "b"}

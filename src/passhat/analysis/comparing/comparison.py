@@ -247,7 +247,7 @@ def _of_sums(
             confidence=options.confidence,
             margin=margin,
             family=groups[0],
-            weight=groups[1] if scope == TASKS_LIKE_THESE else None,
+            weight=groups[1],
             rng=options.seed,
         )
 
@@ -275,11 +275,15 @@ def _pass_hat(
         )
     return Difference(
         name=f"pass^{k}",
-        first=float(values[0][both].mean()),
-        second=float(values[1][both].mean()),
+        first=_mean(values[0], both, _groups(left, right)[1]),
+        second=_mean(values[1], both, _groups(left, right)[1]),
         this_suite=_suite_difference(left, right, k, both, options.confidence),
         tasks_like_these=_alike_difference(values, both, k, options, margin, _groups(left, right)),
     )
+
+
+def _mean(values: Floats, kept: Mask, weight: Floats | None) -> float:
+    return float(np.average(values[kept], weights=None if weight is None else weight[kept]))
 
 
 def _alike_difference(
@@ -314,8 +318,15 @@ def _suite_difference(
     left: Aligned, right: Aligned, k: int, both: Mask, confidence: float
 ) -> Estimate | Unavailable:
     """Given the tasks, the runs of two systems are independent."""
+    weight = _groups(left, right)[1]
     first, second = (
-        suite_estimate(side.runs[both], side.passes[both], k=k, confidence=confidence)
+        suite_estimate(
+            side.runs[both],
+            side.passes[both],
+            k=k,
+            confidence=confidence,
+            weight=None if weight is None else weight[both],
+        )
         for side in (left, right)
     )
     if isinstance(first, Unavailable):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -14,7 +14,7 @@ from passhat.analysis.reports.evidence import gather
 from passhat.analysis.reports.metrics import this_suite_chain
 from passhat.defaults import CONFIDENCE, HEADLINE_K
 from passhat.display import Displayed
-from passhat.drawing import Figure, Marker, Series, line_chart
+from passhat.drawing import Figure, Level, Marker, Series, line_chart
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy, Tally
@@ -22,10 +22,12 @@ from passhat.stats.diverging import DivergingTrend, divergence
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.labels import UNDECIDED, label_tasks
 from passhat.stats.task_series import TaskSeries
-from passhat.stats.trend import DEFAULT_HORIZON, Changes, change_points
+from passhat.stats.trend import DEFAULT_HORIZON, ChangePoint, Changes, change_points
 
 Turn = Literal["became flaky", "got fixed", "broke"]
 Counts = NDArray[np.int64]
+
+_PLOT_WIDTH = 680  # room for a day and a commit below every few runs
 
 _TURNS: dict[tuple[str, str], Turn] = {
     ("solid", "flaky"): "became flaky",
@@ -81,8 +83,31 @@ class TaskTurn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaskMove:
+    """A task before and after the newest change: passed runs and all runs of each stretch.
+
+    These are plain counts. The change was shown for all tasks together, not for each of them.
+    """
+
+    task: str
+    before: tuple[int, int]
+    after: tuple[int, int]
+
+    __repr__ = repr_fields
+
+    @property
+    def moved(self) -> float:
+        """The rate after the change minus that before it."""
+        return self.after[0] / self.after[1] - self.before[0] / self.before[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SystemTrend(Displayed):
-    """One system over history, oldest moment first."""
+    """One system over history, oldest moment first.
+
+    `moved` are its tasks before and after the newest change of pass^k, the largest move in the
+    direction of that change first; without a change there are none.
+    """
 
     name: str
     k: int
@@ -90,8 +115,15 @@ class SystemTrend(Displayed):
     changes: Mapping[str, Changes]
     divergence: DivergingTrend | Unavailable
     turns: tuple[TaskTurn, ...]
+    moved: tuple[TaskMove, ...] = ()
 
     __repr__ = repr_fields
+
+    @property
+    def newest_change(self) -> ChangePoint | None:
+        """The newest change of pass^k, the number that a trend is about."""
+        found = self.changes[self.metrics[0]].points
+        return max(found, key=lambda change: change.position, default=None)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -100,24 +132,40 @@ class SystemTrend(Displayed):
     def plot(self) -> Figure:
         """pass@k and pass^k over the moments, with intervals and change points."""
         places = list(range(len(self.points)))
+        changes = self.changes[self.metrics[0]].points
         changed: dict[tuple[int, str], list[str]] = {}
-        for name, changes in self.changes.items():
-            for change in changes.points:
+        for name, found in self.changes.items():
+            for change in found.points:
                 changed.setdefault((change.position, change.direction), []).append(name)
         return line_chart(
-            [self._series(name, places) for name in reversed(self.metrics)],
+            [self._series(name, places) for name in self.metrics],
             title=f"{self.name} over history",
             finding=self._finding(),
-            x_label="run, oldest first",
+            x_label="day and commit of the run, oldest first",
             y_label="chance",
             y_range=(0, 1),
             y_kind="percent",
-            x_names=[point.label for point in self.points],
+            x_names=[point.started[5:10] for point in self.points],
+            x_notes=[point.label.split(" ")[0][:9] for point in self.points],
             markers=[
                 Marker(name=f"{' and '.join(names)} {direction}", x=position)
                 for (position, direction), names in changed.items()
             ],
+            levels=list(self._levels(changes)),
+            width=_PLOT_WIDTH,
         )
+
+    def day(self, change: ChangePoint) -> str:
+        """The day of the first run after a change."""
+        return self.points[change.position].started[:10]
+
+    def _levels(self, changes: Sequence[ChangePoint]) -> Iterator[Level]:
+        """The level before and after each change, as the sentences have them."""
+        starts = [0, *(change.position for change in changes)]
+        stops = [*(change.position - 1 for change in changes), len(self.points) - 1]
+        values = [change.before for change in changes[:1]] + [change.after for change in changes]
+        for value, start, stop in zip(values, starts, stops, strict=False):
+            yield Level(name=f"{100 * value:.0f} %", y=value, start=start, stop=max(start, stop))
 
     def _series(self, name: str, places: list[int]) -> Series:
         estimates = [point.metrics[name] for point in self.points]
@@ -128,10 +176,16 @@ class SystemTrend(Displayed):
             y=[e.value for e in estimates],
             low=[b.low if b else e.value for b, e in zip(bounds, estimates, strict=True)],
             high=[b.high if b else e.value for b, e in zip(bounds, estimates, strict=True)],
+            colour="n" if "@" in name else "a",
         )
 
     def _finding(self) -> str:
         first, last = self.points[0].metrics, self.points[-1].metrics
+        if (change := self.newest_change) is not None:
+            return (
+                f"{self.metrics[0]} was {100 * change.before:.0f} % until the run of "
+                f"{self.day(change)} and has been {100 * change.after:.0f} % since."
+            )
         moves = [
             f"{name} went from {100 * first[name].value:.0f} % to {100 * last[name].value:.0f} %"
             for name in self.metrics
@@ -193,18 +247,18 @@ def _system_trend(
     names = ("pass^1",) if chosen == 1 else (f"pass^{chosen}", f"pass@{chosen}")
     points = [_point(standing, names, chosen, confidence) for standing in standings]
     series = {metric: _task_series(standings, metric, chosen) for metric in names}
+    changes = {
+        metric: change_points(one, false_alarm=false_alarm, horizon=horizon, confidence=confidence)
+        for metric, one in series.items()
+    }
     return SystemTrend(
         name=name,
         k=chosen,
         points=tuple(points),
-        changes={
-            metric: change_points(
-                one, false_alarm=false_alarm, horizon=horizon, confidence=confidence
-            )
-            for metric, one in series.items()
-        },
+        changes=changes,
         divergence=_divergence(list(series.values()), confidence),
         turns=_turns(standings),
+        moved=_moved(standings, changes[names[0]].points),
     )
 
 
@@ -266,6 +320,33 @@ def _divergence(series: Sequence[TaskSeries], confidence: float) -> DivergingTre
         return Unavailable("pass@k and pass^k are the same number with one run of a task")
     hat, at = series
     return divergence(at, hat, confidence=confidence)
+
+
+def _moved(standings: Sequence[_Standing], changes: Sequence[ChangePoint]) -> tuple[TaskMove, ...]:
+    """What was run of each task between the last two changes, and what since the newest."""
+    if not changes:
+        return ()
+    positions = sorted(change.position for change in changes)
+    newest, previous = positions[-1], positions[-2] if len(positions) > 1 else 0
+    before, after = _pooled(standings[previous:newest]), _pooled(standings[newest:])
+    moves = [
+        TaskMove(task=task, before=before[task], after=after[task])
+        for task in after
+        if task in before
+    ]
+    down = max(changes, key=lambda change: change.position).direction == "down"
+    return tuple(sorted(moves, key=lambda one: one.moved if down else -one.moved))
+
+
+def _pooled(standings: Sequence[_Standing]) -> dict[str, tuple[int, int]]:
+    """Passed runs and all runs of each task; counts carried forward are no new runs."""
+    found: dict[str, tuple[int, int]] = {}
+    for standing in standings:
+        for task, (runs, passed) in standing.counts.items():
+            if task not in standing.stale:
+                so_far = found.get(task, (0, 0))
+                found[task] = (so_far[0] + passed, so_far[1] + runs)
+    return found
 
 
 def _turns(standings: Sequence[_Standing]) -> tuple[TaskTurn, ...]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from passhat.analysis.explaining.runs import (
     compared_runs,
     explained_runs,
 )
+from passhat.analysis.explaining.side_by_side import SideBySide, aligned_runs
 from passhat.analysis.explaining.suite_review import SuiteReview, review_suite
 from passhat.analysis.explaining.trajectories import Trajectories, trajectories
 from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
@@ -34,8 +35,12 @@ from passhat.display import Displayed
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.records import Outcome, Trials
+from passhat.records.run_numbers import first_number
 from passhat.records.transcript import Transcripts
 from passhat.stats.arguments import confidence_level, probability, whole_number
+
+MOST_PAIRS = 4
+"""Examples that are aligned call by call: of causes, and of groups of failures."""
 
 SHUFFLES = 4_999
 """Shuffled outcomes that a cause is held against: p is a multiple of 1 / 5,000, twice that told."""
@@ -71,7 +76,9 @@ class Explanation(Displayed):
     anything would be named with probability `alpha` at most. `could_name` says whether these runs
     were enough to name anything, had there been a perfect cause. `categories` hold every failed
     run once; `divergences` hold those of tasks that also passed, by their first difference from
-    the nearest passing run, and `partings` has one example of it for each run.
+    the nearest passing run, and `partings` has one example of it for each run. `pairs` are the
+    examples of causes and of the largest groups, call by call. `first_trial` is the number that the
+    log gives its first trial: people see runs counted from 1.
     """
 
     systems: tuple[str, ...]
@@ -87,6 +94,8 @@ class Explanation(Displayed):
     confidence: float
     shuffles: int
     provenance: Provenance
+    pairs: tuple[SideBySide, ...] = field(default=(), repr=False)
+    first_trial: int = 0
 
     __repr__ = repr_fields
 
@@ -128,14 +137,18 @@ def explain(
         expected = {run.task: run.expected_tool for run in runs if run.expected_tool} or None
     compared = compared_runs(runs)
     found = divergences(compared)
+    causes = find_causes(compared, found, alpha=alpha, shuffles=shuffles, rng=rng)
+    groups = divergence_categories(found, confidence=confidence)
+    partings = tuple(_parting(one) for one in found)
+    first = first_number(trials.trial.tolist())
     return Explanation(
         systems=trials.systems,
         counts=_counts(runs, compared),
-        causes=find_causes(compared, found, alpha=alpha, shuffles=shuffles, rng=rng),
+        causes=causes,
         could_name=smallest_possible_p(compared) <= alpha,
         categories=failure_categories(runs, found, confidence=confidence),
-        divergences=divergence_categories(found, confidence=confidence),
-        partings=tuple(_parting(one) for one in found),
+        divergences=groups,
+        partings=partings,
         trajectories=trajectories(runs, found, confidence=confidence, expected=expected),
         review=review_suite(runs, confidence=confidence),
         alpha=alpha,
@@ -145,6 +158,8 @@ def explain(
             trials,
             ReportOptions(ks=None, confidence=confidence, errors="exclude", bars=None, seed=seed),
         ),
+        pairs=tuple(_pairs(causes, groups, partings, runs, first)),
+        first_trial=first,
     )
 
 
@@ -167,6 +182,27 @@ def _counts(runs: Sequence[ExplainedRun], compared: ComparedRuns) -> RunCounts:
         never_passed_tasks=len(never),
         never_passed_runs=sum(map(len, never)),
     )
+
+
+def _pairs(
+    causes: Sequence[Cause],
+    groups: Sequence[Category],
+    partings: Sequence[Example],
+    runs: Sequence[ExplainedRun],
+    first_trial: int,
+) -> Iterator[SideBySide]:
+    """The example of each cause, then one of each of the largest groups, call by call."""
+    by_key = {run.key: run for run in runs}
+    nearest = {one.failing: one for one in partings}
+    examples = [cause.example for cause in causes[:MOST_PAIRS]]
+    largest = [group.example for group in groups[:MOST_PAIRS]]
+    examples += [nearest[key] for key in largest if key in nearest]
+    seen = {(one.failing, one.passing): one for one in examples}
+    for failing, passing in seen:
+        one, other = by_key[failing], by_key[passing]
+        if one.transcript is not None and other.transcript is not None:
+            beside = [run for run in runs if run.group == one.group]
+            yield aligned_runs(one, other, beside, first_trial=first_trial)
 
 
 def _parting(one: Divergence) -> Example:

@@ -12,6 +12,7 @@ from passhat.display import Displayed
 from passhat.errors import ArgumentError, InputError
 from passhat.messages import closest, listed, repr_fields
 from passhat.records import Trials
+from passhat.records.run_numbers import first_number
 from passhat.records.transcript import Transcripts
 
 
@@ -21,6 +22,7 @@ class SideBySide(Displayed):
 
     `runs` are all runs of the task that left a transcript, passing ones first, and `partings` says
     for each that failed which of its calls is the first that the nearest passing run did not make.
+    `first_trial` is the number that the log gives its first trial: people see runs counted from 1.
     """
 
     left: ExplainedRun
@@ -29,6 +31,7 @@ class SideBySide(Displayed):
     parting: int | None
     runs: tuple[ExplainedRun, ...] = ()
     partings: Mapping[int, int] = field(default_factory=dict)
+    first_trial: int = 0
 
     __repr__ = repr_fields
 
@@ -41,11 +44,13 @@ def side_by_side(
     right: int | None = None,
     *,
     system: str | None = None,
+    first_trial: int | None = None,
 ) -> SideBySide:
     """Two trials of a task, aligned call by call.
 
     Without `right` it is the passing run nearest to `left`; without both, the first failing run
-    and the passing run nearest to it.
+    and the passing run nearest to it. The numbers are those of `trials`, and so is the first of
+    them unless `first_trial` names it.
     """
     runs = _runs_of(trials, transcripts, task, system)
     one = _numbered(runs, left, "left") if left is not None else _first_failing(runs, task)
@@ -53,6 +58,14 @@ def side_by_side(
     for run in (one, other):
         if run.transcript is None:
             raise InputError(f"trial {run.trial} of task {task} has no transcript to compare")
+    first = first_number(trials.trial.tolist()) if first_trial is None else first_trial
+    return aligned_runs(one, other, runs, first_trial=first)
+
+
+def aligned_runs(
+    one: ExplainedRun, other: ExplainedRun, runs: Sequence[ExplainedRun], *, first_trial: int
+) -> SideBySide:
+    """Two runs of a task call by call, among all `runs` of it."""
     pairs = align(one.calls, other.calls)
     said = [run for run in runs if run.transcript is not None]
     return SideBySide(
@@ -62,6 +75,7 @@ def side_by_side(
         parting=first_parting(pairs),
         runs=tuple(sorted(said, key=lambda run: (not run.passed, run.trial))),
         partings=dict(_partings(said)),
+        first_trial=first_trial,
     )
 
 

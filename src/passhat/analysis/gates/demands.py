@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Literal, cast, get_args
 
 from passhat.analysis.reports.targets import Target, parse_target
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.messages import closest, repr_fields
 
 Sign = Literal[">=", ">", "<=", "<"]

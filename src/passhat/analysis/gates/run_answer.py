@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 from passhat.display import Displayed
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural, short_repr
 
 # Types alone: most runs are answered with a few lines on a terminal and load none of these.
@@ -82,7 +83,8 @@ class RunAnswer(Displayed):
     not judged, tasks in `floored` only by their floor, and systems in `exempt` (under faults) not
     at all. `nothing_ran` says that every trial errored; `incomplete` why a run with no failed
     demand has still not passed. `by_run` asks for a test case a run where formats have test cases.
-    `coverage` says which of the servers' tools were called.
+    `coverage` says which of the servers' tools were called, `cause` what goes together with failing
+    beyond luck, in one sentence.
     """
 
     report: Report
@@ -107,6 +109,7 @@ class RunAnswer(Displayed):
     signal: int | None = None
     by_run: bool = False
     coverage: ToolCoverage | None = None
+    cause: str | None = None
 
     def __repr__(self) -> str:
         trials = [] if self.trials is None else [plural(len(self.trials), "trial")]

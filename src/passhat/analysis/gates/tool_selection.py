@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from passhat.defaults import CONFIDENCE
+from passhat.fast_dataclass import dataclass
 from passhat.messages import repr_fields
 from passhat.records import Pairing, ToolSelection, Trials
 from passhat.stats.estimate import Interval

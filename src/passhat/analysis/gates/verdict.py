@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 from passhat.analysis.gates.demands import EvidenceKind, Gate
 from passhat.display import Displayed
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural, quoted, rounded, short_repr
 from passhat.stats.estimate import Estimate, Unavailable
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.arguments import one_of

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from passhat.analysis.reports.disturbances import round_table
 from passhat.analysis.reports.parts import Metric
+from passhat.fast_dataclass import dataclass
 from passhat.records import ErrorPolicy, Trials
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.group_spread import (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from passhat.defaults import CONFIDENCE, HEADLINE_K
+from passhat.fast_dataclass import dataclass
 from passhat.stats.estimate import Estimate
 
 if TYPE_CHECKING:

@@ -6,21 +6,31 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passhat.analysis.reports.evidence import Floats, value_table
+from passhat.analysis.reports.evidence import value_table
 from passhat.analysis.reports.headline import common_k, is_judged
 from passhat.analysis.reports.parts import Leaders
 from passhat.analysis.reports.system_report import SystemReport
+from passhat.records import Tally
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.independent import independent_difference
-from passhat.stats.ranking import rank_systems
+from passhat.stats.ranking import Ranking, rank_systems
 from passhat.stats.suite_mean import suite_estimate
 from passhat.stats.task_values import task_values
 
 
 def find_leaders(
-    systems: Sequence[SystemReport], *, confidence: float, seed: int
+    systems: Sequence[SystemReport],
+    tallies: Sequence[Tally] = (),
+    *,
+    confidence: float,
+    seed: int,
+    k: int | None = None,
 ) -> Leaders | Unavailable:
-    """Who may be first at the pass^k that the systems are judged by, as `rank` has it.
+    """Who may be first, and who is tied, at the pass^k that the systems are judged by.
+
+    The answer is the one of `rank`. `k` asks for another pass^k.
+
+    `tallies` name the families and weights of tasks, where they have any.
 
     >>> from passhat.analysis.reports.measure import measure
     >>> from passhat.analysis.planning.simulate import simulate
@@ -28,19 +38,23 @@ def find_leaders(
     >>> find_leaders(measure(trials).systems, confidence=0.95, seed=0).names
     ('a', 'c')
     """
-    k = common_k(systems)
+    k = common_k(systems) if k is None else k
     judged = [one for one in systems if is_judged(one, k)]
     if len(judged) < 2:
         return Unavailable(f"being ahead takes two systems with a pass^{k}")
-    return _leaders_among(judged, k, confidence, seed)
+    return _leaders_among(judged, tallies, k, confidence, seed)
 
 
-_First = tuple[Sequence[int], Scope, str]
-"""The places of those that may be first, what that is said of, and how it was found."""
+_First = tuple[Sequence[int], Sequence[Sequence[int]], Scope, str]
+"""The places of those that may be first, groups of ties, what both are said of, and how found."""
 
 
 def _leaders_among(
-    judged: Sequence[SystemReport], k: int, confidence: float, seed: int
+    judged: Sequence[SystemReport],
+    tallies: Sequence[Tally],
+    k: int,
+    confidence: float,
+    seed: int,
 ) -> Leaders | Unavailable:
     tasks, values = value_table(
         [one.tasks.names for one in judged],
@@ -50,8 +64,12 @@ def _leaders_among(
     shared = known.all(axis=1)
     if not shared.any():
         return Unavailable(f"the systems share no task{f' with {k} runs' if k > 1 else ''}")
-    means = values[shared].mean(axis=0)
-    first, scope, method = _first_ranked(values, confidence, seed) or _first_on_one_task(
+    family, weight = _families(tallies, tasks), _weights(tallies, tasks)
+    means = np.average(
+        values[shared], axis=0, weights=None if weight is None else np.array(weight)[shared]
+    )
+    ranking = rank_systems(values, confidence=confidence, family=family, weight=weight, rng=seed)
+    first, ties, scope, method = _first_ranked(ranking) or _first_on_one_task(
         judged, tasks[int(shared.argmax())], k, confidence
     )
     left_out = int(np.count_nonzero(known.any(axis=1) & ~shared))
@@ -60,6 +78,7 @@ def _leaders_among(
         names=tuple(judged[i].name for i in first),
         values=tuple(_value(judged[i], k, means[i], whole=not left_out) for i in first),
         compared=tuple(one.name for one in judged),
+        ties=tuple(tuple(judged[i].name for i in group) for group in ties if len(group) > 1),
         tasks=int(np.count_nonzero(shared)),
         left_out=left_out,
         scope=scope,
@@ -68,13 +87,29 @@ def _leaders_among(
     )
 
 
-def _first_ranked(values: Floats, confidence: float, seed: int) -> _First | None:
+def _families(tallies: Sequence[Tally], tasks: Sequence[str]) -> list[str | None] | None:
+    """The families of these tasks, as the first system that names any has them."""
+    for one in tallies:
+        if one.family is not None:
+            known = dict(zip(one.tasks, one.family, strict=True))
+            return [known.get(name) for name in tasks]
+    return None
+
+
+def _weights(tallies: Sequence[Tally], tasks: Sequence[str]) -> list[float] | None:
+    for one in tallies:
+        if one.weight is not None:
+            known = dict(zip(one.tasks, one.weight.tolist(), strict=True))
+            return [known.get(name, 1.0) for name in tasks]
+    return None
+
+
+def _first_ranked(ranking: Ranking | Unavailable) -> _First | None:
     """None with a single shared task, which cannot tell how others would differ."""
-    ranking = rank_systems(values, confidence=confidence, rng=seed)
     if isinstance(ranking, Unavailable):
         return None
     first = [i for i in ranking.order if ranking.rank_sets[i][0] == 1]
-    return first, TASKS_LIKE_THESE, ranking.method
+    return first, ranking.tie_bands, TASKS_LIKE_THESE, ranking.method
 
 
 def _first_on_one_task(
@@ -85,7 +120,7 @@ def _first_on_one_task(
     found = [_on_task(one, task, k, level) for one in systems]
     order = sorted(range(len(found)), key=lambda i: -found[i].value)
     first = [i for i in order if not _behind(found[i], found[order[0]])]
-    return first, THIS_SUITE, "intervals of one task, Bonferroni"
+    return first, [first], THIS_SUITE, "intervals of one task, Bonferroni"
 
 
 def _on_task(system: SystemReport, task: str, k: int, confidence: float) -> Estimate:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -29,6 +28,7 @@ from passhat.analysis.reports.tasks import tabulate_tasks
 from passhat.analysis.reports.unsettled import list_unsettled
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import framed_trials, refuse_file
 from passhat.stats.arguments import ascending, confidence_level, whole_number
@@ -73,11 +73,18 @@ def measure(
     if not subjects:
         raise ArgumentError("trials", "must hold at least one trial", 0)
     systems = tuple(_measure_system(subject, options, parts=True) for subject in subjects)
-    ahead = partial(find_leaders, systems, confidence=options.confidence, seed=options.seed)
+    ahead = partial(
+        find_leaders,
+        systems,
+        [one.tally for one in subjects],
+        confidence=options.confidence,
+        seed=options.seed,
+    )
     return Report(
         systems=systems,
         provenance=stamp(trials, options),
         standing=Later(ahead),
+        standing_at=ahead,
         notes=_notes(trials),
     )
 

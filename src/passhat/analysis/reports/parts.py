@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from passhat.fast_dataclass import dataclass
 from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy
 from passhat.stats.estimate import Estimate, Number, Scope, Unavailable
@@ -224,7 +224,8 @@ class Leaders:
     """The systems that may truly be first at pass^k, the best first; `values` are their pass^k.
 
     One is told apart from all others that were `compared`; several cannot be told apart from one
-    another. `left_out` counts the tasks that some of those compared have no pass^k of.
+    another. `ties` are all groups in which no two can be told apart. `left_out` counts the tasks
+    that some of those compared have no pass^k of.
     """
 
     k: int
@@ -236,5 +237,6 @@ class Leaders:
     scope: Scope
     method: str
     confidence: float
+    ties: tuple[tuple[str, ...], ...] = ()
 
     __repr__ = repr_fields

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from passhat.analysis.reports.headline import common_k, is_judged
@@ -62,7 +62,7 @@ class Plots:
         modelled = [p for p in decay.beyond if p.k <= reach and isinstance(p.estimate, Estimate)]
         last = measured[-1].k if modelled else None
         hat = _series("pass^k", [*measured, *modelled], model_from=last)
-        at = _series("pass@k", decay.pass_at)
+        at = replace(_series("pass@k", decay.pass_at), colour="n")
         return line_chart(
             [hat, at],
             title="Can it ever, does it always",
@@ -120,15 +120,17 @@ class Plots:
             f"{_between(split.luck)}.",
         )
 
-    def compared(self, leaders: Leaders | Unavailable | None = None) -> Figure | Unavailable:
-        """pass^k of every system with both intervals; a line joins leaders that are tied."""
-        k = common_k(self.systems)
+    def compared(
+        self, leaders: Leaders | Unavailable | None = None, *, k: int | None = None
+    ) -> Figure | Unavailable:
+        """pass^k of every system with both intervals; a line joins systems that are tied."""
+        k = common_k(self.systems) if k is None else k
         rows = [(s, s.pass_hat(k)) for s in self.systems if is_judged(s, k)]
         rows.sort(key=lambda pair: (-(pair[1].value or 0.0), natural_key(pair[0].name)))
         if len(rows) < 2:
             return Unavailable(f"fewer than two systems have a pass^{k}")
-        tied = leaders.names if isinstance(leaders, Leaders) and len(leaders.names) > 1 else ()
-        places = [i for i, (system, _) in enumerate(rows) if system.name in tied]
+        place = {system.name: i for i, (system, _) in enumerate(rows)}
+        ties = leaders.ties if isinstance(leaders, Leaders) else ()
         return interval_rows(
             [_system_row(system, metric) for system, metric in rows],
             title=f"{k} in a row (pass^{k}) of each system",
@@ -136,7 +138,7 @@ class Plots:
             x_label=f"pass^{k}: thick this suite, thin tasks like these",
             x_range=(0, _next_fifth([_upper_end(metric) for _, metric in rows])),
             x_kind="percent",
-            ties=[places] if len(places) > 1 else [],
+            ties=[[place[name] for name in group] for group in ties],
             width=520,
         )
 
@@ -185,6 +187,7 @@ class Plots:
             finding=f"Of {plural(len(order), 'task')}, every system passes {every} in every run; "
             f"{none} pass with no system.",
             x_label="tasks, the easiest first",
+            columns_named=order,
             width=2 * WIDTH if len(order) > WIDE_FROM else WIDTH,
         )
 

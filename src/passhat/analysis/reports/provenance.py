@@ -6,13 +6,14 @@ import hashlib
 import platform
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from passhat._version import __version__
+from passhat.fast_dataclass import dataclass
 from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy, Labels, Source, Tally, Trials
 

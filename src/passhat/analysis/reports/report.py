@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from passhat.analysis.reports.headline import common_k
 from passhat.analysis.reports.lazy_value import Later
 from passhat.analysis.reports.parts import Leaders
 from passhat.analysis.reports.provenance import Provenance
 from passhat.analysis.reports.system_report import SystemReport, system_named
 from passhat.display import Displayed
+from passhat.fast_dataclass import dataclass
 from passhat.messages import few, plural, quoted, rounded, short_repr
 from passhat.stats.estimate import Unavailable
 
@@ -28,6 +31,9 @@ class Report(Displayed):
     provenance: Provenance
     standing: Later[Leaders | Unavailable] = field(repr=False, compare=False)
     notes: tuple[str, ...] = ()
+    standing_at: Callable[..., Leaders | Unavailable] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     def __repr__(self) -> str:
         if len(self.systems) == 1:
@@ -46,6 +52,12 @@ class Report(Displayed):
     def leaders(self) -> Leaders | Unavailable:
         """Who is ahead, as `rank` has it at the same pass^k."""
         return self.standing.look()
+
+    def leaders_at(self, k: int) -> Leaders | Unavailable:
+        """Who is ahead at another pass^k than that of the headline."""
+        if k == common_k(self.systems) or self.standing_at is None:
+            return self.leaders
+        return self.standing_at(k=k)
 
     @property
     def plots(self) -> Plots:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.fast_dataclass import dataclass
 from passhat.messages import repr_fields
 from passhat.records import Trials
 from passhat.stats.estimate import Unavailable

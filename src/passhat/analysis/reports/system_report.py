@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from passhat.analysis.reports.disturbances import Disturbance
 from passhat.analysis.reports.lazy_value import Later
@@ -22,6 +22,7 @@ from passhat.analysis.reports.parts import (
 from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.analysis.reports.tasks import TaskTable
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural, quoted, rounded
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.width_sources import NoiseSources

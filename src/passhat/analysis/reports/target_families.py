@@ -7,11 +7,11 @@ the reference shows are made from it; a new number is one line here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from passhat.analysis.reports.parts import Rounds, RunOrder, VarianceSplit
 from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.analysis.reports.system_report import SystemReport
+from passhat.fast_dataclass import dataclass
 from passhat.records import Outcome, Trial
 from passhat.stats.estimate import Estimate, Scope, Unavailable
 from passhat.stats.passk import pass_hat_k

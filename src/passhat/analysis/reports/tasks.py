@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.reports.evidence import Counts, Evidence, Floats
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural, repr_fields, short_repr
 from passhat.records import Tally
 from passhat.records.natural_order import natural_key

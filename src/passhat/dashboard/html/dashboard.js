@@ -42,6 +42,12 @@ if (live) {
   const tell = (news) => {
     at("status").textContent = news.status;
     at("done").textContent = news.done.toLocaleString("en");
+    at("left").textContent = news.left ?? "–";
+    at("spent").textContent = news.spent ?? "–";
+    at("all").textContent = news.in_all;
+    if (at("progress")) at("progress").value = news.done;
+    // A picture that the server drew: what it takes from data is escaped there.
+    at("funnel").innerHTML = news.funnel;
     at("flying").textContent = Math.max(0, news.launched - news.done).toLocaleString("en");
     for (const [name, passed, failed, errored] of news.systems) {
       const row = rowOf(at("systems"), name, (made) => {
@@ -59,11 +65,15 @@ if (live) {
         cell(made, system, "name");
         cell(made, "", "runs");
       });
-      row.cells[2].textContent = [...runs].map((letter) => marks[letter]).join("");
+      row.cells[2].replaceChildren(...[...runs].map((letter) => {
+        const mark = document.createElement({ P: "b", F: "i", E: "u" }[letter]);
+        mark.textContent = marks[letter];
+        return mark;
+      }));
     }
     for (const [system, task, trial, letter] of news.recent) {
       const item = document.createElement("li");
-      item.textContent = `${marks[letter]} ${task}, run ${trial + 1}, ${words[letter]} (${system})`;
+      item.textContent = `${marks[letter]} ${task} #${trial + 1} ${words[letter]} (${system})`;
       at("recent").prepend(item);
     }
     while (at("recent").children.length > 20) at("recent").lastChild.remove();
@@ -73,5 +83,6 @@ if (live) {
   source.addEventListener("end", () => {
     source.close();
     at("over").hidden = false;
+    at("chip").textContent = "The run has ended";
   });
 }

@@ -76,20 +76,20 @@ def _is_root(sheet: Sheet, place: int) -> bool:
     return is_missing(root) or root == sheet.cells("span_id")[place]
 
 
-def _scores_by_trace(sheet: Sheet, roots: Set[int]) -> dict[Any, dict[str, Any]]:
+def _scores_by_trace(sheet: Sheet, roots: Set[int]) -> dict[str, dict[str, Any]]:
     """The scores that the spans within a trace hold: those of its scorers."""
-    found: dict[Any, dict[str, Any]] = {}
+    found: dict[str, dict[str, Any]] = {}
     for place, trace in enumerate(sheet.cells("root_span_id")):
         if place not in roots and (scores := _scores(sheet, place)):
-            found.setdefault(trace, {}).update(scores)
+            found.setdefault(str(trace), {}).update(scores)
     return found
 
 
-def _row(sheet: Sheet, place: int, task: str, scores: Mapping[Any, Mapping[str, Any]]) -> ScoredRow:
+def _row(sheet: Sheet, place: int, task: str, scores: Mapping[str, Mapping[str, Any]]) -> ScoredRow:
     metrics = _object(sheet.cells("metrics")[place])
     return ScoredRow(
         task=sheet.cells(task)[place],
-        scores={**scores.get(sheet.cells("root_span_id")[place], {}), **_scores(sheet, place)},
+        scores={**scores.get(str(sheet.cells("root_span_id")[place]), {}), **_scores(sheet, place)},
         error=sheet.cells("error")[place],
         more={
             "tokens": metrics.get("tokens"),

@@ -15,7 +15,7 @@ from passhat.ingest.decimal_commas import SEPARATORS, comma_fault, with_points
 from passhat.ingest.document import Document, decode
 from passhat.ingest.marked_numbers import shares, without_marks
 from passhat.ingest.reader import Reader, Reading, TrialTable
-from passhat.ingest.repeated_tests import NUMBERED_NOTE, without_numbers
+from passhat.ingest.repeated_tests import numbered_note, without_numbers
 from passhat.ingest.rows import Sheet, column_names, is_own_file, raw_rows, sheet_of
 from passhat.ingest.table_faults import aggregates, conflicting
 from passhat.ingest.transcripts.messages import transcript_of
@@ -299,7 +299,7 @@ def _tasks(
     bases = without_numbers(cells)
     if bases is None:
         return cells, []
-    return bases, [f"{NUMBERED_NOTE} (`task={short(column)!r}` keeps the names)"]
+    return bases, [numbered_note(column)]
 
 
 def _parts(column: str) -> list[str]:

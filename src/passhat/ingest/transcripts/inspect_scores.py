@@ -33,8 +33,8 @@ def score_value(score: Score | None, part: str | None = None) -> float | None:
     if isinstance(value, str):
         word = WORDS.get(value.strip().lower())
         return word if word is not None else _parsed(value)
-    if isinstance(value, (int, float)) and not math.isnan(value):
-        return float(value)
+    if isinstance(value, (int, float)):
+        return _number(value)
     return None
 
 
@@ -49,6 +49,14 @@ def is_grade(score: Score, part: str | None = None) -> bool:
         value = value.get(part) if isinstance(value, dict) else None
     nothing = value is None or (isinstance(value, float) and math.isnan(value))
     return nothing or score_value(score, part) is not None
+
+
+def _number(value: float) -> float | None:
+    try:
+        found = float(value)
+    except OverflowError:  # a whole number of hundreds of digits is no grade
+        return None
+    return None if math.isnan(found) else found
 
 
 def _parsed(text: str) -> float | None:

@@ -8,6 +8,7 @@ from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader
 from passhat.records import Trials
+from passhat.records.clean_texts import CleanTexts
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Transcripts
 
@@ -43,12 +44,13 @@ def silent_note(files: Sequence[Sequence[str | None]]) -> str | None:
 
 
 def by_trial(trials: Trials, said: Sequence[str | None]) -> Transcripts:
-    """The texts by system, task and trial, where there is one."""
+    """The texts by system, task and trial, where there is one; keys are taken out of each."""
     if not said:
         return {}
     keys = zip(trials.system.texts(), trials.task.texts(), trials.trial.tolist(), strict=True)
-    return {
+    texts = {
         (system or "", task or "", trial): text
         for (system, task, trial), text in zip(keys, said, strict=True)
         if text is not None
     }
+    return CleanTexts(texts)

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from passhat.records.pictures import safe_picture
 from passhat.records.transcript import Call, Transcript, Turn
 
 TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
@@ -99,6 +100,7 @@ class _Said:
     texts: list[str] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     results: list[Turn] = field(default_factory=list)
+    images: list[str] = field(default_factory=list)
 
 
 def _turns(message: Mapping[str, Any]) -> Iterator[Turn]:
@@ -123,6 +125,7 @@ def _turns(message: Mapping[str, Any]) -> Iterator[Turn]:
             name=_tool_name(message) if role == "tool" else "",
             is_error=bool(error) or message.get("is_error") is True,
             call_id=answered_id(message) if role == "tool" else "",
+            images=tuple(said.images),
         )
     yield from said.results
 
@@ -153,7 +156,9 @@ def _add_part(part: object, said: _Said) -> None:
         text = as_text(_first(part, ("text", "content", "thinking", "reasoning", "summary")))
         said.texts.append(_thought(text) if kind in THOUGHT_PARTS else text)
     else:
-        said.texts.append(f"[{kind}]")  # a picture, a sound, a file: named, not carried
+        said.texts.append(f"[{kind}]")  # a picture, a sound, a file: named
+        if (image := _picture(part)) is not None:
+            said.images.append(image)
 
 
 def _result(part: Mapping[str, Any]) -> Turn:
@@ -169,7 +174,24 @@ def _result(part: Mapping[str, Any]) -> Turn:
         text="\n".join(inner.texts),
         is_error=failed,
         call_id=answered_id(part),
+        images=tuple(inner.images),
     )
+
+
+def _picture(part: Mapping[str, Any]) -> str | None:
+    """A picture inside the log; one that is only named by its address stays away.
+
+    OpenAI and Inspect write data URIs; Anthropic (`source`) and MCP write the bytes and the type.
+    """
+    found = _first(part, ("image_url", "image", "url"))
+    if isinstance(found, dict):
+        found = found.get("url")
+    inner = part.get("source")
+    source: Mapping[str, Any] = inner if isinstance(inner, dict) else part
+    kind = _first(source, ("media_type", "mimeType", "mime_type"))
+    if found is None and isinstance(source.get("data"), str) and isinstance(kind, str):
+        found = f"data:{kind};base64,{source['data']}"
+    return safe_picture(found)
 
 
 def _call(call: Mapping[str, Any]) -> Call:

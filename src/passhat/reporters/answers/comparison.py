@@ -9,7 +9,7 @@ from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.comparing.difference import Difference
 from passhat.analysis.comparing.task_differences import TaskDifference
 from passhat.messages import listed, plural
-from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Facts, Records
 from passhat.reporters.answers.comparison_data import called, comparison_object, stated, verdict
 from passhat.reporters.answers.comparison_tasks import (
     MOST_TASKS,
@@ -20,6 +20,7 @@ from passhat.reporters.answers.comparison_tasks import (
 from passhat.reporters.blocks import (
     Bar,
     Block,
+    Chip,
     Headline,
     NextStep,
     Paragraph,
@@ -319,10 +320,35 @@ def _figures(comparison: Comparison) -> Mapping[str, Figure]:
 
 def _title(comparison: Comparison) -> str:
     first, second = called(comparison)
-    answer = comparison.headline.answer(THIS_SUITE, comparison.margin)
-    words = {"better": "Better", "worse": "Worse", "equivalent": "Equivalent"}
-    return f"{words.get(answer or '', 'Not settled yet')}: {first} against {second}"
+    return f"{chip(comparison).words}: {first} against {second}"
 
+
+def chip(comparison: Comparison) -> Chip:
+    """The verdict on the first of the two systems."""
+    answer = comparison.headline.answer(THIS_SUITE, comparison.margin)
+    return _CHIPS.get(answer or "", Chip("Not settled yet", "open"))
+
+
+def _facts(comparison: Comparison) -> Facts:
+    """The difference, and how many tasks flipped each way."""
+    lead = comparison.headline
+    flips = [task.flip for task in comparison.tasks]
+    facts = []
+    if lead.value is not None:
+        name = "mean score" if lead.name == "mean_score" else lead.name
+        here = None if isinstance(lead.this_suite, Unavailable) else lead.this_suite.interval
+        bounds = "" if here is None else f", this suite {signed_span(here)}"
+        facts.append((f"{100 * lead.value:+.1f} points", f"difference in {name}{bounds}"))
+    facts.append((f"{flips.count('lost')}", "tasks flipped to mostly failing"))
+    facts.append((f"{flips.count('gained')}", "tasks flipped to mostly passing"))
+    return facts
+
+
+_CHIPS = {
+    "better": Chip("Better", "good"),
+    "worse": Chip("Worse", "bad"),
+    "equivalent": Chip("Equivalent", "good"),
+}
 
 KIND = AnswerKind(
     name="comparison",
@@ -332,4 +358,6 @@ KIND = AnswerKind(
     figures=_figures,
     provenance=lambda comparison: comparison.provenance,
     title=_title,
+    chip=chip,
+    facts=_facts,
 )

@@ -9,6 +9,7 @@ from passhat.analysis.explaining.normal_calls import NormalCall
 from passhat.analysis.explaining.runs import ExplainedRun
 from passhat.analysis.explaining.side_by_side import SideBySide
 from passhat.messages import plural
+from passhat.records.run_numbers import run_number
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.answers.diff_page import diff_values
 from passhat.reporters.answers.diff_words import LONGEST_CALL, OUTCOMES, call_words, verdict
@@ -99,7 +100,7 @@ def side_by_side_object(found: SideBySide) -> SideBySideObject:
 
 
 def _sides(found: SideBySide) -> list[tuple[str, ExplainedRun]]:
-    return [(f"Trial {found.left.trial}", found.left), (f"Trial {found.right.trial}", found.right)]
+    return [(run_number(run.trial, found.first_trial), run) for run in (found.left, found.right)]
 
 
 def _table(found: SideBySide) -> Table:

@@ -11,6 +11,7 @@ from passhat.analysis.explaining.runs import ExplainedRun
 from passhat.analysis.explaining.side_by_side import SideBySide
 from passhat.messages import listed, plural
 from passhat.records import Outcome
+from passhat.records.run_numbers import run_number
 from passhat.reporters.answers.diff_words import parting_words, verdict
 from passhat.reporters.transcript_cards import (
     Card,
@@ -42,6 +43,7 @@ class RunView:
     """
 
     trial: int
+    number: str
     outcome: str
     tools: tuple[str, ...]
     parting: int | None
@@ -55,7 +57,8 @@ def diff_values(found: SideBySide) -> dict[str, Any]:
     views = run_views(found)
     by_trial = {view.trial: view for view in views}
     return {
-        "verdict": verdict(found),
+        "headline": verdict(found),
+        "subject": "two runs",
         "left": by_trial[found.left.trial],
         "right": by_trial[found.right.trial],
         "stretches": stretches(found),
@@ -96,6 +99,7 @@ def run_views(found: SideBySide) -> tuple[RunView, ...]:
     return tuple(
         RunView(
             trial=run.trial,
+            number=run_number(run.trial, found.first_trial),
             outcome=OUTCOMES[run.outcome],
             tools=tuple(safe_passage(tool) for tool in run.tools),
             parting=found.partings.get(run.trial),
@@ -162,9 +166,11 @@ def _ending(run: ExplainedRun) -> str:
     return ", ".join(part for part in (plural(len(run.calls), "call"), ending) if part)
 
 
-def neighbours(views: Sequence[RunView]) -> Iterator[tuple[RunView, int | None, int | None]]:
-    """Each run with the trials before and after it on the page."""
+def neighbours(
+    views: Sequence[RunView],
+) -> Iterator[tuple[RunView, RunView | None, RunView | None]]:
+    """Each run with the runs before and after it on the page."""
     for i, view in enumerate(views):
-        before = views[i - 1].trial if i else None
-        after = views[i + 1].trial if i + 1 < len(views) else None
+        before = views[i - 1] if i else None
+        after = views[i + 1] if i + 1 < len(views) else None
         yield view, before, after

@@ -6,6 +6,7 @@ from passhat.analysis.explaining.alignment import AlignedCalls
 from passhat.analysis.explaining.normal_calls import NormalCall
 from passhat.analysis.explaining.side_by_side import SideBySide
 from passhat.messages import listed, plural
+from passhat.records.run_numbers import run_number
 from passhat.reporters.safe_text import shorten
 from passhat.reporters.wording import short
 
@@ -18,10 +19,11 @@ LONGEST_CALL = 60
 
 def verdict(found: SideBySide) -> str:
     """Where two runs part, in one sentence."""
-    names = (
-        f"Trial {found.left.trial} ({OUTCOMES[found.left.outcome]}) and trial "
-        f"{found.right.trial} ({OUTCOMES[found.right.outcome]}) of task {short(found.left.task)}"
+    left, right = (
+        f"{run_number(run.trial, found.first_trial)} ({OUTCOMES[run.outcome]})"
+        for run in (found.left, found.right)
     )
+    names = f"{left} and {right} of task {short(found.left.task)}"
     if found.parting is None:
         made = plural(len(found.pairs), "call")
         return f"{names} made the same {made}: read what they said."

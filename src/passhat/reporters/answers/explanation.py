@@ -6,6 +6,7 @@ from passhat.analysis.explaining.explain import Explanation
 from passhat.reporters.answer_kind import AnswerKind, Records
 from passhat.reporters.answers.explanation_blocks import explanation_blocks, verdict
 from passhat.reporters.answers.explanation_data import explanation_object
+from passhat.reporters.answers.explanation_page import chip, explanation_page, facts
 
 
 def _rows(explanation: Explanation) -> Records:
@@ -21,4 +22,8 @@ KIND = AnswerKind(
     rows=_rows,
     provenance=lambda explanation: explanation.provenance,
     title=verdict,
+    page=explanation_page,
+    template="why.html",
+    chip=chip,
+    facts=facts,
 )

@@ -9,6 +9,7 @@ from passhat.analysis.explaining.categories import CHECK, ERROR, STOP, Category
 from passhat.analysis.explaining.causes import Cause, Example
 from passhat.analysis.explaining.explain import Explanation
 from passhat.messages import listed, plural
+from passhat.records.run_numbers import run_number
 from passhat.records.transcript import TranscriptKey
 from passhat.reporters.answer_kind import DisplayOptions
 from passhat.reporters.answers.explanation_ways import way_blocks
@@ -43,7 +44,7 @@ def explanation_blocks(explanation: Explanation, options: DisplayOptions) -> lis
     """The answer first, then the causes, what went wrong, the ways, the suite, and how to look."""
     blocks: list[Block] = [Headline(verdict(explanation)), *_findings(explanation)]
     blocks += way_blocks(explanation)
-    steps = _steps(explanation, options.results)
+    steps = next_commands(explanation, options.results)
     return [*blocks, Steps("Next", tuple(steps))] if steps else blocks
 
 
@@ -72,24 +73,37 @@ def verdict(explanation: Explanation) -> str:
 def place(key: TranscriptKey, explanation: Explanation) -> str:
     """A run by its task and number, and its system where there are several."""
     system, task, trial = key
-    run = f"task {short(task)}, trial {trial}"
+    run = f"task {short(task)} {run_number(trial, explanation.first_trial)}"
     return f"{short(system)}, {run}" if len(explanation.systems) > 1 else run
+
+
+def category_words(category: Category) -> str:
+    """What went wrong in the runs of a category."""
+    argument = f" ({category.arguments[0]})" if category.arguments else ""
+    return f"{category.kind}: {category.what}{argument}"
 
 
 def _findings(explanation: Explanation) -> list[Block]:
     """What was compared, the causes, and what went wrong."""
-    blocks: list[Block] = [Paragraph("Compared", _compared(explanation))]
+    blocks: list[Block] = [Paragraph("Compared", compared_words(explanation))]
     blocks += [
         Paragraph(str(i), _cause_words(cause, explanation))
         for i, cause in enumerate(explanation.causes, 1)
     ]
     if explanation.causes or explanation.counts.mixed_tasks:
-        blocks.append(Paragraph("Mind", _caution(explanation)))
+        blocks.append(Paragraph("Mind", caution(explanation)))
+    return [*blocks, *category_tables(explanation)]
+
+
+def category_tables(explanation: Explanation) -> list[Table]:
+    """What went wrong; where the log says so itself, also how runs differ from passing ones."""
+    first, tables = explanation.first_trial, []
     if explanation.categories:
-        blocks.append(_categories(explanation.categories, "what went wrong"))
+        tables.append(_categories(explanation.categories, "what went wrong", first))
     if _logged(explanation) and explanation.divergences:
-        blocks.append(_categories(explanation.divergences, "first difference from passing runs"))
-    return blocks
+        title = "first difference from passing runs"
+        tables.append(_categories(explanation.divergences, title, first))
+    return tables
 
 
 def _named(causes: Sequence[Cause]) -> str:
@@ -102,7 +116,8 @@ def _named(causes: Sequence[Cause]) -> str:
     return f"{head}{f'; {listed(more, 3, show=short)} too' if more else ''}."
 
 
-def _compared(explanation: Explanation) -> str:
+def compared_words(explanation: Explanation) -> str:
+    """Which runs were compared, and which could not be."""
     counts = explanation.counts
     told = []
     if counts.mixed_tasks:
@@ -136,12 +151,13 @@ def _cause_words(cause: Cause, explanation: Explanation) -> str:
 def _read(example: Example, explanation: Explanation) -> str:
     where = "" if example.call is None else f", call {example.call + 1}"
     return (
-        f"Read {place(example.failing, explanation)}{where}, beside trial {example.passing[2]}, "
-        "which passed."
+        f"Read {place(example.failing, explanation)}{where}, beside "
+        f"{run_number(example.passing[2], explanation.first_trial)}, which passed."
     )
 
 
-def _caution(explanation: Explanation) -> str:
+def caution(explanation: Explanation) -> str:
+    """What a named cause means, or why none is named."""
     chance = percent(explanation.alpha)
     if explanation.causes:
         return (
@@ -156,16 +172,16 @@ def _logged(explanation: Explanation) -> bool:
     return any(one.kind in (ERROR, STOP, CHECK) for one in explanation.categories)
 
 
-def _categories(categories: Sequence[Category], title: str) -> Table:
+def _categories(categories: Sequence[Category], title: str, first_trial: int) -> Table:
     shown = categories[:MOST_CATEGORIES]
     rows: list[tuple[str | Bar, ...]] = [
         (
-            f"{one.kind}: {one.what}" + (f" ({one.arguments[0]})" if one.arguments else ""),
+            category_words(one),
             f"{one.count:,}",
             points(one.share.value),
             span(one.share.interval, digits=0),
             f"{len(one.tasks):,}",
-            f"{short(one.example[1])}, {one.example[2]}",
+            f"{short(one.example[1])} {run_number(one.example[2], first_trial)}",
         )
         for one in shown
     ]
@@ -184,14 +200,14 @@ def _categories(categories: Sequence[Category], title: str) -> Table:
             )
         )
     return Table(
-        header=(title, "runs", "%", "", "tasks", "task, trial"),
+        header=(title, "runs", "%", "", "tasks", "example"),
         rows=tuple(rows),
         left=(0, 3, 5),
         spare=(3,),
     )
 
 
-def _steps(explanation: Explanation, results: str | None) -> list[NextStep]:
+def next_commands(explanation: Explanation, results: str | None) -> list[NextStep]:
     """Commands that put a failing run beside the passing one to read it with."""
     if results is None:
         return []
@@ -199,16 +215,17 @@ def _steps(explanation: Explanation, results: str | None) -> list[NextStep]:
     return [
         advise(
             f"See where {place(one.failing, explanation)} parts from a run that passed",
-            _diff_command(one, results, several=len(explanation.systems) > 1),
+            _diff_command(one, results, explanation),
         )
         for one in examples[:MOST_EXAMPLES]
     ]
 
 
-def _diff_command(example: Example, results: str, *, several: bool) -> str:
+def _diff_command(example: Example, results: str, explanation: Explanation) -> str:
     system, task, trial = example.failing
-    chosen = f" {only(system)}" if several else ""
+    chosen = f" {only(system)}" if len(explanation.systems) > 1 else ""
+    numbers = [one - explanation.first_trial + 1 for one in (trial, example.passing[2])]
     # What begins like an option is none after two dashes.
     dashes = "-- " if task.startswith("-") else ""
-    words = f"{dashes}{shlex.quote(task)} {trial} {example.passing[2]}"
+    words = f"{dashes}{shlex.quote(task)} {numbers[0]} {numbers[1]}"
     return f"passhat diff {results}{chosen} {words}"

@@ -9,6 +9,7 @@ from passhat.analysis.explaining.suite_review import SuiteReview
 from passhat.analysis.explaining.tool_matrix import NOTHING, ToolMatrix
 from passhat.analysis.explaining.trajectories import Trajectories
 from passhat.messages import listed, plural
+from passhat.records.run_numbers import run_number
 from passhat.reporters.blocks import Bar, Block, Paragraph, Section, Table
 from passhat.reporters.numbers import amount, interval_of, percent, points, span, value_of
 from passhat.reporters.wording import short
@@ -48,7 +49,7 @@ def way_blocks(explanation: Explanation) -> list[Block]:
     if blocks:
         blocks.insert(0, Section("Which ways the runs took"))
     review = (
-        list(_review(explanation.review, explanation.counts.mixed_tasks))
+        list(_review(explanation.review, explanation.counts.mixed_tasks, explanation.first_trial))
         if explanation.counts.tasks > 1
         else []
     )
@@ -129,7 +130,7 @@ def _cost_words(ways: Trajectories) -> Iterator[str]:
             yield f"{both}; {spent} {name} went into runs that did not pass."
 
 
-def _review(review: SuiteReview, mixed: int) -> Iterator[tuple[str, str]]:
+def _review(review: SuiteReview, mixed: int, first_trial: int) -> Iterator[tuple[str, str]]:
     """What the suite's owner should look at; `mixed` tasks both pass and fail."""
     for tasks, where in ((review.always_pass, "every"), (review.never_pass, "no")):
         if tasks:
@@ -150,7 +151,8 @@ def _review(review: SuiteReview, mixed: int) -> Iterator[tuple[str, str]]:
         kappa = "" if pair.kappa is None else f", {_kappa_words(pair.kappa)}"
         told = f"{short(pair.first)} and {short(pair.second)} agree in "
         told += f"{percent(pair.agreement.value)} of {plural(pair.agreement.runs or 0, 'run')}"
-        read = f"read task {short(pair.example[1])}, trial {pair.example[2]}"
+        number = run_number(pair.example[2], first_trial)
+        read = f"read task {short(pair.example[1])} {number}"
         yield "Graders", f"{told}{kappa}; {read}."
 
 

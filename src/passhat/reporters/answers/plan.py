@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 from passhat.analysis.planning.budgets import BudgetPlan
 from passhat.analysis.planning.plan import Assumptions, Plan
 from passhat.messages import plural
-from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.blocks import Block, Headline, Paragraph, Table
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Facts, Records
+from passhat.reporters.blocks import Block, Chip, Headline, Paragraph, Table
 from passhat.reporters.data import plain
 from passhat.reporters.numbers import amount, percent
 from passhat.stats.estimate import Interval, Unavailable
@@ -243,6 +243,26 @@ def _title(plan: Plan) -> str:
     return f"Plan: {plural(runs, 'run')} of {plural(plan.chosen.tasks, 'task')}"
 
 
+def _facts(plan: Plan) -> Facts:
+    """Runs and tasks for the goal, in this suite and beyond it."""
+    chosen = plan.chosen
+    facts = []
+    if chosen.runs_this_suite:
+        total = chosen.runs_this_suite * chosen.tasks
+        facts.append((f"{total:,} runs", f"{chosen.runs_this_suite:,} of each task: this suite"))
+    if chosen.tasks_needed:
+        runs = plural(chosen.runs, "run")
+        facts.append((f"{chosen.tasks_needed:,} tasks", f"at {runs} each: tasks like these"))
+    return facts
+
+
 KIND = AnswerKind(
-    name="plan", blocks=plan_blocks, data=plan_object, rows=_rows, figures=_figures, title=_title
+    name="plan",
+    blocks=plan_blocks,
+    data=plan_object,
+    rows=_rows,
+    figures=_figures,
+    title=_title,
+    chip=lambda _: Chip("Plan", "none"),
+    facts=_facts,
 )

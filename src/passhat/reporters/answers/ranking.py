@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 from passhat.analysis.comparing.rank import PairDifference, RankedSystem, RankReport, Unranked
 from passhat.messages import listed, plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.blocks import Bar, Block, Headline, Paragraph, Steps, Table
+from passhat.reporters.blocks import Bar, Block, Chip, Headline, Paragraph, Steps, Table
 from passhat.reporters.data import (
     MetricObject,
     ProvenanceObject,
@@ -218,6 +218,11 @@ def _title(report: RankReport) -> str:
     return f"{best} leads" if first == 1 else f"{first} tied at the top"
 
 
+def _chip(report: RankReport) -> Chip:
+    first = sum(system.ranks[0] == 1 for system in report.systems)
+    return Chip("One leads", "good") if first == 1 else Chip(f"{first} tied at the top", "open")
+
+
 KIND = AnswerKind(
     name="ranking",
     blocks=ranking_blocks,
@@ -226,4 +231,5 @@ KIND = AnswerKind(
     figures=_figures,
     provenance=lambda report: report.provenance,
     title=_title,
+    chip=_chip,
 )

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.drawing import lines
 from passhat.drawing.figure import WIDTH
 from passhat.drawing.scale import Scale
+from passhat.records.run_numbers import run_number
 from passhat.reporters import wording
 from passhat.reporters.answer_kind import DisplayOptions
-from passhat.reporters.answers.explanation_blocks import why_section
+from passhat.reporters.answers.explanation_blocks import category_words, why_section
 from passhat.reporters.answers.report_blocks import origin, system_blocks
 from passhat.reporters.answers.report_figures import report_figures
-from passhat.reporters.answers.several_page import RunLinks, system_facts, tag_table, tasks_together
-from passhat.reporters.blocks import Block, Judged, Paragraph
+from passhat.reporters.answers.several_page import (
+    RunLink,
+    RunLinks,
+    at_each_k,
+    system_facts,
+    tag_table,
+    tasks_together,
+)
+from passhat.reporters.blocks import Block, Chip, Judged, Paragraph
 from passhat.reporters.next_steps import results_of
-from passhat.reporters.numbers import interval_of
+from passhat.reporters.numbers import interval_of, percent
 from passhat.reporters.page_transcripts import (
     LETTERS,
     PageTranscripts,
-    embedded,
     fit_transcripts,
     outcomes_of,
 )
 from passhat.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from passhat.analysis.explaining.explain import Explanation
 
 
 def page_of(
@@ -46,9 +57,13 @@ def page_of(
     many, why = len(report.systems) > 1, options.explanation
     shown = _by_task(said, report, options)
     return {
-        "chip": wording.chip(report.systems[0]),
+        "subject": "reliability report",
+        "chip": wording.overview_chip(report) if many else wording.chip(report.systems[0]),
         "hero": None if many else hero_numbers(report.systems[0]),
         "facts": system_facts(report) if many else [],
+        "at_k": at_each_k(report) if many else None,
+        "change": options.change,
+        "reasons": {} if why is None else reasons_by_task(why),
         "figures": report_figures(report) if many else {},
         "by_tag": tag_table(report) if many else None,
         "together": tasks_together(report, shown) if many else None,
@@ -60,7 +75,8 @@ def page_of(
         "after": [*after, *([] if why is None else why_section(why))],
         "sentences": {s.name: page_sentences(s) for s in report.systems},
         "transcripts": shown,
-        "stored": ", ".join(map(embedded, said.texts.values())),
+        "blocks": said.blocks,
+        "packed": len(said.places),
         "cut_at": said.cut_at if said.cut else None,
         "left_out": said.left_out_note,
         "origin": origin(report),
@@ -79,6 +95,7 @@ def hero_numbers(system: SystemReport) -> dict[str, Any] | None:
     most = known[-1]["k"]
     known += [
         {"k": p.k, "value": p.estimate.value, "suite": None, "like": None, "model": True}
+        | _not_measured(p.k, p.estimate)
         for p in system.decay.beyond
         if p.k > most and isinstance(p.estimate, Estimate)
     ]
@@ -107,7 +124,31 @@ def _at_k(system: SystemReport, k: int) -> dict[str, Any]:
         "suite": None if inner is None else [inner.low, inner.high],
         "like": None if outer is None else [outer.low, outer.high],
         "model": False,
+        "answer": wording.verdict(system, k=k),
+        "chip": _shown_chip(wording.chip(system, k=k)),
     }
+
+
+def _not_measured(k: int, estimate: Estimate) -> dict[str, Any]:
+    return {
+        "answer": f"{k} in a row was not measured: a model of these runs puts it at about "
+        f"{percent(estimate.value)}.",
+        "chip": _shown_chip(Chip("Not measured", "none")),
+    }
+
+
+def _shown_chip(chip: Chip) -> list[str]:
+    return [chip.tone, f"{chip.sign} {chip.words}"]
+
+
+def reasons_by_task(explanation: Explanation) -> dict[tuple[str, str], str]:
+    """What went wrong in most failed runs of each task, in the words of the categories."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for category in explanation.categories:
+        words = category_words(category)
+        for system, task, _ in category.runs:
+            counts.setdefault((system, task), Counter())[words] += 1
+    return {key: found.most_common(1)[0][0] for key, found in counts.items()}
 
 
 def page_sentences(system: SystemReport) -> list[Paragraph]:
@@ -117,11 +158,17 @@ def page_sentences(system: SystemReport) -> list[Paragraph]:
 
 
 def _by_task(said: PageTranscripts, report: Report, options: DisplayOptions) -> RunLinks:
-    """Of each task: where its transcripts are stored, their titles, marks, and which are turns."""
+    """The transcripts of each task: the number and the mark of a run, and where its words are."""
     outcomes = outcomes_of(report, list(said.texts), options.trials) if said.texts else {}
-    found: dict[tuple[str, str], list[tuple[int, str, bool, str]]] = {}
-    for index, key in enumerate(said.texts):
+    found: dict[tuple[str, str], list[RunLink]] = {}
+    for key, page in said.texts.items():
         system, task, trial = key
-        title, mark = f"run {trial - options.first_trial + 1}", LETTERS.get(outcomes.get(key), "")
-        found.setdefault((system, task), []).append((index, title, key in said.turns, mark))
+        block, place = said.places.get(key, (0, 0))
+        link = RunLink(
+            title=run_number(trial, options.first_trial),
+            mark=LETTERS.get(outcomes.get(key), ""),
+            place="" if key in said.written else f"{block}.{place}",
+            page=page if key in said.written else "",
+        )
+        found.setdefault((system, task), []).append(link)
     return found

@@ -169,7 +169,21 @@ def _after(answer: RunAnswer) -> list[Block]:
     if answer.failures:
         told = failure_lines(answer, most=MOST_FAILURES)
         blocks.append(Steps(_failures_title(answer), tuple(map(NextStep, told))))
+        blocks += _why(answer)
     return blocks + paragraphs("Undone", answer.undone and f"{answer.undone}.")
+
+
+def _why(answer: RunAnswer) -> list[Block]:
+    """What goes together with failing, and the command that says more."""
+    if answer.results is None or answer.run is None:
+        return []
+    cause = answer.cause or "See what failing runs do that passing ones do not"
+    return [
+        Steps(
+            "Why runs fail",
+            (NextStep(cause.rstrip("."), f"passhat why {answer.results} --run {answer.run}"),),
+        )
+    ]
 
 
 def _failures_title(answer: RunAnswer) -> str:

@@ -1,19 +1,25 @@
-"""What the page of several systems shows beside its pictures: facts, and all tasks in one table."""
+"""What the page of several systems shows: the answer at each k, facts, all tasks in one table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from passhat.analysis.reports.headline import common_k, is_judged
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import TaskRow
 from passhat.records.natural_order import natural_key
-from passhat.reporters.answers.systems_table import most_reliable_first
-from passhat.reporters.blocks import Table
+from passhat.reporters import wording
+from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
+from passhat.reporters.blocks import Chip, Table
 from passhat.reporters.numbers import points
 from passhat.reporters.page_transcripts import MOST_ROWS
+from passhat.stats.estimate import Unavailable
+
+if TYPE_CHECKING:
+    from passhat.drawing.figure import Figure
 
 MOST_OWN_ROWS = 150
 """Tasks times systems up to which each system has a table of its own, with its intervals.
@@ -21,9 +27,21 @@ MOST_OWN_ROWS = 150
 A row takes about 650 bytes: 150 of them leave a page within 150 KB and 1 KB a task.
 """
 
-RunLinks = Mapping[tuple[str, str], Sequence[tuple[int, str, bool, str]]]
-"""Of each system and task: where a transcript is stored, its title, whether turns, its mark."""
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLink:
+    """A transcript of a task: its run, how that ended, and its `page` or the place it is packed."""
+
+    title: str
+    mark: str
+    place: str
+    page: str
+
+
+RunLinks = Mapping[tuple[str, str], Sequence[RunLink]]
+"""The transcripts of each system and task."""
+
+_MOST_ROWS_AT_K = 24  # systems times k: a row of a picture and a table takes a kilobyte
 _MOST_TAGS = 8  # more columns do not fit beside a picture
 _MARKS = str.maketrans("PFE", "●○×")
 
@@ -52,6 +70,43 @@ class TagTable:
 
     k: int
     table: Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeveralAtK:
+    """All systems at one k: the answer, the picture, and the table with links to each system."""
+
+    k: int
+    chip: Chip
+    answer: str
+    figure: Figure
+    table: Table
+    links: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtEachK:
+    """What the slider of k chooses from, and the k that the page opens with."""
+
+    k: int
+    each: tuple[SeveralAtK, ...]
+
+    @property
+    def first_shown(self) -> list[SeveralAtK]:
+        """Each of them, the one that the page opens with first."""
+        return sorted(self.each, key=lambda one: one.k != self.k)
+
+    @property
+    def start(self) -> int:
+        return [one.k for one in self.each].index(self.k)
+
+
+def at_each_k(report: Report) -> AtEachK | None:
+    """The answer on several systems at every k; None where there is one k, or none to compare."""
+    k = common_k(report.systems)
+    found = [one for at in _offered(report, k) if (one := _several_at(report, at)) is not None]
+    ks = [one.k for one in found]
+    return AtEachK(k=k, each=tuple(found)) if k in ks and len(ks) > 1 else None
 
 
 def system_facts(report: Report) -> list[tuple[str, str]]:
@@ -103,6 +158,32 @@ def tasks_together(report: Report, transcripts: RunLinks) -> Together | None:
         for task in lowest[:MOST_ROWS]
     )
     return Together(systems=systems, rows=rows, tasks=len(rates))
+
+
+def _offered(report: Report, headline: int) -> list[int]:
+    """The k that most systems have; with many systems only some of them, to keep the page small."""
+    systems = report.systems
+    every = sorted({k for system in systems for k in system.ks})
+    known = [k for k in every if 2 * sum(is_judged(one, k) for one in systems) > len(systems)]
+    most = max(4, _MOST_ROWS_AT_K // len(systems))
+    first = [k for k in (1, headline, known[-1] if known else headline) if k in known]
+    return sorted(list(dict.fromkeys([*first, *known]))[:most])
+
+
+def _several_at(report: Report, k: int) -> SeveralAtK | None:
+    figure = report.plots.compared(report.leaders_at(k), k=k)
+    if isinstance(figure, Unavailable):
+        return None
+    page_order = [system.name for system in most_reliable_first(report.systems)]
+    ranked = most_reliable_first(report.systems, k=k)
+    return SeveralAtK(
+        k=k,
+        chip=wording.overview_chip(report, k=k),
+        answer=wording.overview(report, k=k),
+        figure=figure,
+        table=systems_table({one.name: one for one in ranked}, "in %", asked=(k,)),
+        links=tuple(f"#system-{page_order.index(one.name) + 1}" for one in ranked),
+    )
 
 
 def _tag_value(system: SystemReport, tag: str, k: int) -> float | None:

@@ -14,10 +14,12 @@ from passhat.reporters.wording import common_design
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate
 
 
-def most_reliable_first(systems: Iterable[SystemReport]) -> list[SystemReport]:
+def most_reliable_first(
+    systems: Iterable[SystemReport], *, k: int | None = None
+) -> list[SystemReport]:
     """The systems by the number their table leads with, those without one last; ties by name."""
     found = list(systems)
-    k = common_k(found)
+    k = common_k(found) if k is None else k
 
     def place(system: SystemReport) -> tuple[bool, float, NaturalKey]:
         value = system.pass_hat(k).value if is_judged(system, k) else None

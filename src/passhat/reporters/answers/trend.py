@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypedDict
 
-from passhat.analysis.comparing.trends import SystemTrend, TaskTurn, TrendPoint, Turn
-from passhat.messages import plural
+from passhat.analysis.comparing.trends import SystemTrend, TrendPoint, Turn
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.blocks import Block, Headline, Paragraph, Picture, Section, Table
-from passhat.reporters.numbers import percent, points, span
+from passhat.reporters.answers.trend_blocks import runs_table, sentences
+from passhat.reporters.answers.trend_page import chip, facts, headline, trend_page
+from passhat.reporters.blocks import Block, Headline, Paragraph, Picture, Section
 from passhat.reporters.safe_text import safe_text
 from passhat.stats.diverging import DivergingTrend
-from passhat.stats.trend import ChangePoint, Changes, Direction
+from passhat.stats.trend import Changes, Direction
 
 SCHEMA: Literal["passhat.trend/1"] = "passhat.trend/1"
 
@@ -92,7 +92,7 @@ def trend_blocks(trends: Sequence[SystemTrend], options: DisplayOptions) -> list
     for trend in trends:
         blocks += [Section(safe_text(trend.name))] if len(trends) > 1 else []
         blocks += [Headline(sentence) for sentence in sentences(trend)]
-        blocks.append(_table(trend))
+        blocks.append(runs_table(trend))
         if any(point.carried for point in trend.points):
             told = "Not every task was run: the last result of the others is carried forward."
             blocks.append(Paragraph("Starred", f"* {told}"))
@@ -103,63 +103,6 @@ def trend_blocks(trends: Sequence[SystemTrend], options: DisplayOptions) -> list
 def trend_object(trends: Sequence[SystemTrend]) -> TrendObject:
     """Schema "passhat.trend/1"."""
     return {"schema": SCHEMA, "systems": [_system_object(trend) for trend in trends]}
-
-
-def sentences(trend: SystemTrend) -> list[str]:
-    """What happened, the most alarming first."""
-    told = []
-    if isinstance(trend.divergence, DivergingTrend) and trend.divergence.diverging:
-        told.append(
-            f"Warning, {trend.divergence.name}: {safe_text(trend.name)} can do more and can be "
-            f"depended on less (pass@{trend.k} {_signed(trend.divergence.rise.value)}, "
-            f"pass^{trend.k} {_signed(trend.divergence.fall.value)} points)."
-        )
-    for name, changes in trend.changes.items():
-        told += [_change(name, change, trend.points) for change in changes.points]
-    told += [_turn(turn) for turn in trend.turns]
-    return told or [_no_change(trend)]
-
-
-def _no_change(trend: SystemTrend) -> str:
-    name, count = safe_text(trend.name), len(trend.points)
-    if count == 1:
-        return f"{name}: one run so far; a change takes two to be seen."
-    rate = percent(next(iter(trend.changes.values())).false_alarm)
-    return f"{name}: no change shown over {count} runs (a false alarm has a chance of {rate})."
-
-
-def _change(name: str, change: ChangePoint, moments: Sequence[TrendPoint]) -> str:
-    where = safe_text(moments[change.position].label)
-    return (
-        f"{name} went {change.direction} at {where}: from {percent(change.before)} to "
-        f"{percent(change.after)} ({_signed(change.interval.low)} to "
-        f"{_signed(change.interval.high)} points)."
-    )
-
-
-def _turn(turn: TaskTurn) -> str:
-    return f"{safe_text(turn.task)} {turn.turn} at {safe_text(turn.label)} (was {turn.before})."
-
-
-def _table(trend: SystemTrend) -> Table:
-    heads = [head for name in trend.metrics for head in (name, "this suite")]
-    scopes = [5 + 2 * i for i in range(len(trend.metrics))]
-    return Table(
-        header=("run", "date", "tasks", "runs", *heads),
-        rows=tuple(_row(point) for point in trend.points),
-        left=(0, 1, *scopes),
-        spare=(1,),
-    )
-
-
-def _row(point: TrendPoint) -> tuple[str, ...]:
-    numbers = [
-        cell
-        for estimate in point.metrics.values()
-        for cell in (points(estimate.value, digits=1), span(estimate.interval))
-    ]
-    tasks = f"{point.tasks}{'*' if point.carried else ''}"
-    return safe_text(point.label), point.started[:10], tasks, f"{point.runs:,}", *numbers
 
 
 def _system_object(trend: SystemTrend) -> SystemTrendObject:
@@ -215,10 +158,6 @@ def _changes_object(changes: Changes) -> ChangesObject:
     }
 
 
-def _signed(share: float) -> str:
-    return f"{100 * share:+.0f}"
-
-
 def _rows(trends: Sequence[SystemTrend]) -> Records:
     return [
         {
@@ -239,8 +178,7 @@ def _rows(trends: Sequence[SystemTrend]) -> Records:
 
 
 def _title(trends: Sequence[SystemTrend]) -> str:
-    changed = sum(bool(changes.points) for trend in trends for changes in trend.changes.values())
-    return f"{plural(changed, 'change')} found" if changed else "No change found"
+    return f"{chip(trends).words}: {headline(trends)}"
 
 
 KIND = AnswerKind(
@@ -250,5 +188,9 @@ KIND = AnswerKind(
     rows=_rows,
     figures=lambda trends: {trend.name: trend.plot() for trend in trends},
     title=_title,
+    page=trend_page,
+    template="trend.html",
+    chip=chip,
+    facts=facts,
     several=True,
 )

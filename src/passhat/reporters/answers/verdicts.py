@@ -14,11 +14,13 @@ from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.answers.verdicts_data import verdicts_object
 from passhat.reporters.blocks import (
     Block,
+    Chip,
     Headline,
     Judged,
     Paragraph,
     Picture,
     Table,
+    Tone,
 )
 from passhat.reporters.numbers import interval_of, value_of
 
@@ -173,6 +175,8 @@ def _cases(verdicts: Verdicts) -> Sequence[TestSuite]:
     return [gate_suite(verdicts)]
 
 
+_TONES: Mapping[str, Tone] = {"PASS": "good", "FAIL": "bad", "UNDECIDED": "open"}
+
 KIND = AnswerKind(
     name="verdicts",
     blocks=verdicts_blocks,
@@ -181,4 +185,5 @@ KIND = AnswerKind(
     figures=_figures,
     cases=_cases,
     title=lambda verdicts: f"{verdicts.word}: {plural(len(verdicts), 'gate')}",
+    chip=lambda verdicts: Chip(verdicts.word, _TONES[verdicts.word]),
 )

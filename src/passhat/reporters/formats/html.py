@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from passhat.analysis.reports.headline import common_k
 from passhat.analysis.reports.system_report import SystemReport
@@ -17,10 +20,11 @@ from passhat.drawing.figure import DARK, LIGHT, STYLE
 from passhat.reporters import wording
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
-from passhat.reporters.blocks import Block, Marks, Picture, Shares
+from passhat.reporters.blocks import Chip, Headline, Marks, Picture
 from passhat.reporters.glossary import GLOSSARY
 from passhat.reporters.next_steps import next_steps
 from passhat.reporters.numbers import amount, percent_range, points, span
+from passhat.reporters.page_layout import lay_out
 from passhat.reporters.page_transcripts import MOST_ROWS, page_rows
 from passhat.reporters.reading_lines import reading_lines
 from passhat.reporters.safe_text import safe_text
@@ -30,15 +34,11 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-_CHIPS = {
-    "Dependable": ("good", "✓"),
-    "Not dependable": ("bad", "✕"),
-    "Not settled yet": ("open", "~"),
-    "No run finished": ("none", "?"),
-}
-"""The class and the sign of each verdict: never colour alone."""
+    from passhat.drawing.figure import Figure
 
 _MARKS = str.maketrans("PFE", "●○×")
+_TONES = {"PASS": "good", "FAIL": "bad", "UNDECIDED": "open"}
+_MARK_TAGS = {"●": "b", "○": "i", "×": "u"}
 _MARK_CLASSES = {"P": "good", "F": "bad", "E": "none"}
 
 _SHORT_NAME, _LONGEST_PIECE = 16, 24
@@ -46,27 +46,31 @@ _SEAMS = re.compile(r"([ _/.:-]+)(?=[^ _/.:-])")
 
 
 def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
-    """The page of an answer; the verdict stands in its title."""
-    values = {} if kind.page is None else kind.page(answer, options)
+    """The page of an answer; the verdict stands in its title and its icon."""
     script, style = page_script(), page_style()
-    figures = {} if kind.page or kind.figures is None else kind.figures(answer)
     shared = {
-        "kind": kind.name,
+        "subject": kind.name,
+        "chip": kind.chip(answer),
+        "facts": kind.facts(answer),
         "title": f"{safe_text(kind.title(answer))} · passhat",
-        "blocks": [] if kind.page else _without_drawn(kind.blocks(answer, options)),
-        "figures": figures,
         "provenance": kind.provenance(answer),
         "policy": content_policy(script, style),
         "script": script,
         "style": style,
     }
+    values = kind.page(answer, options) if kind.page else _laid_out(kind, answer, options)
     template = kind.template if kind.page else "answer.html"
     return templates().get_template(template).render({**shared, **values})
 
 
-def _without_drawn(blocks: Sequence[Block]) -> list[Block]:
-    """The blocks that a page writes out; its figures are drawn above them."""
-    return [block for block in blocks if not isinstance(block, Picture | Shares)]
+def _laid_out(kind: AnswerKind, answer: Any, options: DisplayOptions) -> dict[str, Any]:
+    """What a page without a template of its own shows: the headline, then blocks and figures."""
+    blocks = [one for one in kind.blocks(answer, options) if not isinstance(one, Picture)]
+    first = blocks[0] if blocks else None
+    opens = isinstance(first, Headline)
+    headline = first.text if isinstance(first, Headline) else kind.title(answer)
+    figures = {} if kind.figures is None else kind.figures(answer)
+    return {"headline": headline, "parts": lay_out(blocks[opens:], figures)}
 
 
 @cache
@@ -91,13 +95,17 @@ def templates() -> Environment:
         "amount": amount,
         "anchor": _anchor,
         "cell": _cell,
-        "chip_class": lambda chip: _CHIPS[chip][0],
-        "chip_sign": lambda chip: _CHIPS[chip][1],
+        "coloured_marks": coloured_marks,
         "design": wording.design,
         "errors_note": wording.errors_note,
+        "compact": _compact,
+        "figure_id": _figure_id,
         "headline_k": wording.headline_k,
+        "icon": _icon,
         "k_intervals": _k_intervals,
         "k_name": _k_name,
+        "lay_out": lay_out,
+        "lead": _lead,
         "marks": lambda sequence: (sequence or "").translate(_MARKS),
         "mark_class": lambda letter: _MARK_CLASSES[letter],
         "meaning": _meaning,
@@ -108,6 +116,7 @@ def templates() -> Environment:
         "next_steps": next_steps,
         "partial_note": wording.partial_note,
         "points": lambda value: points(value, digits=1),
+        "run_address": lambda key: f"#{key}",  # the dashboard has a page for each run
         "safe_text": safe_text,
         "section_links": _section_links,
         "span": span,
@@ -117,6 +126,7 @@ def templates() -> Environment:
         "table_rows": page_rows,
         "shown_metrics": wording.shown_metrics,
         "verdict": wording.verdict,
+        "word_tone": lambda word: _TONES[word],
     }
     return environment
 
@@ -143,6 +153,64 @@ def breakable_name(name: str) -> Markup:
     return Markup("<wbr>").join(parts)
 
 
+def coloured_marks(sequence: str | None) -> Markup:
+    """The runs of a task as marks; runs of a kind share an element, so that many stay small.
+
+    >>> str(coloured_marks("PPF"))
+    '<b>●●</b><i>○</i>'
+    >>> str(coloured_marks("3/20"))
+    '3/20'
+    """
+    from markupsafe import Markup, escape
+
+    marks = (sequence or "").translate(_MARKS)
+    if not set(marks) <= set(_MARK_TAGS):
+        return escape(marks)
+    return Markup("").join(
+        Markup("<{0}>{1}</{0}>").format(_MARK_TAGS[mark], "".join(same))
+        for mark, same in groupby(marks)
+    )
+
+
+def _lead(sentence: str) -> Markup:
+    """A headline in two weights: the verdict, and after its colon what it rests on."""
+    from markupsafe import Markup, escape
+
+    verdict, colon, rest = safe_text(sentence).partition(": ")
+    if not colon:
+        return escape(verdict)
+    return Markup('{}: <span class="lead">{}</span>').format(verdict, rest)
+
+
+def _icon(chip: Chip | None) -> str:
+    """The verdict as the icon of a page: its sign in its colour, inside the page itself."""
+    colours = {"good": "#0b5cad", "bad": "#ad3a06", "open": "#7d5600", "none": "#535c69"}
+    tone, sign = ("none", "^") if chip is None else (chip.tone, chip.sign)
+    drawn = (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">'
+        f'<rect width="32" height="32" rx="7" fill="{colours[tone]}"/><text x="16" y="23" '
+        'font-family="sans-serif" font-size="20" font-weight="700" fill="#fff" '
+        f'text-anchor="middle">{sign}</text></svg>'
+    )
+    return f"data:image/svg+xml,{quote(drawn, safe=':/')}"
+
+
+def _compact(rows: Sequence[Sequence[object]]) -> Markup:
+    """Rows as JSON for an attribute in single quotes, without a blank too many."""
+    from markupsafe import Markup
+
+    text = json.dumps(rows, separators=(",", ":"), ensure_ascii=False)
+    for raw in "<>&'":
+        text = text.replace(raw, f"\\u{ord(raw):04x}")
+    return Markup(text)  # noqa: S704  what could end the attribute is written out
+
+
+def _figure_id(figure: Figure) -> str:
+    """The address of a picture on its page."""
+    mark = hashlib.sha256((figure.title + figure.finding).encode(errors="replace")).hexdigest()
+    return f"figure-{mark[:8]}"
+
+
 @cache
 def page_style() -> str:
     """The style of every page: that of the pictures, then that of the text around them."""
@@ -151,7 +219,7 @@ def page_style() -> str:
         for name, colours in (("light", LIGHT), ("dark", DARK))
     )
     # Paper is white, whatever the reader prefers on a screen.
-    paper = "color-scheme:light;--ground:#fff;--raised:#f6f8fa"
+    paper = "color-scheme:light;--page:#fff;--ground:#fff;--raised:#f6f8fa"
     printed = f":root,:root[data-theme]{{{paper}}}.ph,:root[data-theme] .ph{{{LIGHT}}}"
     own = _asset("style.css") + _asset("cards.css")
     return STYLE + themes + own + f"@media print{{{printed}}}"
@@ -164,10 +232,10 @@ def page_script() -> str:
 
 
 def content_policy(script: str, style: str) -> str:
-    """A policy that lets exactly this script and this style run, and nothing load."""
+    """A policy that lets exactly this script and this style run; pictures are inside the page."""
     return (
         f"default-src 'none'; script-src '{source_hash(script)}'; "
-        f"style-src '{source_hash(style)}'; base-uri 'none'; form-action 'none'"
+        f"style-src '{source_hash(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,15 @@ _ESCAPES = {
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\`{}",
     "“": "``", "”": "''", "×": r"\(\times\)", "±": r"\(\pm\)", "…": r"\dots{}",
 }  # fmt: skip
+_KNOWN = frozenset("ßæøåœÆØÅŒłŁ\u2013\u2014\u2018\u2019")
+"""Characters that every LaTeX sets as they are, beside ASCII and accented Latin letters."""
+
+_OGONEK = "0328"
+"""An accent that LaTeX's default font encoding lacks."""
+
+_OTHER_SCRIPTS = r"""\providecommand{\passhatchar}[2]{\ifdefined\Umathchar#1\else U+#2\fi}"""
+"""XeLaTeX and LuaLaTeX set other characters; pdfLaTeX, which would stop, gets their codes."""
+
 _OPENING_QUOTE = re.compile(r'(?<![^\s(\[{])"')  # at the start, after a space or a bracket
 
 
@@ -25,7 +35,7 @@ def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     caption = next((block.text for block in blocks if isinstance(block, Headline)), kind.name)
     methods = kind.methods(answer) if kind.methods is not None else None
     parts = [
-        "% Needs \\usepackage{booktabs}.",
+        f"% Needs \\usepackage{{booktabs}}.\n{_OTHER_SCRIPTS}",
         *(_float(table, caption) for table in _tables(blocks)),
         *([_paragraph(methods)] if methods else []),
     ]
@@ -41,7 +51,19 @@ def escape_tex(text: str) -> str:
     two scopes: ``this suite'' and (``others'')
     """
     plain = _OPENING_QUOTE.sub("“", safe_text(text)).replace('"', "”")
-    return "".join(_ESCAPES.get(character, character) for character in plain)
+    return "".join(_ESCAPES.get(c) or (c if _is_set(c) else _by_code(c)) for c in plain)
+
+
+def _is_set(character: str) -> bool:
+    """Whether every LaTeX has this character."""
+    if character.isascii() or character in _KNOWN:
+        return True
+    letter, _, accent = unicodedata.decomposition(character).partition(" ")
+    return "À" <= character <= "ž" and accent not in ("", _OGONEK) and "<" not in letter
+
+
+def _by_code(character: str) -> str:
+    return rf"\passhatchar{{{character}}}{{{ord(character):04X}}}"
 
 
 def _tables(blocks: Sequence[Block]) -> list[Table]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
+from passhat.fast_dataclass import dataclass
 from passhat.records import Observation, Task
 from passhat.runner.models.exchange import Place
 
@@ -49,7 +50,7 @@ class AttemptRequest:
         )
 
     def make_workdir(self) -> Path:
-        """The directory of this trial, made when somebody needs it."""
+        """The directory of this trial, made on first use."""
         self.workdir.mkdir(parents=True, exist_ok=True)
         return self.workdir
 
@@ -76,7 +77,7 @@ class AttemptRequest:
 
 
 class Agent(Protocol):
-    """Anything that takes an request and comes back with what was seen of it.
+    """Anything that takes a request and returns what was seen of the attempt.
 
     It raises TimeoutError when its own time is over, and RunError when something around it broke.
     """

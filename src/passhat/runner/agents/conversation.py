@@ -18,6 +18,7 @@ from passhat.records import (
     TokenUsage,
     ToolCall,
 )
+from passhat.records.pictures import safe_picture
 from passhat.runner.models.exchange import (
     Attachment,
     CallRequest,
@@ -222,6 +223,9 @@ def _entry(message: Message) -> dict[str, Any]:
             f"[{each.mime}, {plural(len(each.data), 'character')}]" for each in message.attachments
         ]
         entry["text"] = "\n".join([message.text, *shown]).strip()
+        uris = (f"data:{each.mime};base64,{each.data}" for each in message.attachments)
+        if images := [uri for uri in uris if safe_picture(uri) is not None]:
+            entry["images"] = images
     if message.call_id:
         entry["call_id"] = message.call_id
     return entry

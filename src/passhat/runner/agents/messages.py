@@ -53,7 +53,7 @@ def fields_of(value: object) -> Mapping[str, Any]:
 
 
 def plain_messages(value: object) -> tuple[dict[str, Any], ...]:
-    """A list of messages as a transcript has them, whoever wrote them.
+    """A list of messages in the form of a transcript, from the format of any provider.
 
     >>> plain_messages([{"type": "human", "content": [{"type": "text", "text": "Hi"}]}])
     ({'role': 'user', 'text': 'Hi'},)

@@ -142,7 +142,7 @@ async def in_thread(call: Callable[[], Any]) -> Any:
         except BaseException as caught:
             error = caught
         asyncio.set_event_loop(None)
-        with contextlib.suppress(RuntimeError):  # the run is over, nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the run is over and the result is not needed
             loop.call_soon_threadsafe(settle, value, error)
 
     threading.Thread(target=work, daemon=True).start()

@@ -33,8 +33,8 @@ from passhat.runner.models.exchange import Place, ToolSpec
 from passhat.runner.tools import ToolRequest, ToolResult, Tools, unknown_tool
 
 Mode = Literal["record", "append", "missing", "all", "drifted", "replay", "replay-or-live"]
-"""`record` anew; `append` or `missing`: add what is missing; `all`: everything again; `drifted`:
-what has drifted again; `replay`: ask nobody; `replay-or-live`: ask for what is not recorded."""
+"""`record`: from the start; `append` or `missing`: add what is missing; `all`: everything again;
+`drifted`: what has drifted again; `replay`: make no calls; `replay-or-live`: ask for the rest."""
 
 
 @contextmanager
@@ -193,7 +193,7 @@ class CassetteSet(Cassettes):
         if mode == "all":
             partial.unlink(missing_ok=True)
         elif self.recording and partial.exists():
-            read_partial(cassette, partial)  # an interrupted recording goes on
+            read_partial(cassette, partial)  # an interrupted recording is continued
         return cassette
 
     def _check(self, mode: Mode) -> None:

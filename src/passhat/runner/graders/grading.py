@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from passhat.errors import GraderError
+from passhat.fast_dataclass import dataclass
 from passhat.records import CheckResult, Expectation, Grade, Observation
 from passhat.runner.graders import patterns
 from passhat.runner.graders.calls import CALL_MATCHERS

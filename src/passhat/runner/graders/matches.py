@@ -6,10 +6,10 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from passhat.errors import GraderError
+from passhat.fast_dataclass import dataclass
 from passhat.records import Expectation
 from passhat.runner.graders import patterns
 from passhat.runner.value_paths import MISSING

@@ -1,4 +1,4 @@
-"""Graders that are somebody's code: a Python function, or a program by its exit code."""
+"""Graders written by users: a Python function, or a program by its exit code."""
 
 from __future__ import annotations
 

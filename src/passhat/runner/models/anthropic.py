@@ -66,7 +66,7 @@ def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
 
 
 def thinking_budget(reasoning: str | int) -> int:
-    """The tokens that an effort stands for; a number stands for itself."""
+    """The tokens that an effort means; a number is taken as it is."""
     return int(BUDGETS.get(str(reasoning), reasoning))
 
 

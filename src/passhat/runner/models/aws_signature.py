@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import parse_qsl, quote, urlsplit
+
+from passhat.fast_dataclass import dataclass
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 UNRESERVED = "-_.~"

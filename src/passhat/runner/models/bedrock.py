@@ -22,7 +22,7 @@ STOP_REASONS = {
 
 
 def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
-    """The body of a request; the model stands in the address."""
+    """The body of a request; the address names the model."""
     given = request.parameters
     limits = {
         "maxTokens": given.max_tokens,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from passhat.errors import SuiteError
+from passhat.fast_dataclass import dataclass
 from passhat.records import Model
 from passhat.records.providers import LOCAL, Provider, find_provider, unknown_model
 from passhat.runner.models.anthropic import ANTHROPIC, ANTHROPIC_ON_VERTEX
@@ -56,7 +56,7 @@ def locate(model: Model, environment: Mapping[str, str] | None = None) -> ModelA
     """
     variables = os.environ if environment is None else environment
     provider, name = _provider(model, variables)
-    base_url = model.base_url or _told_address(provider, variables)
+    base_url = model.base_url or _given_address(provider, variables)
     base_url = base_url or _filled_address(model, provider, variables)
     if not base_url:
         wanted = " or ".join(provider.url_variables)
@@ -89,16 +89,16 @@ def _provider(model: Model, variables: Mapping[str, str]) -> tuple[Provider, str
     return found
 
 
-def _told_address(provider: Provider, variables: Mapping[str, str]) -> str:
+def _given_address(provider: Provider, variables: Mapping[str, str]) -> str:
     """The address that a variable gives, completed as each provider's users write it."""
-    told = _first(variables, provider.url_variables)
-    if not told:
+    given = _first(variables, provider.url_variables)
+    if not given:
         return ""
-    if provider.name == "ollama" and told == variables.get("OLLAMA_HOST"):
-        return _ollama_address(told)
-    if provider.name == "azure" and urlsplit(told).path in ("", "/"):
-        return f"{told.rstrip('/')}/openai/v1"
-    return told
+    if provider.name == "ollama" and given == variables.get("OLLAMA_HOST"):
+        return _ollama_address(given)
+    if provider.name == "azure" and urlsplit(given).path in ("", "/"):
+        return f"{given.rstrip('/')}/openai/v1"
+    return given
 
 
 def _ollama_address(host: str) -> str:

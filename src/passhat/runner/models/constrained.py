@@ -65,10 +65,10 @@ def _constrained(request: Request) -> Request:
     given = request.parameters
     extra = {**given.extra, "response_format": {"type": "json_schema", "json_schema": schema}}
     tools = "\n".join(_line(tool) for tool in request.tools)
-    told = INSTRUCTIONS.format(tools=tools)
+    instructions = INSTRUCTIONS.format(tools=tools)
     return replace(
         request,
-        system=f"{request.system}\n\n{told}" if request.system else told,
+        system=f"{request.system}\n\n{instructions}" if request.system else instructions,
         tools=(),
         parameters=replace(given, extra=extra, tool_choice=None),
     )

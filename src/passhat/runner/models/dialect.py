@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from passhat.errors import ModelBusy, ModelError
+from passhat.fast_dataclass import dataclass
 from passhat.runner.models.exchange import Attachment, Message, Reply, Request
 
 Body = Mapping[str, Any]
 
 EFFORTS = ((0, "none"), (4_096, "low"), (16_384, "medium"), (float("inf"), "high"))
-"""How many tokens of thinking each word stands for, about."""
+"""About how many tokens of thinking each word means."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -32,6 +33,9 @@ SHOWN = 500
 
 LISTED = 20
 
+CALL = "passhat_call"
+"""The key of the metadata under which a provider stores an answer."""
+
 Sign = Callable[[str, bytes], Mapping[str, str]]
 """From the address and the body of a request to the headers that sign it."""
 
@@ -51,7 +55,8 @@ def http_client(*, timeout: float = REQUEST_TIMEOUT) -> httpx2.AsyncClient:
 class Endpoint:
     """One model of one provider; `key_variable` is named when the key is refused.
 
-    `sign` gives the headers that sign a request, for providers that take no key.
+    `sign` gives the headers that sign a request, for providers that take no key. With `run`, the
+    key of a run, and `store: true` in the request, an answer can be found again by `find`.
     """
 
     def __init__(
@@ -68,6 +73,7 @@ class Endpoint:
         key_variable: str = "",
         renamed: Mapping[str, str] | None = None,
         sign: Sign | None = None,
+        run: str = "",
     ) -> None:
         self._dialect = dialect
         self._model = model
@@ -77,6 +83,7 @@ class Endpoint:
         self._key_variable = key_variable
         self._renamed = dict(renamed or {})
         self._sign = sign
+        self._run = run
         # Some providers name the model in the address; its colons and slashes are escaped there.
         path = dialect.stream_path if self._stream and dialect.stream_path else dialect.path
         self._url = _join(base_url, path.replace("{model}", quote(model, safe="")))
@@ -91,13 +98,50 @@ class Endpoint:
     async def complete(self, request: Request, /) -> Reply:
         body = self._dialect.encode(self._model, request, self._stream)
         body = {self._renamed.get(key, key): value for key, value in body.items()}
+        if self._can_find and body.get("store"):
+            body["metadata"] = {**(body.get("metadata") or {}), CALL: self._call_name(request)}
         started = time.perf_counter()
         content = await self._post(msgspec.json.encode(body))
-        reply = self._read(content)
+        return self._counted(self._read(content), time.perf_counter() - started)
+
+    async def find(self, request: Request) -> Reply | None:
+        """The answer that the provider stored for this call of this run, if it did.
+
+        Chat Completions with `store: true` are kept under their metadata; other APIs offer no way
+        to find an answer whose identifier never arrived.
+        """
+        import httpx2
+
+        if not self._can_find or not request.parameters.extra.get("store"):
+            return None
+        wanted = {f"metadata[{CALL}]": self._call_name(request), "limit": "1"}
+        started = time.perf_counter()
+        try:
+            response = await self._client.get(
+                self._url, params=wanted, headers=self._headers, timeout=CONNECT_TIMEOUT
+            )
+            found = _object(response.content)["data"]
+            reply = self._dialect.decode(found[0]) if found else None
+        except (httpx2.HTTPError, msgspec.DecodeError, KeyError, TypeError, IndexError):
+            return None  # it is asked again, and counted as perhaps paid twice
+        return reply and self._counted(reply, time.perf_counter() - started)
+
+    @property
+    def _can_find(self) -> bool:
+        return bool(self._run) and self._dialect.name == "openai-chat"
+
+    def _call_name(self, request: Request) -> str:
+        """A name that no other call has: the run, the place in it, and what is asked."""
+        at = request.place
+        parts = (at.system, at.task, str(at.trial), str(at.step), request.fingerprint())
+        digest = hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16).hexdigest()
+        return f"{self._run}-{digest}"
+
+    def _counted(self, reply: Reply, seconds: float) -> Reply:
         return replace(
             reply,
             cost=None if self._price is None else self._price(reply.usage),
-            seconds=time.perf_counter() - started,
+            seconds=seconds,
             model=reply.model or self._model,
         )
 

@@ -1,14 +1,15 @@
-"""What is said to a model and what it answers, whoever serves it."""
+"""Requests to models and their replies, in one form for all providers."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Literal, Protocol
 
 import msgspec
 
+from passhat.fast_dataclass import dataclass
 from passhat.records import ModelParameters, TokenUsage
 
 LATER = frozenset({"attachments", "reasoning", "prompt_cache"})
@@ -32,7 +33,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """A tool as the model is told of it; `parameters` is a JSON Schema."""
+    """A tool as it is described to the model; `parameters` is a JSON Schema."""
 
     name: str
     description: str = ""

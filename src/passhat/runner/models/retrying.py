@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from passhat.errors import ModelBusy, ModelError
+from passhat.fast_dataclass import dataclass
 from passhat.records import RateLimit
 from passhat.runner.deadline import excused
 from passhat.runner.models.exchange import ChatModel, Reply, Request

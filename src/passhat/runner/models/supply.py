@@ -14,7 +14,7 @@ from passhat.runner.local_model import LocalServer, find_weights
 from passhat.runner.models.catalog import DIALECTS, locate
 from passhat.runner.models.constrained import CONSTRAINED, Constrained
 from passhat.runner.models.endpoint import Endpoint, http_client
-from passhat.runner.models.exchange import ChatModel
+from passhat.runner.models.exchange import ChatModel, Reply, Request
 from passhat.runner.models.openai_chat import OPENAI_CHAT
 from passhat.runner.models.prices import Pricing, pricing
 from passhat.runner.models.scripted import Scripted
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 class ModelSupply:
-    """Hands out models by their settings; all endpoints share one HTTP client."""
+    """Hands out models by their settings; all endpoints share one HTTP client.
+
+    `run` is the key of the run, under which providers store answers if the suite asks for it.
+    """
 
     def __init__(
         self,
@@ -32,9 +35,11 @@ class ModelSupply:
         *,
         directory: Path | None = None,
         must_price: bool = False,
+        run: str = "",
     ) -> None:
         self._environment = environment
         self._must_price = must_price
+        self._run = run
         self._directory = directory or Path()
         self._local: dict[Path, LocalServer] = {}
         self._starting = asyncio.Lock()
@@ -58,6 +63,11 @@ class ModelSupply:
                 made = Constrained(made)
             self._made[id(model)] = (model, made)
         return self._made[id(model)][1]
+
+    async def find(self, model: Model, request: Request) -> Reply | None:
+        """An answer that the provider stored when an earlier start of the run died, if it did."""
+        found = await self.model(model)
+        return await found.find(request) if isinstance(found, Endpoint) else None
 
     def may_be_busy(self, model: Model) -> bool:
         """Whether a model can ask to be asked again: a script never does."""
@@ -120,6 +130,7 @@ class ModelSupply:
             key_variable=at.key_variable,
             renamed=at.renamed,
             sign=at.sign,
+            run=self._run,
         )
 
 

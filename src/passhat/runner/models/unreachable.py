@@ -14,8 +14,8 @@ def refuse_unreachable(suite: Suite, systems: Collection[str]) -> None:
     """Raise where models of these systems, or of their judges, can only fail; tell all at once."""
     models = {(model.name, model.base_url): model for model in _asked(suite, systems)}
     reasons = (why_unreachable(model, suite.directory) for model in models.values())
-    if told := list(dict.fromkeys(filter(None, reasons))):
-        raise SuiteError("\n".join(told))
+    if found := list(dict.fromkeys(filter(None, reasons))):
+        raise SuiteError("\n".join(found))
 
 
 def why_unreachable(model: Model, directory: Path) -> str | None:

@@ -64,39 +64,64 @@ for (const [place, section] of document.querySelectorAll("[data-tasks]").entries
   });
 }
 
-// The slider of k moves the number, its gauge, the row of the table and a line in the curve.
+// The slider of k moves the answer, the number, its gauge, the table and a line in the curve.
 const hero = document.querySelector("[data-hero]");
 const slider = document.querySelector("[data-k-slider]");
-if (hero && slider) {
-  const ks = JSON.parse(hero.dataset.hero);
+if (slider) {
+  const several = [...document.querySelectorAll("[data-at-k]")];
+  const ks = hero ? JSON.parse(hero.dataset.hero) : [...new Set(several.map((one) => +one.dataset.atK))].sort((a, b) => a - b).map((k) => ({ k }));
+  const at = (name) => hero.querySelector(`[data-${name}]`);
   const percent = (share) => (100 * share).toFixed(1).replace(/\.0$/, "");
   const span = (ends) => `${percent(ends[0])} to ${percent(ends[1])} %`;
   const place = (box, ends) => {
-    box.setAttribute("x", ends ? 100 * ends[0] : 0);
-    box.setAttribute("width", ends ? 100 * (ends[1] - ends[0]) : 0);
+    box.setAttribute("x", ends ? `${100 * ends[0]}%` : 0);
+    box.setAttribute("width", ends ? `${100 * (ends[1] - ends[0])}%` : 0);
   };
-  const first = [hero.querySelector("[data-value]").textContent, hero.querySelector("[data-intervals]").textContent];
+  const answer = document.querySelector("[data-answer]");
+  const chip = document.querySelector("[data-chip]");
+  const first = hero && [at("value").textContent, at("intervals").textContent, [...answer.childNodes]];
   const start = +slider.value;
-  const curve = document.querySelector("[data-figure=decay] svg");
+  const curve = document.querySelector("[data-figure=decay] svg, [data-figure=curves] svg");
   const mark = curve && curve.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "path"));
   if (mark) mark.setAttribute("class", "axis");
-  const show = () => {
-    const at = +slider.value;
-    const one = ks[at];
-    document.querySelector("[data-k-shown]").value = one.k;
-    slider.setAttribute("aria-valuetext", one.k === 1 ? "once" : `${one.k} times in a row`);
+  // The verdict, and after its colon what it rests on, as the page writes headlines.
+  const headline = (text) => {
+    const [head, ...rest] = text.split(": ");
+    const lead = document.createElement("span");
+    lead.className = "lead";
+    lead.textContent = rest.join(": ");
+    return rest.length ? [head + ": ", lead] : [head];
+  };
+  const showOne = (one, atStart) => {
     hero.classList.toggle("model", one.model);
-    hero.querySelector("[data-name]").textContent = one.k === 1 ? "one try (pass^1)" : `${one.k} in a row (reliability@${one.k})`;
+    at("name").textContent = one.k === 1 ? "one try (pass^1)" : `${one.k} in a row (reliability@${one.k})`;
     // What was written when the page was made is exact; what is shown on the way is rounded here.
-    hero.querySelector("[data-value]").textContent = at === start ? first[0] : `${one.model ? "\u2248 " : ""}${percent(one.value)} %`;
-    hero.querySelector("[data-intervals]").textContent = at === start ? first[1] : one.model
+    at("value").textContent = atStart ? first[0] : `${one.model ? "\u2248 " : ""}${percent(one.value)} %`;
+    at("intervals").textContent = atStart ? first[1] : one.model
       ? "extrapolated by a model, not measured"
       : [one.suite && `this suite ${span(one.suite)}`, one.like && `tasks like these ${span(one.like)}`].filter(Boolean).join("; ");
     place(hero.querySelector(".suite"), one.suite);
     place(hero.querySelector(".like"), one.like);
-    hero.querySelector(".value").setAttribute("x", Math.min(100 * one.value - 0.5, 99));
-    if (mark) mark.setAttribute("d", one.x === undefined ? "" : `M${one.x} 32V246`);
+    hero.querySelector(".value").setAttribute("cx", `${100 * one.value}%`);
+    if (atStart) answer.replaceChildren(...first[2]);
+    else answer.replaceChildren(...headline(one.answer));
+    chip.className = "chip " + one.chip[0];
+    chip.textContent = one.chip[1];
+  };
+  const show = () => {
+    const one = ks[+slider.value];
+    document.querySelector("[data-k-shown]").value = one.k;
+    document.querySelector("[data-k-note]").textContent = one.model ? "beyond the runs: a model, not measured" : "measured";
+    slider.setAttribute("aria-valuetext", one.k === 1 ? "once" : `${one.k} times in a row`);
+    if (hero) showOne(one, +slider.value === start);
+    for (const part of several) part.hidden = +part.dataset.atK !== one.k;
+    if (mark) mark.setAttribute("d", placeOf(one.k) === null ? "" : `M${placeOf(one.k)} 32V${curve.viewBox.baseVal.height - 44}`);
     for (const row of document.querySelectorAll("tr[data-k]")) row.classList.toggle("at", +row.dataset.k === one.k);
+  };
+  // Where the curve has a dot at k, as the drawing says.
+  const placeOf = (k) => {
+    const found = curve.querySelector(`circle[data-x="${k}"]`);
+    return found ? found.getAttribute("cx") : ks.find((one) => one.k === k).x ?? null;
   };
   slider.addEventListener("input", show);
   show();
@@ -112,33 +137,63 @@ const reveal = () => {
 addEventListener("hashchange", reveal);
 reveal();
 
-// Pictures and tables can be taken away: colours are written into the copy of a picture.
+// Pictures and tables can be taken away. A copy of a picture has light colours on white written
+// into it, whatever the page looks like, so that it can be read wherever it is shown.
 const save = (name, text, type) => {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.href = URL.createObjectURL(text instanceof Blob ? text : new Blob([text], { type }));
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 };
 const LOOK = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity", "opacity", "font-weight", "text-anchor"];
+const plainSvg = (figure) => {
+  const shown = figure.querySelector("svg");
+  const copy = shown.cloneNode(true);
+  const theme = document.documentElement.dataset.theme;
+  document.documentElement.dataset.theme = "light";
+  const [from, to] = [shown, copy].map((one) => [one, ...one.querySelectorAll("*")]);
+  from.forEach((one, i) => {
+    const look = getComputedStyle(one);
+    for (const name of LOOK) to[i].setAttribute(name, look.getPropertyValue(name));
+  });
+  if (theme) document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+  const ground = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+  for (const [name, value] of [["width", "100%"], ["height", "100%"], ["fill", "#fff"]]) ground.setAttribute(name, value);
+  copy.prepend(ground);
+  copy.setAttribute("font-family", "Helvetica, Arial, sans-serif");
+  copy.setAttribute("font-size", "12");
+  return new XMLSerializer().serializeToString(copy);
+};
+const fileName = (figure) => `passhat-${(figure.dataset.figure || "figure").replace(/[^\w-]+/g, "-")}`;
+// A cell that a spreadsheet would compute is quoted as text.
+const quoted = (text) => `"${(/^[=+@-]/.test(text) && isNaN(text) ? "'" : "") + text.replaceAll('"', '""')}"`;
+const asCsv = (rows) => rows.map((row) => row.map((cell) => quoted(String(cell ?? ""))).join(",")).join("\r\n") + "\r\n";
 const saved = {
   svg(button) {
-    const shown = button.closest("figure").querySelector("svg");
-    const copy = shown.cloneNode(true);
-    const [from, to] = [shown, copy].map((one) => [one, ...one.querySelectorAll("*")]);
-    from.forEach((one, i) => {
-      const look = getComputedStyle(one);
-      for (const name of LOOK) to[i].setAttribute(name, look.getPropertyValue(name));
-    });
-    copy.setAttribute("font-family", "Helvetica, Arial, sans-serif");
-    copy.setAttribute("font-size", "12");
-    save("passhat.svg", new XMLSerializer().serializeToString(copy), "image/svg+xml");
+    const figure = button.closest("figure");
+    save(fileName(figure) + ".svg", plainSvg(figure), "image/svg+xml");
+  },
+  png(button) {
+    const figure = button.closest("figure");
+    const { width, height } = figure.querySelector("svg").viewBox.baseVal;
+    const image = new Image();
+    image.onload = () => {
+      const canvas = document.createElement("canvas");
+      [canvas.width, canvas.height] = [2 * width, 2 * height];
+      canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob((blob) => save(fileName(figure) + ".png", blob), "image/png");
+    };
+    image.src = "data:image/svg+xml," + encodeURIComponent(plainSvg(figure));
+  },
+  rows(button) {
+    const figure = button.closest("figure");
+    save(fileName(figure) + ".csv", asCsv(JSON.parse(figure.dataset.rows)), "text/csv");
   },
   csv(button) {
-    const quoted = (text) => `"${(/^[=+@-]/.test(text) ? "'" : "") + text.replaceAll('"', '""')}"`;
     const rows = [...button.closest("[data-tasks]").querySelectorAll("thead tr, tbody tr[data-row]:not([hidden])")];
-    const lines = rows.map((row) => [...row.cells].map((cell) => quoted(cell.textContent.trim())).join(","));
-    save("tasks.csv", lines.join("\r\n") + "\r\n", "text/csv");
+    save("tasks.csv", asCsv(rows.map((row) => [...row.cells].map((cell) => cell.textContent.trim()))), "text/csv");
   },
 };
 document.addEventListener("click", (event) => {
@@ -146,17 +201,24 @@ document.addEventListener("click", (event) => {
   if (button) saved[button.dataset.save](button);
 });
 
-// Transcripts are data until somebody asks to read one.
+// Transcripts that are not written out are packed until somebody asks to read one. A block holds
+// pieces of this very page, escaped when it was made.
 const stored = document.getElementById("transcripts");
 if (stored) {
-  const transcripts = JSON.parse(stored.textContent);
-  for (const details of document.querySelectorAll("details[data-transcript]")) {
-    details.addEventListener("toggle", () => {
+  const blocks = JSON.parse(stored.textContent);
+  const opened = new Map();
+  const unpack = async (packed) => {
+    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    return JSON.parse(await new Response(stream).text());
+  };
+  for (const details of document.querySelectorAll("details[data-transcript]:not([data-transcript=''])")) {
+    details.addEventListener("toggle", async () => {
       const place = details.lastElementChild;
-      if (!details.open || place.textContent) return;
-      const text = transcripts[details.dataset.transcript];
-      if ("turns" in details.dataset) place.append(...cardsOf(text));
-      else place.textContent = text;
+      if (!details.open || place.childElementCount) return;
+      const [block, number] = details.dataset.transcript.split(".").map(Number);
+      if (!opened.has(block)) opened.set(block, unpack(blocks[block]));
+      place.innerHTML = (await opened.get(block))[number];
     });
   }
 }

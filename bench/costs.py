@@ -1,0 +1,151 @@
+"""What a report and a command cost, against a limit that is measured in the same run.
+
+`python -m bench.costs --against COMMIT` also measures the sources of that commit by turns with
+these, in the same minutes, and prints how many times as much the present ones take.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+HOME = Path(__file__).parents[1]
+ROUNDS = 9
+# systems, tasks, runs, and how many suites of that size are measured
+DESIGNS = {"45 x 10": (1, 45, 10, 8), "200 x 10": (1, 200, 10, 8), "12 x 127 x 4": (12, 127, 4, 2)}
+# At most so many times the limit of its row: what was reached when this was written, and a third.
+MOST = {
+    "45 x 10": 18,
+    "200 x 10": 18,
+    "12 x 127 x 4": 190,
+    "report": 4,
+    "run": 9,
+    "--help": 6,
+}
+
+# CPU of measure() beside that of numpy doing a fixed amount of small work, the best of each.
+MEASURE = """
+import json, sys, time
+import numpy as np
+import passhat
+from passhat.records import Trials
+systems, tasks, runs, suites = map(int, sys.argv[1:])
+def limit():
+    x, begun = np.arange(10.0), time.process_time()
+    for _ in range(500):
+        (np.exp(x) * x + x).sum()
+    return time.process_time() - begun
+def suite(seed):
+    rng = np.random.default_rng(seed)
+    passed = rng.random((systems, tasks, runs)) < rng.beta(4, 2, (systems, tasks, 1))
+    places = np.indices(passed.shape).reshape(3, -1)
+    return Trials.from_columns(system=[f"s{i}" for i in places[0]],
+                               task=[f"t{i}" for i in places[1]], passed=passed.ravel().tolist())
+took, limits = [], []
+for seed in range(suites + 1):
+    trials = suite(seed)
+    limits.append(limit())
+    begun = time.process_time()
+    passhat.measure(trials)
+    took.append(time.process_time() - begun)
+print(json.dumps([sum(took[1:]) / suites, min(limits)]))
+"""
+SUITE = """
+systems: [{name: s, model: scripted, script: [{answer: hello}]}]
+defaults: {expect: [{contains: hello}]}
+tasks: [{name: t, prompt: hello}]
+"""
+COMMANDS = {
+    "`passhat --help`": ("--help", ["-m", "passhat", "--help"]),
+    "`passhat report` of 20 x 10 runs": ("report", ["-m", "passhat", "report", "runs.csv"]),
+    "`passhat run` of one trial": ("run", ["-m", "passhat", "run", "suite.yml"]),
+}
+# What every command that states a number has to load.
+BARE = {"--help": ["-c", "pass"], "report": ["-c", "import numpy"], "run": ["-c", "import numpy"]}
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--against", help="A commit to measure beside the present sources.")
+    chosen = parser.parse_args([] if __name__ != "__main__" else None)
+    with tempfile.TemporaryDirectory() as folder:
+        trees = {"now": HOME / "src"}
+        if chosen.against:
+            trees[chosen.against] = _sources_of(chosen.against, Path(folder))
+        print(f"## What a report and a command cost: the least CPU of {ROUNDS} rounds\n")
+        print("| what | CPU ms | times its limit | at most |" + _columns(trees, " now / {} |"))
+        print("|---|---|---|---|" + _columns(trees, "---|"))
+        for name, design in DESIGNS.items():
+            costs = [{tree: _measure(path, design, folder) for tree, path in trees.items()}
+                     for _ in range(ROUNDS)]  # fmt: skip
+            took = {tree: min(one[tree][0] for one in costs) for tree in trees}
+            _row(f"`measure`, {name}", took, min(one["now"][1] for one in costs), MOST[name])
+        _prepare(Path(folder))
+        for name, (kind, command) in COMMANDS.items():
+            costs = [{tree: _cpu(path, command, folder) for tree, path in trees.items()}
+                     for _ in range(ROUNDS)]  # fmt: skip
+            took = {tree: min(one[tree] for one in costs) for tree in trees}
+            limit = min(_cpu(HOME / "src", BARE[kind], folder) for _ in range(ROUNDS))
+            _row(name, took, limit, MOST[kind])
+
+
+def _columns(trees: Mapping[str, Path], cell: str) -> str:
+    return "".join(cell.format(tree) for tree in trees if tree != "now")
+
+
+def _row(name: str, took: Mapping[str, float], limit: float, most: float) -> None:
+    now = took["now"]
+    others = "".join(f" {now / other:.2f} |" for tree, other in took.items() if tree != "now")
+    print(f"| {name} | {now * 1e3:.0f} | {now / limit:.1f} | {most:g} |{others}", flush=True)
+
+
+def _sources_of(commit: str, folder: Path) -> Path:
+    archive = subprocess.run(
+        ["git", "archive", commit, "src"], cwd=HOME, capture_output=True, check=True
+    )
+    subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
+    return folder / "src"
+
+
+def _prepare(folder: Path) -> None:
+    folder.joinpath("suite.yml").write_text(SUITE)
+    rows = [f"t{task},{int((task * 7 + run * 3) % 10 < task % 8 + 2)}\n"
+            for task in range(20) for run in range(10)]  # fmt: skip
+    folder.joinpath("runs.csv").write_text("task,passed\n" + "".join(rows))
+
+
+def _measure(sources: Path, design: tuple[int, ...], folder: str) -> tuple[float, float]:
+    """Mean CPU seconds of a suite's report, and those of the limit beside it."""
+    done = _python(sources, ["-c", MEASURE, *map(str, design)], folder)
+    took, limit = json.loads(done.stdout.splitlines()[-1])
+    return took, limit
+
+
+def _cpu(sources: Path, command: list[str], folder: str) -> float:
+    Path(folder, ".passhat", "history.db").unlink(missing_ok=True)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    _python(sources, command, folder)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _python(sources: Path, command: list[str], folder: str) -> subprocess.CompletedProcess[str]:
+    """Python over these sources, with its bytecode kept from round to round."""
+    kept = {**os.environ, "PYTHONPATH": str(sources), "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
+    kept["OPENBLAS_NUM_THREADS"] = "1"
+    return subprocess.run(
+        [sys.executable, *command], cwd=folder, env=kept, capture_output=True, text=True, check=True
+    )
+
+
+if __name__ == "__main__":
+    main()

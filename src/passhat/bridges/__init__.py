@@ -1,0 +1,1 @@
+"""passhat inside other tools: Inspect, pydantic-evals, deepeval, promptfoo and OpenTelemetry."""

@@ -1,0 +1,48 @@
+"""The change of a system against a baseline, in the few words that a page has room for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from passhat.analysis.comparing.comparison import Comparison
+from passhat.reporters.blocks import Chip
+from passhat.reporters.numbers import percent
+from passhat.stats.estimate import THIS_SUITE, Unavailable
+
+_CHIPS = {"better": Chip("Better", "good"), "worse": Chip("Worse", "bad")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeTile:
+    """What changed: against what, by how much, whether that is more than noise; how to see more."""
+
+    title: str
+    size: str = ""
+    chip: Chip | None = None
+    text: str = ""
+    command: str = ""
+    link: str = ""
+
+
+def change_tile(comparison: Comparison, title: str, *, link: str = "") -> ChangeTile:
+    """The difference of the headline, first minus second, with its interval for this suite."""
+    lead = comparison.headline
+    if lead.value is None or lead.first is None or lead.second is None:
+        return ChangeTile(title=title, text="The two share too few runs to compare.", link=link)
+    name = "mean score" if lead.name == "mean_score" else lead.name
+    number = lead.this_suite
+    bounds = None if isinstance(number, Unavailable) else number.interval
+    between = (
+        ""
+        if bounds is None
+        else (
+            f", between {100 * bounds.low:+.0f} and {100 * bounds.high:+.0f} points on this suite"
+        )
+    )
+    return ChangeTile(
+        title=title,
+        size=f"{100 * lead.value:+.1f} points",
+        chip=_CHIPS.get(lead.answer(THIS_SUITE) or "", Chip("Within noise", "none")),
+        text=f"{name} went from {percent(lead.second)} to {percent(lead.first)}{between}.",
+        link=link,
+    )

@@ -1,0 +1,30 @@
+"""Every event of a run has its line in NDJSON."""
+
+import json
+from dataclasses import fields
+from typing import get_args
+
+import pytest
+
+from passhat.cli.event_stream import _LINES, EventStream
+from passhat.runner import events
+
+
+@pytest.mark.parametrize("event", get_args(events.Event), ids=lambda event: event.__name__)
+def test_every_event_of_the_runner_has_a_line_with_its_fields(event):
+    line = _LINES[event.__name__]
+    told = set(line.__annotations__) - {"event", "time", "schema"}
+    own = {field.name for field in fields(event)}
+    if not own & {"trial", "ticket"}:  # these lines have the fields of the trial instead
+        assert told <= own
+
+
+def test_a_pause_and_a_stop_are_written(tmp_path):
+    with EventStream([str(tmp_path / "events.ndjson")]) as stream:
+        stream(events.Paused(wait=2.0))
+        stream(events.StopRequested(signal=2, grace=1.5))
+    lines = map(json.loads, (tmp_path / "events.ndjson").read_text().splitlines())
+    assert [(line["event"], line.get("wait"), line.get("signal")) for line in lines] == [
+        ("paused", 2.0, None),
+        ("stopping", None, 2),
+    ]

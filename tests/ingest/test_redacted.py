@@ -1,0 +1,58 @@
+"""Keys that other tools let into their logs are neither shown nor stored."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from passhat.cli import main
+from passhat.ingest import read_trials, read_with_transcripts
+
+KEY = "sk-ant-api03-" + "0123456789abcdef" * 2
+SAID = [{"role": "user", "content": f"log in with\n{KEY}"}, {"role": "assistant", "content": "Ok"}]
+
+LOGS = {
+    "table.json": [{"task": "a", "passed": True, "messages": SAID}] * 2,
+    "tau.json": [{"task_id": 1, "reward": 0.0, "trial": 0, "info": {}, "traj": SAID}],
+}
+
+
+@pytest.fixture(params=LOGS)
+def log(request, tmp_path):
+    path = tmp_path / request.param
+    path.write_text(json.dumps(LOGS[request.param]))
+    return path
+
+
+def test_a_key_in_a_transcript_is_not_handed_out(log):
+    _, said = read_with_transcripts(log)
+    texts = list(said.values())
+    assert texts
+    assert all(KEY not in text and "log in with\\n[redacted]" in text for text in texts)
+
+
+def test_a_key_in_an_error_is_not_handed_out():
+    rows = [{"task": "a", "passed": False, "error": f"401: wrong key {KEY}"}]
+    assert read_trials(json.dumps(rows).encode()).to_columns()["error"] == [
+        "401: wrong key [redacted]"
+    ]
+
+
+def test_a_page_shows_no_key(log, tmp_path):
+    page = tmp_path / "page.html"
+    ran = CliRunner().invoke(main, ["report", str(log), "-o", str(page), "--transcripts"])
+    assert ran.exit_code == 0, ran.output
+    shown = page.read_text()
+    assert KEY not in shown
+    assert "log in with" in shown
+
+
+def test_a_history_stores_no_key(log, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ran = CliRunner().invoke(main, ["history", "add", str(log), "--suite", "s", "--store", "h.db"])
+    assert ran.exit_code == 0, ran.output
+    shown = CliRunner().invoke(main, ["report", "h.db", "-o", "page.html", "--transcripts"])
+    assert shown.exit_code == 0, shown.output
+    page = (tmp_path / "page.html").read_text()
+    assert KEY not in page
+    assert "log in with" in page

@@ -1,0 +1,79 @@
+"""What is compared with a stored run includes how far the agent moves from day to day."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from passhat.history import History
+from passhat.journeys import compare_results, gate_results, keep_results, run_suite
+from passhat.journeys.results import Results
+
+TASKS, RUNS = 20, 5
+NOTE = "includes the spread between days"
+
+
+def write_day(path, rng, skill, shift):
+    passed = rng.random((TASKS, RUNS)) < expit(skill + shift)[:, None]
+    rows = [f"bot,t{i},{r},{int(passed[i, r])}" for i in range(TASKS) for r in range(RUNS)]
+    path.write_text("\n".join(["system,task,trial,passed", *rows]) + "\n")
+
+
+@pytest.fixture
+def nightly(tmp_path):
+    """A store with seven nights of one agent that moves from night to night, and their files."""
+    rng = np.random.default_rng(4)
+    skill = rng.normal(0.5, 1, TASKS)
+    store, keys = tmp_path / "history.db", []
+    for night, shift in enumerate(rng.normal(0, 0.5, 7)):
+        path = tmp_path / f"night{night}.csv"
+        write_day(path, rng, skill, shift)
+        keys.append(keep_results(path, suite="nightly", store=store).run.key)
+    return store, keys, tmp_path
+
+
+def test_a_comparison_of_stored_runs_includes_the_days_and_one_of_their_files_cannot(nightly):
+    store, keys, folder = nightly
+    runs = compare_results(Results(paths=(keys[-1], keys[0]), store=store))
+    files = compare_results([folder / "night6.csv", folder / "night0.csv"])
+    assert runs.headline.value == files.headline.value
+    assert runs.headline.this_suite.interval.width > 1.2 * files.headline.this_suite.interval.width
+    assert any(NOTE in note for note in runs.notes)
+    assert not any(NOTE in note for note in files.notes)
+
+
+def test_a_file_against_a_stored_run_includes_them_as_a_gate_does(nightly):
+    store, keys, folder = nightly
+    new = str(folder / "night6.csv")
+    found = compare_results(Results(paths=(new, keys[0]), store=store))
+    assert any(NOTE in note for note in found.notes)
+    gate = gate_results(Results(paths=(new,), store=store), [f"no_worse_than {keys[0]} by 0.01"])[0]
+    assert any(NOTE in note for note in gate.notes)
+
+
+def test_a_run_is_no_other_day_than_itself(nightly):
+    store, keys, _ = nightly
+    found = compare_results(Results(paths=(keys[0], keys[0]), store=store))
+    assert not any(NOTE in note for note in found.notes)
+
+
+def test_a_gate_at_the_end_of_a_run_includes_them(tmp_path):
+    suite = tmp_path / "suite.yml"
+    suite.write_text(
+        """
+name: coin
+defaults: {runs: 4}
+systems:
+  - name: coin
+    command: [python, -c, "import os, random; print(random.random() < 0.5)"]
+tasks:
+  - {name: one, prompt: x, expect: [{contains: "True"}]}
+  - {name: two, prompt: x, expect: [{contains: "True"}]}
+"""
+    )
+    store = tmp_path / "history.db"
+    for _ in range(6):
+        run_suite(suite, store=store)
+    with History.open(store, read_only=True) as history:
+        earlier = next(iter(history.runs())).key
+    answer = run_suite(suite, store=store, require=[f"no_worse_than {earlier} by 0.5"])
+    assert any(NOTE in note for note in answer.verdicts[0].notes)

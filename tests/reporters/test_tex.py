@@ -1,0 +1,70 @@
+"""Tables that a real LaTeX compiles, whatever the names."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from passhat import Trials, compare, judge, measure, plan, rank
+from passhat.reporters import render
+
+NAMES = (
+    r"a\input{x}_%$#^~&", "old 東京 é ✓", "ąęŧħ ß Ł ø", "# % & [x] `q` \"y\" 'z'", "\x1b\u202e😀",
+    "-- << >> ?` !`", "[b] *",
+)  # fmt: skip
+PAPER = r"""
+\documentclass{article}
+\usepackage{booktabs}
+\usepackage{graphicx}
+\begin{document}
+%s
+\includegraphics{figure.pdf}
+\end{document}
+"""
+
+
+def _answers():
+    systems = NAMES[:2]
+    rows = [(s, t, (i + len(t)) % 3 > 0) for s in systems for t in NAMES for i in range(5)]
+    system, task, passed = zip(*rows, strict=True)
+    two = Trials.from_columns(system=list(system), task=list(task), passed=list(passed))
+    one = two.where(system=systems[1])
+    return {
+        "several": measure(two),
+        "one": measure(one),
+        "matrix": measure(two).matrix(),
+        "comparison": compare(two),
+        "ranking": rank(two),
+        "plan": plan(one),
+        "verdicts": judge(one, ["pass^1 >= 0.5", "pass^2 >= 0.9"]),
+    }
+
+
+@pytest.mark.parametrize("engine", ["pdflatex", "lualatex"])
+def test_a_paper_with_every_table_and_a_figure_compiles(tmp_path, engine):
+    if shutil.which(engine) is None:
+        pytest.skip(f"{engine} is not installed (Debian: texlive-latex-base texlive-latex-extra)")
+    pytest.importorskip("cairosvg", reason="needs passhat[figures]")
+    answers = _answers()
+    for name, answer in answers.items():
+        (tmp_path / f"{name}.tex").write_text(render(answer, "tex"), encoding="utf-8")
+    answers["several"].plots.curves().save(tmp_path / "figure.pdf")
+    inputs = "\n".join(rf"\input{{{name}}}" for name in answers)
+    (tmp_path / "paper.tex").write_text(PAPER % inputs)
+    done = subprocess.run(
+        [engine, "-interaction=nonstopmode", "-halt-on-error", "paper.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert (tmp_path / "paper.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_letters_of_other_scripts_have_a_form_for_every_engine():
+    report = measure(Trials.from_columns(task=["東", "é"], passed=[1, 0]))
+    text = render(report.matrix(), "tex")
+    assert r"\passhatchar{東}{6771}" in text
+    assert "{é}" in text

@@ -1,0 +1,134 @@
+import copy
+import dataclasses
+import inspect
+import pickle
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, field
+from typing import Any
+
+import pytest
+
+from passhat.fast_dataclass import dataclass
+
+Decorator = Callable[..., Any]
+
+
+def kinds(decorator: Decorator) -> tuple[Any, ...]:
+    """The same three classes, made by a decorator."""
+
+    @decorator(frozen=True, slots=True, kw_only=True)
+    class Named:
+        """Only by name."""
+
+        first: int
+        second: list[int] = field(default_factory=list)
+        third: str = "c"
+
+    @decorator(frozen=True, slots=True)
+    class Placed:
+        first: int
+        second: float = 0.5
+        hidden: int = field(default=3, repr=False, compare=False)
+        derived: int = field(init=False, repr=False, compare=False)
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "derived", self.first + 1)
+
+    @decorator(frozen=True, slots=True, kw_only=True, eq=False)
+    class ByIdentity:
+        only: float
+
+        def __repr__(self) -> str:
+            return "mine"
+
+    return Named, Placed, ByIdentity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    x: float
+    y: list[int] = field(default_factory=list)
+
+
+NAN = float("nan")
+CALLS: list[tuple[int, tuple[Any, ...], dict[str, Any]]] = [
+    (0, (), {"first": 1}),
+    (0, (), {"first": 1, "second": [2], "third": "d"}),
+    (0, (1,), {}),
+    (0, (), {}),
+    (0, (), {"first": 1, "fourth": 2}),
+    (1, (1,), {}),
+    (1, (1, 2.0, 4), {}),
+    (1, (), {"first": 2, "second": NAN}),
+    (1, (1, 2.0, 4, 5), {}),
+    (2, (), {"only": NAN}),
+    (2, (), {"only": 1.0, "other": 2}),
+]
+
+
+def outcome(kind: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    try:
+        made = kind(*positional, **named)
+    except TypeError as error:
+        return str(error).replace(kind.__qualname__, "")
+    values = {one.name: getattr(made, one.name) for one in dataclasses.fields(made)}
+    again = kind(*positional, **named)
+    hashed = "cannot" if isinstance(values.get("second"), list) else hash(made) == hash(again)
+    return repr(made).split(".")[-1], str(values), made == again, made == 1, hashed
+
+
+@pytest.mark.parametrize(("which", "positional", "named"), CALLS)
+def test_a_class_behaves_as_the_one_of_the_standard_library(which, positional, named):
+    ours, theirs = kinds(dataclass)[which], kinds(dataclasses.dataclass)[which]
+    assert outcome(ours, positional, named) == outcome(theirs, positional, named)
+
+
+@pytest.mark.parametrize("which", range(3))
+def test_a_class_is_described_as_the_standard_library_would(which):
+    ours, theirs = kinds(dataclass)[which], kinds(dataclasses.dataclass)[which]
+    assert str(inspect.signature(ours)) == str(inspect.signature(theirs))
+    assert ours.__match_args__ == theirs.__match_args__
+    assert ours.__slots__ == theirs.__slots__
+    assert repr(ours.__dataclass_params__) == repr(theirs.__dataclass_params__)
+    names = [one.name for one in dataclasses.fields(theirs)]
+    assert [one.name for one in dataclasses.fields(ours)] == names
+
+
+def test_an_instance_cannot_be_changed():
+    point = Point(x=1.0)
+    with pytest.raises(FrozenInstanceError, match="cannot assign to field 'x'"):
+        point.x = 2.0  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError, match="cannot delete field 'x'"):
+        del point.x
+    assert not hasattr(point, "__dict__")
+
+
+def test_copies_pickles_and_replacements_are_equal_values():
+    point = Point(x=1.0, y=[1])
+    assert pickle.loads(pickle.dumps(point)) == point == copy.deepcopy(point)
+    assert dataclasses.replace(point, x=2.0) == Point(x=2.0, y=[1])
+    assert dataclasses.asdict(point) == {"x": 1.0, "y": [1]}
+
+
+def test_each_instance_has_its_own_default_list():
+    assert Point(x=1.0).y is not Point(x=1.0).y
+
+
+def test_what_is_not_a_frozen_value_is_made_by_the_standard_library():
+    @dataclass(slots=True)
+    class Open:
+        x: int
+
+    @dataclass(frozen=True, slots=True, order=True)
+    class Ordered:
+        x: int
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Child(Point):
+        z: int = 0
+
+    changed = Open(x=1)
+    changed.x = 2
+    assert changed == Open(x=2)
+    assert Ordered(1) < Ordered(2)
+    assert Child(x=1.0, z=2) != Child(x=1.0)
