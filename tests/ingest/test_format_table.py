@@ -39,7 +39,7 @@ COUNTED = {
     "langfuse": ("langfuse", 1, 3, 3, 2),
     "phoenix": ("handmade/phoenix", 1, 2, 4, 2),
     "weave": ("handmade/weave", 1, 2, 3, 2),
-    "ragas": ("handmade/ragas", 1, 2, 3, 2),
+    "ragas": ("ragas", 1, 2, 4, 2),  # exact_match 0.5, it says
     "aider": ("handmade/aider", 1, 1, 1, 1),
     "score-array": ("handmade/score_array", 1, 3, 8, 5),
     "swe-bench": ("handmade/swe_bench/run_evaluation", 1, 2, 4, 3),

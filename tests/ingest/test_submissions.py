@@ -289,3 +289,14 @@ def test_traces_of_langfuse_that_belong_to_no_data_set_are_tasks_of_their_own(sa
     trials = read_trials(samples / "langfuse" / "scores.json")
     assert trials.tasks == ("t1", "t2", "t3")
     assert "each trace is a task of its own" in notes_of(trials)
+
+
+def test_a_csv_of_phoenix_has_a_column_for_each_annotation(counts):
+    table = (
+        "example_id,repetition_number,output,error,annotation_right_label,annotation_right_score,"
+        "annotation_right_error\n"
+        "e1,1,x,,correct,1.0,\ne1,2,y,,incorrect,0.0,\ne2,1,,broke,,,\n"
+    )
+    trials = read_trials(table.encode())
+    assert {source.format for source in trials.sources} == {"phoenix"}
+    assert counts(trials) == {"e1": (1, 1, 0), "e2": (0, 0, 1)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -101,10 +102,10 @@ def fit_cells(cells: Cells) -> tuple[Floats, Floats]:
     return a, b
 
 
-def refit_cells(cells: Cells, a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """The same for one suite whose (a, b) are known to lie close to these."""
+def refit(likelihood: Likelihood, a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """The (a, b) of one suite that are known to lie close to these."""
     start = float(np.log(a / b)), float(np.log(a + b))
-    first, second = _shapes(*_climb_one(Likelihood(cells), *start))
+    first, second = _shapes(*_climb_one(likelihood, *start))
     return np.asarray(first), np.asarray(second)
 
 
@@ -161,11 +162,18 @@ class Likelihood:
 
     def __init__(self, cells: Cells) -> None:
         tasks = cells.tasks.reshape(-1, cells.n.size)
-        self._passes, self._failures, self._runs = (
+        self.passes, self.failures, self.runs = (
             _GammaSums(counts, tasks) for counts in (cells.c, cells.n - cells.c, cells.n)
         )
         longest = max(1.0, float(cells.n.max()))
         self.log_most = float(np.log(_LARGEST_PRECISION_PER_RUN * longest))
+
+    def reweighted(self, tasks: Floats) -> Likelihood:
+        """That of the same counts, held by so many tasks each."""
+        other = copy(self)
+        sums = self.passes, self.failures, self.runs
+        other.passes, other.failures, other.runs = (one.reweighted(tasks) for one in sums)
+        return other
 
     def clipped(self, mean: Any, size: Any) -> tuple[Any, Any]:
         """A point inside the box where the likelihood can be computed."""
@@ -176,13 +184,13 @@ class Likelihood:
 
     def value(self, a: Floats, b: Floats) -> Floats:
         """The log-likelihood (without penalty) of the first suite at each of many (a, b)."""
-        passes, failures, runs = self._passes, self._failures, self._runs
+        passes, failures, runs = self.passes, self.failures, self.runs
         return passes.values(a) + failures.values(b) - runs.values(a + b)
 
     def at(self, rows: NDArray[np.intp] | int, mean: Any, size: Any) -> tuple[Any, ...]:
         """The value at a point for each of `rows`; slopes by mean and size; the three bends."""
         a, b = _shapes(mean, size)
-        sums = self._passes.at(a, rows), self._failures.at(b, rows), self._runs.at(a + b, rows)
+        sums = self.passes.at(a, rows), self.failures.at(b, rows), self.runs.at(a + b, rows)
         (value_a, *turns_a), (value_b, *turns_b), (value_s, *turns_s) = sums
         found = _turned(a, b, turns_a, turns_b, turns_s)
         return _penalised(a, b, value_a + value_b - value_s, found)
@@ -200,13 +208,23 @@ class _GammaSums:
         self._logs = bool(most <= _MOST_LOGS and not (counts % 1).any())
         if self._logs:
             self._counts = np.arange(most)
-            self._weights = tasks @ (counts[:, None] > self._counts)
+            self._beyond = (counts[:, None] > self._counts).astype(np.float64)
+            self.weights = tasks @ self._beyond
         else:
-            self._counts, self._weights = _marginal(counts, tasks)
+            self._counts, self.weights = _marginal(counts, tasks)
+        self._given = counts
+
+    def reweighted(self, tasks: Floats) -> _GammaSums:
+        """The same sums with other weights."""
+        if not self._logs:
+            return _GammaSums(self._given, tasks[None])
+        other = copy(self)
+        other.weights = (tasks @ self._beyond)[None]
+        return other
 
     def at(self, x: Floats | float, rows: NDArray[np.intp] | int) -> tuple[Any, Any, Any]:
         """The sum of each of `rows` at its own x, and its two derivatives."""
-        weights = self._weights[rows]
+        weights = self.weights[rows]
         shifted = np.add.outer(x, self._counts)
         if self._logs:
             inverse = 1 / shifted
@@ -248,9 +266,9 @@ class _GammaSums:
     def _block(self, x: Floats) -> Floats:
         shifted = np.add.outer(x, self._counts)
         if self._logs:
-            return np.asarray(np.log(shifted) @ self._weights[0])
+            return np.asarray(np.log(shifted) @ self.weights[0])
         gammas = special.gammaln(shifted) - special.gammaln(x)[:, None]
-        return np.asarray(gammas @ self._weights[0])
+        return np.asarray(gammas @ self.weights[0])
 
 
 def _marginal(values: Floats, tasks: Floats) -> tuple[Floats, Floats]:

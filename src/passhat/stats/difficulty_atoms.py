@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from passhat.fast_dataclass import dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Floats
-from passhat.stats.betabinomial import fit_cells, refit_cells
+from passhat.stats.betabinomial import Likelihood, fit_cells, refit
 from passhat.stats.cells import Cells, remembered
 
 # Twice the log-likelihood that a share must gain: chi-squared with 2 degrees, 5 %, for the better
@@ -67,7 +67,7 @@ def _with_ends(cells: Cells, ends: NDArray[np.bool_], start: DifficultyModel) ->
     """Shares of tasks at these ends, by expectation and maximisation (Dempster and others 1977)."""
     total = float(cells.task_count)
     shares = 0.5 * (ends * cells.tasks).sum(axis=1) / total
-    a, b, rest = start.a, start.b, cells
+    a, b, rest, likelihood = start.a, start.b, cells, Likelihood(cells)
     for _ in range(_STEPS):
         chance = np.exp(log_chance(cells.n, cells.c, a, b)) * (1 - shares.sum())
         own = np.where(ends, shares[:, None], 0.0)
@@ -75,7 +75,7 @@ def _with_ends(cells: Cells, ends: NDArray[np.bool_], start: DifficultyModel) ->
         shares = (taken * cells.tasks).sum(axis=1) / total
         left = cells.tasks * (1 - taken.sum(axis=0))
         rest = Cells(n=cells.n, c=cells.c, tasks=np.maximum(left, 1e-9))
-        a, b = refit_cells(rest, a, b)
+        a, b = refit(likelihood.reweighted(rest.tasks), a, b)
     return DifficultyModel(a=a, b=b, rest=rest, solid=float(shares[0]), broken=float(shares[1]))
 
 

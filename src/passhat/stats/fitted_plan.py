@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from math import expm1, log, log1p, sqrt
 
+import numpy as np
+
 from passhat.fast_dataclass import dataclass
 from passhat.stats.estimate import Interval, Unavailable
+from passhat.stats.population_mean import population_bounds
 from passhat.stats.power import SuitePlan, plan_suite, round_up
 
 WIDEST = 0.5
@@ -46,6 +49,9 @@ class Seen:
 
     constant: bool = False
     """Whether every run passed, or every one failed."""
+
+    rate: float | None = None
+    """The mean, where it is known."""
 
 
 def seen_spread(
@@ -114,8 +120,10 @@ def plan_from(
     factor = there.width(tasks) / plan.tasks_like_these
     widest = factor * rough(tasks, seen.runs, spread).tasks_like_these
     known = spread.icc_interval or UNKNOWN
+    least = 0.0 if seen.rate is None else _least_width(seen.rate, tasks, confidence)
     floors = [
-        min(WIDEST, widest) * sqrt(_skill_share(icc, seen.runs)) for icc in (known.low, known.high)
+        max(least, min(WIDEST, widest) * sqrt(_skill_share(icc, seen.runs)))
+        for icc in (known.low, known.high)
     ]
     needed = rough(tasks, runs, spread, min(half_width / factor, 0.499)).runs_tasks_like_these
     # The wider question is never answered sooner than the narrower one inside it.
@@ -126,8 +134,8 @@ def plan_from(
     return replace(
         plan,
         this_suite=min(WIDEST, here.width(tasks * runs)),
-        tasks_like_these=min(WIDEST, max(there.width(tasks), here.width(tasks * runs))),
-        floor=min(WIDEST, factor * plan.floor),
+        tasks_like_these=min(WIDEST, max(there.width(tasks), here.width(tasks * runs), least)),
+        floor=min(WIDEST, max(least, factor * plan.floor)),
         runs_this_suite=own_runs,
         runs_tasks_like_these=_promised(needed, floors, half_width, tasks, known),
         tasks_needed=max(2, round_up(max(there.needed(half_width), own / runs))),
@@ -184,6 +192,15 @@ class _ExactWidths:
         return log(self.tail) / log1p(-2 * target)
 
 
+def _least_width(rate: float, tasks: int, confidence: float) -> float:
+    """Half the interval for tasks like these after runs without end of tasks that are all alike.
+
+    Part of a task was not seen, and it may be the one that never passes.
+    """
+    low, high = population_bounds(np.array([rate]), np.array([float(tasks)]), confidence)
+    return float(high - low) / 2
+
+
 def _skill_share(icc: float, runs: int) -> float:
     """The part of the variance of a task's mean that no further run takes away."""
     return icc / (icc + (1 - icc) / runs)
@@ -202,7 +219,8 @@ def _promised(
     if high < half_width and isinstance(needed, int):
         return needed
     if low >= half_width:
-        reach = f"below ±{100 * low:.0f} points for tasks like these"
+        # Rounded down: what is said to be out of reach must not be what there is already.
+        reach = f"below ±{int(100 * low)} points for tasks like these"
         return Unavailable(f"no number of runs on {these} gets {reach}")
     if round(100 * low) == 0:  # a range from nothing up says nothing
         return Unavailable(

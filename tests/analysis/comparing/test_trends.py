@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -36,13 +37,16 @@ def calm(rng, count, rate):
     return [moment(i, np.full(20, 10), rng.binomial(10, rate, 20)) for i in range(count)]
 
 
+@pytest.mark.parametrize("weight", [None, np.array([3.0, 1.0, 1.0, 3.0])])
 @pytest.mark.parametrize("k", [1, 3, 5])
-def test_a_point_has_the_intervals_that_a_report_on_the_same_counts_has(k):
+def test_a_point_has_the_intervals_that_a_report_on_the_same_counts_has(k, weight):
     now = moment(0, np.full(4, 5), np.array([5, 3, 4, 1]))
+    now = replace(now, tallies=[replace(now.tallies[0], weight=weight)])
     (trend,) = trends([now], k=k)
     metrics = measure(now.tallies, ks=[k]).system().metrics
     for name, estimate in trend.points[0].metrics.items():
         assert estimate.interval == metrics[name].this_suite.interval
+        assert estimate.value == metrics[name].value
 
 
 def test_a_point_is_the_estimate_of_that_run_alone():

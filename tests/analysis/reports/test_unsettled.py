@@ -157,7 +157,7 @@ def test_runs_are_promised_for_tasks_like_these_only_where_their_floor_is_known(
     (found,) = [one for one in few.unsettled if one.what == "mean_score, tasks like these"]
     assert found.more_runs is None
     assert found.advice.startswith(
-        "Whether more runs of these 2 tasks are enough for tasks like these is not known; about"
+        "No number of runs on these 2 tasks gets below ±40 points for tasks like these; about"
     )
 
 
@@ -170,6 +170,19 @@ def test_where_tasks_hardly_differ_the_runs_promised_do_for_tasks_like_these_too
     after = passes + rng.binomial(found.more_runs, 0.5, 45)
     mean = measure(_counted(after, 6 + found.more_runs)).system().mean_score
     assert _half(mean.tasks_like_these) == pytest.approx(0.05, abs=0.008)
+
+
+def test_no_runs_are_promised_below_what_so_few_tasks_can_ever_show():
+    """With 30 tasks, all alike, runs without end leave ±5.02 points for tasks like these."""
+    rng = np.random.default_rng(3)
+    passes = rng.binomial(10, 0.5, 30)
+    system = measure(_counted(passes, 10)).system()
+    (found,) = [one for one in system.unsettled if one.what == "mean_score, tasks like these"]
+    assert found.more_runs is None
+    assert found.advice.startswith("No number of runs on these 30 tasks gets below ±5 points")
+    after = passes + rng.binomial(1000, 0.5, 30)
+    mean = measure(_counted(after, 1010)).system().mean_score
+    assert 0.05 < _half(mean.tasks_like_these) < 0.051
 
 
 def _counted(passes, runs):

@@ -222,6 +222,12 @@ class _Standing:
     moment: Moment
     counts: Mapping[str, tuple[int, int]]
     carried: tuple[str, ...]
+    weights: Mapping[str, float]
+
+    @property
+    def weight(self) -> list[float] | None:
+        """What each task stands for, where any does for more than itself."""
+        return [self.weights.get(task, 1.0) for task in self.counts] if self.weights else None
 
     @cached_property
     def stale(self) -> frozenset[str]:
@@ -264,6 +270,7 @@ def _system_trend(
 
 def _standings(name: str, moments: Sequence[Moment], errors: ErrorPolicy) -> list[_Standing]:
     known: dict[str, tuple[int, int]] = {}
+    weights: dict[str, float] = {}
     standings = []
     for moment in moments:
         found = [gather(tally, errors) for tally in moment.tallies if tally.system == name]
@@ -276,13 +283,16 @@ def _standings(name: str, moments: Sequence[Moment], errors: ErrorPolicy) -> lis
             continue
         carried = tuple(task for task in known if task not in fresh)
         known = {**known, **fresh}
-        standings.append(_Standing(moment, dict(known), carried))
+        for evidence in found:
+            if evidence.weight is not None:
+                weights |= dict(zip(evidence.tasks, evidence.weight.tolist(), strict=True))
+        standings.append(_Standing(moment, dict(known), carried, dict(weights)))
     return standings
 
 
 def _point(standing: _Standing, names: Sequence[str], k: int, confidence: float) -> TrendPoint:
     n, c = standing.arrays()
-    chain = this_suite_chain(n, c, (k,), confidence=confidence)
+    chain = this_suite_chain(n, c, (k,), confidence=confidence, weight=standing.weight)
     metrics: dict[str, Estimate] = {}
     for name in names:
         estimate = chain[name]

@@ -52,7 +52,12 @@ def measure_metrics(
 
 
 def this_suite_chain(
-    runs: Counts, passes: Counts, ks: Sequence[int], *, confidence: float
+    runs: Counts,
+    passes: Counts,
+    ks: Sequence[int],
+    *,
+    confidence: float,
+    weight: Sequence[float] | None = None,
 ) -> dict[str, Estimate | Unavailable]:
     """pass^k and pass@k of this suite from counts, with the intervals that a report gives them.
 
@@ -63,7 +68,7 @@ def this_suite_chain(
     for sign, order in (("^", every[::-1]), ("@", [k for k in every if k > 1])):
         found = suite_estimates(
             runs, passes, metric=f"pass{sign}k", ks=order, scopes=(THIS_SUITE,),
-            confidence=confidence,
+            confidence=confidence, weight=weight,
         )  # fmt: skip
         chain |= {f"pass{sign}{k}": one for k, (one,) in zip(order, found, strict=True)}
     return dict(zip(chain, rising(list(chain.values())), strict=True))

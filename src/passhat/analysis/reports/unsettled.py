@@ -245,6 +245,7 @@ def seen_design(evidence: Evidence, spread: Spread, mean: Metric) -> Seen:
         tasks_like_these=_half_width(mean, TASKS_LIKE_THESE),
         constant=bool((evidence.score_total == 0).all())
         or bool((evidence.score_total == evidence.runs).all()),
+        rate=mean.value,
     )
 
 

@@ -1,8 +1,9 @@
-"""Phoenix experiments (Arize): runs as JSON with `annotations`, or as CSV with `eval.*` columns."""
+"""Phoenix experiments (Arize): JSON with `annotations`, CSV with `annotation_NAME_score`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from passhat.ingest.document import Document
@@ -13,7 +14,7 @@ from passhat.records.column_names import ColumnMap
 from passhat.records.outcome_words import is_missing
 
 _KINDS = ("text", "lines", "array")
-_SCORE, _LABEL = ".score", ".label"
+_EVALUATION = re.compile(r"annotation_(.+)_score|eval\.(.+)\.score")
 
 
 def recognises(document: Document) -> bool:
@@ -49,17 +50,14 @@ READER = Reader(
 )
 
 
-def _evaluations(names: Any) -> dict[str, str]:
-    """Columns `eval.NAME.score` by NAME."""
-    return {
-        name.removeprefix("eval.").removesuffix(_SCORE): name
-        for name in names
-        if name.startswith("eval.") and name.endswith(_SCORE)
-    }
+def _evaluations(names: Iterable[str]) -> dict[str, str]:
+    """Columns `annotation_NAME_score`, or `eval.NAME.score` of data frames, by NAME."""
+    found = ((name, _EVALUATION.fullmatch(name)) for name in names)
+    return {match[1] or match[2]: name for name, match in found if match}
 
 
 def _row(sheet: Sheet, place: int, evaluations: Mapping[str, str], mapping: ColumnMap) -> ScoredRow:
-    scores = {name: sheet.cells(column)[place] for name, column in evaluations.items()}
+    scores = {name: _score(sheet, place, column) for name, column in evaluations.items()}
     start, end = sheet.cells("start_time")[place], sheet.cells("end_time")[place]
     timed = isinstance(start, str) and isinstance(end, str)
     repetition = sheet.cells("repetition_number")[place]
@@ -71,8 +69,17 @@ def _row(sheet: Sheet, place: int, evaluations: Mapping[str, str], mapping: Colu
         more={
             "seconds": seconds_between(start, end) if timed else None,
             "started": start if isinstance(start, str) and start else None,
+            "tokens_in": sheet.cells("prompt_token_count")[place],
+            "tokens_out": sheet.cells("completion_token_count")[place],
         },
     )
+
+
+def _score(sheet: Sheet, place: int, column: str) -> Any:
+    """A score, or the label beside it where there is none."""
+    score = sheet.cells(column)[place]
+    label = f"{column.removesuffix('score')}label"
+    return sheet.cells(label)[place] if is_missing(score) and label in sheet.columns else score
 
 
 def _annotations(cell: Any) -> Iterator[tuple[str, Any]]:

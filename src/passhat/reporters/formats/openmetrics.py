@@ -35,8 +35,8 @@ def _family(name: str, samples: list[Sample]) -> Iterator[str]:
     yield f"# HELP {name} {_HELP[name]}"
     yield f"# TYPE {name} gauge"
     for _, labels, value in samples:
-        told = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-        yield f"{name}{{{told}}} {value:g}"
+        written = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+        yield f"{name}{{{written}}} {value:g}"
 
 
 def _samples(suite: TestSuite) -> Iterator[Sample]:

@@ -25,10 +25,10 @@ def _lines(number: int, suite: str, case: ReportedCase) -> Iterator[str]:
     skip = f" # SKIP {_escaped(mark.message)}" if mark and mark.kind == "skipped" else ""
     name = _escaped(f"{suite}: {case.name}")
     yield f"{'not ok' if bad else 'ok'} {number} - {name}{skip}"
-    told = dict(case.values) | ({"message": mark.message} if mark and bad else {})
-    if told:
+    facts = dict(case.values) | ({"message": mark.message} if mark and bad else {})
+    if facts:
         yield "  ---"
-        yield from (f"  {key}: {_quoted(str(value))}" for key, value in told.items())
+        yield from (f"  {key}: {_quoted(str(value))}" for key, value in facts.items())
         yield "  ..."
 
 

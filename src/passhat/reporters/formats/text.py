@@ -84,8 +84,8 @@ def _block_lines(block: Block, ink: Ink) -> list[str]:  # one line a block
             return _paragraph_lines(block, ink)
         case Line():
             # One line, whatever the width: other programs read it.
-            told = wrap(block.detail, ink.width - 2) if block.detail else []
-            return [safe_text(block.text), *(ink.style(_INDENT + line, "dim") for line in told)]
+            details = wrap(block.detail, ink.width - 2) if block.detail else []
+            return [safe_text(block.text), *(ink.style(_INDENT + line, "dim") for line in details)]
         case Judged():
             return _judged_lines(block, ink)
         case Steps():
@@ -127,8 +127,8 @@ def _judged_lines(block: Judged, ink: Ink) -> list[str]:
 def _step_lines(block: Steps, ink: Ink) -> list[str]:
     lines = [ink.style(block.title, "bold")]
     for i, step in enumerate(block.steps, 1):
-        told = _step(f"{i}. {step.text}", step.command, ink.width - len(_INDENT))
-        lines += [_INDENT + line for line in told]
+        wrapped = _step(f"{i}. {step.text}", step.command, ink.width - len(_INDENT))
+        lines += [_INDENT + line for line in wrapped]
     return lines
 
 

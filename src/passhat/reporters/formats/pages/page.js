@@ -10,7 +10,9 @@ const remember = (key, value) => {
   history.replaceState(null, "", location.pathname + location.search + (kept && `#?${kept}`));
 };
 
+const order = new Intl.Collator(undefined, { numeric: true });
 for (const [place, section] of document.querySelectorAll("[data-tasks]").entries()) {
+  const table = section.querySelector("table");
   const body = section.querySelector("tbody");
   const rows = [...body.rows].filter((row) => !row.classList.contains("said"));
   // What was said in a task's runs stands in a row of its own, and goes with the task.
@@ -45,14 +47,17 @@ for (const [place, section] of document.querySelectorAll("[data-tasks]").entries
       const down = head.getAttribute("aria-sort") === "ascending";
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const key = (row) => row.cells[column].dataset.v ?? row.cells[column].textContent;
-      const compare = (a, b) => {
-        const [x, y] = [key(a), key(b)];
-        const numbers = x !== "" && y !== "" && !isNaN(x) && !isNaN(y);
-        return numbers ? x - y : x.localeCompare(y, undefined, { numeric: true });
-      };
+      const texts = rows.map((row) => row.cells[column].dataset.v ?? row.cells[column].textContent);
+      const numbers = texts.every((text) => text !== "" && !isNaN(text));
+      const keys = new Map(rows.map((row, i) => [row, numbers ? +texts[i] : texts[i]]));
+      const compare = numbers
+        ? (a, b) => keys.get(a) - keys.get(b)
+        : (a, b) => order.compare(keys.get(a), keys.get(b));
       rows.sort((a, b) => (down ? compare(b, a) : compare(a, b)));
+      // Out of the page while rows move: it is laid out once, when they are back.
+      body.remove();
       body.append(...rows.flatMap((row) => (said.has(row) ? [row, said.get(row)] : [row])));
+      table.append(body);
       remember(`sort${place}`, (down ? "-" : "") + button.textContent);
     };
     button.addEventListener("click", sort);
