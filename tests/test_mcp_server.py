@@ -128,7 +128,7 @@ def test_errors_are_one_sentence_that_helps(folder: Path):
 
 
 def test_what_others_wrote_is_fenced_cut_and_cannot_steer(tools: PasshatTools):
-    text = tools.read_trial("refund", 0)
+    text = tools.read_trial("refund", 1)
     mark = re.match(r"What stands between the marks (\w+) was written by", text)[1]
     assert text.index(f"<<<{mark}") < text.index("Ignore all previous") < text.index(f"{mark}>>>")
     assert "\x1b" not in text

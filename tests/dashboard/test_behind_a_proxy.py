@@ -1,5 +1,13 @@
 """The dashboard of a team's PostgreSQL store, behind a proxy that authenticates people."""
 
+import base64
+import http.client
+import os
+import shutil
+import socket
+import subprocess
+import time
+
 import pytest
 
 from passhat.history import History
@@ -10,14 +18,7 @@ TOKEN = "a-token-that-the-user-chose"
 
 @pytest.fixture
 def site(serve_site, new_database):
-    address = new_database()
-    with History.open(address) as history:
-        run = history.start_run("the team's suite")
-        history.add_trials(
-            run, [Trial(system="a", task="t", trial=i, outcome=Outcome(i % 2)) for i in range(6)]
-        )
-        history.finish_run(run)
-    served = serve_site(address)
+    served = serve_site(_filled(new_database()))
     served.access.token, served.access.reusable = TOKEN, True
     return served
 
@@ -43,3 +44,106 @@ def test_a_token_that_was_made_up_for_one_browser_opens_nothing_to_a_proxy(site)
 def test_nothing_can_be_changed_through_the_proxy(site):
     status, headers, _ = site.ask("/", method="POST", headers={"x-passhat-proxy": TOKEN})
     assert (status, headers["allow"]) == (405, "GET, HEAD")
+
+
+NGINX = """
+daemon off;
+pid {folder}/pid;
+error_log {folder}/error.log;
+events {{}}
+http {{
+  access_log off;
+  client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
+  uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
+  server {{
+    listen 127.0.0.1:{port};
+    location / {{
+      auth_basic "team"; auth_basic_user_file {folder}/people;
+      proxy_pass http://127.0.0.1:{behind};
+      proxy_set_header Host 127.0.0.1:{behind};
+      proxy_set_header Origin "";
+      proxy_set_header X-Passhat-Proxy {token};
+    }}
+  }}
+}}
+"""
+ANN = {"authorization": f"Basic {base64.b64encode(b'ann:right').decode()}"}
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def team(serve_site, new_database, tmp_path):
+    """A real nginx that lets ann in, before a dashboard whose database role can only read."""
+    if shutil.which("nginx") is None:
+        pytest.skip("no nginx here (Debian: apt-get install nginx-light)")
+    site = serve_site(_read_only(_filled(new_database())))
+    site.access.token, site.access.reusable = TOKEN, True
+    port = free_port()
+    config = NGINX.format(folder=tmp_path, port=port, behind=site.port, token=TOKEN)
+    if os.geteuid() == 0:  # its workers would be somebody who cannot read this folder
+        config = f"user root;{config}"
+    (tmp_path / "nginx.conf").write_text(config)
+    (tmp_path / "people").write_text("ann:{PLAIN}right\n")
+    process = subprocess.Popen(["nginx", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")])
+    for _ in range(100):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                break
+        time.sleep(0.1)
+
+    def ask(path, *, method="GET", headers=None):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        connection.request(method, path, headers=headers or {})
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, text
+
+    yield ask
+    process.terminate()
+    process.wait()
+
+
+def _filled(address):
+    with History.open(address) as history:
+        run = history.start_run("the team's suite")
+        history.add_trials(
+            run, [Trial(system="a", task="t", trial=i, outcome=Outcome(i % 2)) for i in range(6)]
+        )
+        history.finish_run(run)
+    return address
+
+
+def _read_only(address):
+    """The same store for a role that has SELECT and nothing else."""
+    import psycopg
+
+    schema = address.rpartition("%3D")[2]
+    role = f"team_{schema}"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {role} LOGIN")
+        connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
+        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}")
+    return address.replace("passhat@", f"{role}@", 1)
+
+
+def test_a_real_proxy_lets_in_whom_it_knows_and_a_role_that_only_reads_is_enough(team):
+    assert team("/")[0] == 401
+    for page in ("/", "/runs", "/search?q=team"):
+        status, text = team(page, headers=ANN)
+        assert (status, "the team&#39;s suite" in text) == (200, True)
+
+
+def test_a_header_that_a_browser_sends_does_not_get_past_a_real_proxy(team):
+    assert team("/", headers={"x-passhat-proxy": TOKEN})[0] == 401
+    assert team("/", headers={**ANN, "x-passhat-proxy": "forged"})[0] == 200  # it is replaced
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+def test_nothing_is_written_through_a_real_proxy(team, method):
+    assert team("/", method=method, headers=ANN)[0] == 405

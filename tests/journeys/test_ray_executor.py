@@ -2,11 +2,12 @@
 
 import json
 import os
+import re
 import subprocess
 
 import pytest
 from bench.fleet import Plan
-from bench.ray_cluster import python_with_ray, ray_cluster
+from bench.ray_cluster import ROOT, python_with_ray, ray_cluster
 from bench.worker_storm import storm
 
 pytestmark = [
@@ -116,6 +117,29 @@ def test_workers_that_cannot_work_end_the_run_with_their_reason(passhat, tmp_pat
     )
     assert code == 3
     assert "no Ray worker is left: could not convert string to float: 'soon'" in err
+
+
+def test_the_how_to_leads_from_a_laptop_to_the_cluster_as_it_is_written(
+    cluster, tmp_path, new_database
+):
+    page = (ROOT / "docs/how-to/scale-out.md").read_text()
+    block = re.search(r"```console\n(.*?)```", page, flags=re.DOTALL)[1]
+    lines = [line.removeprefix("$ ") for line in block.splitlines()]
+    assert lines[0].startswith("pip install")
+    assert len(lines) <= 10
+    script = "\n".join(lines[1:])
+    script = script.replace("postgresql://passhat@db.example/evals", f"'{new_database()}'")
+    script = script.replace("head.example:6379", cluster)
+    passhat = f'passhat() {{ {python_with_ray()} -m passhat "$@"; }}\n'
+    (tmp_path / "suite.yml").write_text(COIN.replace('{answer: "no"}', '{answer: "yes, too"}'))
+    environment = {n: v for n, v in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(
+        ["bash", "-e", "-c", passhat + script],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=400,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "150" in done.stdout
+    assert len(list(tmp_path.glob("trials/suite=coin/run=*/part-00000.parquet"))) == 1
 
 
 def test_a_storm_over_two_raylets_and_plain_workers_loses_nothing(postgres):

@@ -20,12 +20,14 @@ Pair = tuple[int, int]
 """A system and a task, by the number of their names."""
 
 _COUNTS = """
-SELECT system, task, min(sequence), count(*) FILTER (WHERE outcome = 1),
+SELECT s.text, t.text, x.* FROM (
+  SELECT system, task, min(sequence), count(*) FILTER (WHERE outcome = 1),
   count(*) FILTER (WHERE outcome = 0), count(*) FILTER (WHERE outcome = 2),
   coalesce(sum(score) FILTER (WHERE outcome <> 2), 0.0),
   coalesce(sum(score * score) FILTER (WHERE outcome <> 2), 0.0),
   avg(weight), count(family)
-FROM trials WHERE run = ? GROUP BY system, task
+FROM trials WHERE run = ? GROUP BY system, task) x
+JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task
 """
 _FEATURE = "count({0}), coalesce(sum({0}), 0.0), coalesce(sum({0} * {0}), 0.0)"
 _FEATURES = (
@@ -44,13 +46,13 @@ ON x.system = y.system AND x.task = y.task AND x.sequence = y.last WHERE x.run =
 def count_in_database(history: History, run: Run, *, features: bool = False) -> list[Tally]:
     """Counts per task of each system of a run, as the table of its trials would have them."""
     rows = history.database.execute(_COUNTS, (run.id,)).fetchall()
-    counts = {(system, task): row for system, task, *row in rows}
+    counts = {(system, task): row for _, _, system, task, *row in rows}
     # Tasks and systems each in the order in which they first occur.
     order = sorted(counts, key=lambda pair: counts[pair][0])
     tasks = dict.fromkeys(task for _, task in order)
     named = any(row[-1] for row in counts.values())
     read = _Reduced(
-        names=_names(history, run),
+        names={row[i + 2]: row[i] for row in rows for i in (0, 1)},
         counts=counts,
         sums=_feature_rows(history, run) if features else {},
         families=_families(history, run) if named else {},
@@ -118,15 +120,6 @@ class _Reduced:
                     squares=significant(squares),
                 )
         return found
-
-
-def _names(history: History, run: Run) -> dict[int, str]:
-    rows = history.database.execute(
-        "SELECT id, text FROM names WHERE id IN (SELECT system FROM trials WHERE run = ?1 "
-        "UNION SELECT task FROM trials WHERE run = ?1)",
-        (run.id,),
-    )
-    return dict(rows.fetchall())
 
 
 def _feature_rows(history: History, run: Run) -> dict[tuple[int, int, int], Sequence[Any]]:

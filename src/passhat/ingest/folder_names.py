@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from passhat.ingest.small_files import Piece
 from passhat.short_names import short
@@ -34,9 +35,9 @@ def name_by_folder(pieces: Sequence[Piece]) -> list[Piece]:
             groups.setdefault((piece.reader.name, piece.stem), []).append(place)
     named = list(pieces)
     for places in groups.values():
-        if len({pieces[place].sha256 for place in places}) < len(places):
+        if len(places) == 1 or len({pieces[place].sha256 for place in places}) < len(places):
             continue
-        folders = _first_difference([pieces[place].folder or "" for place in places])
+        folders = _first_difference([Path(pieces[place].folder or "") for place in places])
         if all(map(_RUN.fullmatch, folders)) or not _share_tasks(pieces, places, folders):
             continue
         for place, folder in zip(places, folders, strict=True):
@@ -49,12 +50,13 @@ def _called_by_file(piece: Piece) -> bool:
     return "system" not in piece.table.columns or told == FILE_NAME
 
 
-def _first_difference(folders: Sequence[str]) -> list[str]:
+def _first_difference(folders: Sequence[Path]) -> list[str]:
     """The first part of each path in which they are not all the same; empty if there is none."""
-    if len(set(folders)) < 2:
+    whole = [folder.absolute().parts for folder in folders]
+    if len(set(whole)) < 2:
         return []
-    shared = len(os.path.commonpath(folders).rstrip(os.sep))
-    return [folder[shared:].strip(os.sep).partition(os.sep)[0] for folder in folders]
+    shared = len(Path(os.path.commonpath([folder.absolute() for folder in folders])).parts)
+    return [parts[shared] if len(parts) > shared else "" for parts in whole]
 
 
 def _share_tasks(pieces: Sequence[Piece], places: Sequence[int], folders: Sequence[str]) -> bool:

@@ -204,20 +204,21 @@ def _inner_list(document: Document) -> tuple[str, Mapping[str, Any]] | None:
 
 def _is_row(document: Document, key: str, entry: Mapping[str, Any]) -> bool:
     """Whether an object is one run itself, and its list is about something within that run."""
-    own = {
-        name: msgspec.json.decode(raw)
+    own = [
+        name
         for name, raw in document.first.items()
-        if not bytes(raw).lstrip().startswith((b"[", b"{"))
-    }
+        if not bytes(memoryview(raw)[:1]).startswith((b"[", b"{"))
+    ]
     outer, inner = find_columns(own, USUAL), find_columns(entry, USUAL)
     if "task" not in outer or outer.keys().isdisjoint(_VERDICTS):
         return False
     if inner.keys().isdisjoint(_VERDICTS):
         return True
-    verdict = own[outer["passed"]] if "passed" in outer else None
+    told = document.first[outer["passed"]] if "passed" in outer else b"null"
+    verdict = msgspec.json.decode(told)
     if not isinstance(verdict, (bool, str)) or outcome_of(verdict) is None:
         return False  # a count or a rate of the runs in the list
-    task = own[outer["task"]]
+    task = msgspec.json.decode(document.first[outer["task"]])
     if "task" in inner and entry[inner["task"]] != task:
         return False
     raise ReadError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from passhat.records.column_names import ColumnMap, find_columns, usual_name
@@ -58,7 +59,9 @@ def holds_prompts(cells: Iterable[Any]) -> bool:
     return any(isinstance(cell, str) and _is_prompt(cell) for cell in distinct)
 
 
-def may_aggregate(columns: Iterable[str]) -> bool:
+# Asked of every file of a folder, and most have the same columns.
+@lru_cache(maxsize=64)
+def may_aggregate(columns: tuple[str, ...]) -> bool:
     """Whether a column is called like a count or a rate of runs."""
     return any(usual_name(column) in COUNTS or usual_name(column) in RATES for column in columns)
 

@@ -105,7 +105,7 @@ def _answer(system: SystemReport, k: int) -> str:
     if k == 1:
         return f"{_judgement(name, streak)}: {_once(system, streak)}{_bounds(streak)}."
     if one is None or one.value is None:
-        often = "never" if streak.value == 0 else f"{_rate(streak)} of the time"
+        often = f"{_rate(streak)} of the time"
         told = f"{k} times in a row it succeeds {often}"
         return f"{_judgement(name, streak)}: {told}{_bounds(streak)}."
     succeeds = _once(system, one)
@@ -114,7 +114,7 @@ def _answer(system: SystemReport, k: int) -> str:
     elif is_dependable(streak):
         then = f"and {k} times in a row {_rate(streak)}"
     elif streak.value == 0:
-        then = f"but never {k} times in a row"
+        then = f"but in these runs never {k} times in a row"
     else:
         then = f"but {k} times in a row only {_rate(streak)}"
     return f"{_judgement(name, streak)}: {succeeds}, {then}{_bounds(streak)}."

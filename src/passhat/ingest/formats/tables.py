@@ -68,7 +68,7 @@ def recognises(document: Document) -> bool:
     names = column_names(document)
     if not is_table(names, USUAL):
         return False
-    if may_aggregate(names):
+    if may_aggregate(tuple(names)):
         sheet = sheet_of(document)
         found, _ = find_meanings(sheet.columns, USUAL, sheet.cells)
         if fault := aggregates(document.name, sheet.columns, found, USUAL, sheet.cells):
