@@ -66,7 +66,7 @@ mutations: $(INSTALLED) ## break 100,000 result files: each is read or refused i
 corpus: $(INSTALLED) ## keep the numbers of fifty analyses as they are now
 	$(BIN)/python -m tests.corpus.analyses
 
-calibrate: $(INSTALLED) ## simulations behind docs/explanation/calibration.md (some minutes)
+calibrate: $(INSTALLED) .venv-peers/.installed ## simulations behind docs/explanation/calibration.md; goes on where it was interrupted
 	$(BIN)/python -m bench.calibrate
 
 generate: $(INSTALLED) ## everything that is made from the code: commands, suite, schemas, glossary
@@ -88,7 +88,7 @@ lock: $(INSTALLED) ## pin and hash the development environment anew
 	  --python-version 3.11 requirements/servers.in --output-file requirements/servers.lock
 
 clean: ## remove the environment and everything made
-	rm -rf .venv .venv-frameworks .venv-bench .venv-docs .venv-ray .venv-servers .venv-tools build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-frameworks .venv-bench .venv-peers .venv-docs .venv-ray .venv-servers .venv-tools build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
 
 $(INSTALLED): requirements/dev.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -140,6 +140,11 @@ $(RAY): requirements/ray.in pyproject.toml
 	.venv-bench/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.lock
 	.venv-bench/bin/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	touch $@
+
+# Packages that print intervals of their own; where they cannot be had, their columns are left out.
+.venv-peers/.installed: requirements/peers.in
+	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/pip install --quiet --disable-pip-version-check -r requirements/peers.in && touch $@ || rm -rf .venv-peers/bin
 
 .venv-docs/.installed: requirements/docs.lock pyproject.toml
 	test -x .venv-docs/bin/python || $(PYTHON) -m venv .venv-docs

@@ -1,8 +1,8 @@
 """Run the calibrations and write their tables into docs/explanation/calibration.md.
 
-`python -m bench.calibrate [--quick] [coverage families variance labels plans comparisons ranks
-gates dependence pull_requests whole_runner why]`: the quick form prints and writes nothing; a named
-study replaces its own part of the page only.
+`python -m bench.calibrate [--quick] [STUDY ...]`: the quick form prints and writes nothing; a named
+study replaces its own part of the page only. Studies that have cells keep them in build/calibrate
+and go on where they were interrupted.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ STUDIES = (
     "ranks",
     "gates",
     "dependence",
+    "outages",
+    "sequential_comparisons",
+    "peers",
     "pull_requests",
     "whole_runner",
     "why",
@@ -37,6 +40,9 @@ What the statistics promise, and what came out when the promises were simulated.
 
 def main(arguments: list[str]) -> None:
     quick = "--quick" in arguments
+    unknown = set(arguments) - {"--quick", *STUDIES}
+    if unknown:
+        sys.exit(f"no such study: {', '.join(sorted(unknown))} (there are {', '.join(STUDIES)})")
     for name in [study for study in STUDIES if study in arguments] or STUDIES:
         began = time.process_time()
         tables = importlib.import_module(f"bench.calibrate.{name}").tables(quick=quick)

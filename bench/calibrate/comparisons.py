@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from bench.calibrate.cells import run_tables
 from bench.calibrate.comparison_peers import (
     percentile_bootstrap_rejects,
     welch_p_values,
@@ -40,16 +41,17 @@ Sides = tuple[TaskSums, TaskSums]
 
 def tables(*, quick: bool = False) -> list[Table]:
     """Every table of this module; `quick` for a glance of some seconds."""
-    return [
-        *_type_one(100 if quick else 1000, quick=quick),
-        _coverage(100 if quick else 1000, quick=quick),
-        _bootstrap(200 if quick else 2000),
-        _equivalence(100 if quick else 1000),
-        _power(60 if quick else 500, quick=quick),
-        _family(200 if quick else 4000),
-        _false_alarms(30 if quick else 400, quick=quick),
-        _delays(10 if quick else 100),
+    makers = [
+        (_type_one, 100 if quick else 1000),
+        (_coverage, 100 if quick else 1000),
+        (_bootstrap, 200 if quick else 2000),
+        (_equivalence, 100 if quick else 1000),
+        (_power, 60 if quick else 500),
+        (_family, 200 if quick else 4000),
+        (_false_alarms, 30 if quick else 400),
+        (_delays, 10 if quick else 100),
     ]
+    return run_tables("comparisons", makers, quick=quick)
 
 
 def rates(

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from scipy import special
 
+from bench.calibrate.cells import run_tables
 from bench.calibrate.default_search import CANDIDATES
 from bench.calibrate.simulated_suites import DIFFICULTIES, HARSH, Difficulty
 from bench.calibrate.suite_coverage import NOMINAL, SCOPES, Covered, Design, cover, grid
@@ -27,8 +28,23 @@ _WIDTH_COLUMNS = ("width, pass^k", "width, pass@k")
 
 def tables(*, quick: bool = False) -> list[Table]:
     """Every table of this module; `quick` for a glance of some seconds."""
-    repetitions, resampled = (200, 0) if quick else (2000, 100)
+    makers = [
+        (_grid, 200 if quick else 2000),
+        (_search, 100 if quick else 1000),
+        (_harsh, 100 if quick else 2000),
+        (_unequal, 50 if quick else 2000),
+        (_few_tasks, 50 if quick else 2000),
+        (_scores, 5 if quick else 400),
+        (_one_proportion, 0),
+        (_model, 2 if quick else 100),
+    ]
+    return run_tables("coverage", makers, quick=quick)
+
+
+def _grid(repetitions: int, *, quick: bool) -> list[Table]:
+    """Every method over the grid of ordinary difficulties; bootstraps on fewer suites."""
     tasks, runs = ((10, 45), (5,)) if quick else (TASKS, RUNS)
+    resampled = 0 if quick else min(100, repetitions // 10)
     rng = np.random.default_rng(SEED)
     designs = grid(DIFFICULTIES, tasks, runs)
     cells = list(
@@ -38,13 +54,6 @@ def tables(*, quick: bool = False) -> list[Table]:
         *(_by_method(cells, scope, repetitions, resampled) for scope in SCOPES),
         _by_difficulty(cells, repetitions),
         _lowest(cells, repetitions),
-        _search(100 if quick else 1000, quick=quick),
-        _harsh(100 if quick else 2000, quick=quick),
-        _unequal(50 if quick else 2000),
-        _few_tasks(50 if quick else 2000),
-        _scores(5 if quick else 400),
-        _one_proportion(),
-        _model(2 if quick else 100),
     ]
 
 
@@ -72,7 +81,7 @@ def _by_method(cells: list[Covered], scope: Scope, repetitions: int, resampled: 
         f"Bootstraps: {resampled} repetitions a cell, so their worst is blurred by 0.03."
     )
     header = ("method", "mean", "worst", f"cells below {FLOOR}", "width / default's")
-    return _table(f'Coverage for "{scope}"', header, rows, finding, repetitions)
+    return Table.of(f'Coverage for "{scope}"', header, rows, finding, repetitions, SEED)
 
 
 def _by_difficulty(cells: list[Covered], repetitions: int) -> Table:
@@ -91,7 +100,7 @@ def _by_difficulty(cells: list[Covered], repetitions: int) -> Table:
         rows.append(tuple(row))
     header = ("difficulty", *(f"{s}, {m}" for s in SCOPES for m in ("pass^k", "pass@k")))
     finding = "Mean / worst coverage of the defaults. pass^k includes k = 1, where both are one."
-    return _table("The defaults, by difficulty", header, rows, finding, repetitions)
+    return Table.of("The defaults, by difficulty", header, rows, finding, repetitions, SEED)
 
 
 def _lowest(cells: list[Covered], repetitions: int) -> Table:
@@ -102,12 +111,13 @@ def _lowest(cells: list[Covered], repetitions: int) -> Table:
         rows += [(scope, str(c), f"{c.truth:.4f}", f"{c.coverage:.3f}") for c in low]
     error = np.sqrt(NOMINAL * (1 - NOMINAL) / repetitions)
     finding = f"The lowest cells of the defaults. One Monte Carlo standard error is {error:.3f}."
-    return _table(
+    return Table.of(
         "Where the defaults are tightest",
         ("scope", "cell", "truth", "coverage"),
         rows,
         finding,
         repetitions,
+        SEED,
     )
 
 
@@ -150,7 +160,7 @@ def _search(repetitions: int, *, quick: bool) -> Table:
         f"against the first. {_verdict(found)}"
     )
     header = ("variance used", "mean", "worst", "cells < 0.90", "cells < 0.93", *_WIDTH_COLUMNS)
-    return _table("The search for a default", header, rows, finding, repetitions)
+    return Table.of("The search for a default", header, rows, finding, repetitions, SEED)
 
 
 def _verdict(found: list[Covered]) -> str:
@@ -184,7 +194,7 @@ def _harsh(repetitions: int, *, quick: bool) -> Table:
         'useful width can know: "tasks like these" asks for more tasks, not more runs.'
     )
     header = ("difficulty", "scope", "default", "t", "lowest cell of the default")
-    return _table("Difficulties meant to break them", header, rows, finding, repetitions)
+    return Table.of("Difficulties meant to break them", header, rows, finding, repetitions, SEED)
 
 
 def _unequal(repetitions: int) -> Table:
@@ -214,7 +224,7 @@ def _unequal(repetitions: int) -> Table:
             )
     header = ("scope", "T", "mean", "worst", "lowest cell")
     finding = "The defaults with 3 to 10 runs, unequal from task to task; k = 1 and 3."
-    return _table("Unequal numbers of runs", header, rows, finding, repetitions)
+    return Table.of("Unequal numbers of runs", header, rows, finding, repetitions, SEED)
 
 
 def _few_tasks(repetitions: int) -> Table:
@@ -232,7 +242,7 @@ def _few_tasks(repetitions: int) -> Table:
             rows.append(tuple(row))
     header = ("T", "scope", "default: mean / worst / width", "t: mean / worst / width")
     finding = "Below five tasks the interval for tasks like these is flagged as rough."
-    return _table("Very few tasks", header, rows, finding, repetitions)
+    return Table.of("Very few tasks", header, rows, finding, repetitions, SEED)
 
 
 def _scores(repetitions: int) -> Table:
@@ -250,7 +260,7 @@ def _scores(repetitions: int) -> Table:
         "score_estimate: task means from Beta(3, 1), scores from a beta around the mean whose "
         "a + b is the tightness (0: all or nothing)."
     )
-    return _table("Partial credit", header, rows, finding, repetitions)
+    return Table.of("Partial credit", header, rows, finding, repetitions, SEED)
 
 
 def _score_coverage(
@@ -275,7 +285,7 @@ def _score_coverage(
     return float(np.mean(inside)), float(np.mean(width))
 
 
-def _one_proportion() -> Table:
+def _one_proportion(_repetitions: int) -> Table:
     """Exact: sums over every outcome, no simulation."""
     rates = np.linspace(0.005, 0.995, 397)
     rows = []
@@ -287,7 +297,7 @@ def _one_proportion() -> Table:
         rows.append(tuple(row))
     header = ("method", *(f"n = {n}: mean / worst / width" for n in (5, 20, 100)))
     finding = "One task, exactly: over 397 pass rates from 0.005 to 0.995."
-    return _table("One proportion", header, rows, finding, 0)
+    return Table.of("One proportion", header, rows, finding, 0, SEED)
 
 
 def _exact_coverage(method: str, n: int, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -317,7 +327,7 @@ def _model(repetitions: int) -> Table:
         "The credible interval of extrapolate_pass_hat_k, and label_tasks at certainty 0.9. The "
         "last difficulty is no beta: extrapolation may fail there, as its note warns."
     )
-    return _table("Model-based answers", header, rows, finding, repetitions)
+    return Table.of("Model-based answers", header, rows, finding, repetitions, SEED)
 
 
 def _model_row(
@@ -347,20 +357,3 @@ def _model_row(
 
 def _listed(numbers: tuple[int, ...]) -> str:
     return ", ".join(map(str, numbers))
-
-
-def _table(
-    title: str,
-    header: tuple[str, ...],
-    rows: list[tuple[str, ...]],
-    finding: str,
-    repetitions: int,
-) -> Table:
-    return Table(
-        title=title,
-        header=header,
-        rows=tuple(rows),
-        finding=finding,
-        repetitions=repetitions,
-        seed=SEED,
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import expit, logit
-from scipy.stats import norm
 
 from bench.calibrate.table import Table
 from passhat.analysis.reports.evidence import gather
@@ -21,7 +20,6 @@ from passhat.stats.multiplicity import (
 )
 from passhat.stats.null_laws import pass_tests
 from passhat.stats.rounds import round_tests
-from passhat.stats.sequential import ComparisonGate, TaskGate
 from passhat.stats.task_series import TaskSeries
 from passhat.stats.trend import change_points
 
@@ -36,10 +34,8 @@ def tables(*, quick: bool = False) -> list[Table]:
     return [
         alarms(rng, 400 // scale),
         coverage(rng, 160 // scale),
-        gates(rng, 200 // scale),
         tasks(rng, 80 // scale),
         days(rng, max(1, 16 // scale)),
-        comparisons(rng, max(2, 40 // scale)),
     ]
 
 
@@ -60,15 +56,14 @@ def alarms(rng: np.random.Generator, repetitions: int) -> Table:
             shares = np.mean(seen, axis=0)
             rows.append((name, f"{size} x {runs}", *(f"{share:.3f}" for share in shares)))
     calm = max(float(row[-1]) for row in rows if row[0].startswith("calm"))
-    return Table(
-        title="Runs that are not independent: what is seen",
-        header=("runs", "tasks x runs", "rounds", "drift", "burst", "any"),
-        rows=tuple(rows),
-        finding="How often Cochran's Q over rounds (level 0.4 %), a line over them (0.3 %) and "
+    header = ("runs", "tasks x runs", "rounds", "drift", "burst", "any")
+    finding = (
+        "How often Cochran's Q over rounds (level 0.4 %), a line over them (0.3 %) and "
         "bursts of failures in start order (0.3 %) say that runs were not independent. Stated: 1 % "
-        f"over all three where they are; worst here {calm:.3f}.",
-        repetitions=repetitions,
-        seed=SEED,
+        f"over all three where they are; worst here {calm:.3f}."
+    )
+    return Table.of(
+        "Runs that are not independent: what is seen", header, rows, finding, repetitions, SEED
     )
 
 
@@ -85,49 +80,14 @@ def coverage(rng: np.random.Generator, repetitions: int) -> Table:
             [_covered(rng, size, runs, spread, outage) for _ in range(repetitions)]
         ).mean(axis=0)
         rows.append((name, f"{size} x {runs}", *(f"{share:.3f}" for share in held)))
-    return Table(
-        title="Intervals where rounds move together",
-        header=("runs", "tasks x runs", "this suite", "included", "tasks like these", "included"),
-        rows=tuple(rows),
-        finding="Coverage of the long-run pass rate at 95 %, as if runs were independent, and as "
+    header = ("runs", "tasks x runs", "this suite", "included", "tasks like these", "included")
+    finding = (
+        "Coverage of the long-run pass rate at 95 %, as if runs were independent, and as "
         "printed: where a disturbance was seen, with the spread between rounds. A run whose rounds "
-        "saw no outage cannot know of one: what is not in the data is in no interval.",
-        repetitions=repetitions,
-        seed=SEED,
+        "saw no outage cannot know of one: what is not in the data is in no interval."
     )
-
-
-def gates(rng: np.random.Generator, repetitions: int) -> Table:
-    """A gate on one task (0.8 against 0.9), where minutes of eight runs fail together."""
-    gate = TaskGate(p0=0.8, p1=0.9)
-    rows = []
-    for share in (0.0, 0.05, 0.1):
-        words = {0.8: [], 0.9: []}
-        said = {0.8: 0, 0.9: 0}
-        for rate, found in words.items():
-            for _ in range(repetitions):
-                runs = _with_outages(rng, rate, share, 400)
-                state = gate.replay(list(runs))
-                found.append(state.verdict)
-                taken = runs[: state.runs]
-                said[rate] += bool(find_bursts(np.zeros(taken.size, dtype=int), taken))
-        rows.append(
-            (
-                f"{share:.0%}",
-                f"{np.mean([word == 'PASS' for word in words[0.8]]):.3f}",
-                f"{np.mean([word == 'FAIL' for word in words[0.9]]):.3f}",
-                f"{said[0.8] / repetitions:.2f} / {said[0.9] / repetitions:.2f}",
-            )
-        )
-    return Table(
-        title="Sequential gates where minutes fail together",
-        header=("minutes that fail", "wrong PASS at 0.8", "wrong FAIL at 0.9", "burst said"),
-        rows=tuple(rows),
-        finding="A sequential gate takes runs as independent. Where minutes of eight runs fail "
-        "together (the rate outside them is that of the column), its errors are no longer 5 %: the "
-        "verdict then names the burst it saw, in this share of the runs.",
-        repetitions=repetitions,
-        seed=SEED,
+    return Table.of(
+        "Intervals where rounds move together", header, rows, finding, repetitions, SEED
     )
 
 
@@ -146,16 +106,13 @@ def tasks(rng: np.random.Generator, repetitions: int) -> Table:
         means = np.mean(found, axis=0)
         cells = [f"{_share(power)} ({error:.3f})" for power, error in means]
         rows.append((name, f"{size} x {runs}", *cells))
-    return Table(
-        title="Which task changed",
-        header=("tasks", "tasks x runs", "Holm", "discrete Holm", "BH", "discrete BH"),
-        rows=tuple(rows),
-        finding="Share of the changed tasks that is found and, in brackets, the chance of any "
+    header = ("tasks", "tasks x runs", "Holm", "discrete Holm", "BH", "discrete BH")
+    finding = (
+        "Share of the changed tasks that is found and, in brackets, the chance of any "
         "false one (Holm) or the share of finds that is false (BH), at 0.05. Plain: Boschloo's "
-        "test of each task; discrete: Fisher's, with the laws that its p-values have.",
-        repetitions=repetitions,
-        seed=SEED,
+        "test of each task; discrete: Fisher's, with the laws that its p-values have."
     )
+    return Table.of("Which task changed", header, rows, finding, repetitions, SEED)
 
 
 def days(rng: np.random.Generator, repetitions: int) -> Table:
@@ -172,54 +129,12 @@ def days(rng: np.random.Generator, repetitions: int) -> Table:
         rows.append(
             (f"{spread:g}", f"{false / repetitions:.3f}", f"{np.median(delays):g}", f"{within:.2f}")
         )
-    return Table(
-        title="Trends where days differ",
-        header=("sd between days, logit", "any alarm", "median delay", "found within 3"),
-        rows=tuple(rows),
-        finding="45 tasks, 4 runs each at every point. Any alarm over 100 calm points (stated: "
-        "5 %), and how many points after a drop of one logit at point 30 it is found.",
-        repetitions=repetitions,
-        seed=SEED,
+    header = ("sd between days, logit", "any alarm", "median delay", "found within 3")
+    finding = (
+        "45 tasks, 4 runs each at every point. Any alarm over 100 calm points (stated: "
+        "5 %), and how many points after a drop of one logit at point 30 it is found."
     )
-
-
-def comparisons(rng: np.random.Generator, repetitions: int) -> Table:
-    """Pairs of runs until a comparison ends, against designs of a fixed size."""
-    rows = []
-    looks = {d: _group_sequential(rng, d) for d in (0.0, 0.05, 0.1, 0.2)}
-    for true in (0.0, 0.05, 0.1, 0.2):
-        sizes, findings = [], []
-        for seed in range(repetitions):
-            pairs, finding, fixed = _sequential(rng, true, seed)
-            sizes.append([pairs / one for one in fixed])
-            findings.append(finding)
-        share = {word: np.mean([f == word for f in findings]) for word in ("better", "equivalent")}
-        rows.append(
-            (
-                f"{true:g}",
-                " / ".join(f"{mean:.2f}" for mean in np.mean(sizes, axis=0)),
-                f"{share['better']:.2f}",
-                f"{share['equivalent']:.2f}",
-                f"{looks[true]:.2f}",
-            )
-        )
-    wald = " / ".join(f"{_wald(power):.2f}" for power in (0.8, 0.9))
-    return Table(
-        title="Two systems side by side until the answer is known",
-        header=(
-            "true difference",
-            "pairs over the fixed design (80 / 90 %)",
-            "better",
-            "equivalent",
-            "O'Brien-Fleming, 5 looks (90 %)",
-        ),
-        rows=tuple(rows),
-        finding="Planned difference and margin 0.1, 50 tasks. Expected pairs of runs over those of "
-        "the fixed paired design with that power at the planned difference. No test can need less "
-        f"than Wald's bound there, {wald} of the fixed design.",
-        repetitions=repetitions,
-        seed=SEED,
-    )
+    return Table.of("Trends where days differ", header, rows, finding, repetitions, SEED)
 
 
 def _share(power: float) -> str:
@@ -272,11 +187,6 @@ def _covered(
     )
 
 
-def _with_outages(rng: np.random.Generator, rate: float, share: float, runs: int) -> Rates:
-    minutes = np.repeat(rng.random(runs // 8 + 1) < share, 8)[:runs]
-    return (rng.random(runs) < rate) & ~minutes
-
-
 def _found(
     rng: np.random.Generator, size: int, runs: int, changed: int, old: float, new: float
 ) -> list[tuple[float, float]]:
@@ -308,46 +218,3 @@ def _history(
         day[drop:] -= 1
     passes = rng.binomial(4, expit(base + day[:, None]))
     return TaskSeries(np.full((points, 45), 4), passes)
-
-
-def _sequential(
-    rng: np.random.Generator, true: float, seed: int
-) -> tuple[int, str | None, list[float]]:
-    first, second = _two_systems(rng, true)
-    gate = ComparisonGate(tasks=50, difference=0.1, margin=0.1, seed=seed)
-    state = gate.start()
-    while state.finding is None and state.pairs < 4000:
-        task = gate.task(state.pairs)
-        passed = rng.random(2) < (first[task], second[task])
-        state = gate.observe(state, float(passed[0]) - float(passed[1]))
-    variance = float((first * (1 - first) + second * (1 - second)).mean())
-    fixed = [(norm.ppf(0.975) + norm.ppf(power)) ** 2 * variance / 0.01 for power in (0.8, 0.9)]
-    return state.pairs, state.finding, fixed
-
-
-def _two_systems(rng: np.random.Generator, true: float) -> tuple[Rates, Rates]:
-    base = rng.normal(0.5, 1.3, 50)
-    shifts = np.linspace(0, 4, 4001)
-    gaps = np.array([(expit(base + s) - expit(base)).mean() for s in shifts[::40]])
-    shift = float(np.interp(true, gaps, shifts[::40]))
-    return expit(base + shift), expit(base)
-
-
-def _group_sequential(rng: np.random.Generator, true: float) -> float:
-    """Expected size over the fixed one: five looks with O'Brien and Fleming's (1979) bounds."""
-    looks = np.arange(1, 6) / 5
-    bounds = 2.040 * np.sqrt(1 / looks)  # their constant for five looks at 0.05, two-sided
-    drift = (norm.ppf(0.975) + norm.ppf(0.9)) * true / 0.1
-    inflation = 1.026  # of the fixed size, for 90 % power: Jennison and Turnbull (2000), table 2.4
-    steps = rng.normal(drift * np.sqrt(inflation) / 5, np.sqrt(1 / 5), (20_000, 5))
-    z = np.cumsum(steps, axis=1) / np.sqrt(looks)
-    stopped = np.abs(z) >= bounds
-    first = np.where(stopped.any(axis=1), stopped.argmax(axis=1), 4)
-    return float(inflation * looks[first].mean())
-
-
-def _wald(power: float) -> float:
-    """Wald's (1947) least expected size at the planned difference, over the fixed one."""
-    alpha, beta = 0.025, 1 - power
-    information = (1 - beta) * np.log((1 - beta) / alpha) + beta * np.log(beta / (1 - alpha))
-    return float(2 * information / (norm.ppf(1 - alpha) + norm.ppf(power)) ** 2)

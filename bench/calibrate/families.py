@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bench.calibrate.cells import run_tables
 from bench.calibrate.simulated_suites import Difficulty
 from bench.calibrate.table import Table
 from passhat.stats.arguments import Counts, Floats
@@ -38,7 +39,8 @@ POINT = (Difficulty("all at 0.97", rates=(0.97,), shares=(1.0,)),)
 def tables(*, quick: bool = False) -> list[Table]:
     """Families, equal systems on families, and rare hard tasks."""
     repetitions = 40 if quick else 300
-    return [_families(repetitions), _equal_systems(repetitions), _rare(repetitions, quick=quick)]
+    makers = [(maker, repetitions) for maker in (_families, _equal_systems, _rare)]
+    return run_tables("families", makers, quick=quick)
 
 
 def _families(repetitions: int) -> Table:

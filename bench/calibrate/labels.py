@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.calibrate.cells import run_tables
 from bench.calibrate.simulated_suites import DIFFICULTIES, Difficulty
 from bench.calibrate.table import Table
 from passhat.stats.arguments import Counts
@@ -32,7 +33,7 @@ class Kept:
 
 def tables(*, quick: bool = False) -> list[Table]:
     """Every table of this module; `quick` for a glance of some seconds."""
-    return [_promises(1 if quick else 24)]
+    return run_tables("labels", [(_promises, 1 if quick else 24)], quick=quick, least=1)
 
 
 def _promises(repetitions: int) -> Table:

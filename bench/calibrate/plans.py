@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bench.calibrate.cells import run_tables
 from bench.calibrate.simulated_suites import DIFFICULTIES, Difficulty
 from bench.calibrate.table import Table
 from passhat.analysis.planning.plan import plan
@@ -18,7 +19,7 @@ HALF_WIDTH = 0.05
 
 def tables(*, quick: bool = False) -> list[Table]:
     """Every table of this module; `quick` for a glance of some seconds."""
-    return [_promises(3 if quick else 60)]
+    return run_tables("plans", [(_promises, 3 if quick else 60)], quick=quick, least=3)
 
 
 def _promises(repetitions: int) -> Table:

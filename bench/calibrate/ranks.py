@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 
+from bench.calibrate.cells import run_tables
 from bench.calibrate.comparison_peers import naive_rank_sets
 from bench.calibrate.simulated_suites import beta_rates
 from bench.calibrate.table import Table
@@ -18,7 +19,8 @@ REPLICATES = 1_000
 
 def tables(*, quick: bool = False) -> list[Table]:
     """Every table of this module; `quick` for a glance of some seconds."""
-    return [_joint(40 if quick else 500, quick=quick), _equals(200 if quick else 2000, quick=quick)]
+    makers = [(_joint, 40 if quick else 500), (_equals, 200 if quick else 2000)]
+    return run_tables("ranks", makers, quick=quick)
 
 
 def _joint(repetitions: int, *, quick: bool) -> Table:

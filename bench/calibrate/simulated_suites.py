@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from passhat.stats.arguments import Floats
+from passhat.stats.arguments import Counts, Floats
 from passhat.stats.cells import Cells
 
 
@@ -86,6 +86,12 @@ def draw_suites(
     """`repetitions` suites in which task i has runs[i] runs."""
     rates = difficulty.draw((repetitions, runs.size), rng)
     passes = rng.binomial(runs.astype(np.int64), rates)
+    return Suites(tally_suites(runs, passes), rates, difficulty)
+
+
+def tally_suites(runs: Floats, passes: Counts) -> Cells:
+    """Suites (rows) of passes, task i of runs[i] runs, counted over (n, c) cells."""
+    repetitions = len(passes)
     sizes = np.unique(runs)
     first = np.concatenate(([0], np.cumsum(sizes + 1)))[:-1].astype(np.int64)
     n = np.repeat(sizes, (sizes + 1).astype(np.int64))
@@ -93,5 +99,4 @@ def draw_suites(
     cell = first[np.searchsorted(sizes, runs)] + passes
     keys = np.arange(repetitions)[:, None] * n.size + cell
     tallies = np.bincount(keys.ravel(), minlength=repetitions * n.size)
-    cells = Cells(n=n, c=c, tasks=tallies.reshape(repetitions, n.size).astype(np.float64))
-    return Suites(cells, rates, difficulty)
+    return Cells(n=n, c=c, tasks=tallies.reshape(repetitions, n.size).astype(np.float64))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +17,32 @@ class Table:
     finding: str
     repetitions: int
     seed: int
+
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        header: Sequence[str],
+        rows: Sequence[tuple[str, ...]],
+        finding: str,
+        repetitions: int,
+        seed: int,
+    ) -> Table:
+        """A table from its parts, in the order in which they are read."""
+        return cls(
+            title=title,
+            header=tuple(header),
+            rows=tuple(rows),
+            finding=finding,
+            repetitions=repetitions,
+            seed=seed,
+        )
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> Table:
+        """A table that was kept: lists are tuples again."""
+        rows = tuple(tuple(row) for row in stored["rows"])
+        return cls(**(stored | {"header": tuple(stored["header"]), "rows": rows}))
 
     def markdown(self) -> str:
         lines = [

@@ -31,7 +31,7 @@ def refuse_pointless(suite: Suite, require: Sequence[str]) -> None:
     """Refuse gates that could never be judged, before anything is paid for."""
     if not (gates := _parsed(suite, require)):
         return
-    from passhat.analysis.gates.demands import EveryTaskDemand
+    from passhat.analysis.gates.demands import BestOfDemand, EveryTaskDemand
 
     for gate in gates:
         about = f"gate {gate.label!r}"
@@ -42,6 +42,9 @@ def refuse_pointless(suite: Suite, require: Sequence[str]) -> None:
         if not subjects:
             raise ArgumentError(about, "must find a task with one of its tags", gate.tags)
         demand = gate.demand
+        if isinstance(demand, BestOfDemand) and len(suite.systems) < 2:
+            rule = "needs two systems or more to find the best of"
+            raise ArgumentError(about, rule, len(suite.systems))
         bars = [pairing for pairing in subjects if pairing.task.bar is not None]
         if isinstance(demand, EveryTaskDemand) and demand.bar is None and not bars:
             raise ArgumentError(about, "needs a `bar:` on a task, or in `defaults:`", "none")
@@ -101,9 +104,15 @@ def _capped(gate: Gate, suite: Suite) -> Gate:
     """A gate that is watched because the request says so asks for no more than the suite."""
     if gate.evidence is not None or gate.max_runs is not None:
         return gate
-    systems = [gate.system] if gate.system is not None else suite.systems
-    trials = {s: sum(p.runs for p in suite.pairings if p.system.name == s) for s in systems}
-    return replace(gate, max_runs=max(trials.values()))
+    from passhat.analysis.gates.demands import BestOfDemand, NoWorseDemand
+
+    contest = isinstance(gate.demand, BestOfDemand)
+    systems = [gate.system] if gate.system is not None and not contest else suite.systems
+    trials = [sum(p.runs for p in suite.pairings if p.system.name == s) for s in systems]
+    if contest:  # every draw costs a run of each
+        return replace(gate, max_runs=sum(trials))
+    pair = 2 if isinstance(gate.demand, NoWorseDemand) else 1
+    return replace(gate, max_runs=pair * max(trials))
 
 
 def verdicts_on(

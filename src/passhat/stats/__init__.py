@@ -75,8 +75,10 @@ if TYPE_CHECKING:
     from passhat.stats.seeds import seed_variance as seed_variance
     from passhat.stats.sequential import BestOf as BestOf
     from passhat.stats.sequential import ComparisonGate as ComparisonGate
+    from passhat.stats.sequential import EquivalenceGate as EquivalenceGate
     from passhat.stats.sequential import EveryTaskGate as EveryTaskGate
     from passhat.stats.sequential import GateResult as GateResult
+    from passhat.stats.sequential import OutageGuard as OutageGuard
     from passhat.stats.sequential import ScoreGate as ScoreGate
     from passhat.stats.sequential import SuiteGate as SuiteGate
     from passhat.stats.sequential import TaskGate as TaskGate

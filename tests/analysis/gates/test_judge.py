@@ -329,9 +329,13 @@ def test_better_is_also_decided_pair_by_pair():
     assert found.runs < 2 * 40 * 20 / 4
 
 
-def test_equivalence_needs_a_margin_and_all_its_runs():
+def test_equivalence_needs_a_margin():
     with pytest.raises(ArgumentError, match="needs a margin above 0"):
         judge(_two_sides(0.7, 0.7), "equivalent_to main")
-    terms = {"require": "equivalent_to main by 0.1", "evidence": "sequential"}
-    with pytest.raises(ArgumentError, match='must be "bound"'):
-        judge(_two_sides(0.7, 0.7), terms)
+
+
+@pytest.mark.parametrize(("rates", "word"), [((0.7, 0.7), "PASS"), ((0.9, 0.4), "FAIL")])
+def test_equivalence_is_also_decided_pair_by_pair(rates, word):
+    terms = {"require": "equivalent_to main by 0.2", "evidence": "sequential"}
+    found = judge(_two_sides(*rates, runs=20), terms)[0]
+    assert (found.word, found.evidence) == (word, "sequential")

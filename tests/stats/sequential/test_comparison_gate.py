@@ -1,11 +1,12 @@
 """Two systems, or several, run side by side until the answer is known."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from passhat.errors import ArgumentError
 from passhat.stats.sequential import BestOf, ComparisonGate
-from passhat.stats.sequential.pair_wealth import PairWealth, TaskCentres
 
 
 def run_pairs(gate, first, second, rng, most=3000):
@@ -18,28 +19,18 @@ def run_pairs(gate, first, second, rng, most=3000):
     return state
 
 
-def test_the_wealth_of_a_bettor_has_mean_one_or_less_under_its_null():
-    """Every sequence of three differences of a fair game, with the centres that they teach."""
+def test_the_wealth_of_a_bettor_has_mean_one_under_its_null():
+    """Every sequence of four differences of two equal systems on one task."""
     outcomes = {-1.0: 0.25, 0.0: 0.5, 1.0: 0.25}
-    total = 0.0
-    for x, p in outcomes.items():
-        for y, q in outcomes.items():
-            for z, r in outcomes.items():
-                wealth = PairWealth.against(0.0, side=1, planned=0.1)
-                centres = TaskCentres.of(1)
-                for d in (x, y, z):
-                    wealth = wealth.after(d, float(centres.values[0]), 0.0)
-                    centres = centres.after(0, d)
-                total += p * q * r * np.exp(wealth.log)
-    assert total == pytest.approx(1.0)
-
-
-def test_centres_are_zero_on_average():
-    centres = TaskCentres.of(5)
-    for task, d in ((0, 1.0), (0, 1.0), (3, -1.0)):
-        centres = centres.after(task, d)
-    assert centres.values.mean() == pytest.approx(0, abs=1e-12)
-    assert centres.values[0] > 0 > centres.values[3]
+    gate, total, alone = ComparisonGate(tasks=1, margin=0.2), np.zeros((2, 2)), 0.0
+    for ds in product(outcomes, repeat=4):
+        chance = np.prod([outcomes[d] for d in ds])
+        state = gate.replay(ds)
+        total += chance * np.exp(state.up.log)
+        alone += chance
+    assert alone == pytest.approx(1.0)
+    assert total[0] == pytest.approx(np.ones(2))
+    assert (total[1] > 1).all()  # a lead of the margin is not there: evidence against it grows
 
 
 def test_a_large_difference_is_found_sooner_than_a_small_one_and_in_its_direction():
@@ -55,12 +46,12 @@ def test_a_large_difference_is_found_sooner_than_a_small_one_and_in_its_directio
 def test_equal_systems_are_equivalent_within_the_margin():
     rng = np.random.default_rng(2)
     findings = []
-    for seed in range(12):
+    for seed in range(24):
         rates = rng.random(30)
         gate = ComparisonGate(tasks=30, margin=0.15, seed=seed)
         findings.append(run_pairs(gate, rates, rates, rng).finding)
-    # a chance of 5 % each of being called different: three of twelve in 2 % of the time
-    assert findings.count("equivalent") >= 10
+    # in the first stream luck alone is 2.8 standard errors: a valid test may call it a difference
+    assert findings.count("equivalent") >= 22
 
 
 def test_equal_systems_are_called_different_in_at_most_one_of_twenty():
@@ -107,5 +98,5 @@ def test_equal_systems_end_with_one_that_is_no_worse():
 
 def test_every_system_that_is_left_has_a_score():
     gate = BestOf(systems=2, tasks=3)
-    with pytest.raises(ArgumentError, match="must be those of systems"):
+    with pytest.raises(ArgumentError, match="must hold those of systems"):
         gate.observe(gate.start(), {0: 1.0})

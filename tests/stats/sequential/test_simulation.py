@@ -10,7 +10,7 @@ from passhat.stats.sequential import (
     simulated_characteristics,
 )
 from passhat.stats.sequential.draws import drawn_task
-from passhat.stats.sequential.simulation import blocks_at, many, suite_rates
+from passhat.stats.sequential.simulation import blocks_at, suite_rates
 
 
 @pytest.mark.parametrize("kind", [SuiteGate, ScoreGate])
@@ -20,7 +20,7 @@ def test_repetitions_side_by_side_make_the_bets_of_the_gate_itself(kind):
         for seed in range(4)
     ]
     outcomes = np.random.default_rng(0).random((4, 100)) < 0.65
-    wealth = many(gates[0], 4)
+    wealth = gates[0].first_wealth((4, gates[0].tasks))
     for draw in range(100):
         tasks = np.array([drawn_task(gate.seed, draw, 9) for gate in gates])
         wealth = wealth.after((np.arange(4), tasks), outcomes[:, draw].astype(float))

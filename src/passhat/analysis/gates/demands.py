@@ -22,6 +22,9 @@ Design = Literal["sprt", "truncated"]
 
 DEFAULT_ERROR = 0.05
 
+BEST_BY = 0.1
+"""How far below the best a system may lie that is called best, where nothing else is said."""
+
 _NUMBER = r"\$?\s*(-?(?:\d+\.?\d*|\.\d+)(?:[eE]-?\d+)?)\s*(%?)"
 _SIGNS = {"≥": ">=", "≤": "<=", "=>": ">=", "=<": "<="}
 _EXAMPLE = '"pass^3 >= 0.8"'
@@ -80,7 +83,17 @@ class NoTaskWorseDemand:
     baseline: str
 
 
-Demand = NumberDemand | EveryTaskDemand | NoWorseDemand | NoTaskWorseDemand
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestOfDemand:
+    """One of several systems is known to be the best, or within `margin` of the best.
+
+    Where the gate names a system, it must be that one.
+    """
+
+    margin: float = BEST_BY
+
+
+Demand = NumberDemand | EveryTaskDemand | NoWorseDemand | NoTaskWorseDemand | BestOfDemand
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +129,9 @@ class Gate:
             _inside(name, getattr(self, name), 0, 0.5)
         if self.evidence == "sequential" and (reason := why_not_sequential(self)):
             raise ArgumentError("evidence", reason, "sequential")
+        if isinstance(self.demand, BestOfDemand) and self.evidence not in (None, "sequential"):
+            rule = 'must be "sequential": systems are dropped as runs come in'
+            raise ArgumentError("evidence", rule, self.evidence)
 
     @property
     def label(self) -> str:
@@ -174,11 +190,9 @@ def why_not_sequential(gate: Gate) -> str | None:
     demand = gate.demand
     if isinstance(demand, NoTaskWorseDemand):
         return 'must be "bound": a baseline is compared when all runs are there'
-    if isinstance(demand, EquivalentDemand):
-        return 'must be "bound": that two are the same is shown when all runs are there'
     if isinstance(demand, NoWorseDemand):
         return None if demand.metric == "mean_score" else 'must be "bound" for a difference of it'
-    if isinstance(demand, EveryTaskDemand):
+    if isinstance(demand, EveryTaskDemand | BestOfDemand):
         return None
     share = demand.threshold if demand.target.quantile is None else 0.5
     if not 0 < share < 1:
@@ -237,6 +251,13 @@ def _compared(match: re.Match[str]) -> dict[str, Any]:
     return {"baseline": match["baseline"], "margin": margin, "metric": metric.name}
 
 
+def _best_of(match: re.Match[str]) -> Demand:
+    margin = _value(match, share=True, what="margin") if match["number"] else BEST_BY
+    if not 0 < margin < 1:
+        raise ArgumentError("gate", "needs a margin between 0 and 1, as in best_of by 0.1", margin)
+    return BestOfDemand(margin=margin)
+
+
 def _no_task_worse(match: re.Match[str]) -> Demand:
     return NoTaskWorseDemand(baseline=match["baseline"])
 
@@ -252,6 +273,7 @@ _SENTENCES = (
     (rf"no[_ ]worse[_ ]than{_AGAINST}", _no_worse),
     (rf"better[_ ]than{_AGAINST}", _better),
     (rf"equivalent[_ ]to{_AGAINST}", _equivalent),
+    (rf"best[_ ]of(?:\s+by\s+{_WITH_NUMBER})?", _best_of),
     (r"no[_ ]task[_ ]worse[_ ]than\s+(?P<baseline>\S+)", _no_task_worse),
     (rf"(?P<target>.+)\s*(?P<sign>(?<![<>=])(?:>=|<=|=>|=<|≥|≤|>|<))\s*{_WITH_NUMBER}", _number),
 )

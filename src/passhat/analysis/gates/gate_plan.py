@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from passhat.analysis.gates.demands import (
+    BestOfDemand,
+    EquivalentDemand,
     EveryTaskDemand,
     Gate,
     NoTaskWorseDemand,
@@ -101,6 +103,9 @@ def plan_gate(
     reason = why_not_sequential(parsed)
     if reason or isinstance(parsed.demand, NoTaskWorseDemand):
         raise ArgumentError(f"gate {parsed.label!r}", f"cannot be planned: it {reason}", "bound")
+    if isinstance(parsed.demand, BestOfDemand):
+        rule = "cannot be planned; plan better_than for the difference that matters"
+        raise ArgumentError(f"gate {parsed.label!r}", rule, parsed.require)
     whole_number("tasks", tasks)
     probability("icc", icc)
     truths = truths_around(parsed)
@@ -127,6 +132,9 @@ def plan_gate(
 def truths_around(gate: Gate) -> tuple[float, ...]:
     """True values on both sides of what is demanded, its two boundaries among them."""
     demand, step = gate.demand, gate.indifference or _DEFAULT_STEP
+    if isinstance(demand, EquivalentDemand):
+        half = demand.margin / 2
+        return tuple(round(i * half, 10) for i in range(-3, 4))
     if isinstance(demand, NoWorseDemand):
         step = gate.indifference or abs(demand.margin) or BETTER_BY
         return tuple(round(-demand.margin + i * step, 10) for i in range(-2, 4))

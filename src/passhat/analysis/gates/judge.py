@@ -11,7 +11,9 @@ import numpy as np
 
 from passhat.analysis.comparing.days import Days
 from passhat.analysis.gates.bounds import Subject
+from passhat.analysis.gates.contest import Contest
 from passhat.analysis.gates.demands import (
+    BestOfDemand,
     EveryTaskDemand,
     Gate,
     NoTaskWorseDemand,
@@ -93,13 +95,15 @@ def judge(
     parsed = [parse_gate(gate) for gate in several]
     if not parsed:
         raise ArgumentError("gates", "must hold at least one demand", 0)
-    return Verdicts(
-        tuple(
-            judge_one(gate, table, around)
-            for gate in parsed
-            for table in gated_tables(trials, gate, around.quarantined)
-        )
-    )
+    return Verdicts(tuple(v for gate in parsed for v in _judged(gate, trials, around)))
+
+
+def _judged(gate: Gate, trials: Trials, around: Circumstances) -> Iterator[Verdict]:
+    tables = gated_tables(trials, gate, around.quarantined)
+    if isinstance(gate.demand, BestOfDemand):
+        yield _with_quarantine(judge_best(gate, tables, seed=around.seed), around)
+    else:
+        yield from (judge_one(gate, table, around) for table in tables)
 
 
 def judge_one(gate: Gate, trials: Trials, around: Circumstances) -> Verdict:
@@ -165,7 +169,8 @@ def gated_tables(trials: Trials, gate: Gate, quarantined: Sequence[str] = ()) ->
     if gate.tags:
         kept &= np.any([trials.has_word("tags", tag) for tag in gate.tags], axis=0)
     table = trials.take(kept)
-    names = (gate.system,) if gate.system is not None else _subjects(gate, trials)
+    one = gate.system is not None and not isinstance(gate.demand, BestOfDemand)
+    names = (gate.system,) if one and gate.system else _subjects(gate, trials)
     for name in names:
         if name not in table.systems:
             raise ArgumentError(f"gate {gate.label!r}", f"finds no trial of {name} to judge", 0)
@@ -232,6 +237,33 @@ def judge_sequentially(
     note = f"the log has no more runs of task {empty}"
     sentence = f"{verdict.sentence.removesuffix('.')} ({note})."
     return replace(verdict, sentence=sentence, notes=(*verdict.notes, note))
+
+
+def judge_best(gate: Gate, tables: Iterable[Trials], *, seed: int) -> Verdict:
+    """Which system of a log is the best: its runs are taken task by task, in their order."""
+    queues = {table.systems[0]: _in_order(table) for table in tables}
+    shared = [t for t in next(iter(queues.values())) if all(t in q for q in queues.values())]
+    if not shared:
+        raise ArgumentError(f"gate {gate.label!r}", "finds no task that all systems share", 0)
+    contest = Contest(gate, tuple(queues), sorted(shared), seed=seed)
+    empty = _draw_contest(contest, queues)
+    contest.finish()
+    verdict = contest.verdict()
+    if verdict.word != "UNDECIDED" or empty is None:
+        return verdict
+    note = f"the log has no more runs of task {empty}"
+    sentence = f"{verdict.sentence.removesuffix('.')} ({note})."
+    return replace(verdict, sentence=sentence, notes=(*verdict.notes, note))
+
+
+def _draw_contest(contest: Contest, queues: Mapping[str, dict[str, Iterator[Trial]]]) -> str | None:
+    """Draw until the best is known; the task that ran out, if one did."""
+    while (draw := contest.next_run()) is not None:
+        trial = next(queues[draw.system][draw.task], None)
+        if trial is None:
+            return draw.task
+        contest.observe(draw.index, trial)
+    return None
 
 
 def _draw_all(stream: Stream, queues: Sequence[dict[str, Iterator[Trial]]]) -> str | None:

@@ -101,8 +101,19 @@ def earned_something(trial: Trial) -> bool:
     return trial.outcome is not Outcome.ERRORED and (trial.score or 0.0) > 0.0
 
 
-def outage_sentence(outages: Sequence[Outage], draws: int, *, unit: str) -> str | None:
-    """What was set aside among the first draws of a gate; None where nothing was."""
+def outage_words(watch: OutageWatch, draws: int, unit: str) -> tuple[str, ...]:
+    """What a verdict on its first draws says of failures one after another; often nothing."""
+    found = _set_aside_sentence(watch.outages, draws, unit=unit)
+    words = [] if found is None else [found]
+    if watch.is_hopeless:
+        words.append(_HOPELESS_SENTENCE)
+    elif watch.waiting:
+        held = plural(watch.waiting, unit)
+        words.append(f"{held} wait for the next pass, to tell failures from an outage.")
+    return tuple(words)
+
+
+def _set_aside_sentence(outages: Sequence[Outage], draws: int, *, unit: str) -> str | None:
     inside = [outage for outage in outages if outage.first < draws]
     if not inside:
         return None
@@ -117,7 +128,7 @@ def outage_sentence(outages: Sequence[Outage], draws: int, *, unit: str) -> str 
     )
 
 
-HOPELESS_SENTENCE = (
+_HOPELESS_SENTENCE = (
     "Run after run failed, far too many for chance and with no pass between them. They count as "
     "failures: a broken agent and an outage that lasts cannot be told apart."
 )

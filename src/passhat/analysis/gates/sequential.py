@@ -8,6 +8,7 @@ from typing import Any
 
 from passhat.analysis.gates.demands import (
     BetterDemand,
+    EquivalentDemand,
     EveryTaskDemand,
     Gate,
     NoWorseDemand,
@@ -21,6 +22,7 @@ from passhat.stats.sequential import (
     SET_ASIDE,
     BlockMetric,
     DrawTicket,
+    EquivalenceGate,
     EveryTaskGate,
     GateResult,
     ScoreGate,
@@ -228,8 +230,11 @@ def block_of(demand: NumberDemand) -> tuple[BlockMetric, int]:
 def _paired_gate(gate: Gate, demand: NoWorseDemand, tasks: int, seed: int) -> DrawGate:
     """Differences of scores: FAIL at -margin; PASS at -margin + indifference, by default at 0.
 
-    What is to be better is planned for a difference of `BETTER_BY` beyond the margin.
+    What is to be better is planned for a difference of `BETTER_BY` beyond the margin. What is to
+    be equivalent must FAIL at the margin, either way, and is expected to PASS at 0.
     """
+    if isinstance(demand, EquivalentDemand):
+        return _equivalence_gate(gate, demand, tasks, seed)
     if isinstance(demand, BetterDemand):
         high = (gate.indifference or BETTER_BY) - demand.margin
     elif demand.margin == 0:
@@ -239,6 +244,18 @@ def _paired_gate(gate: Gate, demand: NoWorseDemand, tasks: int, seed: int) -> Dr
     design = ScoreGate(
         tasks=tasks, mu0=-demand.margin, mu1=high, low=_WORST_DIFFERENCE, high=1.0,
         alpha=gate.alpha, beta=gate.beta, seed=seed,
+        max_runs=None if gate.max_runs is None else max(1, gate.max_runs // PAIR),
+    )  # fmt: skip
+    return DrawGate(gate=gate, design=design, read=parse_target("mean_score").read, paired=True)
+
+
+def _equivalence_gate(gate: Gate, demand: EquivalentDemand, tasks: int, seed: int) -> DrawGate:
+    inner = 0.0 if gate.indifference is None else demand.margin - gate.indifference
+    if inner < 0:
+        rule = f"must be at most the margin {demand.margin:g}: equal systems are expected to PASS"
+        raise ArgumentError("indifference", rule, gate.indifference)
+    design = EquivalenceGate(
+        tasks=tasks, mu0=inner, mu1=demand.margin, alpha=gate.alpha, beta=gate.beta, seed=seed,
         max_runs=None if gate.max_runs is None else max(1, gate.max_runs // PAIR),
     )  # fmt: skip
     return DrawGate(gate=gate, design=design, read=parse_target("mean_score").read, paired=True)

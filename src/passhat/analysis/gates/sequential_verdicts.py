@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from passhat.analysis.gates.demands import NumberDemand
-from passhat.analysis.gates.outages import HOPELESS_SENTENCE, OutageWatch, outage_sentence
+from passhat.analysis.gates.outages import outage_words
 from passhat.analysis.gates.sentences import settled_sentence, shown
 from passhat.analysis.gates.sequential import DrawGate
 from passhat.analysis.gates.streams import EveryTaskWatch, GateWatch, Stream
@@ -31,7 +31,7 @@ def stream_verdict(stream: Stream, watch: GateWatch) -> Verdict:
     result = replace(result, runs=len(used))
     found = gate.estimate(result)
     system, word = stream.systems[0], result.verdict or "UNDECIDED"
-    outage_words = _outage_words(stream.outages, len(steps), _unit(gate)) if gate.is_guarded else ()
+    said = outage_words(stream.outages, len(steps), _unit(gate)) if gate.is_guarded else ()
     return Verdict(
         gate=gate.gate,
         system=system,
@@ -48,7 +48,7 @@ def stream_verdict(stream: Stream, watch: GateWatch) -> Verdict:
                 finished=result.verdict is not None,
                 draws=len(steps) if gate.max_runs > gate.max_draws else None,
             ),
-            outage_words,
+            said,
         ),
         estimate=found,
         evidence="sequential",
@@ -61,7 +61,7 @@ def stream_verdict(stream: Stream, watch: GateWatch) -> Verdict:
         more_runs=None if result.verdict else max(gate.max_runs - len(used), 0),
         seed=stream.seed,
         errors=_errors(taken),
-        notes=(*_notes(stream), *(words.rstrip(".") for words in outage_words)),
+        notes=(*_notes(stream), *(words.rstrip(".") for words in said)),
         steps=steps,
     )
 
@@ -90,7 +90,7 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
         seen = f"{passed} of {plural(len(each), 'task')} clear the bar"
     runs = sum(map(len, watch.outcomes))
     errored = sum(x is None for row in watch.outcomes for x in row)
-    outage_words = _outage_words(watch.outages, runs, "run")
+    said = outage_words(watch.outages, runs, "run")
     return Verdict(
         gate=gate,
         system=watch.system,
@@ -106,7 +106,7 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
                 seen=seen,
                 finished=result.verdict is not None,
             ),
-            outage_words,
+            said,
         ),
         estimate=_lowest(result),
         evidence="sequential",
@@ -118,7 +118,7 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
         max_runs=watch.max_runs,
         more_runs=None if result.verdict else max(watch.max_runs - runs, 0),
         errors=_error_words(errored),
-        notes=tuple(words.rstrip(".") for words in outage_words),
+        notes=tuple(words.rstrip(".") for words in said),
         tasks=tuple(
             TaskEvidence(
                 task=task,
@@ -208,18 +208,6 @@ def _error_words(count: int) -> str:
 
 def _unit(gate: DrawGate) -> str:
     return "pair" if gate.paired else "run" if gate.k == 1 else "draw"
-
-
-def _outage_words(outages: OutageWatch, draws: int, unit: str) -> tuple[str, ...]:
-    """What is to be said of runs that failed one after another; nothing where none did."""
-    found = outage_sentence(outages.outages, draws, unit=unit)
-    words = [] if found is None else [found]
-    if outages.is_hopeless:
-        words.append(HOPELESS_SENTENCE)
-    elif outages.waiting:
-        held = plural(outages.waiting, unit)
-        words.append(f"{held} wait for the next pass, to tell failures from an outage.")
-    return tuple(words)
 
 
 def _said(sentence: str, words: Sequence[str]) -> str:

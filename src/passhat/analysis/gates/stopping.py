@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from time import time
 from typing import Any
 
+from passhat.analysis.gates.contest import Contest
 from passhat.analysis.gates.demands import (
+    BestOfDemand,
     EveryTaskDemand,
     Gate,
     NoWorseDemand,
@@ -70,29 +72,30 @@ class StoppingRule:
             and (not self._sequential or g.evidence in ("bound", "point"))
         ]
         self.streams = self._make_streams()
+        self.contests = self._make_contests()
         self.every_task = self._make_every_task_watches()
         self._gated, self._ungated = self._fixed_parts(until_settled)
         self._seen: list[Trial] = []
         self._number = 0
         self._next_trial = self._first_numbers()
-        self._turns: deque[Any] = deque([self._gated, self._ungated, *self.streams])
+        self._turns: deque[Any] = deque([self._gated, self._ungated, *self.streams, *self.contests])
 
     @property
     def planned(self) -> int:
         """The most trials there can be."""
         fixed = self._gated.max_runs + self._ungated.max_runs
-        drawn = sum(stream.max_runs for stream in self.streams)
+        drawn = sum(source.max_runs for source in self._sources)
         return fixed + drawn + sum(watch.max_runs for watch in self.every_task)
 
     @property
     def is_settled(self) -> bool:
         """Whether every gate that watches has its verdict."""
-        drawing = any(stream.is_open for stream in self.streams)
+        drawing = any(source.is_open for source in self._sources)
         return not drawing and not any(watch.is_open for watch in self.every_task)
 
     def restore(self, tickets: Sequence[Ticket], /) -> None:
         """The tickets that an interrupted run gave out."""
-        streams = {stream.name: stream for stream in self.streams}
+        streams = {source.name: source for source in self._sources}
         for ticket in tickets:
             self._number = max(self._number, ticket.number + 1)
             key = (ticket.system, ticket.task)
@@ -112,7 +115,7 @@ class StoppingRule:
 
         It changes when runs are made and not what they say, so a replay has no pauses.
         """
-        watched: list[Stream | EveryTaskWatch] = [*self.streams, *self.every_task]
+        watched: list[Stream | Contest | EveryTaskWatch] = [*self._sources, *self.every_task]
         ends = [one.outages.resume_at for one in watched if one.is_open and one.outages.resume_at]
         return max(0.0, max(ends, default=0.0) - time())
 
@@ -131,9 +134,9 @@ class StoppingRule:
         """A trial has ended; they come in the order of their tickets."""
         self._seen.append(trial)
         stamp = Stamp.read(ticket.stamp)
-        for stream in self.streams:
-            if stamp is not None and stream.name == stamp.stream:
-                stream.observe(stamp.draw, trial)
+        for source in self._sources:
+            if stamp is not None and source.name == stamp.stream:
+                source.observe(stamp.draw, trial)
         for part in (self._gated, self._ungated):
             if stamp is None and part.holds(trial):
                 part.observe(trial)
@@ -170,7 +173,7 @@ class StoppingRule:
                 return self._ticket_for(run, self._turns[-1])
         for watch in self.every_task:
             # draws of the same system are evidence for it too: it asks when they have ended
-            busy = any(watch.system in s.systems and s.is_open for s in self.streams)
+            busy = any(watch.system in s.systems and s.is_open for s in self._sources)
             task = None if busy else watch.next_task()
             if task is not None:
                 return self._ticket(watch.system, task, Stamp(stream="every", draw=0, run=0))
@@ -206,6 +209,7 @@ class StoppingRule:
                 if watch.gate.gate is gate:
                     yield stream_verdict(stream, watch)
         yield from (every_task_verdict(watch) for watch in self.every_task if watch.gate is gate)
+        yield from (contest.verdict() for contest in self.contests if contest.gate is gate)
 
     def _judged(self, gate: Gate) -> Iterator[Verdict]:
         """A gate on a bound: on the runs fixed for it, or on all that others asked for."""
@@ -224,7 +228,7 @@ class StoppingRule:
         )
 
     def _is_sequential(self, gate: Gate, until_settled: bool) -> bool:
-        if gate.evidence == "sequential":
+        if gate.evidence == "sequential" or isinstance(gate.demand, BestOfDemand):
             return True
         if gate.evidence is not None or not until_settled or why_not_sequential(gate):
             return False
@@ -269,11 +273,29 @@ class StoppingRule:
             raise ArgumentError(f"gate {gate.label!r}", f"finds no task of {system} to gate", 0)
         return systems, tasks
 
+    @property
+    def _sources(self) -> list[Stream | Contest]:
+        return [*self.streams, *self.contests]
+
+    def _make_contests(self) -> list[Contest]:
+        """A contest for each demand of the best, over the tasks that all systems share."""
+        found = []
+        for gate in self._sequential:
+            if isinstance(gate.demand, BestOfDemand):
+                systems = self._systems()
+                self._systems(gate)  # a system that the gate names must be one of them
+                shared = set.intersection(*(set(self._tasks(gate, name)) for name in systems))
+                if not shared:
+                    rule = "finds no task that all systems share"
+                    raise ArgumentError(f"gate {gate.label!r}", rule, 0)
+                found.append(Contest(gate, systems, sorted(shared), seed=self._seed))
+        return found
+
     def _make_streams(self) -> list[Stream]:
         """One stream for all gates on the same tasks of the same systems."""
         grouped: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Gate]] = {}
         for gate in self._sequential:
-            if not isinstance(gate.demand, EveryTaskDemand):
+            if not isinstance(gate.demand, EveryTaskDemand | BestOfDemand):
                 for system in self._systems(gate):
                     grouped.setdefault(self._gated_tasks(gate, system), []).append(gate)
         return [
@@ -292,7 +314,7 @@ class StoppingRule:
         return found
 
     def _fixed_parts(self, until_settled: bool) -> tuple[FixedPart, FixedPart]:
-        watched = {(s, t) for stream in self.streams for s in stream.systems for t in stream.tasks}
+        watched = {(s, t) for one in self._sources for s in one.systems for t in one.tasks}
         watched |= {(watch.system, task) for watch in self.every_task for task in watch.tasks}
         held = {
             (system, task)

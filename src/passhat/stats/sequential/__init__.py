@@ -5,6 +5,7 @@ from passhat.stats.sequential.blocks import BlockMetric, block_outcomes
 from passhat.stats.sequential.comparison_gate import ComparisonGate, ComparisonState
 from passhat.stats.sequential.confidence_sequence import confidence_sequence
 from passhat.stats.sequential.draws import DrawTicket
+from passhat.stats.sequential.equivalence_gate import EquivalenceGate
 from passhat.stats.sequential.every_task import EveryTaskGate, EveryTaskState
 from passhat.stats.sequential.fixed_design import FixedDesign, fixed_design, wald_lower_bounds
 from passhat.stats.sequential.operating import OperatingCharacteristics
@@ -32,6 +33,7 @@ __all__ = [
     "ComparisonState",
     "DecisionStep",
     "DrawTicket",
+    "EquivalenceGate",
     "EveryTaskGate",
     "EveryTaskState",
     "FixedDesign",

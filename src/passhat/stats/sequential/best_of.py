@@ -9,21 +9,27 @@ from math import log
 import numpy as np
 
 from passhat.errors import ArgumentError
-from passhat.stats.arguments import probability, score_array, whole_number
+from passhat.stats.arguments import Counts, Floats, probability, score_array, whole_number
 from passhat.stats.sequential.draws import drawn_task
-from passhat.stats.sequential.pair_wealth import PairWealth, TaskCentres
-
-Pair = tuple[int, int]
+from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE
+from passhat.stats.sequential.random_tasks import draws_per_bet
+from passhat.stats.sequential.score_wealth import ScoreWealth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BestOfState:
-    """Which systems are still in, by their number, what each pair shows, and the best if known."""
+    """Which systems are still in, by their number, what each pair shows, and the best if known.
+
+    `wealth` has a row for each ordered pair of systems that are in, named in `rows`. `ahead[j, k]`
+    is the log evidence that j is better than k, `close[j, k]` that j is at most the difference
+    better than k; what a dropped system showed is kept.
+    """
 
     left: tuple[int, ...]
-    centres: Mapping[Pair, TaskCentres]
-    behind: Mapping[Pair, PairWealth]
-    ahead: Mapping[Pair, PairWealth]
+    rows: Counts
+    wealth: ScoreWealth
+    ahead: Floats
+    close: Floats
     draws: int = 0
     runs: int = 0
     best: int | None = None
@@ -36,7 +42,8 @@ class BestOf:
 
     A system is dropped when the bettors who hold that it is behind have, on average over the
     others, 1 / alpha: the best one is dropped with chance `alpha` at most. It is called best when
-    every other one is shown to lie at most `difference` above it.
+    every other one is shown to lie at most `difference` above it, with chance `alpha` at most where
+    that is not so.
     """
 
     systems: int
@@ -48,18 +55,21 @@ class BestOf:
     def __post_init__(self) -> None:
         whole_number("systems", self.systems, least=2)
         whole_number("tasks", self.tasks)
+        whole_number("seed", self.seed, least=0)
         probability("difference", self.difference, open_ends=True)
         probability("alpha", self.alpha, open_ends=True)
 
     def start(self) -> BestOfState:
         """All systems are in."""
-        pairs = [(j, k) for j in range(self.systems) for k in range(self.systems) if j != k]
-        gap = self.difference
+        every = range(self.systems)
+        rows = np.array([(j, k) for j in every for k in every if j != k])
+        none = np.zeros((self.systems, self.systems))
         return BestOfState(
-            left=tuple(range(self.systems)),
-            centres={pair: TaskCentres.of(self.tasks) for pair in pairs if pair[0] < pair[1]},
-            behind={pair: PairWealth.against(0.0, side=-1, planned=gap) for pair in pairs},
-            ahead={pair: PairWealth.against(-gap, side=1, planned=gap) for pair in pairs},
+            left=tuple(every),
+            rows=rows,
+            wealth=ScoreWealth.start(0.5, (1 + self.difference) / 2, (len(rows), self.tasks)),
+            ahead=none,
+            close=none,
         )
 
     def task(self, index: int) -> int:
@@ -70,55 +80,61 @@ class BestOf:
         """The state after one more draw: the score of every system that is left."""
         if state.best is not None:
             return state
-        if set(scores) != set(state.left):
-            raise ArgumentError("scores", f"must be those of systems {state.left}", set(scores))
+        if not set(scores) >= set(state.left):
+            raise ArgumentError("scores", f"must hold those of systems {state.left}", set(scores))
         score_array("scores", list(scores.values()))
-        state = self._with_scores(state, scores)
-        return self._ended(self._dropped(state))
+        return self._ended(self._dropped(self._with_scores(state, scores)))
+
+    def skip(self, state: BestOfState) -> BestOfState:
+        """The state after a draw that is no evidence (see `OutageGuard`)."""
+        if state.best is not None:
+            return state
+        return replace(state, draws=state.draws + 1, runs=state.runs + len(state.left))
 
     def _with_scores(self, state: BestOfState, scores: Mapping[int, float]) -> BestOfState:
-        task = self.task(state.draws)
-        centres, behind, ahead = dict(state.centres), dict(state.behind), dict(state.ahead)
-        for j in state.left:
-            for k in state.left:
-                if j == k:
-                    continue
-                known = state.centres[min(j, k), max(j, k)]
-                values = known.values if j < k else -known.values
-                at = float(values[task]), float(np.abs(values).max())
-                d = scores[j] - scores[k]
-                behind[j, k] = behind[j, k].after(d, *at)
-                ahead[j, k] = ahead[j, k].after(d, *at)
-                if j < k:
-                    centres[j, k] = known.after(task, d)
+        one = np.array([scores[j] for j in state.rows[:, 0]])
+        other = np.array([scores[k] for k in state.rows[:, 1]])
+        places = np.arange(len(state.rows)), np.full(len(state.rows), self.task(state.draws))
+        wealth = state.wealth.after(places, (1 + one - other) / 2)
+        ahead, close = state.ahead.copy(), state.close.copy()
+        ahead[tuple(state.rows.T)] = wealth.log[PASS_SIDE]
+        close[tuple(state.rows.T)] = wealth.log[FAIL_SIDE]
+        draws = state.draws + 1
         return replace(
             state,
-            centres=centres,
-            behind=behind,
+            wealth=wealth.with_new_bets() if draws % draws_per_bet(self.tasks) == 0 else wealth,
             ahead=ahead,
-            draws=state.draws + 1,
+            close=close,
+            draws=draws,
             runs=state.runs + len(state.left),
         )
 
     def _dropped(self, state: BestOfState) -> BestOfState:
         """Without those that are shown to be behind; pairs with dropped systems keep their say."""
-        level = -log(self.alpha)
         others = self.systems - 1
-        gone = dict(state.dropped)
-        for j in state.left:
-            wealth = [np.exp(state.behind[j, k].log) for k in range(self.systems) if k != j]
-            if len(state.left) - len(gone) + len(state.dropped) > 1 and (
-                np.log(sum(wealth) / others) >= level
-            ):
-                gone[j] = state.draws
-        left = tuple(j for j in state.left if j not in gone)
-        return replace(state, left=left, dropped=gone)
+        against = np.logaddexp.reduce(
+            np.where(np.eye(self.systems, dtype=bool), -np.inf, state.ahead), axis=0
+        )
+        behind = [j for j in state.left if against[j] - log(others) >= -log(self.alpha)]
+        if len(behind) == len(state.left):
+            behind.remove(min(behind, key=lambda j: float(against[j])))
+        if not behind:
+            return state
+        kept = ~np.isin(state.rows, behind).any(axis=1)
+        return replace(
+            state,
+            left=tuple(j for j in state.left if j not in behind),
+            dropped={**state.dropped, **dict.fromkeys(behind, state.draws)},
+            rows=state.rows[kept],
+            wealth=state.wealth.rows(kept),
+        )
 
     def _ended(self, state: BestOfState) -> BestOfState:
         if len(state.left) == 1:
             return replace(state, best=state.left[0])
         level = log((self.systems - 1) / self.alpha)
         for j in state.left:
-            if all(state.ahead[j, k].log >= level for k in state.left if k != j):
+            # every other one is at most the difference better than j
+            if all(state.close[k, j] >= level for k in state.left if k != j):
                 return replace(state, best=j)
         return state

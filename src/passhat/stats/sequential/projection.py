@@ -6,13 +6,19 @@ last axis runs over tasks. A bet multiplies the wealth by 1 + stake (x - centre 
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+from typing import Any, TypeVar, cast
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.special import expit, logit
 
 # The index of the task drawn: (task,), or (repetitions, tasks) in a simulation.
 Drawn = tuple[int] | tuple[Counts, Counts]
+
+AnyWealth = TypeVar("AnyWealth")
 
 # The first axis of a wealth: the bet that the suite is good, and the bet that it is not.
 PASS_SIDE, FAIL_SIDE = 0, 1
@@ -29,7 +35,7 @@ _TILT_TOLERANCE = 1e-5
 _MEAN_TOLERANCE = 1e-6
 
 
-def hypotheses(mu0: float, mu1: float, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+def hypotheses(mu0: float, mu1: float | Floats, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
     """Null and alternative of both sides: the FAIL side bets on 1 - x, from 1 - mu1 to 1 - mu0."""
     null, alternative = np.empty((2, *shape)), np.empty((2, *shape))
     null[PASS_SIDE], null[FAIL_SIDE] = mu0, 1 - mu1
@@ -43,6 +49,15 @@ def tallied(runs: Floats, sums: Floats, drawn: Drawn, scores: Floats) -> tuple[F
     runs[drawn] += 1
     sums[(slice(None), *drawn)] += scores
     return runs, sums
+
+
+def kept_rows(wealth: AnyWealth, rows: ArrayLike) -> AnyWealth:
+    """A wealth with these rows only of the axis between its sides and its tasks."""
+    arrays = {field.name: getattr(wealth, field.name) for field in fields(cast(Any, wealth))}
+    chosen = {
+        name: array[rows] if name == "runs" else array[:, rows] for name, array in arrays.items()
+    }
+    return cast(AnyWealth, replace(cast(Any, wealth), **chosen))
 
 
 def predicted(runs: Floats, sums: Floats, icc_log_weights: Floats, mean: Floats) -> Floats:

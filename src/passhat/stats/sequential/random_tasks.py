@@ -6,9 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import log
+from typing import Protocol, Self
+
+from numpy.typing import ArrayLike
 
 from passhat.errors import ArgumentError
-from passhat.stats.arguments import whole_number
+from passhat.stats.arguments import Floats, whole_number
 from passhat.stats.sequential.confidence_sequence import BettingSequence
 from passhat.stats.sequential.draws import (
     Draws,
@@ -18,8 +21,7 @@ from passhat.stats.sequential.draws import (
     drawn_task,
     indexed,
 )
-from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE
-from passhat.stats.sequential.score_wealth import ScoreWealth
+from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE, Drawn
 from passhat.stats.sequential.verdicts import (
     SET_ASIDE,
     DecisionStep,
@@ -28,17 +30,32 @@ from passhat.stats.sequential.verdicts import (
     SetAside,
     error_rates,
 )
-from passhat.stats.sequential.wealth import Wealth
 
 # New bets after every (1 + tasks / 8)-th draw: a known rhythm, so that a replay makes the same.
 _TASKS_PER_BET = 8
+
+
+class TaskWealth(Protocol):
+    """Evidence on both sides of a gate, and the bets on the next draw (see `Wealth`)."""
+
+    @property
+    def log(self) -> Floats: ...
+    @property
+    def runs(self) -> Floats: ...
+    @property
+    def centres(self) -> Floats: ...
+    @property
+    def null(self) -> Floats: ...
+    def after(self, drawn: Drawn, x: Floats | float) -> Self: ...
+    def rows(self, kept: ArrayLike) -> Self: ...
+    def with_new_bets(self) -> Self: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SuiteState:
     """How far a gate on a suite has come: runs spent, draws taken as evidence, wealth, verdict."""
 
-    wealth: Wealth | ScoreWealth = field(repr=False)
+    wealth: TaskWealth = field(repr=False)
     draws: Draws = field(default_factory=Draws)
     seen: BettingSequence = field(default_factory=BettingSequence)
     runs: int = 0
@@ -79,12 +96,15 @@ class RandomTaskGate(ABC):
 
     @property
     def draws_per_bet(self) -> int:
-        """How many draws use the same bets: among many tasks one run teaches little."""
-        return 1 + self.tasks // _TASKS_PER_BET
+        return draws_per_bet(self.tasks)
 
     @abstractmethod
+    def first_wealth(self, shape: tuple[int, ...]) -> TaskWealth:
+        """The wealth before any draw; a simulation has an axis for repetitions before the tasks."""
+
     def start(self) -> SuiteState:
         """The state before any draw."""
+        return SuiteState(wealth=self.first_wealth((self.tasks,)))
 
     @abstractmethod
     def _score(self, x: float | None) -> float:
@@ -183,6 +203,11 @@ class RandomTaskGate(ABC):
             pass_boundary=-log(self.alpha),
             fail_boundary=-log(self.beta),
         )
+
+
+def draws_per_bet(tasks: int) -> int:
+    """How many draws use the same bets: among many tasks one run teaches little."""
+    return 1 + tasks // _TASKS_PER_BET
 
 
 def _seen(state: SuiteState, task: int, x: float) -> BettingSequence:

@@ -10,7 +10,7 @@ from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats.estimate import Interval
 from passhat.stats.sequential.fixed_design import fixed_design
-from passhat.stats.sequential.random_tasks import RandomTaskGate, SuiteState
+from passhat.stats.sequential.random_tasks import RandomTaskGate, SuiteState, TaskWealth
 from passhat.stats.sequential.score_wealth import ScoreWealth
 from passhat.stats.sequential.verdicts import GateResult
 from passhat.stats.special import ndtri
@@ -78,9 +78,8 @@ class ScoreGate(RandomTaskGate):
         rates = self._scaled(self.mu0), self._scaled(self.mu1)
         return _CAP_OVER_FIXED * fixed_design(*rates, self.alpha, self.beta).runs
 
-    def start(self) -> SuiteState:
-        rates = self._scaled(self.mu0), self._scaled(self.mu1)
-        return SuiteState(wealth=ScoreWealth.start(*rates, (self.tasks,)))
+    def first_wealth(self, shape: tuple[int, ...]) -> TaskWealth:
+        return ScoreWealth.start(self._scaled(self.mu0), self._scaled(self.mu1), shape)
 
     def result(self, state: SuiteState, *, confidence: float = CONFIDENCE) -> GateResult:
         """The verdict with its evidence, and an interval that holds under watching."""

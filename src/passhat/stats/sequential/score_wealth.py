@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from passhat.stats.arguments import Floats
 from passhat.stats.sequential.projection import (
     ICC_LOG_WEIGHTS,
     Drawn,
     hypotheses,
+    kept_rows,
     predicted,
     shrunk,
     tallied,
@@ -43,8 +45,11 @@ class ScoreWealth:
     centres: Floats
 
     @classmethod
-    def start(cls, mu0: float, mu1: float, shape: tuple[int, ...]) -> Self:
-        """Wealth 1 on both sides, and the first bets; `shape` ends with the number of tasks."""
+    def start(cls, mu0: float, mu1: float | Floats, shape: tuple[int, ...]) -> Self:
+        """Wealth 1 on both sides, and the first bets; `shape` ends with the number of tasks.
+
+        Where `shape` has an axis before the tasks, `mu1` may differ along it.
+        """
         sides = np.zeros((2, *shape[:-1]))
         null, alternative = hypotheses(mu0, mu1, shape[:-1])
         wealth = cls(
@@ -72,6 +77,10 @@ class ScoreWealth:
         """The mean so far, begun at the alternative with the weight of one run."""
         runs = self.runs.sum(axis=-1)
         return np.asarray((self.alternative + self.sums.sum(axis=-1)) / (1 + runs))
+
+    def rows(self, kept: ArrayLike) -> Self:
+        """These repetitions only."""
+        return kept_rows(self, kept)
 
     def with_new_bets(self) -> Self:
         """The same wealth with bets that follow from all the evidence so far.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from math import log
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import (
@@ -21,9 +21,7 @@ from passhat.stats.arguments import (
 from passhat.stats.sequential.operating import OperatingCharacteristics
 from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE, tilted
 from passhat.stats.sequential.score_gate import ScoreGate
-from passhat.stats.sequential.score_wealth import ScoreWealth
 from passhat.stats.sequential.suite_gate import SuiteGate
-from passhat.stats.sequential.wealth import Wealth
 
 # Of the tasks drawn by the repetitions still running: results in [0, 1], and the runs they cost.
 Results = Callable[[np.random.Generator, Counts, Counts], tuple[Floats, Counts | int]]
@@ -92,7 +90,8 @@ def simulated_ends(
     gate: SuiteGate | ScoreGate, results: Results, repetitions: int, rng: np.random.Generator
 ) -> Ends:
     """Many repetitions of a gate, through the very bets that the gate makes."""
-    levels, wealth = (-log(gate.alpha), -log(gate.beta)), many(gate, repetitions)
+    levels = -log(gate.alpha), -log(gate.beta)
+    wealth = gate.first_wealth((repetitions, gate.tasks))
     alive = np.arange(repetitions)
     ends = Ends(
         draws=np.full(repetitions, gate.max_draws),
@@ -108,19 +107,12 @@ def simulated_ends(
         ended = passed | (wealth.log[FAIL_SIDE] >= levels[FAIL_SIDE])
         if ended.any():
             ends.draws[alive[ended]], ends.verdicts[alive[ended]] = draw, passed[ended]
-            wealth, alive = _kept(wealth, ~ended), alive[~ended]
+            wealth, alive = wealth.rows(~ended), alive[~ended]
             if not alive.size:
                 break
         if draw % gate.draws_per_bet == 0:
             wealth = wealth.with_new_bets()
     return ends
-
-
-def many(gate: SuiteGate | ScoreGate, repetitions: int) -> Wealth | ScoreWealth:
-    """The wealth that a gate starts with, once for each repetition."""
-    one = gate.start().wealth
-    null, alternative = float(one.null[PASS_SIDE]), float(one.alternative[PASS_SIDE])
-    return type(one).start(null, alternative, (repetitions, gate.tasks))
 
 
 def suite_rates(
@@ -163,11 +155,3 @@ def blocks_at(rates: Floats, gate: SuiteGate) -> Results:
         return (early != all_must_pass).astype(np.float64), cost
 
     return results
-
-
-def _kept(wealth: Wealth | ScoreWealth, rows: NDArray[np.bool_]) -> Wealth | ScoreWealth:
-    arrays = {field.name: getattr(wealth, field.name) for field in fields(wealth)}
-    chosen = {
-        name: array[rows] if name == "runs" else array[:, rows] for name, array in arrays.items()
-    }
-    return replace(wealth, **chosen)

@@ -60,8 +60,8 @@ class SuiteGate(RandomTaskGate):
         """UNDECIDED after this many draws; together they never cost more than `max_runs`."""
         return (self.max_runs or _CAP_OVER_FIXED * self.fixed_runs) // self.k
 
-    def start(self) -> SuiteState:
-        return SuiteState(wealth=Wealth.start(self.mu0, self.mu1, (self.tasks,)))
+    def first_wealth(self, shape: tuple[int, ...]) -> Wealth:
+        return Wealth.start(self.mu0, self.mu1, shape)
 
     def result(self, state: SuiteState, *, confidence: float = CONFIDENCE) -> GateResult:
         """The verdict with its evidence, and an interval that holds under watching."""

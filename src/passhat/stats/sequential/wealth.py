@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from passhat.stats.arguments import Floats
 from passhat.stats.sequential.projection import (
     ICC_LOG_WEIGHTS,
     Drawn,
     hypotheses,
+    kept_rows,
     predicted,
     projected,
     shrunk,
@@ -57,6 +59,10 @@ class Wealth:
             centres=np.broadcast_to(null[..., None], (2, *shape)),
         )
         return wealth.with_new_bets()
+
+    def rows(self, kept: ArrayLike) -> Self:
+        """These repetitions only."""
+        return kept_rows(self, kept)
 
     def with_new_bets(self) -> Self:
         """The same wealth with bets that follow from all the evidence so far."""
