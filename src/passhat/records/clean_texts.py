@@ -19,7 +19,7 @@ class CleanTexts(Mapping[TranscriptKey, str]):
 
     >>> texts = CleanTexts({("agent", "task", 0): '{"answer": "sk-ant-api03-0123456789abcdef"}'})
     >>> texts
-    {('agent', 'task', 0): '{"answer": "[redacted]"}'}
+    {('agent', 'task', 0): '{"answer":"[redacted]"}'}
     """
 
     __slots__ = ("_texts",)

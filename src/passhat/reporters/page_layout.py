@@ -50,6 +50,7 @@ class PagePart:
 def lay_out(blocks: Sequence[Block], figures: Mapping[str, Figure] | None = None) -> list[PagePart]:
     """The parts of a page in order; `figures` are in the first, and pictures stay where they are.
 
+    >>> from passhat.reporters.blocks import Paragraph
     >>> [part.title for part in lay_out([Paragraph("a", "b"), Section("Next"), Paragraph("", "c")])]
     ['', 'Next']
     """

@@ -44,7 +44,7 @@ def score_bounds(runs: Floats, total: Floats, squares: Floats, confidence: float
 
     >>> low, high = score_bounds(np.full(3, 4.0), np.full(3, 2.0), np.full(3, 1.5), 0.95)
     >>> round(float(low), 2), round(float(high), 2)
-    (0.27, 0.73)
+    (0.25, 0.75)
     """
     sides = (
         _Losses.of(runs, runs - total, runs - 2 * total + squares),
