@@ -20,9 +20,9 @@ from bench.calibrate.table import Table
 from passhat.analysis.explaining.agreement import departures
 from passhat.analysis.explaining.causes import TESTS, find_causes
 from passhat.analysis.explaining.divergence import divergences
-from passhat.analysis.explaining.feature_test import associations
 from passhat.analysis.explaining.features import features
 from passhat.analysis.explaining.runs import ComparedRuns, compared_runs, explained_runs
+from passhat.analysis.explaining.tested_features import associations
 from passhat.ingest import read_with_transcripts
 from passhat.records import Outcome
 from passhat.stats.step_down import shuffled_in_strata

@@ -1,6 +1,7 @@
 """The commands tell a pull request what reviewers should know, through a real server."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -176,3 +177,20 @@ def test_an_unchanged_gate_in_a_job_promises_fewer_false_alarms_than_one_by_hand
         for done in (in_job, by_hand)
     ]
     assert betas == [{0.0005}, {0.05}]
+
+
+def test_a_run_of_the_baseline_branch_itself_is_compared_with_the_run_before_it(forge, job):
+    """The newest run of `main` is the one that is judged: it must not be its own baseline."""
+    suite = job / "passhat.yml"
+    agent = (
+        "name: smoke\nsystems:\n  - name: agent\n    command: ['echo', '{word}']\n"
+        "tasks:\n  - name: works\n    prompt: hi\n    runs: 12\n    expect: [{{contains: hello}}]\n"
+    )
+    subprocess.run(["git", "init", "-q", "-b", "main"], cwd=job, check=True)
+    for word in ("hello", "hell"):
+        suite.write_text(agent.format(word=word))
+        passhat("run", "-q", "--no-github")
+    done = passhat("gate", "latest", "--against", "main")
+    assert done.exit_code == 1, done.output
+    (comment,) = forge.comments.values()
+    assert "| works | 12/12 | 0/12 |" in comment["body"]

@@ -7,8 +7,6 @@ from typing import Any
 
 import click
 
-POSTGRES = ("postgresql://", "postgres://")
-
 
 class StoreType(click.ParamType):  # type: ignore[type-arg]  # generic in some versions only
     """A path, or a postgresql:// address kept as it was written."""
@@ -21,8 +19,10 @@ class StoreType(click.ParamType):  # type: ignore[type-arg]  # generic in some v
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Path | str:
-        if isinstance(value, str) and value.startswith(POSTGRES):
-            return value
+        from passhat.history.database import is_postgres
+
+        if is_postgres(value):
+            return str(value)
         if Path(value).is_dir():
             self.fail(f"File {str(value)!r} is a directory.", param, ctx)
         return Path(value)

@@ -115,7 +115,7 @@ class Figure:
         if ending not in FILE_ENDINGS:
             raise ArgumentError("path", f"must end in .{', .'.join(FILE_ENDINGS)}", name)
         written = self.to_bytes(ending)
-        with open(name, "wb") as file:  # noqa: PTH123  # this layer knows no pathlib
+        with open(name, "wb") as file:  # noqa: PTH123  # import contract: pictures do no I/O but this
             file.write(written)
 
     def to_bytes(self, ending: str) -> bytes:

@@ -114,13 +114,13 @@ class _Baselines:
     ) -> dict[str, Trials]:
         """The baseline of every demand that names none of these systems."""
         if self.against is not None:
-            return {"": self._trials(self.against, "against", judged)}
+            return {"": self.read(self.against, "against", judged)}
         names = {getattr(gate.demand, "baseline", None) or "" for gate in gates} - {"", *systems}
         if self.results is None:
             return {}
         # without a store, a name that is no file is left for the judge, who says what there is
         return {
-            name: self._trials(name, "no_worse_than", judged)
+            name: self.read(name, "no_worse_than", judged)
             for name in sorted(names)
             if is_there(name) or store_is_there(self.results.store)
         }
@@ -147,7 +147,7 @@ class _Baselines:
             if not is_there(name) and store_is_there(own.store) and own.names_a_run(name)
         }
 
-    def _trials(self, given: str | Path | Trials, argument: str, judged: Run | None) -> Trials:
+    def read(self, given: str | Path | Trials, argument: str, judged: Run | None) -> Trials:
         """Those of a file, or of a run other than the one that is judged."""
         from passhat.records import Trials
 
@@ -175,13 +175,21 @@ def _of_store(results: Results) -> Results:
 
 def _read(results: Results) -> tuple[Trials, Run | None]:
     """The trials, and which run they are."""
-    if len(results.paths) != 1 or not results.names_a_run(results.paths[0]):
+    run = _judged_run(results)
+    if run is None:
         return results.trials(), None
+    with open_store(results.store) as history:
+        return history.trials(run), run
+
+
+def _judged_run(results: Results) -> Run | None:
+    """The run of the history that results name; None for files."""
+    if len(results.paths) != 1 or not results.names_a_run(results.paths[0]):
+        return None
     from passhat.history.references import look_up
 
     with open_store(results.store) as history:
-        run = results.noted(look_up(history, results.paths[0])).run
-        return history.trials(run), run
+        return results.noted(look_up(history, results.paths[0])).run
 
 
 def _replayed(
@@ -232,7 +240,7 @@ def _gates(
 
     given = {name: value for name, value in terms.items() if value is not None}
     demands: list[Any] = [require] if isinstance(require, str | Mapping | Gate) else list(require)
-    if against is not None and not any("worse" in str(demand) for demand in demands):
+    if against is not None and not any(map(names_baseline, demands)):
         name = baseline_name(against)
         demands += [f"no_worse_than {name} by {margin:g}", f"no task worse than {name}"]
     gates = [parse_gate(_with_terms(demand, given)) for demand in demands]
@@ -243,6 +251,27 @@ def _gates(
             "`suite=FILE`"
         )
     return gates
+
+
+def names_baseline(demand: GateLike) -> bool:
+    """Whether a demand speaks of a baseline itself.
+
+    >>> names_baseline("better_than main"), names_baseline("pass^3 >= 0.8")
+    (True, False)
+    """
+    from passhat.analysis.gates.demands import parse_gate
+
+    return hasattr(parse_gate(demand).demand, "baseline")
+
+
+def read_baseline(results: ResultsLike, against: str | Path) -> Trials:
+    """What `gate_results` holds these results against: never the run that is judged itself."""
+    from passhat.records import Trials
+
+    if isinstance(results, Trials):
+        return _Baselines(results=None, against=against).read(against, "against", None)
+    read = _of_store(as_results(results))
+    return _Baselines(results=read, against=against).read(against, "against", _judged_run(read))
 
 
 def baseline_name(against: str | Path | Trials) -> str:

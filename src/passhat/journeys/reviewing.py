@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passhat.defaults import CONFIDENCE, SEED
 from passhat.errors import InputError
-from passhat.journeys.gating import MARGIN, baseline_name, gate_results
-from passhat.journeys.results import Results, ResultsLike, as_results, choose_systems
+from passhat.journeys.gating import (
+    MARGIN,
+    baseline_name,
+    gate_results,
+    names_baseline,
+    read_baseline,
+)
+from passhat.journeys.results import ResultsLike, as_results, choose_systems
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison
@@ -98,7 +103,7 @@ def demands_under_review(
     """The demands, and where none speaks of the baseline those of `review_demands`."""
     several = isinstance(require, Sequence) and not isinstance(require, str)
     demands: list[Any] = list(require) if several else [require]  # type: ignore[arg-type]
-    if against is None or any("worse" in str(demand) for demand in demands):
+    if against is None or any(map(names_baseline, demands)):
         return demands
     return [*demands, *review_demands(baseline_name(against), margin)]
 
@@ -108,12 +113,10 @@ def _comparison(
 ) -> Comparison | None:
     """Only of one system with one: more than two are ranked, which is another question."""
     from passhat.analysis.comparing.comparison import compare
-    from passhat.records import Trials
 
     if against is None or len(trials.systems) != 1:
         return None
-    like = as_results(results) if not isinstance(results, Trials) else Results(paths=())
-    old, _ = replace(like, paths=(str(against),)).read(transcripts=False)
+    old = read_baseline(results, against)
     shared = [name for name in old.systems if name in trials.systems] or list(old.systems)
     if len(shared) != 1:
         return None

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from passhat.analysis.explaining.agreement import Departure, departures
 from passhat.analysis.explaining.divergence import Divergence, nearest_passing
-from passhat.analysis.explaining.feature_test import (
+from passhat.analysis.explaining.feature_words import feature_words
+from passhat.analysis.explaining.features import features
+from passhat.analysis.explaining.runs import ComparedRuns, ExplainedRun, compared_runs
+from passhat.analysis.explaining.tested_features import (
     Association,
     alike_in,
     associations,
     holds_within,
 )
-from passhat.analysis.explaining.feature_words import feature_words
-from passhat.analysis.explaining.features import features
-from passhat.analysis.explaining.runs import ComparedRuns, ExplainedRun, compared_runs
 from passhat.messages import plural, repr_fields
 from passhat.records.transcript import TranscriptKey
 from passhat.stats.step_down import shuffled_in_strata

@@ -40,8 +40,11 @@ class Association:
 
     def counts(self, failed: Mask) -> tuple[int, int, int, int]:
         """Failing runs with it, failing runs, passing runs with it, passing runs."""
-        bad, good = failed & self.varying, ~failed & self.varying
-        return tuple(int(one.sum()) for one in (bad & self.having, bad, good & self.having, good))  # type: ignore[return-value]  # four
+        (bad_with, bad), (good_with, good) = (
+            (int((runs & self.having).sum()), int(runs.sum()))
+            for runs in (failed & self.varying, ~failed & self.varying)
+        )
+        return bad_with, bad, good_with, good
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
