@@ -9,25 +9,30 @@ import numpy as np
 
 from passhat.stats import special
 from passhat.stats.arguments import Floats
-from passhat.stats.cells import Cells
+from passhat.stats.cells import Cells, remembered
 from passhat.stats.estimate import THIS_SUITE, Scope
 from passhat.stats.mean_intervals import student_quantile
-from passhat.stats.passk import share_of_passing_subsets
+from passhat.stats.passk import share_of_passing_subsets, shares_of_passing_subsets
 from passhat.stats.passk_noise import observed_noise_and_values
 from passhat.stats.population_mean import population_bounds
 from passhat.stats.proportions import Bounds, wilson_bounds
 from passhat.stats.suite_law import suite_bounds
+
+# Up to so many cells, of tasks this short, most of the time goes into calls of numpy: there pass@k
+# costs little beside pass^k.
+_FEW_CELLS, _FEW_RUNS = 64, 128
 
 
 class SuiteCurve:
     """A suite's mean pass^k for several k, and its default intervals.
 
     Each part is computed when first asked for and serves every scope and confidence; k run along
-    the last axis.
+    the last axis. If `mirrored`, all is about failures in the place of passes.
     """
 
-    def __init__(self, cells: Cells, ks: Sequence[int]) -> None:
-        self.cells, self.ks = cells, tuple(ks)
+    def __init__(self, cells: Cells, ks: Sequence[int], *, mirrored: bool = False) -> None:
+        self.cells, self.ks = cells.mirrored() if mirrored else cells, tuple(ks)
+        self._given, self._side = cells, int(mirrored)
 
     @cached_property
     def mean(self) -> Floats:
@@ -36,15 +41,31 @@ class SuiteCurve:
 
     def bounds(self, scope: Scope, confidence: float) -> Bounds:
         """The default intervals for the scope."""
-        if scope == THIS_SUITE:
-            return suite_bounds(self.cells, self.ks, confidence)
-        return population_bounds(self._values, self.cells.tasks[..., None, :], confidence)
+        given = self._given
+        if given.tasks.ndim == 1 and given.n.size <= _FEW_CELLS and given.n.max() <= _FEW_RUNS:
+            # Of one attempt pass@k is pass^k, and reports ask for it once: with it, both ask alike.
+            every = tuple(sorted({1, *self.ks}))
+            asked = [every.index(k) for k in self.ks]
+            low, high = _both_ways(self._given, every, scope, confidence)
+            return low[self._side, asked], high[self._side, asked]
+        return _bounds(self.cells, self.ks, scope, confidence)
 
     @cached_property
     def _values(self) -> Floats:
         """pass^k of each cell, a row for each k."""
-        cells = self.cells
-        return np.stack([share_of_passing_subsets(cells.n, cells.c, k) for k in self.ks])
+        return shares_of_passing_subsets(self.cells.n, self.cells.c, self.ks)
+
+
+@remembered
+def _both_ways(cells: Cells, ks: tuple[int, ...], scope: Scope, confidence: float) -> Bounds:
+    return _bounds(cells.both_ways(), ks, scope, confidence)
+
+
+def _bounds(cells: Cells, ks: Sequence[int], scope: Scope, confidence: float) -> Bounds:
+    if scope == THIS_SUITE:
+        return suite_bounds(cells, ks, confidence)
+    values = shares_of_passing_subsets(cells.n, cells.c, ks)
+    return population_bounds(values, cells.tasks[..., None, :], confidence)
 
 
 def default_bounds(cells: Cells, k: int, scope: Scope, confidence: float) -> Bounds:

@@ -18,7 +18,7 @@ from passhat.stats.cells import Cells, remembered
 from passhat.stats.cumulant_sums import sum_of_long_tasks
 from passhat.stats.few_runs import few_runs_quantile
 from passhat.stats.lattice_sums import TABLED_RUNS, sum_of_tasks
-from passhat.stats.passk import share_of_passing_subsets
+from passhat.stats.passk import shares_of_passing_subsets
 from passhat.stats.proportions import Bounds
 from passhat.stats.shrunk_law import ShrunkLaw
 from passhat.stats.sum_law import SumLaw
@@ -45,7 +45,8 @@ def suite_bounds(cells: Cells, ks: Sequence[int], confidence: float) -> Bounds:
             lower, upper = (ends[..., helpers.index(j)] for ends in (low, high))
             low[..., place] = np.maximum(low[..., place], lower ** (k / j))
             high[..., place] = np.minimum(high[..., place], upper)
-    means = np.stack([cells.mean(share_of_passing_subsets(cells.n, cells.c, k)) for k in ks], -1)
+    values = shares_of_passing_subsets(cells.n, cells.c, ks)
+    means = cells.tasks @ values.T / cells.task_count[..., None]
     asked = [helpers.index(k) for k in ks]
     return np.minimum(low[..., asked], means), np.maximum(high[..., asked], means)
 
@@ -91,7 +92,7 @@ def _bounds_of_both(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
 
 def _bounds_together(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
     """Tasks with fewer than 2k runs, each k along the last axis."""
-    values = np.stack([share_of_passing_subsets(cells.n, cells.c, k) for k in ks])
+    values = shares_of_passing_subsets(cells.n, cells.c, ks)
     tasks = cells.tasks[..., None, :]
     mean = (tasks * values).sum(axis=-1) / cells.task_count[..., None]
     runs = np.minimum(cells.n, 2 * np.array(ks)[:, None] - 1)

@@ -211,7 +211,9 @@ def _answers(every: Cells, asked: Sequence[_Question]) -> Iterator[Estimate | Un
         if missing is not None:
             yield missing
             continue
-        curve = curve or SuiteCurve(_counted(cells, one), sorted({q.k for q in asked}))
+        # pass@k of the passes is 1 - pass^k of the failures: only pass^k is ever computed.
+        mirrored = one.metric == "pass@k"
+        curve = curve or SuiteCurve(cells, sorted({q.k for q in asked}), mirrored=mirrored)
         if one.scope not in found:
             found[one.scope] = curve.bounds(one.scope, one.confidence)
         place = curve.ks.index(one.k)
