@@ -20,14 +20,16 @@ _RHO_RANGE = (-12.0, 40.0)
 _TINY = 1e-300
 
 
-def few_runs_quantile(values: Floats, tasks: Floats, weight: Floats, tail: float) -> Floats:
+def few_runs_quantile(
+    values: Floats, tasks: Floats, weight: Floats, tail: Floats | float
+) -> Floats:
     """The `tail` quantile of sum G Y / (sum G + G_0), with Y = 1 with the chance of each value.
 
     G has the law Gamma(weight) for each task, and G_0 that of 3/4 for a task that was not seen.
     The last axis runs over distinct values, the others over questions, each with its weight. By
     the saddle point: for a ratio rho of its two factors, all else follows in closed form.
     """
-    target = float(special.ndtri(1 - tail))
+    target = special.ndtri(1 - np.asarray(tail))
     some = np.vecdot(tasks, values) > 0
     missing, count = 1 - values, tasks.sum(axis=-1)
 

@@ -30,8 +30,9 @@ class ShrunkLaw:
         self._before = np.cumsum(chances, axis=-1) - chances
         self._reached = self._before + np.exp(np.where(at_zero, -np.inf, scaled + self._from_here))
 
-    def quantile(self, tail: float) -> Floats:
+    def quantile(self, tail: Floats | float) -> Floats:
         """The x that lies above the law with the chance `tail`; 0 where nothing holds it up."""
+        tail = np.broadcast_to(tail, self._groups.shape)[..., None]
         last = self._reached.shape[-1] - 1
         place = np.minimum((self._reached < tail).sum(axis=-1), last)[..., None]
         before, from_here = (
@@ -40,5 +41,5 @@ class ShrunkLaw:
         with np.errstate(over="ignore"):
             power = (np.log(np.maximum(tail - before, _TINY)) - from_here) / self._size
             found = np.minimum(np.exp(power[..., 0]), 1.0)
-        nothing = (self._groups <= 0) | (self._chance_of_zero >= tail)
+        nothing = (self._groups <= 0) | (self._chance_of_zero >= tail[..., 0])
         return np.where(nothing, 0.0, found)

@@ -41,8 +41,7 @@ class SuiteCurve:
 
     def bounds(self, scope: Scope, confidence: float) -> Bounds:
         """The default intervals for the scope."""
-        given = self._given
-        if given.tasks.ndim == 1 and given.n.size <= _FEW_CELLS and given.n.max() <= _FEW_RUNS:
+        if _is_small(self._given):
             # Of one attempt pass@k is pass^k, and reports ask for it once: with it, both ask alike.
             every = tuple(sorted({1, *self.ks}))
             asked = [every.index(k) for k in self.ks]
@@ -54,6 +53,23 @@ class SuiteCurve:
     def _values(self) -> Floats:
         """pass^k of each cell, a row for each k."""
         return shares_of_passing_subsets(self.cells.n, self.cells.c, self.ks)
+
+
+def bounds_both_ways(
+    cells: Cells, ks: Sequence[int], scope: Scope, confidences: tuple[float, float]
+) -> Bounds:
+    """The intervals of one suite, and in a second row of the mirrored one at its confidence."""
+    if scope == THIS_SUITE and _is_small(cells):
+        return suite_bounds(cells.both_ways(), ks, np.array(confidences)[:, None])
+    sides = zip((False, True), confidences, strict=True)
+    found = [SuiteCurve(cells, ks, mirrored=side).bounds(scope, level) for side, level in sides]
+    low, high = (np.stack(ends) for ends in zip(*found, strict=True))
+    return low, high
+
+
+def _is_small(cells: Cells) -> bool:
+    few = cells.tasks.ndim == 1 and cells.n.size <= _FEW_CELLS
+    return few and bool(cells.n.max() <= _FEW_RUNS)
 
 
 @remembered

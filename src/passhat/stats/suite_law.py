@@ -29,10 +29,11 @@ from passhat.stats.task_laws import lattice_steps
 _UNSEEN_PASSES = 1.5
 
 
-def suite_bounds(cells: Cells, ks: Sequence[int], confidence: float) -> Bounds:
+def suite_bounds(cells: Cells, ks: Sequence[int], confidence: Floats | float) -> Bounds:
     """The intervals for the mean pass^k of these tasks, k along the last axis.
 
-    Every task has at least k runs, for every k.
+    Every task has at least k runs, for every k. `confidence` may differ from suite to suite: it
+    is broadcast against the result.
     """
     tail = (1 - confidence) / 2
     helpers = sorted({*ks, *(_helper(cells, k) for k in ks)} - {0})
@@ -57,7 +58,7 @@ def _helper(cells: Cells, k: int) -> int:
     return fewest // 2 if fewest < 2 * k else 0
 
 
-def _own_bounds(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
+def _own_bounds(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
     low, high = (np.empty((*cells.tasks.shape[:-1], len(ks))) for _ in range(2))
     fewest, most = cells.n.min(), cells.n.max()
     kinds = [0 if fewest >= 2 * k else 1 if most < 2 * k else 2 for k in ks]
@@ -69,7 +70,7 @@ def _own_bounds(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
     return low, high
 
 
-def _bounds_of_both(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
+def _bounds_of_both(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
     """Some tasks have fewer than 2k runs: such have no law of their own, but one together.
 
     Tasks with more runs may join them, or be bounded by their laws, each part at the same level:
@@ -90,7 +91,7 @@ def _bounds_of_both(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
     return low, high
 
 
-def _bounds_together(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
+def _bounds_together(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
     """Tasks with fewer than 2k runs, each k along the last axis."""
     values = shares_of_passing_subsets(cells.n, cells.c, ks)
     tasks = cells.tasks[..., None, :]
@@ -107,7 +108,7 @@ def _bounds_together(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
     return low, high
 
 
-def _bounds_of_laws(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
+def _bounds_of_laws(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
     """Every task has at least 2k runs: the sum of their laws, and a failure not yet seen."""
     low, high = (np.empty((*cells.tasks.shape[:-1], len(ks))) for _ in range(2))
     for places, law in _laws_of_means(cells, tuple(ks)):

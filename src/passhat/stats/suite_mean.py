@@ -46,6 +46,7 @@ from passhat.stats.population_mean import Families, TaskGroups, grouping
 from passhat.stats.proportions import Bounds, proportion_interval
 from passhat.stats.suite_intervals import (
     SuiteCurve,
+    bounds_both_ways,
     normal_bounds,
     pooled_wilson_bounds,
     student_bounds,
@@ -181,6 +182,23 @@ def suite_estimates(
         for one, answer in zip(questions, _answers(every, questions), strict=True):
             found[one.scope, one.k] = answer
     return [tuple(found[scope, k] for scope in scopes) for k in ks]
+
+
+def estimates_both_ways(
+    n: ArrayLike, c: ArrayLike, *, ks: Sequence[int], scope: Scope, confidences: tuple[float, float]
+) -> tuple[list[Estimate], list[Estimate]]:
+    """pass^k and pass@k of tasks that all have the runs, each metric at a confidence of its own."""
+    every = count_cells(n, c)
+    bounds = bounds_both_ways(every, ks, scope, confidences)
+    found: tuple[list[Estimate], list[Estimate]] = [], []
+    for side, metric in enumerate(METRICS):
+        curve = SuiteCurve(every, ks, mirrored=bool(side))
+        low, high = (ends[side] for ends in bounds)
+        for place, k in enumerate(ks):
+            asked = _Question(metric=metric, k=k, scope=scope, confidence=confidences[side])
+            answer = _from_curve(curve, asked, (low, high), place)
+            found[side].append(_estimate(every, every, asked, answer, curve.mean[place]))
+    return found
 
 
 def few_tasks_note(tasks: int, scope: Scope) -> tuple[str, ...]:
