@@ -16,6 +16,11 @@ LONGEST_AGENT = 120
 MOST_WORDS = 6
 """The name of an agent is no longer; what is longer is a system prompt."""
 
+TASK_IDS = frozenset(
+    ("task_id", "instance_id", "case_id", "problem_id", "question_id", "item_id", "scenario_id")
+)
+"""Columns that name one task, where a column called "task" holds its text or the benchmark."""
+
 COUNTS = frozenset(
     ("num_trials", "n_trials", "trials", "num_runs", "n_runs", "num_attempts", "n_attempts")
 )
@@ -26,7 +31,7 @@ RATES = frozenset(("pass_rate", "success_rate", "passrate", "pass_at_1", "pass@1
 def find_meanings(
     names: Iterable[str], mapping: ColumnMap, cells: Cells
 ) -> tuple[dict[str, str], list[str]]:
-    """Which column holds what, and a note on a column that only seems to name the agent.
+    """Which column holds what, and notes on columns that only seem to name the agent or the task.
 
     >>> table = {"task": ["a"], "system": ["You are a helpful assistant. Be brief."], "ok": [1]}
     >>> find_meanings(table, ColumnMap(passed="ok"), table.__getitem__)[0]
@@ -36,14 +41,58 @@ def find_meanings(
     notes: list[str] = []
     while True:
         found = find_columns(names, mapping)
-        column = found.get("system")
-        if column is None or mapping.system or not holds_prompts(cells(column)):
+        unfit = _unfit_system(found, mapping, cells) or _unfit_task(found, names, mapping, cells)
+        if unfit is None:
             return found, notes
+        column, note = unfit
         names.remove(column)
-        notes.append(
-            f'column "{short(column)}" holds prompts, not the name of an agent, and was left out '
-            f"(--system {short(column)} takes it all the same)"
-        )
+        notes.append(note)
+
+
+def _unfit_system(
+    found: Mapping[str, str], mapping: ColumnMap, cells: Cells
+) -> tuple[str, str] | None:
+    """A column that is called like the agent's name and holds prompts, with a note on it."""
+    column = found.get("system")
+    if column is None or mapping.system or not holds_prompts(cells(column)):
+        return None
+    return column, (
+        f'column "{short(column)}" holds prompts, not the name of an agent, and was left out '
+        f"(--system {short(column)} takes it all the same)"
+    )
+
+
+def _unfit_task(
+    found: Mapping[str, str], names: Iterable[str], mapping: ColumnMap, cells: Cells
+) -> tuple[str, str] | None:
+    """A column "task" beside the column of ids that does tell tasks apart, with a note on it.
+
+    It holds objects, or the name of the benchmark in every row: read as the task, all rows would
+    be runs of one.
+    """
+    column = found.get("task")
+    if column is None or mapping.task or usual_name(column) in TASK_IDS:
+        return None
+    ids = [name for name in names if usual_name(name) in TASK_IDS and name not in found.values()]
+    if not ids:
+        return None
+    values = cells(column)
+    if any(isinstance(value, (Mapping, list)) for value in values):
+        holds = "holds objects"
+    elif "trial" not in found and _constant(values) and not _constant(cells(ids[0])):
+        holds = "is the same in every row"
+    else:
+        return None
+    instead = short(ids[0])
+    return column, (
+        f'column "{short(column)}" {holds}, so "{instead}" is read as the task '
+        f"(`task={short(column)!r}` takes the other)"
+    )
+
+
+def _constant(values: Sequence[Any]) -> bool:
+    """Whether all cells say the same."""
+    return all(value == values[0] for value in values)
 
 
 def holds_prompts(cells: Iterable[Any]) -> bool:
