@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -120,11 +121,13 @@ class History:
                 "UPDATE runs SET sources = ? WHERE id = ?", (sources_text([source]), run.id)
             )
 
-    def reopen_run(self, run: Run) -> Run:
-        """Say that a run goes on."""
+    def reopen_run(self, run: Run, changes: Mapping[str, Any] | None = None) -> Run:
+        """Note that a run continues, with these changes to its options."""
+        options = json.dumps({**run.options, **(changes or {})}, sort_keys=True)
         with self.writing():
             self.database.execute(
-                "UPDATE runs SET status = 'running', finished = NULL WHERE id = ?", (run.id,)
+                "UPDATE runs SET status = 'running', finished = NULL, options = ? WHERE id = ?",
+                (options, run.id),
             )
         return self.run_by_id(run.id)
 
@@ -239,15 +242,15 @@ class History:
             self._name_ids.clear()
         self.database.compact()
 
-    def trials(self, run: Run) -> Trials:
-        """The trials of a run, in the order of evidence."""
+    def trials(self, run: Run, *, columns: Sequence[str] = TRIAL_COLUMNS) -> Trials:
+        """The trials of a run, in the order of evidence, with these of their `TRIAL_COLUMNS`."""
         rows = self.database.execute(
-            f"SELECT s.text, t.text, {', '.join(f'x.{name}' for name in TRIAL_COLUMNS)} "  # noqa: S608  our names
+            f"SELECT s.text, t.text, {', '.join(f'x.{name}' for name in columns)} "  # noqa: S608  our names
             "FROM trials x JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task "
             "WHERE x.run = ? ORDER BY x.sequence",
             (run.id,),
         ).fetchall()
-        return trials_of_rows(rows, sources_of(run))
+        return trials_of_rows(rows, sources_of(run), columns)
 
     def tallies(self, run: Run, *, features: bool = False) -> list[Tally]:
         """Counts per task of each system of a run, made inside the database."""

@@ -21,13 +21,21 @@ def stored_days(results: Results, name: str, judged: Run | None, errors: ErrorPo
         return days_around(history, run, judged, errors)
 
 
-def days_around(history: History, run: Run, judged: Run | None, errors: ErrorPolicy) -> Days:
-    """Of the system of one run, from the newest runs of its suite but the one that is judged."""
+def days_around(
+    history: History,
+    run: Run,
+    judged: Run | None,
+    errors: ErrorPolicy,
+    *,
+    system: str | None = None,
+) -> Days:
+    """Of a system of one run (its first), from the newest runs of its suite but the judged one."""
     from passhat.analysis.comparing.days import MOST_RUNS, days_of
 
     alike = history.runs(suite=run.suite, limit=MOST_RUNS)
     past = [one for one in alike if one.trials and (judged is None or one.id != judged.id)]
-    system = next((tally.system for tally in history.tallies(run)), "")
+    if system is None:
+        system = next((tally.system for tally in history.tallies(run)), "")
     counted = [tally for one in reversed(past) for tally in history.tallies(one)]
     return days_of([tally for tally in counted if tally.system == system], errors)
 
