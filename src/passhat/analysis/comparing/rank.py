@@ -26,8 +26,8 @@ from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame
 from passhat.stats.arguments import confidence_level, whole_number
 from passhat.stats.estimate import TASKS_LIKE_THESE, Interval, Scope, Unavailable
+from passhat.stats.passk import task_values
 from passhat.stats.ranking import PairOfSystems, rank_systems
-from passhat.stats.task_values import task_values
 
 _MOST_NAMED = 5
 _LONGEST_COUNT = 10

@@ -14,9 +14,9 @@ from passhat.analysis.reports.provenance import ReportOptions
 from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy, Trials
 from passhat.stats.estimate import Interval
+from passhat.stats.passk import task_values
 from passhat.stats.per_task import TaskAnswer, score_task_tests, task_tests
 from passhat.stats.task_sums import TaskSums
-from passhat.stats.task_values import task_values
 
 Flip = Literal["gained", "lost"]
 

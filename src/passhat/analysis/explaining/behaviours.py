@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from passhat.analysis.explaining.runs import COSTS, ExplainedRun
 from passhat.messages import repr_fields
 from passhat.stats.estimate import Estimate
-from passhat.stats.shares import share_estimate
+from passhat.stats.proportions import share_estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from passhat.records import Outcome
 from passhat.records.natural_order import natural_key
 from passhat.records.transcript import Check, TranscriptKey
 from passhat.stats.estimate import Estimate
-from passhat.stats.shares import share_estimate
+from passhat.stats.proportions import share_estimate
 
 USUAL_STOPS = frozenset(
     {"", "done", "stop", "end_turn", "stop_sequence", "tool_calls", "tool_use", "exit", "user_stop"}

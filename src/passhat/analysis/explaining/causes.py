@@ -23,7 +23,7 @@ from passhat.analysis.explaining.tested_features import (
 )
 from passhat.messages import plural, repr_fields
 from passhat.records.transcript import TranscriptKey
-from passhat.stats.step_down import shuffled_in_strata
+from passhat.stats.multiplicity import shuffled_in_strata
 
 TESTS = 2
 """Two tests share the chance of a false name: each stands at half of it."""

@@ -14,9 +14,8 @@ from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.messages import listed, plural, repr_fields
 from passhat.records import ErrorPolicy, Trials
-from passhat.stats.bursts import Burst, find_bursts
 from passhat.stats.estimate import Unavailable
-from passhat.stats.rounds import RoundTests, round_tests
+from passhat.stats.rounds import Burst, RoundTests, find_bursts, round_tests
 
 Floats = NDArray[np.float64]
 

@@ -10,9 +10,8 @@ from passhat.analysis.reports.grouped_metrics import RunGroups, include_groups
 from passhat.analysis.reports.parts import Metric
 from passhat.defaults import KS
 from passhat.stats.arguments import Counts
+from passhat.stats.derived_intervals import no_narrower, rising
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
-from passhat.stats.monotone import rising
-from passhat.stats.nesting import no_narrower
 from passhat.stats.score_mean import score_estimate
 from passhat.stats.suite_mean import suite_estimates
 

@@ -14,9 +14,8 @@ from passhat.messages import plural, repr_fields, short_repr
 from passhat.records import Tally
 from passhat.records.natural_order import natural_key
 from passhat.stats.estimate import Estimate, Interval
-from passhat.stats.labels import label_tasks
+from passhat.stats.labels import label_tasks, runs_to_label
 from passhat.stats.proportions import proportion_bounds
-from passhat.stats.runs_to_label import runs_to_label
 
 Label = Literal["solid", "flaky", "broken", "undecided"]
 

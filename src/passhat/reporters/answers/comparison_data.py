@@ -20,8 +20,7 @@ from passhat.reporters.numbers import points, signed_span
 from passhat.reporters.safe_text import shorten_apart
 from passhat.reporters.wording import LONGEST_NAME
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
-from passhat.stats.paired import Answer, PairedDifference
-from passhat.stats.settling import Needed
+from passhat.stats.paired import Answer, Needed, PairedDifference
 
 
 class ScopedDifference(TypedDict):

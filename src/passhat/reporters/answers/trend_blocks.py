@@ -8,8 +8,7 @@ from passhat.analysis.comparing.trends import SystemTrend, TaskTurn, TrendPoint
 from passhat.reporters.blocks import Table
 from passhat.reporters.numbers import percent, points, signed_points, span
 from passhat.reporters.safe_text import safe_text
-from passhat.stats.diverging import DivergingTrend
-from passhat.stats.trend import ChangePoint
+from passhat.stats.trend import ChangePoint, DivergingTrend
 
 
 def sentences(trend: SystemTrend, *, turns: bool = True) -> list[str]:

@@ -1,13 +1,16 @@
-"""Boschloo's exact test of two pass rates, for many tables at once."""
+"""Exact tests: Boschloo's of two pass rates, and of a property against failing, task by task."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from passhat.stats.arguments import Counts, Floats
-from passhat.stats.hypergeometric import log_choose, upper_tail
+from passhat.stats.hypergeometric import log_choose, log_probability, upper_tail
 from passhat.stats.special import bdtr, xlog1py, xlogy
 
 if TYPE_CHECKING:
@@ -16,7 +19,6 @@ if TYPE_CHECKING:
 # Above this many runs of a task the maximisation costs more than it gains: Fisher's p is taken,
 # which is never smaller.
 LARGEST_TABLE = 2_000
-
 # The common pass rate is sin^2(t / 2): on t, every binomial is about equally wide.
 _GRID = np.linspace(0, np.pi, 513)
 _RATES = np.sin(_GRID / 2) ** 2
@@ -30,6 +32,29 @@ _QUARTIC = np.linalg.solve(
 _CONTENDERS = 0.99
 _TIES = 1 + 1e-9
 _SMALLEST = np.finfo(float).tiny
+Stratum = tuple[int, int, int]
+"""Runs, runs with the property, and failing runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StratifiedLaw:
+    """How many failing runs have a property, if chance alone decides which runs fail.
+
+    `p[i]` is the two-sided p of `fewest + i` failing runs with it: the smaller tail, doubled.
+    """
+
+    fewest: int
+    chance: Floats
+    p: Floats
+
+    @property
+    def smallest_p(self) -> float:
+        """The smallest p that any division into passing and failing could give."""
+        return float(self.p.min())
+
+    def p_of(self, failing_with: int) -> float:
+        """Two-sided p of this many failing runs with the property."""
+        return float(self.p[failing_with - self.fewest])
 
 
 def boschloo_greater(n_a: ArrayLike, c_a: ArrayLike, n_b: ArrayLike, c_b: ArrayLike) -> Floats:
@@ -50,6 +75,24 @@ def boschloo_greater(n_a: ArrayLike, c_a: ArrayLike, n_b: ArrayLike, c_b: ArrayL
         here = design.ravel() == j
         p[here] = _one_design(runs_a, distinct[here, 1], runs_b, distinct[here, 3])
     return np.maximum(p, _SMALLEST)[which.ravel()].reshape(tables[0].shape)
+
+
+def stratified_law(strata: Iterable[Stratum]) -> StratifiedLaw:
+    """The law of the number of failing runs with a property, summed over strata.
+
+    Given how many runs of a stratum fail and how many have the property, the number that do both
+    is hypergeometric (Fisher 1935); the law of a sum of independent counts is the convolution of
+    their laws. One stratum gives Fisher's exact test with a doubled tail.
+
+    >>> round(stratified_law([(8, 4, 4)]).p_of(4), 6)
+    0.028571
+    """
+    kinds = sorted(strata)
+    fewest = sum(max(0, having + failing - runs) for runs, having, failing in kinds)
+    # Where all or none have the property, or all or none fail, the count cannot vary.
+    varying = tuple(s for s in kinds if 0 < s[1] < s[0] and 0 < s[2] < s[0])
+    chance, p = _chances(varying)
+    return StratifiedLaw(fewest=fewest, chance=chance, p=p)
 
 
 def _one_design(n_a: int, c_a: Counts, n_b: int, c_b: Counts) -> Floats:
@@ -94,3 +137,19 @@ def _highest(chances: Floats) -> Floats:
     around = wide[rows[:, None], at[:, None] + 2 + _NEIGHBOURS]
     np.maximum.at(best, rows, (around @ _QUARTIC).max(axis=1))
     return np.minimum(best, 1.0)
+
+
+# Features of one log share few divisions of their runs: most laws are asked for many times.
+@lru_cache(maxsize=4096)
+def _chances(strata: tuple[Stratum, ...]) -> tuple[Floats, Floats]:
+    chance = np.ones(1)
+    for stratum in strata:
+        chance = np.convolve(chance, _hypergeometric(*stratum))
+    up, down = np.cumsum(chance), np.cumsum(chance[::-1])[::-1]
+    return chance, np.minimum(1.0, 2 * np.minimum(up, down))
+
+
+@lru_cache(maxsize=4096)
+def _hypergeometric(runs: int, having: int, failing: int) -> Floats:
+    x = np.arange(max(0, having + failing - runs), min(having, failing) + 1)
+    return np.exp(log_probability(x, having, runs - having, failing))

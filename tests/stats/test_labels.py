@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from passhat.stats.labels import UNDECIDED, label_tasks
-from passhat.stats.runs_to_label import HORIZONS, runs_to_label
+from passhat.stats.labels import HORIZONS, UNDECIDED, label_tasks, runs_to_label
 
 SUITES = {
     "one clean task": ([3], [3]),

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from passhat.stats.cells import Cells, count_cells, remembered
-from passhat.stats.cumulant_sums import sum_of_long_tasks
-from passhat.stats.lattice_sums import sum_of_tasks
-from passhat.stats.shrunk_law import ShrunkLaw
+from passhat.stats.suite_law import ShrunkLaw
+from passhat.stats.sum_laws import sum_of_long_tasks, sum_of_tasks
 from passhat.stats.task_laws import lattice_steps, scaled_betas
 
 
