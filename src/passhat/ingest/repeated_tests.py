@@ -14,8 +14,9 @@ _PROMPTFOO = re.compile(r"test \d+: (.+)")
 _NUMBERED = re.compile(r"(.*\S)\s+#(\d{1,9})")
 
 _COUNTED = re.compile(
-    r"(?:.*(?:::|[>/\u203a]))?\s*(?:row|test|test ?case|case|task|question|example|sample|item|entry|"
-    r"issue|problem|scenario|instance|prompt|query|exercise|challenge|level|step|line|record)",
+    r"(?:.*(?:::|[>/\u203a]))?\s*(?:row|test|test ?case|case|task|question|example|sample|item|"
+    r"entry|issue|problem|scenario|instance|prompt|query|exercise|challenge|level|step|line|"
+    r"record)",
     re.IGNORECASE,
 )
 """Names that say nothing but what is counted: "Question #1" and "Question #2" are two tasks."""
