@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 MOST_ROWS = 5_000
 """Tasks in the table of a page; the lowest ones, where there are more."""
 
+LONG_TABLE = 300
+"""Tasks from which a browser lays out only the rows that are in sight."""
+
 SHORTEST = 2_000
 """Characters to which transcripts are cut, at the shortest, so that more of them fit."""
 

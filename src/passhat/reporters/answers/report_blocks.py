@@ -270,7 +270,7 @@ def _correlation(link: Number) -> str:
 
 
 def _next(system: SystemReport, options: DisplayOptions) -> tuple[NextStep, ...]:
-    steps = next_steps(system, options.results)[:MOST_STEPS]
+    steps = next_steps(system, options.results, options.more_runs)[:MOST_STEPS]
     if options.brief and options.results is not None and not all_errored(system):
         command = f"passhat report {options.results} -v"
         steps = [*steps[: MOST_STEPS - 1], advise("See every number", command)]
