@@ -28,8 +28,7 @@ from passhat.records.outcome_words import (
     letter_grades,
     parse_pass_if,
 )
-from passhat.records.table_meanings import find_meanings
-from passhat.records.verdicts import find_conflict
+from passhat.records.table_meanings import find_conflict, find_meanings
 
 _LOOKED_AT = 200
 """So many rows show whether a column names agents."""

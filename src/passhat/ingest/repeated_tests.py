@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
-from passhat.short_names import short
+from passhat.messages import short
 
 _REPEAT = re.compile(r"(.*)([\[-])(\d{1,9})-(\d{1,9})\]")
 _FLAKEFINDER = re.compile(r"([^\[]+)\[(\d{1,9})(?:-(.*))?\]")

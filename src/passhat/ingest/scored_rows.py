@@ -9,11 +9,10 @@ from typing import Any
 
 from passhat.errors import ReadError
 from passhat.ingest.reader import TrialTable, first_line
-from passhat.messages import short_value
+from passhat.messages import few, short, short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.outcome_words import LETTER_GRADES, error_text, is_missing, number, outcome_of
-from passhat.short_names import few, short
 
 NOT_SCORED = "not scored"
 

@@ -9,8 +9,8 @@ from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
 from passhat.ingest.readers import READERS
 from passhat.ingest.rows import column_names
+from passhat.messages import few, short
 from passhat.records.column_names import ColumnMap, find_columns
-from passhat.short_names import few, short
 
 SUMMARIES: Mapping[tuple[str, ...], str] = {
     ("results", "configs", "versions", "n-shot"): (

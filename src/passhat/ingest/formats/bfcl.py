@@ -15,10 +15,9 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
-from passhat.messages import plural
+from passhat.messages import plural, short_path
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
-from passhat.short_names import short_path
 
 _OLD_RESULT = "gorilla_openfunctions_v1_test_"
 """How the files of answers begin in the first version: its score files have the category alone."""

@@ -10,9 +10,8 @@ from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.scored_rows import ScoredRow, scored_table
-from passhat.messages import plural
+from passhat.messages import few, plural, short
 from passhat.records.column_names import ColumnMap
-from passhat.short_names import few, short
 
 _ENDINGS = ("/score", "/value")
 _GRADED = "/justification"
