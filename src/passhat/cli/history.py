@@ -12,12 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.option_types import WholeNumber
-from passhat.cli.options import SectionedCommand, output_options
-from passhat.cli.output import Output, ink_for
-from passhat.cli.page_transcripts import fitted_transcripts, wants_page
+from passhat.cli.options import SectionedCommand, StoreType, WholeNumber, output_options
+from passhat.cli.output import Output, fitted_transcripts, ink_for, wants_page
 from passhat.cli.reading import ReadingOptions, reading_options, say_note
-from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
 from passhat.messages import listed, plural
 
@@ -201,7 +198,7 @@ def add(
       passhat history add tuesday.eval --suite support
       passhat trend support
     """
-    from passhat.journeys.keeping import keep_results
+    from passhat.journeys.exporting import keep_results
     from passhat.reporters.safe_text import safe_lines
 
     kept = keep_results(

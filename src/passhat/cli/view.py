@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.option_types import WholeNumber
-from passhat.cli.options import SectionedCommand
+from passhat.cli.options import SectionedCommand, WholeNumber
 from passhat.cli.reading import ReadingOptions, reading_options
 from passhat.errors import MissingExtra
 
