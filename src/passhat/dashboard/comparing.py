@@ -10,7 +10,8 @@ from passhat.analysis.comparing.rank import RankReport
 from passhat.dashboard.shelf import Shelf
 from passhat.errors import ArgumentError, InputError
 from passhat.history import History, Run
-from passhat.journeys.analyses import compare_tallies, rank_results
+from passhat.journeys.analyses import rank_results
+from passhat.journeys.stored_runs import StoredSide, compare_stored
 from passhat.records import Tally
 from passhat.reporters.safe_text import shorten
 from passhat.reporters.wording import LONGEST_NAME
@@ -54,17 +55,22 @@ def sides_of(
     return sides
 
 
-def judge_sides(sides: Sequence[Side], *, metric: str) -> Comparison | RankReport | Unavailable:
+def judge_sides(
+    history: History, sides: Sequence[Side], *, metric: str
+) -> Comparison | RankReport | Unavailable:
     """The answer about the chosen sides."""
-    tallies = [replace(side.tally, system=side.label) for side in sides if side.chosen]
-    if len(tallies) < 2:
+    chosen = [side for side in sides if side.chosen]
+    if len(chosen) < 2:
         return Unavailable("Choose at least two systems or runs to compare")
-    if len(tallies) > MOST_SIDES:
-        return Unavailable(f"{len(tallies)} are too many to read at once: choose {MOST_SIDES}")
+    if len(chosen) > MOST_SIDES:
+        return Unavailable(f"{len(chosen)} are too many to read at once: choose {MOST_SIDES}")
     try:
-        if len(tallies) == 2:
-            return compare_tallies(*tallies)
-        return rank_results(tallies, by=metric)
+        if len(chosen) == 2:
+            first, second = (
+                StoredSide(run=one.run, system=one.tally.system, label=one.label) for one in chosen
+            )
+            return compare_stored(history, first, second)
+        return rank_results([replace(one.tally, system=one.label) for one in chosen], by=metric)
     except (ArgumentError, InputError) as error:
         return Unavailable(str(error))
 

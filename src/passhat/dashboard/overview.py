@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from passhat.analysis.reports.headline import Glance, glance, mean_pass_hat
@@ -19,6 +20,7 @@ from passhat.stats.estimate import Unavailable
 if TYPE_CHECKING:
     from passhat.analysis.comparing.trends import SystemTrend
     from passhat.analysis.gates.verdict import Verdicts
+    from passhat.analysis.reports.grouped_metrics import RunGroups
 
 SPENDING_DAYS = 30
 SUITES_A_PAGE = 20
@@ -77,10 +79,11 @@ def look_at_suite(shelf: Shelf, history: History, suite: SuiteLine) -> SuiteBloc
     runs = every[:RUNS_BACK]
     ended = [run for run in reversed(every) if run.trials and run.status == "finished"]
     trends = {one.name: one for one in (shelf.trends(history, ended) if len(ended) > 1 else ())}
-    seen: dict[str, list[tuple[Run, Tally]]] = {}
+    seen: dict[str, list[_Seen]] = {}
     for run in runs:
         for tally in shelf.tallies(history, run) if run.trials else ():
-            seen.setdefault(tally.system, []).append((run, tally))
+            groups = partial(_groups, shelf, history, run, tally.system)
+            seen.setdefault(tally.system, []).append(_Seen(run=run, tally=tally, groups=groups))
     return SuiteBlock(
         suite=suite,
         systems=tuple(_line(name, found, trends.get(name)) for name, found in sorted(seen.items())),
@@ -88,6 +91,23 @@ def look_at_suite(shelf: Shelf, history: History, suite: SuiteLine) -> SuiteBloc
         gates=tuple(_open_gates(shelf.verdicts(history, runs[0]))),
         spent=suite_spending(history, suite.name, since=_days_ago(SPENDING_DAYS)),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """One system in one run; `groups` reads what moved its runs together, where it is asked."""
+
+    run: Run
+    tally: Tally
+    groups: Callable[[], Sequence[RunGroups]]
+
+    def glance(self, k: int | None = None) -> Glance:
+        """Its number, with the interval that the report of the run has."""
+        return glance(self.tally, k=k, groupings=self.groups())
+
+
+def _groups(shelf: Shelf, history: History, run: Run, system: str) -> Sequence[RunGroups]:
+    return shelf.groupings(history, run).get(system, ())
 
 
 def _open_gates(verdicts: Verdicts | None) -> Iterator[str]:
@@ -100,17 +120,17 @@ def _days_ago(days: int) -> str:
     return (datetime.now(UTC) - timedelta(days=days)).isoformat()
 
 
-def _line(name: str, found: Sequence[tuple[Run, Tally]], trend: SystemTrend | None) -> SystemLine:
+def _line(name: str, found: Sequence[_Seen], trend: SystemTrend | None) -> SystemLine:
     """`found` is newest first."""
-    run, tally = found[0]
-    now = glance(tally)
+    newest = found[0]
+    now = newest.glance()
     return SystemLine(
         name=name,
-        run=run,
-        tasks=len(tally.tasks),
-        trials=tally.trials,
+        run=newest.run,
+        tasks=len(newest.tally.tasks),
+        trials=newest.tally.trials,
         glance=now,
-        spark=_spark(name, now.k, [tally for _, tally in reversed(found)]),
+        spark=_spark(name, now.k, [one.tally for one in reversed(found)]),
         attention=(*_fall(trend), *_attention(found)),
     )
 
@@ -129,29 +149,29 @@ def _fall(trend: SystemTrend | None) -> Iterator[str]:
         )
 
 
-def _attention(found: Sequence[tuple[Run, Tally]]) -> Iterator[str]:
+def _attention(found: Sequence[_Seen]) -> Iterator[str]:
     """What the two newest finished runs say; a run in progress is not judged."""
-    finished = [tally for run, tally in found if run.status == "finished"]
-    if len(finished) < 2 or found[0][0].status != "finished":
+    finished = [one for one in found if one.run.status == "finished"]
+    if len(finished) < 2 or found[0].run.status != "finished":
         return
     new, old = finished[:2]
     if (drop := _drop(new, old)) is not None:
         yield drop
-    if began := tasks_that_began_to_fail(new, old):
+    if began := tasks_that_began_to_fail(new.tally, old.tally):
         yield (
             f"{plural(len(began), 'task')} passed every run before and not every run now: "
             f"{', '.join(few(began))}"
         )
 
 
-def _drop(new: Tally, old: Tally) -> str | None:
+def _drop(new: _Seen, old: _Seen) -> str | None:
     """A fall on the same tasks that keeps even the two intervals apart."""
-    if new.tasks != old.tasks:
+    if new.tally.tasks != old.tally.tasks:
         return None
-    k = min(glance(new).k, glance(old).k)
-    if (mean_pass_hat(new, k) or 0.0) >= (mean_pass_hat(old, k) or 0.0):
+    k = min(glance(new.tally).k, glance(old.tally).k)
+    if (mean_pass_hat(new.tally, k) or 0.0) >= (mean_pass_hat(old.tally, k) or 0.0):
         return None  # the common case, without the cost of two intervals
-    now, before = glance(new, k=k).number, glance(old, k=k).number
+    now, before = new.glance(k).number, old.glance(k).number
     if isinstance(now, Unavailable) or isinstance(before, Unavailable):
         return None
     if now.interval is None or before.interval is None or now.interval.high >= before.interval.low:

@@ -102,7 +102,10 @@ class Pages:
     def _run_parts(self, request: Request, history: History, run: Run) -> Iterator[str]:
         with history:
             tallies = self.shelf.tallies(history, run) if run.trials else []
-            standings = [(tally, glance(tally)) for tally in tallies]
+            groups = self.shelf.groupings(history, run)
+            standings = [
+                (tally, glance(tally, groupings=groups.get(tally.system, ()))) for tally in tallies
+            ]
             yield render(
                 "run_top.html", store=self.shelf.title, run=run, standings=standings,
                 live=run.status == RUNNING,
@@ -244,7 +247,7 @@ class Pages:
         with self.shelf.open() as history:
             sides = sides_of(self.shelf, history, query.getlist("run"), query.getlist("side"))
             recent = lookups.page_of_runs(history, limit=20) if not sides else []
-        answer = judge_sides(sides, metric=metric)
+            answer = judge_sides(history, sides, metric=metric)
         return page(
             "compare.html", store=self.shelf.title, sides=sides, runs=recent, answer=answer,
             metric=metric, most=MOST_ROWS_SENT, answers=get_args(TaskAnswer),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -20,12 +20,14 @@ from passhat.journeys.stored_runs import (
     change_since,
     explain_run,
     judge_run,
+    run_groupings,
 )
 from passhat.records import Tally
 
 if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.gates.verdict import Verdicts
+    from passhat.analysis.reports.grouped_metrics import RunGroups
 
 MOST_REPORTS, MOST_TALLIES = 8, 1_000
 
@@ -44,6 +46,7 @@ class Shelf:
         self._changes: _Kept[BaselineChange | None] = _Kept(MOST_TALLIES)
         self._explanations: _Kept[Explanation] = _Kept(MOST_REPORTS)
         self._tallies: _Kept[list[Tally]] = _Kept(MOST_TALLIES)
+        self._groupings: _Kept[Mapping[str, Sequence[RunGroups]]] = _Kept(MOST_TALLIES)
 
     def open(self, *, moving: bool = False) -> History:
         """A connection of the caller's own that can only read.
@@ -68,9 +71,8 @@ class Shelf:
         if len(report.systems) != 1 or (baseline := baseline_of(history, run)) is None:
             return None
         k = headline_k(report.systems[0])
-        now, before = self.tallies(history, run), self.tallies(history, baseline)
         key = (_mark(run), _mark(baseline))
-        return self._changes.get(key, lambda: change_since(now, baseline, before, k=k))
+        return self._changes.get(key, lambda: change_since(history, run, baseline, k=k))
 
     def explanation(self, history: History, run: Run) -> Explanation:
         """Why runs of a run fail."""
@@ -85,6 +87,7 @@ class Shelf:
                 label=run_label(run),
                 started=run.started,
                 tallies=self.tallies(history, run),
+                groupings=self.groupings(history, run),
             )
             for run in runs
         )
@@ -93,6 +96,10 @@ class Shelf:
     def tallies(self, history: History, run: Run) -> list[Tally]:
         """The counts of a run."""
         return self._tallies.get(_mark(run), lambda: history.tallies(run))
+
+    def groupings(self, history: History, run: Run) -> Mapping[str, Sequence[RunGroups]]:
+        """What moved the runs of each system together, as its report finds it."""
+        return self._groupings.get(_mark(run), lambda: run_groupings(history, run))
 
 
 class _Kept(Generic[Answer]):

@@ -237,15 +237,15 @@ class History:
             self._name_ids.clear()
         self.database.compact()
 
-    def trials(self, run: Run) -> Trials:
-        """The trials of a run, in the order of evidence."""
+    def trials(self, run: Run, *, columns: Sequence[str] = TRIAL_COLUMNS) -> Trials:
+        """The trials of a run, in the order of evidence, with these of their `TRIAL_COLUMNS`."""
         rows = self.database.execute(
-            f"SELECT s.text, t.text, {', '.join(f'x.{name}' for name in TRIAL_COLUMNS)} "  # noqa: S608  our names
+            f"SELECT s.text, t.text, {', '.join(f'x.{name}' for name in columns)} "  # noqa: S608  our names
             "FROM trials x JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task "
             "WHERE x.run = ? ORDER BY x.sequence",
             (run.id,),
         ).fetchall()
-        return trials_of_rows(rows, sources_of(run))
+        return trials_of_rows(rows, sources_of(run), columns)
 
     def tallies(self, run: Run, *, features: bool = False) -> list[Tally]:
         """Counts per task of each system of a run, made inside the database."""

@@ -68,18 +68,23 @@ def trial_row(trial: Trial, sequence: int) -> tuple[Any, ...]:
     return tuple(packed[name] if name in packed else getattr(trial, name) for name in TRIAL_COLUMNS)
 
 
-def trials_of_rows(rows: list[tuple[Any, ...]], sources: tuple[Source, ...]) -> Trials:
-    """The trials in rows of system, task and `TRIAL_COLUMNS`."""
+ROUND_COLUMNS = ("trial", "sequence", "outcome", "score", "seed", "started")
+"""What tells whether runs moved together."""
+
+_ALWAYS_THERE = ("system", "task", "trial", "outcome", "score")
+
+
+def trials_of_rows(
+    rows: list[tuple[Any, ...]], sources: tuple[Source, ...], names: Sequence[str] = TRIAL_COLUMNS
+) -> Trials:
+    """The trials in rows of system, task and these of the `TRIAL_COLUMNS`."""
     from passhat.records import Trials
 
-    names = ("system", "task", *TRIAL_COLUMNS)
+    names = ("system", "task", *names)
     values = list(zip(*rows, strict=True)) or [()] * len(names)
     columns = dict(zip(names, values, strict=True))
     del columns["sequence"]
-    optional = (
-        "seed", *FEATURES, "tools", "level", "tags", "error", "started", "family", "weight",
-    )  # fmt: skip
-    for name in optional:
+    for name in [name for name in columns if name not in _ALWAYS_THERE]:
         if all(value is None for value in columns[name]):
             del columns[name]
     for name in ("tools", "tags"):

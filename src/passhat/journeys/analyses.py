@@ -17,7 +17,7 @@ from passhat.journeys.results import (
     subjects_of,
     trials_of,
 )
-from passhat.journeys.trend_runs import days_between
+from passhat.journeys.stored_runs import days_between
 from passhat.messages import closest, listed
 from passhat.records.run_numbers import first_number
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from passhat.analysis.planning.plan import Plan
     from passhat.analysis.reports.report import Report
     from passhat.journeys.results import Place
-    from passhat.records import ErrorPolicy, Tally, Trials
+    from passhat.records import ErrorPolicy, Trials
 
 LARGEST_ICC = 0.95
 """A gate is planned with at most this share of spread between tasks: at 1 runs would not differ."""
@@ -108,13 +108,6 @@ def compare_results(
     if held > len(sides):
         answer = replace(answer, notes=(*answer.notes, _picked(held)))
     return answer
-
-
-def compare_tallies(first: Tally, second: Tally) -> Comparison:
-    """Is the first of two agents better than the second, by the counts of their tasks?"""
-    from passhat.analysis.comparing.comparison import compare
-
-    return compare(first, second)
 
 
 def rank_results(

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from passhat.errors import PasshatError
-from passhat.journeys.results import open_store
+from passhat.journeys.results import COUNTED_IN_STORE, Results, open_store, renamed
 from passhat.messages import repr_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from passhat.analysis.comparing.comparison import Comparison
+    from passhat.analysis.comparing.days import Days
     from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.gates.verdict import Verdicts
+    from passhat.analysis.reports.grouped_metrics import RunGroups
     from passhat.history import History, Run
-    from passhat.records import Tally
+    from passhat.records import ErrorPolicy, Tally, Trials
 
 BASELINE = "baseline"
 """The tag of the run that others are compared with: `passhat history tag latest baseline`."""
@@ -53,18 +55,17 @@ def baseline_of(history: History, run: Run) -> Run | None:
 
 
 def change_since(
-    now: Sequence[Tally], baseline: Run, before: Sequence[Tally], *, k: int | None = None
+    history: History, run: Run, baseline: Run, *, k: int | None = None
 ) -> BaselineChange | None:
     """The only system of a run against the same one in the baseline; None where there is none."""
-    from passhat.analysis.comparing.comparison import compare
-
-    if len(now) != 1:
+    now = {tally.system: tally for tally in history.tallies(run)}
+    before = {tally.system: tally for tally in history.tallies(baseline)}
+    (system, *others) = now or ("",)
+    if others or system not in before or not set(before[system].tasks) & set(now[system].tasks):
         return None
-    then = next((tally for tally in before if tally.system == now[0].system), None)
-    if then is None or not set(then.tasks) & set(now[0].tasks):
-        return None
+    sides = StoredSide(run=run, system=system), StoredSide(run=baseline, system=system)
     try:
-        found = compare(now[0], then, ks=None if k is None else [k])
+        found = compare_stored(history, *sides, ks=None if k is None else [k])
     except PasshatError:  # too few shared runs for this k
         return None
     return BaselineChange(baseline=baseline, tagged=BASELINE in baseline.tags, comparison=found)
@@ -79,8 +80,52 @@ def change_of_run(store: str | Path, key: str) -> BaselineChange | None:
         baseline = baseline_of(history, run)
         if baseline is None or not run.trials or not baseline.trials:
             return None
-        now, before = history.tallies(run), history.tallies(baseline)
-    return change_since(now, baseline, before, k=glance(now[0]).k)
+        return change_since(history, run, baseline, k=glance(history.tallies(run)[0]).k)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSide:
+    """One system in one stored run; `label` is what an answer calls it."""
+
+    run: Run
+    system: str
+    label: str | None = None
+
+    def subject(self, history: History) -> Trials | Tally:
+        """Its trials; of a huge run its counts."""
+        name = self.label or self.system
+        if self.run.trials >= COUNTED_IN_STORE:
+            found = next(one for one in history.tallies(self.run) if one.system == self.system)
+            return replace(found, system=name)
+        return renamed(history.trials(self.run).where(system=self.system), name)
+
+
+def compare_stored(
+    history: History, first: StoredSide, second: StoredSide, *, ks: Sequence[int] | None = None
+) -> Comparison:
+    """Is one system of a stored run better than another, as `compare` says it of those runs?
+
+    Seeds, rounds and the spread between days are part of the answer.
+    """
+    from passhat.analysis.comparing.comparison import compare
+
+    days = None
+    if first.run.id != second.run.id:
+        days = days_around(history, second.run, first.run, "fail", system=second.system)
+    return compare(first.subject(history), second.subject(history), ks=ks, days=days)
+
+
+def run_groupings(history: History, run: Run) -> Mapping[str, Sequence[RunGroups]]:
+    """What the report of a stored run finds that moved the runs of each system together.
+
+    Of a run so large that its report is made from counts, that is nothing.
+    """
+    from passhat.analysis.reports.grouped_metrics import groupings_by_system
+    from passhat.history.trial_rows import ROUND_COLUMNS
+
+    if not 0 < run.trials < COUNTED_IN_STORE:
+        return {}
+    return groupings_by_system(history.trials(run, columns=ROUND_COLUMNS))
 
 
 def explain_run(history: History, run: Run) -> Explanation:
@@ -108,3 +153,50 @@ def judge_run(history: History, run: Run) -> Verdicts | None:
         return gate_results(history.trials(run), require=require)
     except PasshatError:  # a gate against another run or file, which is not at hand here
         return None
+
+
+def stored_days(results: Results, name: str, judged: Run | None, errors: ErrorPolicy) -> Days:
+    """Of the system of the named baseline, from the newest runs of its suite."""
+    from passhat.history.references import look_up_baseline
+
+    with open_store(results.store) as history:
+        run = look_up_baseline(history, name, judged=judged).run
+        return days_around(history, run, judged, errors)
+
+
+def days_around(
+    history: History,
+    run: Run,
+    judged: Run | None,
+    errors: ErrorPolicy,
+    *,
+    system: str | None = None,
+) -> Days:
+    """Of a system of one run (its first), from the newest runs of its suite but the judged one."""
+    from passhat.analysis.comparing.days import MOST_RUNS, days_of
+
+    alike = history.runs(suite=run.suite, limit=MOST_RUNS)
+    past = [one for one in alike if one.trials and (judged is None or one.id != judged.id)]
+    if system is None:
+        system = next((tally.system for tally in history.tallies(run)), "")
+    counted = [tally for one in reversed(past) for tally in history.tallies(one)]
+    return days_of([tally for tally in counted if tally.system == system], errors)
+
+
+def days_between(results: Results, errors: ErrorPolicy) -> Days | None:
+    """Between two results of which one or both are runs of the history.
+
+    None where neither is, or where both are the same run: those were not run on different days.
+    """
+    from passhat.history.references import look_up
+
+    named = [name if results.names_a_run(name) else None for name in results.paths]
+    if not any(named):
+        return None
+    with open_store(results.store) as history:
+        first, second = (look_up(history, name).run if name else None for name in named)
+        if first is not None and second is not None and first.id == second.id:
+            return None
+        baseline, judged = (first, None) if second is None else (second, first)
+        assert baseline is not None, "one of the two is a run"
+        return days_around(history, baseline, judged, errors)

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 
 from passhat.defaults import CONFIDENCE, STORE
 from passhat.errors import HistoryError
-from passhat.journeys.results import Results, open_store
+from passhat.journeys.results import open_store
+from passhat.journeys.stored_runs import run_groupings
 from passhat.messages import listed
 
 if TYPE_CHECKING:
-    from passhat.analysis.comparing.days import Days
     from passhat.analysis.comparing.flaky import FlakyTasks
     from passhat.analysis.comparing.trends import Moment, SystemTrend
     from passhat.history import History, Run
-    from passhat.records import ErrorPolicy
 
 MOST_SUITES = 20
 """Suites that a message names."""
@@ -110,43 +109,10 @@ def _moment(history: History, run: Run, only: Collection[str]) -> Moment:
     from passhat.history.lookups import run_label
 
     tallies = [t for t in history.tallies(run) if not only or t.system in only]
-    return Moment(key=run.key, label=run_label(run), started=run.started, tallies=tallies)
-
-
-def stored_days(results: Results, name: str, judged: Run | None, errors: ErrorPolicy) -> Days:
-    """Of the system of the named baseline, from the newest runs of its suite."""
-    from passhat.history.references import look_up_baseline
-
-    with open_store(results.store) as history:
-        run = look_up_baseline(history, name, judged=judged).run
-        return days_around(history, run, judged, errors)
-
-
-def days_around(history: History, run: Run, judged: Run | None, errors: ErrorPolicy) -> Days:
-    """Of the system of one run, from the newest runs of its suite but the one that is judged."""
-    from passhat.analysis.comparing.days import MOST_RUNS, days_of
-
-    alike = history.runs(suite=run.suite, limit=MOST_RUNS)
-    past = [one for one in alike if one.trials and (judged is None or one.id != judged.id)]
-    system = next((tally.system for tally in history.tallies(run)), "")
-    counted = [tally for one in reversed(past) for tally in history.tallies(one)]
-    return days_of([tally for tally in counted if tally.system == system], errors)
-
-
-def days_between(results: Results, errors: ErrorPolicy) -> Days | None:
-    """Between two results of which one or both are runs of the history.
-
-    None where neither is, or where both are the same run: those were not run on different days.
-    """
-    from passhat.history.references import look_up
-
-    named = [name if results.names_a_run(name) else None for name in results.paths]
-    if not any(named):
-        return None
-    with open_store(results.store) as history:
-        first, second = (look_up(history, name).run if name else None for name in named)
-        if first is not None and second is not None and first.id == second.id:
-            return None
-        baseline, judged = (first, None) if second is None else (second, first)
-        assert baseline is not None, "one of the two is a run"
-        return days_around(history, baseline, judged, errors)
+    return Moment(
+        key=run.key,
+        label=run_label(run),
+        started=run.started,
+        tallies=tallies,
+        groupings=run_groupings(history, run),
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from passhat.analysis.reports.evidence import gather
@@ -14,6 +14,7 @@ from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.passk import pass_hat_k
 
 if TYPE_CHECKING:
+    from passhat.analysis.reports.grouped_metrics import RunGroups
     from passhat.analysis.reports.parts import Metric
     from passhat.analysis.reports.system_report import SystemReport
 
@@ -78,8 +79,11 @@ def glance(
     k: int | None = None,
     confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",
+    groupings: Sequence[RunGroups] = (),
 ) -> Glance:
     """The number of one system, fast enough for a page with hundreds of them.
+
+    `groupings` are what a report finds that moved its runs together: both show one interval then.
 
     >>> from passhat import simulate
     >>> glance(simulate(tasks=10, runs=8, seed=1).tally()).name
@@ -90,7 +94,7 @@ def glance(
     chosen = k or (fewest if evidence.tasks else 1)
     if not evidence.tasks:
         return Glance(k=chosen, number=Unavailable("no task has a run"))
-    metrics = measure_metrics(evidence, (chosen,), confidence=confidence)
+    metrics = measure_metrics(evidence, (chosen,), confidence=confidence, groupings=groupings)
     return Glance(k=chosen, number=metrics[f"pass^{chosen}"].this_suite)
 
 

@@ -16,7 +16,7 @@ from passhat.stats.nesting import no_narrower
 from passhat.stats.score_mean import score_estimate
 from passhat.stats.suite_mean import suite_estimates
 
-# Every k up to five runs, then the round ones: what people quote.
+_NOT_ASKED = Unavailable("only this suite was asked for")
 
 
 def usual_ks(evidence: Evidence) -> tuple[int, ...]:
@@ -58,10 +58,11 @@ def this_suite_chain(
     *,
     confidence: float,
     weight: Sequence[float] | None = None,
+    groupings: Sequence[RunGroups] = (),
 ) -> dict[str, Estimate | Unavailable]:
     """pass^k and pass@k of this suite from counts, with the intervals that a report gives them.
 
-    A report that finds runs which moved together widens its intervals; counts do not show that.
+    Counts do not show which runs moved together: `groupings` are what a report found of that.
     """
     every = sorted({*ks, *(k for k in KS if k <= max(1, typical_runs(runs)))})
     chain: dict[str, Estimate | Unavailable] = {}
@@ -70,7 +71,11 @@ def this_suite_chain(
             runs, passes, metric=f"pass{sign}k", ks=order, scopes=(THIS_SUITE,),
             confidence=confidence, weight=weight,
         )  # fmt: skip
-        chain |= {f"pass{sign}{k}": one for k, (one,) in zip(order, found, strict=True)}
+        metrics = [
+            Metric(name=f"pass{sign}{k}", this_suite=one, tasks_like_these=_NOT_ASKED)
+            for k, (one,) in zip(order, found, strict=True)
+        ]
+        chain |= {one.name: one.this_suite for one in include_groups(metrics, groupings)}
     return dict(zip(chain, rising(list(chain.values())), strict=True))
 
 
