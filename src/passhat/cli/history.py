@@ -150,7 +150,7 @@ def export(path: Path | str, run: str, file: str) -> None:
     or any other address that fsspec knows.
     """
     from passhat.ingest import write_trials
-    from passhat.journeys.exporting import export_dataset, is_url
+    from passhat.journeys.history_files import export_dataset, is_url
 
     with _open(path, read_only=True) as store:
         found = _run_named(store, run)
@@ -198,7 +198,7 @@ def add(
       passhat history add tuesday.eval --suite support
       passhat trend support
     """
-    from passhat.journeys.exporting import keep_results
+    from passhat.journeys.history_files import keep_results
     from passhat.reporters.safe_text import safe_lines
 
     kept = keep_results(

@@ -13,7 +13,6 @@ from typing import Any
 import anyio
 from starlette.concurrency import run_in_threadpool
 
-from passhat.dashboard.shelf import Shelf
 from passhat.drawing import Guide, Series, line_chart
 from passhat.history import History, Run
 from passhat.history.lookups import (
@@ -23,10 +22,10 @@ from passhat.history.lookups import (
     outcomes_in_order,
     read_progress,
 )
-from passhat.journeys.stored_runs import gates_of
+from passhat.journeys.report_cache import ReportCache
+from passhat.journeys.stored_runs import gates_of, rate_so_far
 from passhat.records import Outcome
 from passhat.reporters.numbers import span
-from passhat.stats.sequential import confidence_sequence
 
 POLL_SECONDS = 0.5
 # A connection that says nothing for long is closed by whatever stands between.
@@ -111,7 +110,7 @@ def _gate_level(gate: str) -> float | None:
 
 
 def _series(name: str, points: Sequence[tuple[int, int]]) -> Series:
-    intervals = [confidence_sequence(runs, passed) for runs, passed in points]
+    intervals = [rate_so_far(runs, passed) for runs, passed in points]
     return Series(
         name=name,
         x=[runs for runs, _ in points],
@@ -203,9 +202,9 @@ class PageState:
                 yield trial, outcome
 
 
-async def follow(shelf: Shelf, run: Run) -> AsyncIterator[str]:
+async def follow(reports: ReportCache, run: Run) -> AsyncIterator[str]:
     """Events until the run ends: "news" with what changed, at last "end"."""
-    history = await run_in_threadpool(shelf.open, moving=True)
+    history = await run_in_threadpool(reports.open, moving=True)
     watch, mark, spoke = await run_in_threadpool(watching, history, run), -1, time.monotonic()
     try:
         while True:
@@ -288,7 +287,7 @@ def _counts(progress: StoredProgress) -> dict[str, list[int]]:
 
 def _interval(passed: int, failed: int, errored: int) -> str:
     """The pass rate's interval in percent; it holds at every look at once, for it is watched."""
-    return span(confidence_sequence(passed + failed + errored, passed), digits=0)
+    return span(rate_so_far(passed + failed + errored, passed), digits=0)
 
 
 def _marks(runs: str) -> str:

@@ -24,8 +24,8 @@ from passhat.dashboard.guard import (
 )
 from passhat.dashboard.pages import Pages
 from passhat.dashboard.rendering import door, page
-from passhat.dashboard.shelf import Shelf
 from passhat.errors import ArgumentError, HistoryError, InputError, StoreError
+from passhat.journeys.report_cache import ReportCache
 
 if TYPE_CHECKING:
     import uvicorn
@@ -35,7 +35,7 @@ GRACE_SECONDS = 1
 
 
 def serve(
-    shelf: Shelf,
+    reports: ReportCache,
     *,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -47,7 +47,7 @@ def serve(
     access = make_access(host, exposed=exposed, token=token)
     with closing(listen(host, port)) as listener:
         address = address_of(listener, host)
-        server = make_server(shelf, access=access, address=address)
+        server = make_server(reports, access=access, address=address)
         started(start_url(address, access))
         try:
             server.run(sockets=[listener])
@@ -90,13 +90,13 @@ def address_of(listener: socket.socket, host: str) -> Address:
     return Address(host=host, port=listener.getsockname()[1], names=names)
 
 
-def make_server(shelf: Shelf, *, access: Access, address: Address) -> uvicorn.Server:
+def make_server(reports: ReportCache, *, access: Access, address: Address) -> uvicorn.Server:
     """The server: no WebSockets, no trust in forwarding headers, no log of addresses."""
     import uvicorn
 
     return uvicorn.Server(
         uvicorn.Config(
-            _build_app(shelf, access=access, address=address),
+            _build_app(reports, access=access, address=address),
             http="h11",
             ws="none",
             lifespan="off",
@@ -115,9 +115,9 @@ def start_url(address: Address, access: Access) -> str:
     return f"http://{host}:{address.port}{ENTRANCE}?token={access.token}"
 
 
-def _build_app(shelf: Shelf, *, access: Access, address: Address) -> ASGIApp:
+def _build_app(reports: ReportCache, *, access: Access, address: Address) -> ASGIApp:
     """The guarded site over one store."""
-    pages = Pages(shelf)
+    pages = Pages(reports)
     routes = [
         Route("/", pages.overview),
         Route("/runs", pages.runs),

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from passhat.journeys.analyses import profile_results as profile_results
     from passhat.journeys.analyses import rank_results as rank_results
     from passhat.journeys.analyses import report_results as report_results
-    from passhat.journeys.exporting import KeptResults as KeptResults
-    from passhat.journeys.exporting import keep_results as keep_results
     from passhat.journeys.gating import gate_results as gate_results
+    from passhat.journeys.history_files import KeptResults as KeptResults
+    from passhat.journeys.history_files import keep_results as keep_results
     from passhat.journeys.reliability_check import assert_reliable as assert_reliable
     from passhat.journeys.results import Results as Results
     from passhat.journeys.reviewing import review_change as review_change

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passhat.defaults import STORE
 from passhat.errors import ArgumentError, MissingExtra
+from passhat.history import History
 from passhat.journeys.results import Results, ResultsLike, as_results, renamed
+from passhat.records import Transcripts, Trials
 
 if TYPE_CHECKING:
-    from passhat.history import History, Run
-    from passhat.records import Trials
+    from passhat.history import Run
 
 ROWS_OF_A_FILE = 250_000
 """Trials in one file: some megabytes, so that memory stays small and engines share the work."""
@@ -165,3 +166,23 @@ def _agent_name(
     if len(earlier) == 1:
         return earlier.pop(), " (as in earlier runs of the suite; --name says otherwise)"
     return suite, " (the log names none; --name says otherwise)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """What was read from one path, what was said in it, and when it was written (ISO 8601)."""
+
+    name: str
+    written: str | None
+    trials: Trials
+    transcripts: Transcripts = field(default_factory=dict)
+
+
+def keep_logs(logs: Iterable[Log], path: Path) -> None:
+    """Each log becomes a finished run in a new store."""
+    with History.open(path) as history:
+        for log in logs:
+            run = history.start_run(log.name, sources=log.trials.sources, started=log.written)
+            history.add_trials(run, log.trials)
+            history.add_transcripts(run, log.transcripts)
+            history.finish_run(run)
