@@ -1,4 +1,4 @@
-"""Questions about a stored run beside its report: its baseline, its gates, one task, why it fails."""
+"""Questions about a stored run beside its report: its baseline, gates, tasks, and why it fails."""
 
 from __future__ import annotations
 
