@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
 from passhat.analysis.gates.demands import (
@@ -13,10 +13,8 @@ from passhat.analysis.gates.demands import (
     OnUndecided,
     Severity,
 )
-from passhat.analysis.gates.plots import evidence_figure
 from passhat.analysis.gates.sentences import opening
 from passhat.analysis.gates.verdict import DecisionLine, TaskEvidence, Verdict, Verdicts, Word
-from passhat.drawing import Figure
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import (
@@ -33,6 +31,7 @@ from passhat.reporters.data import NumberObject, number_object, plain
 from passhat.reporters.numbers import interval_of, value_of
 
 if TYPE_CHECKING:
+    from passhat.drawing import Figure
     from passhat.reporters.test_cases import TestSuite
 
 _FIRST, _LAST = 10, 20
@@ -95,8 +94,7 @@ def _explanation(verdict: Verdict) -> list[Block]:
         blocks.append(_steps_table(verdict))
     elif verdict.tasks:
         blocks.append(_tasks_table(verdict))
-    figure = evidence_figure(verdict)
-    return [*blocks, Picture(figure)] if isinstance(figure, Figure) else blocks
+    return [*blocks, *(Picture(figure) for figure in _figures([verdict]).values())]
 
 
 def _promise(verdict: Verdict) -> str:
@@ -172,9 +170,12 @@ def _record(verdict: Verdict) -> dict[str, object]:
     }
 
 
-def _figures(verdicts: Verdicts) -> Mapping[str, Figure]:
+def _figures(verdicts: Iterable[Verdict]) -> Mapping[str, Figure]:
+    from passhat.analysis.gates.plots import evidence_figure
+    from passhat.stats.estimate import Unavailable
+
     drawn = ((verdict.demand, evidence_figure(verdict)) for verdict in verdicts)
-    return {name: figure for name, figure in drawn if isinstance(figure, Figure)}
+    return {name: figure for name, figure in drawn if not isinstance(figure, Unavailable)}
 
 
 def _cases(verdicts: Verdicts) -> Sequence[TestSuite]:
