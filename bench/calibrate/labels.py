@@ -12,8 +12,7 @@ from bench.calibrate.cells import run_tables
 from bench.calibrate.simulated_suites import DIFFICULTIES, Difficulty
 from bench.calibrate.table import Table
 from passhat.stats.arguments import Counts
-from passhat.stats.labels import UNDECIDED, label_tasks
-from passhat.stats.runs_to_label import runs_to_label
+from passhat.stats.labels import UNDECIDED, label_tasks, runs_to_label
 
 SEED = 20261115
 TASKS = (1, 2, 5, 10, 20, 40)

@@ -111,7 +111,14 @@ def report(
     if said and not isinstance(subjects, list):
         page = fitted_transcripts(answer, subjects, said, output)
     again = reading.again(*again_options(analysing, only))
-    output.write(answer, results=again, all_tasks=all_tasks, narrowed=len(only) > 1, **page)
+    output.write(
+        answer,
+        results=again,
+        more_runs=None if again is None else reading.results().more_runs(),
+        all_tasks=all_tasks,
+        narrowed=len(only) > 1,
+        **page,
+    )
     if wanted(github):
         from passhat.analysis.gates.change import ChangeReview
 

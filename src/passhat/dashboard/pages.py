@@ -97,7 +97,7 @@ class Pages:
 
     def _run_parts(self, request: Request, history: History, run: Run) -> Iterator[str]:
         with history:
-            standings = self.reports.glances(history, run)
+            standings = self.reports.headlines(history, run)
             yield render(
                 "run_top.html", store=self.reports.title, run=run, standings=standings,
                 live=run.status == RUNNING,

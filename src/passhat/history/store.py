@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -118,11 +119,13 @@ class History:
                 "UPDATE runs SET sources = ? WHERE id = ?", (sources_text([source]), run.id)
             )
 
-    def reopen_run(self, run: Run) -> Run:
-        """Say that a run goes on."""
+    def reopen_run(self, run: Run, changes: Mapping[str, Any] | None = None) -> Run:
+        """Note that a run continues, with these changes to its options."""
+        options = json.dumps({**run.options, **(changes or {})}, sort_keys=True)
         with self.writing():
             self.database.execute(
-                "UPDATE runs SET status = 'running', finished = NULL WHERE id = ?", (run.id,)
+                "UPDATE runs SET status = 'running', finished = NULL, options = ? WHERE id = ?",
+                (options, run.id),
             )
         return self.run_by_id(run.id)
 

@@ -19,7 +19,7 @@ from passhat.journeys.results import (
 )
 from passhat.journeys.stored_runs import days_between
 from passhat.messages import closest, listed
-from passhat.records.run_numbers import first_number
+from passhat.records.task_names import first_number
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from passhat.analysis.comparing.trends import Moment, SystemTrend, trends
-from passhat.analysis.reports.headline import Glance, glance, headline_k
+from passhat.analysis.reports.headline_k import HeadlineNumber, headline_k, headline_number
 from passhat.analysis.reports.report import Report
 from passhat.errors import PasshatError
 from passhat.history import History, Run
@@ -64,17 +64,17 @@ class ReportCache:
         """Everything measured about a run."""
         return self._reports.get(_mark(run), lambda: report_results(history.trials(run)))
 
-    def glances(self, history: History, run: Run) -> list[tuple[Tally, Glance]]:
+    def headlines(self, history: History, run: Run) -> list[tuple[Tally, HeadlineNumber]]:
         """The counts of each system of a run, with the number of its headline."""
         groups = self.groupings(history, run)
         return [
-            (tally, glance(tally, groupings=groups.get(tally.system, ())))
+            (tally, headline_number(tally, groupings=groups.get(tally.system, ())))
             for tally in (self.tallies(history, run) if run.trials else ())
         ]
 
     def verdicts(self, history: History, run: Run) -> Verdicts | None:
         """The verdicts on a run by its own gates, if it has any."""
-        return self._verdicts.get(_mark(run), lambda: _judge(history, run))
+        return self._verdicts.get(_mark(run), lambda: judge_run(history, run))
 
     def change(self, history: History, run: Run, report: Report) -> BaselineChange | None:
         """A run of one system against the baseline of its suite."""
@@ -135,7 +135,7 @@ def _mark(run: Run) -> Hashable:
     return run.key, run.status, run.finished, run.trials, run.passed, run.errored
 
 
-def _judge(history: History, run: Run) -> Verdicts | None:
+def judge_run(history: History, run: Run) -> Verdicts | None:
     """The verdicts on a stored run by its own gates; None where it has none, or needs more."""
     require = gates_of(run)
     if not require or run.status != "finished":

@@ -88,6 +88,7 @@ def conclude(
         signal=result.signal,
         coverage=_coverage(result, coverage_threshold),
         cause=_cause(trials, result, opened),
+        more_runs=opened.more_runs,
     )
     return replace(answer, incomplete=_incomplete(answer, suite, result))
 

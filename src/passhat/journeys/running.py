@@ -14,7 +14,7 @@ from passhat.errors import ArgumentError, HistoryError, InputError
 from passhat.journeys.executors import Executor
 from passhat.journeys.run_job import RunJob, conduct, prepare
 from passhat.journeys.run_request import RunRequest, apply_request
-from passhat.journeys.run_store import unfinished_run
+from passhat.journeys.run_store import run_to_resume
 from passhat.suite import find_suite, load_suite
 
 if TYPE_CHECKING:
@@ -118,6 +118,7 @@ def resume_run(
     workers: int = 2,
     retry_errors: bool = False,
     changed: bool = False,
+    runs: int | None = None,
     max_cost: float | None = None,
     max_tokens: int | None = None,
     max_minutes: float | None = None,
@@ -132,13 +133,15 @@ def resume_run(
 
     Finished trials are not run again, and no answered model call is paid for again. With
     `retry_errors` errored trials are run again; with `changed` the run continues even though its
-    suite file is not the one it was started with.
+    suite file is not the one it was started with. `runs` brings every task to so many runs, also
+    those of a finished run.
     """
-    found = unfinished_run(store, run).run
+    found = run_to_resume(store, run, runs=runs).run
     if not found.options.get("suite"):
         raise HistoryError(f"{store}: run {found.key} was not made by `passhat run`")
     kept = RunRequest.from_json(found.options)
     request = kept.changed(
+        runs=runs,
         max_cost=max_cost,
         max_tokens=max_tokens,
         max_minutes=max_minutes,
@@ -146,22 +149,37 @@ def resume_run(
         concurrency=concurrency,
         interface={**kept.interface, **(interface or {})},
     )
-    suite = apply_request(load_suite(request.suite, models_asked=False), request)
+    loaded = load_suite(request.suite, models_asked=False)
+    suite = apply_request(loaded, request)
     if not changed and found.suite_hash != suite.digest:
         raise HistoryError(
             f"{request.suite} has changed since run {found.key} was started: old and new trials "
             "would be mixed. Start a new run, or resume all the same with `changed=True`"
         )
+    if runs is not None:
+        _refuse_fewer_runs(apply_request(loaded, kept), kept, runs)
     job = RunJob(
         suite=suite,
         request=request,
         store=store,
         resumed=found.key,
         retry_errors=retry_errors,
+        extended=runs is not None and found.status == "finished",
         executor=executor,
         workers=workers,
     )
     return conduct(job, transcripts=transcripts, on_event=on_event, handle_signals=handle_signals)
+
+
+def _refuse_fewer_runs(suite: Suite, kept: RunRequest, runs: int) -> None:
+    """More runs can be added to a plan; runs that were done cannot be taken out of it."""
+    if kept.shard is not None:
+        raise HistoryError(
+            f"this run is shard {kept.shard} of a plan: start the plan again with more runs"
+        )
+    planned = max(pairing.runs for pairing in suite.pairings) // max(1, len(suite.seeds))
+    if runs < planned:
+        raise ArgumentError("runs", f"must be at least {planned}, which the run has already", runs)
 
 
 def load(suite: Suite | str | Path | None) -> tuple[str, Suite]:

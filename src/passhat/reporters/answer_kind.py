@@ -12,6 +12,7 @@ from passhat.reporters.blocks import Block, Chip, Paragraph
 
 if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation
+    from passhat.analysis.gates.run_answer import MoreRuns
     from passhat.analysis.reports.provenance import Provenance
     from passhat.drawing.figure import Figure
     from passhat.records import Trials
@@ -40,11 +41,12 @@ class DisplayOptions:
     where nothing was kept; they hold more systems than the answer where it is `narrowed`.
     `verbose` shows everything; None leaves that to the format: a terminal gets one screen.
     `explanation` says on the page of a report why its runs fail, and `change` how it differs from
-    a baseline.
+    a baseline. `more_runs` adds runs to the stored run that is reported.
     """
 
     ink: Ink | None = None
     results: str | None = RESULTS
+    more_runs: MoreRuns | None = None
     verbose: bool | None = None
     all_tasks: bool = False
     narrowed: bool = False

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Literal, NotRequired, TypedDict
 
 from passhat.analysis.comparing.comparison import Comparison
-from passhat.analysis.comparing.difference import Difference
-from passhat.analysis.comparing.task_differences import TaskDifference
-from passhat.records.natural_order import NaturalKey, natural_key
+from passhat.analysis.comparing.differences import Difference, TaskDifference
+from passhat.records.task_names import NaturalKey, natural_key
 from passhat.reporters.blocks import Table
 from passhat.reporters.data import (
     NumberObject,
@@ -23,8 +22,7 @@ from passhat.reporters.numbers import points, signed_span
 from passhat.reporters.safe_text import shorten_apart
 from passhat.reporters.wording import LONGEST_NAME
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
-from passhat.stats.paired import Answer, PairedDifference
-from passhat.stats.settling import Needed
+from passhat.stats.paired import Answer, Needed, PairedDifference
 
 
 class ScopedDifference(TypedDict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from passhat.analysis.reports.headline import all_errored
+from passhat.analysis.reports.headline_k import all_errored
 from passhat.analysis.reports.parts import Metric, ResourceUse
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
@@ -272,7 +272,7 @@ def _correlation(link: Number) -> str:
 
 
 def _next(system: SystemReport, options: DisplayOptions) -> tuple[NextStep, ...]:
-    steps = next_steps(system, options.results)[:MOST_STEPS]
+    steps = next_steps(system, options.results, options.more_runs)[:MOST_STEPS]
     if options.brief and options.results is not None and not all_errored(system):
         command = f"passhat report {options.results} -v"
         steps = [*steps[: MOST_STEPS - 1], advise("See every number", command)]

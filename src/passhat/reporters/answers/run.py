@@ -77,7 +77,7 @@ class RunObject(TypedDict):
 
 def run_blocks(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
     """The report and what follows from it; what a terminal shows last is read first."""
-    options = replace(options, results=answer.results)
+    options = replace(options, results=answer.results, more_runs=answer.more_runs)
     report = [*report_blocks(answer.report, options), *_run_rows(answer, options), *_after(answer)]
     verdicts = _demands(answer, options)
     return [*report, *verdicts] if options.ink is not None else [*verdicts, *report]
@@ -223,6 +223,7 @@ def _page(answer: RunAnswer, options: DisplayOptions) -> Mapping[str, Any]:
     kept = replace(
         options,
         results=answer.results,
+        more_runs=answer.more_runs,
         transcripts=answer.transcripts if options.transcripts is None else options.transcripts,
         trials=answer.trials if options.trials is None else options.trials,
     )

@@ -17,8 +17,7 @@ from passhat.reporters.answers.trend_page import (
 )
 from passhat.reporters.blocks import Block, Headline, Paragraph, Picture, Section
 from passhat.reporters.safe_text import safe_text
-from passhat.stats.diverging import DivergingTrend
-from passhat.stats.trend import Changes, Direction
+from passhat.stats.trend import Changes, Direction, DivergingTrend
 
 SCHEMA: Literal["passhat.trend/1"] = "passhat.trend/1"
 

@@ -13,8 +13,7 @@ from passhat.reporters.blocks import Chip, Table
 from passhat.reporters.numbers import percent, points, signed_points, span
 from passhat.reporters.safe_text import safe_text
 from passhat.reporters.wording import short
-from passhat.stats.diverging import DivergingTrend
-from passhat.stats.trend import ChangePoint
+from passhat.stats.trend import ChangePoint, DivergingTrend
 
 if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
