@@ -65,7 +65,7 @@ def test_the_overview_shows_the_interval_of_the_newest_report(store):
         (suite,), _ = suites_on_page(history, 1)
         (line,) = look_at_suite(Shelf(store, title="suite"), history, suite).systems
     report = report_results(Results(paths=(line.run.key,), store=store)).system()
-    assert line.glance.number == report.metrics[line.glance.name].this_suite
+    assert line.headline.number == report.metrics[line.headline.name].this_suite
 
 
 def test_the_dashboard_and_the_command_line_compare_two_runs_alike(store):

@@ -25,7 +25,7 @@ def fitted_transcripts(
     """What a page has room for and why runs fail, as options of `render`; says what is left out."""
     from passhat.analysis.explaining.explain import explain
     from passhat.journeys.results import choose_systems
-    from passhat.records.run_numbers import first_number
+    from passhat.records.task_names import first_number
     from passhat.reporters.page_transcripts import fit_transcripts
 
     fitted = fit_transcripts(report, transcripts, trials=trials)

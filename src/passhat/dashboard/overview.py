@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from passhat.analysis.reports.headline import Glance, glance, mean_pass_hat
+from passhat.analysis.reports.headline_k import HeadlineNumber, headline_number, mean_pass_hat
 from passhat.dashboard.shelf import Shelf
 from passhat.drawing import Figure, sparkline
 from passhat.history import History, Run
 from passhat.history.lookups import SuiteLine, list_suites, suite_spending
-from passhat.messages import few, plural
+from passhat.messages import first_few, plural
 from passhat.records import Tally
 from passhat.stats.estimate import Unavailable
 
@@ -42,7 +42,7 @@ class SystemLine:
     run: Run
     tasks: int
     trials: int
-    glance: Glance
+    headline: HeadlineNumber
     spark: Figure
     attention: tuple[str, ...] = ()
 
@@ -101,9 +101,9 @@ class _Seen:
     tally: Tally
     groups: Callable[[], Sequence[RunGroups]]
 
-    def glance(self, k: int | None = None) -> Glance:
+    def headline(self, k: int | None = None) -> HeadlineNumber:
         """Its number, with the interval that the report of the run has."""
-        return glance(self.tally, k=k, groupings=self.groups())
+        return headline_number(self.tally, k=k, groupings=self.groups())
 
 
 def _groups(shelf: Shelf, history: History, run: Run, system: str) -> Sequence[RunGroups]:
@@ -123,13 +123,13 @@ def _days_ago(days: int) -> str:
 def _line(name: str, found: Sequence[_Seen], trend: SystemTrend | None) -> SystemLine:
     """`found` is newest first."""
     newest = found[0]
-    now = newest.glance()
+    now = newest.headline()
     return SystemLine(
         name=name,
         run=newest.run,
         tasks=len(newest.tally.tasks),
         trials=newest.tally.trials,
-        glance=now,
+        headline=now,
         spark=_spark(name, now.k, [one.tally for one in reversed(found)]),
         attention=(*_fall(trend), *_attention(found)),
     )
@@ -160,7 +160,7 @@ def _attention(found: Sequence[_Seen]) -> Iterator[str]:
     if began := tasks_that_began_to_fail(new.tally, old.tally):
         yield (
             f"{plural(len(began), 'task')} passed every run before and not every run now: "
-            f"{', '.join(few(began))}"
+            f"{', '.join(first_few(began))}"
         )
 
 
@@ -168,10 +168,10 @@ def _drop(new: _Seen, old: _Seen) -> str | None:
     """A fall on the same tasks that keeps even the two intervals apart."""
     if new.tally.tasks != old.tally.tasks:
         return None
-    k = min(glance(new.tally).k, glance(old.tally).k)
+    k = min(headline_number(new.tally).k, headline_number(old.tally).k)
     if (mean_pass_hat(new.tally, k) or 0.0) >= (mean_pass_hat(old.tally, k) or 0.0):
         return None  # the common case, without the cost of two intervals
-    now, before = new.glance(k).number, old.glance(k).number
+    now, before = new.headline(k).number, old.headline(k).number
     if isinstance(now, Unavailable) or isinstance(before, Unavailable):
         return None
     if now.interval is None or before.interval is None or now.interval.high >= before.interval.low:

@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.comparing.rank import RankReport
-from passhat.analysis.reports.headline import glance
+from passhat.analysis.reports.headline_k import headline_number
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.tasks import LABELS
 from passhat.dashboard.comparing import judge_sides, sides_of
@@ -104,7 +104,8 @@ class Pages:
             tallies = self.shelf.tallies(history, run) if run.trials else []
             groups = self.shelf.groupings(history, run)
             standings = [
-                (tally, glance(tally, groupings=groups.get(tally.system, ()))) for tally in tallies
+                (tally, headline_number(tally, groupings=groups.get(tally.system, ())))
+                for tally in tallies
             ]
             yield render(
                 "run_top.html", store=self.shelf.title, run=run, standings=standings,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from passhat.analysis.comparing.trends import Moment, SystemTrend, trends
-from passhat.analysis.reports.headline import headline_k
+from passhat.analysis.reports.headline_k import headline_k
 from passhat.analysis.reports.report import Report
 from passhat.history import History, Run
 from passhat.history.lookups import run_label

@@ -9,7 +9,7 @@ from passhat.defaults import CONFIDENCE, SEED
 from passhat.errors import ArgumentError
 from passhat.journeys.results import Results, as_results, choose_systems
 from passhat.messages import closest, listed
-from passhat.records.run_numbers import first_number
+from passhat.records.task_names import first_number
 
 if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation

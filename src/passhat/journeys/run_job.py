@@ -192,10 +192,10 @@ def _refuse_absent(suite: Suite) -> None:
         return
     if suite.path is None:
         raise SuiteError("\n".join(map(str, absent)))
-    from passhat.suite.places import told_in_place
+    from passhat.suite.load import located_lines
 
     faults = [(one.section, one.name, one.key, one.reason) for one in absent]
-    raise SuiteError("\n".join(told_in_place(suite.path, faults)))
+    raise SuiteError("\n".join(located_lines(suite.path, faults)))
 
 
 def _lacks_trials(job: RunJob, opened: RunStore) -> bool:

@@ -73,14 +73,14 @@ def change_since(
 
 def change_of_run(store: str | Path, key: str) -> BaselineChange | None:
     """A stored run of one system against its baseline; None where there is none to compare with."""
-    from passhat.analysis.reports.headline import glance
+    from passhat.analysis.reports.headline_k import headline_number
 
     with open_store(store) as history:
         run = history.find_run(key)
         baseline = baseline_of(history, run)
         if baseline is None or not run.trials or not baseline.trials:
             return None
-        return change_since(history, run, baseline, k=glance(history.tallies(run)[0]).k)
+        return change_since(history, run, baseline, k=headline_number(history.tallies(run)[0]).k)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

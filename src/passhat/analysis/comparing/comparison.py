@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from passhat.analysis.comparing.days import Days, including_days
-from passhat.analysis.comparing.difference import Difference
-from passhat.analysis.comparing.moved_together import including_what_moved, shared_part
-from passhat.analysis.comparing.task_differences import (
+from passhat.analysis.comparing.differences import (
     Aligned,
+    Difference,
     TaskDifference,
     task_differences,
     task_scores,
 )
+from passhat.analysis.comparing.moved_together import including_what_moved, shared_part
 from passhat.analysis.reports.evidence import Floats, error_policy, gather, typical_runs
 from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import COMPARED_KS, CONFIDENCE

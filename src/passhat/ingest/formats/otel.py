@@ -27,12 +27,11 @@ from passhat.ingest.span_attributes import (
     operation,
 )
 from passhat.ingest.transcripts.otel_spans import spans_transcript
-from passhat.messages import short_value
+from passhat.messages import few, short, short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.outcome_words import is_missing, number, outcome_of, parse_pass_if
 from passhat.records.transcript import Transcript
-from passhat.short_names import few, short
 
 STATUS_ERROR = ("ERROR", "STATUS_CODE_ERROR", "2")
 

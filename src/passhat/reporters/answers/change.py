@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from passhat.analysis.comparing.comparison import Comparison
-from passhat.analysis.comparing.difference import Difference
+from passhat.analysis.comparing.differences import Difference
 from passhat.analysis.gates.change import ChangeReview
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.answers.comparison import comparison_rows

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypedDict
 
 from passhat.analysis.comparing.comparison import Comparison
-from passhat.analysis.comparing.difference import Difference
-from passhat.analysis.comparing.task_differences import TaskDifference
+from passhat.analysis.comparing.differences import Difference, TaskDifference
 from passhat.reporters.data import (
     NumberObject,
     ProvenanceObject,

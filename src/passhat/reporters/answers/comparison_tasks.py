@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passhat.analysis.comparing.comparison import Comparison
-from passhat.analysis.comparing.task_differences import TaskDifference
-from passhat.records.natural_order import NaturalKey, natural_key
+from passhat.analysis.comparing.differences import TaskDifference
+from passhat.records.task_names import NaturalKey, natural_key
 from passhat.reporters.blocks import Table
 from passhat.reporters.numbers import signed_span
 

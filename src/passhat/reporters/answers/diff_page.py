@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from passhat.analysis.explaining.alignment import AlignedCalls
 from passhat.analysis.explaining.runs import ExplainedRun
-from passhat.analysis.explaining.side_by_side import SideBySide
+from passhat.analysis.explaining.side_by_side import AlignedCalls, SideBySide
 from passhat.messages import listed, plural
 from passhat.records import Outcome
-from passhat.records.run_numbers import run_number
+from passhat.records.task_names import run_number
 from passhat.reporters.answers.diff_words import parting_words, verdict
 from passhat.reporters.transcript_cards import (
     Card,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from passhat.analysis.explaining.alignment import AlignedCalls
 from passhat.analysis.explaining.normal_calls import NormalCall
-from passhat.analysis.explaining.side_by_side import SideBySide
+from passhat.analysis.explaining.side_by_side import AlignedCalls, SideBySide
 from passhat.messages import listed, plural
-from passhat.records.run_numbers import run_number
+from passhat.records.task_names import run_number
 from passhat.reporters.safe_text import shorten
 from passhat.reporters.wording import short
 

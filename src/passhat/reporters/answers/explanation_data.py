@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-from passhat.analysis.explaining.behaviours import CostSplit, ObservedBehaviour
 from passhat.analysis.explaining.categories import Category
 from passhat.analysis.explaining.causes import Cause, Example
 from passhat.analysis.explaining.explain import Explanation, RunCounts
 from passhat.analysis.explaining.suite_review import SuiteReview
-from passhat.analysis.explaining.trajectories import Trajectories
+from passhat.analysis.explaining.trajectories import CostSplit, ObservedBehaviour, Trajectories
 from passhat.records.transcript import TranscriptKey
 from passhat.reporters.answers.explanation_blocks import verdict
 from passhat.reporters.data import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from passhat.analysis.reports.headline import all_errored
+from passhat.analysis.reports.headline_k import all_errored
 from passhat.analysis.reports.parts import Metric, ResourceUse
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport

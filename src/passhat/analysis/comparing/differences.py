@@ -1,4 +1,4 @@
-"""Two systems side by side, task by task: which tasks differ, and which flipped."""
+"""The difference of two systems in one metric, and task by task: which differ, which flipped."""
 
 from __future__ import annotations
 
@@ -13,12 +13,48 @@ from passhat.analysis.reports.evidence import Counts, Evidence, Floats
 from passhat.analysis.reports.provenance import ReportOptions
 from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy, Trials
-from passhat.stats.estimate import Interval
+from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Scope, Unavailable
+from passhat.stats.paired import Answer, PairedDifference
 from passhat.stats.passk import task_values
 from passhat.stats.per_task import TaskAnswer, score_task_tests, task_tests
 from passhat.stats.task_sums import TaskSums
 
 Flip = Literal["gained", "lost"]
+
+Scores = tuple[list[Floats], list[Floats]]
+"""The scores of every run of each shared task, of both systems."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One metric of the first system minus the second, in both scopes, with a verdict in each.
+
+    `first` and `second` are the two values over the shared tasks.
+    """
+
+    name: str
+    first: float | None
+    second: float | None
+    this_suite: PairedDifference | Estimate | Unavailable
+    tasks_like_these: PairedDifference | Unavailable
+
+    __repr__ = repr_fields
+
+    @property
+    def value(self) -> float | None:
+        for number in (self.this_suite, self.tasks_like_these):
+            if not isinstance(number, Unavailable):
+                return number.value
+        return None
+
+    def answer(self, scope: Scope, margin: float | None = None) -> Answer | None:
+        """Whether the first is better, worse, equivalent, or undecided; None if unavailable."""
+        number = self.this_suite if scope == THIS_SUITE else self.tasks_like_these
+        if isinstance(number, Unavailable):
+            return None
+        if isinstance(number, PairedDifference):
+            return number.answer
+        return _read_off(number.interval, margin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -81,10 +117,6 @@ class TaskDifference:
     __repr__ = repr_fields
 
 
-Scores = tuple[list[Floats], list[Floats]]
-"""The scores of every run of each shared task, of both systems."""
-
-
 def task_scores(
     tables: tuple[Trials, Trials] | None, names: Sequence[str], errors: ErrorPolicy
 ) -> Scores | None:
@@ -127,6 +159,16 @@ def task_differences(
         )
         for i, name in enumerate(names)
     )
+
+
+def _read_off(interval: Interval | None, margin: float | None) -> Answer:
+    if interval is None:
+        return "undecided"
+    if margin is not None and -margin < interval.low and interval.high < margin:
+        return "equivalent"
+    if 0 in interval:
+        return "undecided"
+    return "better" if interval.low > 0 else "worse"
 
 
 def _scores_by_task(trials: Trials, names: Sequence[str], errors: ErrorPolicy) -> list[Floats]:

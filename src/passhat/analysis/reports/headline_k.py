@@ -1,4 +1,4 @@
-"""At which k systems are judged, which of several can be, and who of them leads."""
+"""The k at which systems are judged: of one, of several, and pass^k at it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def is_partial(metric: Metric) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Glance:
+class HeadlineNumber:
     """pass^k of this suite, at the largest k up to five that every task has runs for."""
 
     k: int
@@ -73,29 +73,29 @@ class Glance:
         return f"pass^{self.k}"
 
 
-def glance(
+def headline_number(
     tally: Tally,
     *,
     k: int | None = None,
     confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",
     groupings: Sequence[RunGroups] = (),
-) -> Glance:
+) -> HeadlineNumber:
     """The number of one system, fast enough for a page with hundreds of them.
 
     `groupings` are what a report finds that moved its runs together: both show one interval then.
 
     >>> from passhat import simulate
-    >>> glance(simulate(tasks=10, runs=8, seed=1).tally()).name
+    >>> headline_number(simulate(tasks=10, runs=8, seed=1).tally()).name
     'pass^5'
     """
     evidence = gather(tally, errors)
     fewest = int(evidence.runs.min(initial=HEADLINE_K))
     chosen = k or (fewest if evidence.tasks else 1)
     if not evidence.tasks:
-        return Glance(k=chosen, number=Unavailable("no task has a run"))
+        return HeadlineNumber(k=chosen, number=Unavailable("no task has a run"))
     metrics = measure_metrics(evidence, (chosen,), confidence=confidence, groupings=groupings)
-    return Glance(k=chosen, number=metrics[f"pass^{chosen}"].this_suite)
+    return HeadlineNumber(k=chosen, number=metrics[f"pass^{chosen}"].this_suite)
 
 
 def mean_pass_hat(tally: Tally, k: int, *, errors: ErrorPolicy = "fail") -> float | None:
@@ -103,7 +103,7 @@ def mean_pass_hat(tally: Tally, k: int, *, errors: ErrorPolicy = "fail") -> floa
 
     >>> from passhat import simulate
     >>> trials = simulate(tasks=10, runs=8, seed=1)
-    >>> mean_pass_hat(trials.tally(), 5) == glance(trials.tally()).number.value
+    >>> mean_pass_hat(trials.tally(), 5) == headline_number(trials.tally()).number.value
     True
     """
     evidence = gather(tally, errors)
