@@ -11,7 +11,14 @@ from passhat.stats.arguments import Counts, Floats
 from passhat.stats.betabinomial import chance_above
 from passhat.stats.cells import Cells, count_cells, task_counts
 from passhat.stats.hyperposterior import prior_weights
-from passhat.stats.labels import BROKEN_BELOW, CERTAINTY, SOLID_ABOVE, UNDECIDED
+from passhat.stats.labels import (
+    BROKEN_BELOW,
+    CERTAINTY,
+    SOLID_ABOVE,
+    UNDECIDED,
+    earned_labels,
+    excludes_both,
+)
 
 # Nobody plans to the single run, and each number tried takes time.
 HORIZONS = np.array(
@@ -24,6 +31,9 @@ HORIZONS = np.array(
 _EFFORT = 160
 _COVERED = 0.98
 _MARGIN = 0.005
+# A promise takes priors with more of the weight than a label does, as few of them are looked at:
+# with 0.93 it is kept for 99.7 % of the tasks that go on as they did, with 0.9 for 96.9 %.
+_SHARE = 0.93
 
 
 def runs_to_label(
@@ -47,7 +57,7 @@ def runs_to_label(
 
     >>> from passhat.stats.labels import label_tasks
     >>> runs_to_label([60, 2], [60, 2], label_tasks([60, 2], [60, 2]).labels).tolist()
-    [0, 5]
+    [0, 20]
     """
     runs, passes = task_counts(n, c)
     open_ = (labels == UNDECIDED) & (runs > 0)
@@ -91,9 +101,11 @@ def _first_settled(ahead: _Ahead, borders: tuple[float, float], certainty: float
         more = HORIZONS[horizon]
         a, b = ahead.a + rate * more, ahead.b + (1 - rate) * more
         weights = ahead.weights[horizon].T
-        broken = (weights * special.betainc(a, b, borders[0])).sum(axis=0)
-        solid = (weights * chance_above(a, b, borders[1])).sum(axis=0)
-        return np.asarray(np.maximum(np.maximum(broken, solid), 1 - broken - solid) >= certainty)
+        broken, solid = special.betainc(a, b, borders[0]), chance_above(a, b, borders[1])
+        earned = earned_labels(weights, broken, solid, certainty, share=_SHARE)
+        n, c = ahead.cells.n + more, ahead.cells.c + rate * more
+        earned[1] &= excludes_both(n, c, *borders, 1 - certainty)
+        return np.asarray(earned.any(axis=0))
 
     low = np.full(rate.size, -1)
     high = np.full(rate.size, HORIZONS.size - 1)
