@@ -21,8 +21,8 @@ from passhat.stats.labels import (
     SOLID_ABOVE,
     UNDECIDED,
     label_tasks,
+    runs_to_label,
 )
-from passhat.stats.runs_to_label import runs_to_label
 
 SEED = 20261115
 TASKS = (1, 2, 5, 10, 20, 40)

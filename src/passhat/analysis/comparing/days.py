@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from passhat.analysis.comparing.difference import Difference
+from passhat.analysis.comparing.differences import Aligned, Difference
 from passhat.analysis.comparing.moved_together import with_added
-from passhat.analysis.comparing.task_differences import Aligned
 from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.day_spread import DaySpread

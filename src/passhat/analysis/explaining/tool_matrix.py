@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from passhat.analysis.explaining.alignment import align
 from passhat.analysis.explaining.divergence import Divergence
 from passhat.analysis.explaining.runs import ExplainedRun
+from passhat.analysis.explaining.side_by_side import align
 from passhat.messages import repr_fields
 
 MOST_CALLS = 100

@@ -15,7 +15,7 @@ import numpy as np
 from passhat.analysis.reports.evidence import Evidence
 from passhat.messages import listed
 from passhat.records import Trials
-from passhat.records.family_names import families_by_prefix
+from passhat.records.task_names import families_by_prefix
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
 from passhat.stats.family_variance import families_differ, family_components
 from passhat.stats.population_mean import FEWEST_FAMILIES

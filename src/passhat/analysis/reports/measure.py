@@ -12,13 +12,12 @@ from passhat.analysis.reports.bars import Bars, checked_bars, count_bars
 from passhat.analysis.reports.decay import measure_decay, measure_rounds, run_sequences
 from passhat.analysis.reports.disturbances import find_disturbances
 from passhat.analysis.reports.effort import measure_effort
-from passhat.analysis.reports.errors_apart import split_errors
 from passhat.analysis.reports.evidence import Evidence, error_policy, gather
 from passhat.analysis.reports.family_note import family_note
 from passhat.analysis.reports.grouped_metrics import RunGroups, groupings_of
 from passhat.analysis.reports.lazy_value import Later, Parts
 from passhat.analysis.reports.leaders import find_leaders
-from passhat.analysis.reports.metrics import measure_metrics, usual_ks
+from passhat.analysis.reports.metrics import measure_metrics, split_errors, usual_ks
 from passhat.analysis.reports.parts import Design, Exclusion, VarianceSplit
 from passhat.analysis.reports.provenance import ReportOptions, sources_of, stamp
 from passhat.analysis.reports.report import Report

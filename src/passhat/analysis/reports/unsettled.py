@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passhat.analysis.reports.disturbance_sentences import disturbance_advice
-from passhat.analysis.reports.disturbances import Disturbance
+from passhat.analysis.reports.disturbances import Disturbance, disturbance_advice
 from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.parts import BarCount, Metric, Unsettled, VarianceSplit
 from passhat.analysis.reports.tasks import LABELS, TaskTable
