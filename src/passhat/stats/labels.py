@@ -185,7 +185,7 @@ def _chances(cells: Cells, low: float, high: float) -> tuple[Floats, Floats, Flo
     priors = prior_weights(model.rest).covering(_COVERED)
     priors = priors.heaviest(max(1, _EFFORT // cells.n.size))
     a, b = _posterior(priors, cells)
-    broken, solid = special.betainc(a, b, low), chance_above(a, b, high)
+    broken, solid = np.asarray(special.betainc(a, b, low), np.float64), chance_above(a, b, high)
     if not model.atoms:
         return priors.weight, broken, solid
     prior = log_chance(cells.n, cells.c, priors.a[:, None], priors.b[:, None])
