@@ -8,9 +8,9 @@ from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.headline_k import headline_number
 from passhat.analysis.reports.measure import measure
-from passhat.dashboard.logs import Log, keep_logs
 from passhat.history import Checkout, History
 from passhat.history.lookups import all_transcripts, page_of_trials, search_tasks
+from passhat.journeys.history_files import Log, keep_logs
 from passhat.records import Trials
 from passhat.reporters.answers.comparison_data import verdict
 from passhat.reporters.numbers import points, span

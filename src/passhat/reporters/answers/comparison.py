@@ -9,12 +9,15 @@ from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.comparing.differences import Difference, TaskDifference
 from passhat.messages import listed, plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Facts, Records
-from passhat.reporters.answers.comparison_data import called, comparison_object, stated, verdict
-from passhat.reporters.answers.comparison_tasks import (
+from passhat.reporters.answers.comparison_data import (
     MOST_TASKS,
+    called,
+    comparison_object,
     differing_table,
     differing_tasks,
     legend,
+    stated,
+    verdict,
 )
 from passhat.reporters.blocks import (
     Bar,

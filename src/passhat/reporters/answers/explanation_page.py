@@ -12,8 +12,13 @@ from passhat.analysis.explaining.side_by_side import SideBySide
 from passhat.records.task_names import run_number
 from passhat.records.transcript import TranscriptKey
 from passhat.reporters.answer_kind import DisplayOptions, Facts
-from passhat.reporters.answers.diff_page import RunView, Stretch, run_views, stretches
-from passhat.reporters.answers.diff_words import parting_words
+from passhat.reporters.answers.diff_page import (
+    RunView,
+    Stretch,
+    parting_words,
+    run_views,
+    stretches,
+)
 from passhat.reporters.answers.explanation_blocks import (
     category_tables,
     caution,

@@ -15,8 +15,7 @@ from passhat.records.task_names import run_number
 from passhat.reporters import wording
 from passhat.reporters.answer_kind import DisplayOptions
 from passhat.reporters.answers.explanation_blocks import category_words, why_section
-from passhat.reporters.answers.report_blocks import origin, system_blocks
-from passhat.reporters.answers.report_figures import report_figures
+from passhat.reporters.answers.report_blocks import origin, report_figures, system_blocks
 from passhat.reporters.answers.several_page import (
     RunLink,
     RunLinks,

@@ -11,7 +11,7 @@ from bench.ray_cluster import python_with_ray
 
 from passhat.history import History
 from passhat.ingest import read_tallies, read_trials, tallies
-from passhat.journeys.exporting import export_dataset
+from passhat.journeys.history_files import export_dataset
 from passhat.records import Outcome, Trial
 
 
@@ -67,7 +67,7 @@ REMOTE = """
 import sys
 import fsspec
 from passhat.history import History
-from passhat.journeys.exporting import export_dataset
+from passhat.journeys.history_files import export_dataset
 
 files, base = fsspec.core.url_to_fs(sys.argv[2])
 with History.open(sys.argv[1], read_only=True) as history:

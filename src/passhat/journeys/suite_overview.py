@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from passhat.analysis.reports.headline_k import HeadlineNumber, headline_number, mean_pass_hat
-from passhat.dashboard.shelf import Shelf
 from passhat.drawing import Figure, sparkline
 from passhat.history import History, Run
 from passhat.history.lookups import SuiteLine, list_suites, suite_spending
+from passhat.journeys.report_cache import ReportCache
 from passhat.messages import first_few, plural
 from passhat.records import Tally
 from passhat.stats.estimate import Unavailable
@@ -73,22 +73,22 @@ def suites_on_page(history: History, page: int) -> tuple[list[SuiteLine], int]:
     return suites[first : first + SUITES_A_PAGE], len(suites)
 
 
-def look_at_suite(shelf: Shelf, history: History, suite: SuiteLine) -> SuiteBlock:
+def look_at_suite(reports: ReportCache, history: History, suite: SuiteLine) -> SuiteBlock:
     """One suite: the newest number of each of its systems, and how it got there."""
     every = history.runs(suite=suite.name, limit=CHANGES_BACK)
     runs = every[:RUNS_BACK]
     ended = [run for run in reversed(every) if run.trials and run.status == "finished"]
-    trends = {one.name: one for one in (shelf.trends(history, ended) if len(ended) > 1 else ())}
+    trends = {one.name: one for one in (reports.trends(history, ended) if len(ended) > 1 else ())}
     seen: dict[str, list[_Seen]] = {}
     for run in runs:
-        for tally in shelf.tallies(history, run) if run.trials else ():
-            groups = partial(_groups, shelf, history, run, tally.system)
+        for tally in reports.tallies(history, run) if run.trials else ():
+            groups = partial(_groups, reports, history, run, tally.system)
             seen.setdefault(tally.system, []).append(_Seen(run=run, tally=tally, groups=groups))
     return SuiteBlock(
         suite=suite,
         systems=tuple(_line(name, found, trends.get(name)) for name, found in sorted(seen.items())),
         newest=runs[0],
-        gates=tuple(_open_gates(shelf.verdicts(history, runs[0]))),
+        gates=tuple(_open_gates(reports.verdicts(history, runs[0]))),
         spent=suite_spending(history, suite.name, since=_days_ago(SPENDING_DAYS)),
     )
 
@@ -106,8 +106,8 @@ class _Seen:
         return headline_number(self.tally, k=k, groupings=self.groups())
 
 
-def _groups(shelf: Shelf, history: History, run: Run, system: str) -> Sequence[RunGroups]:
-    return shelf.groupings(history, run).get(system, ())
+def _groups(reports: ReportCache, history: History, run: Run, system: str) -> Sequence[RunGroups]:
+    return reports.groupings(history, run).get(system, ())
 
 
 def _open_gates(verdicts: Verdicts | None) -> Iterator[str]:

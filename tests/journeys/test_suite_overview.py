@@ -1,8 +1,8 @@
 import pytest
 
-from passhat.dashboard.overview import look_at_suite, suites_on_page
-from passhat.dashboard.shelf import Shelf
 from passhat.history import History
+from passhat.journeys.report_cache import ReportCache
+from passhat.journeys.suite_overview import look_at_suite, suites_on_page
 from passhat.records import Outcome, Trial
 
 
@@ -28,10 +28,10 @@ def attention_after(tmp_path, *runs, last="finished"):
             history.add_trials(run, trials_of(passed))
             if place < len(runs) - 1 or last == "finished":
                 history.finish_run(run)
-    shelf = Shelf(path, title="suite")
+    reports = ReportCache(path, title="suite")
     with History.open(path, read_only=True) as history:
         (suite,), _ = suites_on_page(history, 1)
-        return look_at_suite(shelf, history, suite).systems[0].attention
+        return look_at_suite(reports, history, suite).systems[0].attention
 
 
 def test_a_drop_and_the_tasks_that_began_to_fail_need_attention(tmp_path):

@@ -1,4 +1,4 @@
-"""The store that is looked at, and what was already worked out of it."""
+"""What pages ask of stored runs, computed once while a run does not change."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from passhat.analysis.comparing.trends import Moment, SystemTrend, trends
-from passhat.analysis.reports.headline_k import headline_k
+from passhat.analysis.reports.headline_k import HeadlineNumber, headline_k, headline_number
 from passhat.analysis.reports.report import Report
+from passhat.errors import PasshatError
 from passhat.history import History, Run
 from passhat.history.lookups import run_label
 from passhat.journeys.analyses import report_results
+from passhat.journeys.gating import gate_results
 from passhat.journeys.stored_runs import (
     BaselineChange,
     baseline_of,
     change_since,
     explain_run,
-    judge_run,
+    gates_of,
     run_groupings,
 )
 from passhat.records import Tally
@@ -34,7 +36,7 @@ MOST_REPORTS, MOST_TALLIES = 8, 1_000
 Answer = TypeVar("Answer")
 
 
-class Shelf:
+class ReportCache:
     """Opens the store for each request, and keeps the reports and counts of runs that ended."""
 
     def __init__(self, path: Path | str, *, title: str) -> None:
@@ -61,6 +63,14 @@ class Shelf:
     def report(self, history: History, run: Run) -> Report:
         """Everything measured about a run."""
         return self._reports.get(_mark(run), lambda: report_results(history.trials(run)))
+
+    def headlines(self, history: History, run: Run) -> list[tuple[Tally, HeadlineNumber]]:
+        """The counts of each system of a run, with the number of its headline."""
+        groups = self.groupings(history, run)
+        return [
+            (tally, headline_number(tally, groupings=groups.get(tally.system, ())))
+            for tally in (self.tallies(history, run) if run.trials else ())
+        ]
 
     def verdicts(self, history: History, run: Run) -> Verdicts | None:
         """The verdicts on a run by its own gates, if it has any."""
@@ -123,3 +133,14 @@ class _Kept(Generic[Answer]):
 def _mark(run: Run) -> Hashable:
     """What tells one state of a run from another: a resumed run grows and ends again."""
     return run.key, run.status, run.finished, run.trials, run.passed, run.errored
+
+
+def judge_run(history: History, run: Run) -> Verdicts | None:
+    """The verdicts on a stored run by its own gates; None where it has none, or needs more."""
+    require = gates_of(run)
+    if not require or run.status != "finished":
+        return None
+    try:
+        return gate_results(history.trials(run), require=require)
+    except PasshatError:  # a gate against another run or file, which is not available here
+        return None
