@@ -19,11 +19,17 @@ from passhat.drawing import Figure, Level, Marker, Series, line_chart
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy, Tally
-from passhat.stats.diverging import DivergingTrend, divergence
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.labels import UNDECIDED, label_tasks
 from passhat.stats.task_series import TaskSeries
-from passhat.stats.trend import DEFAULT_HORIZON, ChangePoint, Changes, change_points
+from passhat.stats.trend import (
+    DEFAULT_HORIZON,
+    ChangePoint,
+    Changes,
+    DivergingTrend,
+    change_points,
+    divergence,
+)
 
 Turn = Literal["became flaky", "got fixed", "broke"]
 Counts = NDArray[np.int64]
