@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from typing import cast
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.defaults import CONFIDENCE
-from passhat.fast_dataclass import dataclass
+from passhat.fast_dataclass import dataclass, replace
 from passhat.messages import repr_fields
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, whole_number
