@@ -42,8 +42,10 @@ def replace(value: Value, /, **changes: Any) -> Value:
     >>> replace(Interval(0.2, 0.4), high=0.5)
     Interval(low=0.2, high=0.5)
     """
-    names, values = _arguments(type(value))
-    return type(value)(**dict(zip(names, values(value), strict=True)) | changes)
+    kind: Any = type(value)
+    names, values = _arguments(kind)
+    made: Value = kind(**dict(zip(names, values(value), strict=True)) | changes)
+    return made
 
 
 @cache

@@ -126,12 +126,12 @@ def _without_defaults(value: Any) -> dict[str, Any]:
 
     What was hashed before a field was added must hash the same ever after: cassettes hold it.
     """
-    found = {name: getattr(value, name) for name in _names(type(value))}
+    found = {name: getattr(value, name) for name in _names(value.__class__)}
     return {name: part for name, part in found.items() if part or name not in LATER}
 
 
 @cache
-def _names(cls: type[Any]) -> tuple[str, ...]:
+def _names(cls: Any) -> tuple[str, ...]:
     return tuple(one.name for one in fields(cls))
 
 
