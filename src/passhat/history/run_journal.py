@@ -167,8 +167,7 @@ class RunJournal:
                 )
             database.execute(f"DELETE FROM answers AS a WHERE {_TO_ASK_AGAIN}", (self.run.id,))  # noqa: S608  our words
             total = database.execute(
-                "SELECT lost_calls, lost_cost, unpriced FROM accounts WHERE run = ?",
-                (self.run.id,),
+                "SELECT lost_calls, lost_cost, unpriced FROM accounts WHERE run = ?", (self.run.id,)
             ).fetchone() or (0, 0, 0)
         calls, cost, unpriced = map(int, total)
         return UnansweredCalls(calls=calls, cost=cost / MICRO, unpriced=unpriced)

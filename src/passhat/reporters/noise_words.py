@@ -6,11 +6,7 @@ from typing import TypedDict
 
 from passhat.analysis.reports.parts import VarianceSplit
 from passhat.messages import plural
-from passhat.reporters.data import (
-    IntervalObject,
-    UnavailableObject,
-    interval_object,
-)
+from passhat.reporters.data import IntervalObject, UnavailableObject, interval_object
 from passhat.reporters.numbers import interval_of, percent, percent_range
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.width_sources import NoiseSources, Purchase, Unit

@@ -110,10 +110,7 @@ def _matrix(matrix: ToolMatrix) -> Table:
         for i, expected in enumerate(tools, 1)
     ]
     what = "expected; called" if matrix.given else "passing run called; failing run called"
-    return Table(
-        header=(what, *map(str, range(1, len(tools))), "none"),
-        rows=tuple(rows),
-    )
+    return Table(header=(what, *map(str, range(1, len(tools))), "none"), rows=tuple(rows))
 
 
 def _cost_words(ways: Trajectories) -> Iterator[str]:

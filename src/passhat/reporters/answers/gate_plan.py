@@ -10,13 +10,7 @@ from passhat.analysis.gates.gate_plan import GatePlan
 from passhat.analysis.gates.plots import plan_figure, plan_finding
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.blocks import (
-    Block,
-    Headline,
-    Paragraph,
-    Picture,
-    Table,
-)
+from passhat.reporters.blocks import Block, Headline, Paragraph, Picture, Table
 from passhat.reporters.numbers import percent, points
 
 SCHEMA: Literal["passhat.gate-plan/1"] = "passhat.gate-plan/1"

@@ -123,11 +123,7 @@ def _leaders(found: Leaders | Unavailable) -> LeadersObject | UnavailableObject:
 
 
 def _runs(design: Design) -> RunCountsObject:
-    return {
-        "fewest": design.fewest_runs,
-        "typical": design.typical_runs,
-        "most": design.most_runs,
-    }
+    return {"fewest": design.fewest_runs, "typical": design.typical_runs, "most": design.most_runs}
 
 
 def _metrics(system: SystemReport) -> dict[str, MetricObject]:

@@ -17,16 +17,7 @@ from passhat.analysis.gates.sentences import opening
 from passhat.analysis.gates.verdict import DecisionLine, TaskEvidence, Verdict, Verdicts, Word
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.blocks import (
-    Block,
-    Chip,
-    Headline,
-    Judged,
-    Paragraph,
-    Picture,
-    Table,
-    Tone,
-)
+from passhat.reporters.blocks import Block, Chip, Headline, Judged, Paragraph, Picture, Table, Tone
 from passhat.reporters.data import NumberObject, number_object, plain
 from passhat.reporters.numbers import interval_of, value_of
 
