@@ -9,14 +9,7 @@ from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.comparing.differences import Difference, TaskDifference
 from passhat.records.task_names import NaturalKey, natural_key
 from passhat.reporters.blocks import Table
-from passhat.reporters.data import (
-    NumberObject,
-    ProvenanceObject,
-    UnavailableObject,
-    number_object,
-    plain,
-    provenance_object,
-)
+from passhat.reporters.data import NumberObject, ProvenanceObject, UnavailableObject, plain, shaped
 from passhat.reporters.noise_words import NoiseObject, noise_object
 from passhat.reporters.numbers import points, signed_span
 from passhat.reporters.safe_text import shorten_apart
@@ -70,24 +63,17 @@ class ComparisonObject(TypedDict):
 
 def comparison_object(comparison: Comparison) -> ComparisonObject:
     """Schema "passhat.comparison/1"."""
-    return {
-        "schema": "passhat.comparison/1",
-        "verdict": verdict(comparison),
-        "first": comparison.first,
-        "second": comparison.second,
-        "margin": comparison.margin,
-        "differences": {
+    return shaped(
+        comparison,
+        ComparisonObject,
+        schema="passhat.comparison/1",
+        verdict=verdict(comparison),
+        differences={
             name: _difference(one, comparison.margin)
             for name, one in comparison.differences.items()
         },
-        "seeded": number_object(comparison.seeded),
-        "noise": noise_object(comparison.noise, systems=2),
-        "tasks": [plain(task) for task in comparison.tasks],
-        "only_first": list(comparison.only_first),
-        "only_second": list(comparison.only_second),
-        "provenance": provenance_object(comparison.provenance),
-        "notes": list(comparison.notes),
-    }
+        noise=noise_object(comparison.noise, systems=2),
+    )
 
 
 def verdict(comparison: Comparison) -> str:
@@ -145,13 +131,8 @@ def called(comparison: Comparison) -> tuple[str, str]:
 
 
 def _difference(one: Difference, margin: float | None) -> DifferenceObject:
-    return {
-        "first": one.first,
-        "second": one.second,
-        "value": one.value,
-        "this_suite": _scoped(one, THIS_SUITE, margin),
-        "tasks_like_these": _scoped(one, TASKS_LIKE_THESE, margin),
-    }
+    here, there = (_scoped(one, scope, margin) for scope in (THIS_SUITE, TASKS_LIKE_THESE))
+    return shaped(one, DifferenceObject, this_suite=here, tasks_like_these=there)
 
 
 def _scoped(

@@ -31,7 +31,7 @@ from passhat.reporters.blocks import (
     Table,
     paragraphs,
 )
-from passhat.reporters.data import IntervalObject, interval_object, plain
+from passhat.reporters.data import IntervalObject, plain, shaped
 from passhat.reporters.numbers import amount, interval_of, percent_range, points, span, value_of
 from passhat.reporters.wording import verdict_title
 from passhat.stats.estimate import Estimate, Number
@@ -197,18 +197,9 @@ def _failures_title(answer: RunAnswer) -> str:
 
 
 def _floor_object(floor: SelectionFloor) -> FloorObject:
-    return {
-        "verdict": floor.word,
-        "task": floor.label,
-        "tool": floor.demand.expected_tool,
-        "selected": floor.selected,
-        "runs": floor.runs,
-        "rate": floor.rate,
-        "interval": interval_object(floor.interval),
-        "bound": floor.bound,
-        "max_tokens": floor.max_tokens,
-        "line": floor.line,
-    }
+    return shaped(
+        floor, FloorObject, verdict=floor.word, task=floor.label, tool=floor.demand.expected_tool
+    )
 
 
 def _cases(answer: RunAnswer) -> Sequence[TestSuite]:
