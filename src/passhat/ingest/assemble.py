@@ -140,6 +140,8 @@ def _read_as(
     for part, column in (("score", "score"), ("family", "family"), ("started", "started")):
         if column not in columns:
             told[part] = ""
+    if mapping.family_pattern is not None:
+        told["family"] = f'"{short(mapping.family or "")}" in the name of the task'
     if "trial" in mapping.left_out():
         told["run"] = "order of rows"
     return reader.reading.facts(told, table.left_out)

@@ -8,11 +8,7 @@ from typing import Any
 
 from passhat.errors import ArgumentError
 from passhat.messages import listed, short
-from passhat.records.column_names import (
-    ALIASES,
-    ColumnMap,
-    milliseconds,
-)
+from passhat.records.column_names import ALIASES, ColumnMap, milliseconds
 from passhat.records.outcome_words import error_text, is_missing, number, parse_pass_if
 from passhat.records.source import Facts
 from passhat.records.table_meanings import (

@@ -47,12 +47,7 @@ def check_suite(
 
 
 def check_text(
-    text: str,
-    *,
-    path: Path,
-    env: Mapping[str, str],
-    digest: str = "",
-    models_asked: bool = True,
+    text: str, *, path: Path, env: Mapping[str, str], digest: str = "", models_asked: bool = True
 ) -> tuple[Suite | None, tuple[Problem, ...]]:
     """As `check_suite`, for a text that belongs at `path`."""
     tree = read_tree(text, env=env, keeps_references=holds_secrets)

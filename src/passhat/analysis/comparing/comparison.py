@@ -26,13 +26,7 @@ from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import check_subject, one_tally
 from passhat.stats.arguments import ascending, confidence_level, whole_number
 from passhat.stats.derived_intervals import hull, independent_difference
-from passhat.stats.estimate import (
-    TASKS_LIKE_THESE,
-    THIS_SUITE,
-    Estimate,
-    Scope,
-    Unavailable,
-)
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.paired import PairedDifference, in_agreement, paired_difference
 from passhat.stats.per_task import minimum_runs
 from passhat.stats.seeds import seed_variance
@@ -135,11 +129,7 @@ def compare(
     moved = including_what_moved(differences, tables, options, margin)
     if days is not None:
         wider = including_days(
-            moved.differences,
-            (left, right),
-            days,
-            confidence=options.confidence,
-            margin=margin,
+            moved.differences, (left, right), days, confidence=options.confidence, margin=margin
         )
         moved = replace(moved, differences=wider, notes=(*moved.notes, days.note))
     return Comparison(

@@ -71,10 +71,7 @@ _WORDS = {
         "made no more calls than the median run of the task",
     ),
     "argument": ("called {tool} with {0} = {1}", "never called {tool} with {0} = {1}"),
-    "list length": (
-        "called {tool} with {1} in {0}",
-        "never called {tool} with {1} in {0}",
-    ),
+    "list length": ("called {tool} with {1} in {0}", "never called {tool} with {1} in {0}"),
     "unmentioned": (
         "called {tool} with a value of {0} that nobody had mentioned",
         "called {tool} with no value of {0} that nobody had mentioned",
@@ -254,9 +251,7 @@ def _against_the_group(
                     yield RunFeature("unusual argument", call.tool, (name,)), number
 
 
-def _usual_arguments(
-    calls_of_runs: Iterable[Sequence[NormalCall]],
-) -> dict[tuple[str, str], str]:
+def _usual_arguments(calls_of_runs: Iterable[Sequence[NormalCall]]) -> dict[tuple[str, str], str]:
     """The most common value of each argument; of several, the first in the alphabet."""
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for calls in calls_of_runs:

@@ -50,11 +50,7 @@ _First = tuple[Sequence[int], Sequence[Sequence[int]], Scope, str]
 
 
 def _leaders_among(
-    judged: Sequence[SystemReport],
-    tallies: Sequence[Tally],
-    k: int,
-    confidence: float,
-    seed: int,
+    judged: Sequence[SystemReport], tallies: Sequence[Tally], k: int, confidence: float, seed: int
 ) -> Leaders | Unavailable:
     tasks, values = value_table(
         [one.tasks.names for one in judged],

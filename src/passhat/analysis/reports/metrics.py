@@ -30,11 +30,7 @@ def usual_ks(evidence: Evidence) -> tuple[int, ...]:
 
 
 def measure_metrics(
-    evidence: Evidence,
-    ks: Sequence[int],
-    *,
-    confidence: float,
-    groupings: Sequence[RunGroups] = (),
+    evidence: Evidence, ks: Sequence[int], *, confidence: float, groupings: Sequence[RunGroups] = ()
 ) -> dict[str, Metric]:
     """mean_score, then pass^k and pass@k for each k; `groupings` are what moved runs together."""
     # The usual k take part whether asked for or not: no number depends on which others are shown.
@@ -137,9 +133,7 @@ def _mean_score(evidence: Evidence, confidence: float) -> Metric:
         )
 
     return Metric(
-        name="mean_score",
-        this_suite=within(THIS_SUITE),
-        tasks_like_these=within(TASKS_LIKE_THESE),
+        name="mean_score", this_suite=within(THIS_SUITE), tasks_like_these=within(TASKS_LIKE_THESE)
     )
 
 

@@ -190,12 +190,7 @@ def _width(
     )
     seen = seen_design(evidence, spread, mean)
     plan = plan_from(
-        seen,
-        spread,
-        tasks=seen.tasks,
-        runs=seen.runs,
-        half_width=HALF_WIDTH,
-        confidence=confidence,
+        seen, spread, tasks=seen.tasks, runs=seen.runs, half_width=HALF_WIDTH, confidence=confidence
     )
     return [_suite_width(plan), _population_width(plan)]
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from passhat.analysis.explaining.explain import Explanation
 from passhat.analysis.explaining.suite_review import SuiteReview
-from passhat.analysis.explaining.tool_matrix import NOTHING, ToolMatrix
-from passhat.analysis.explaining.trajectories import Trajectories
+from passhat.analysis.explaining.trajectories import NOTHING, ToolMatrix, Trajectories
 from passhat.messages import listed, plural
 from passhat.records.task_names import run_number
 from passhat.reporters.blocks import Bar, Block, Paragraph, Section, Table
