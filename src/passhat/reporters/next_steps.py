@@ -14,9 +14,9 @@ from passhat.analysis.reports.unsettled import WORTH_RUNNING
 from passhat.defaults import CONFIDENCE
 from passhat.messages import plural
 from passhat.reporters.blocks import NextStep
+from passhat.reporters.headline import DEPENDABLE, is_dependable
 from passhat.reporters.numbers import interval_of
-from passhat.reporters.safe_text import safe_text, shorten_apart
-from passhat.reporters.standings import DEPENDABLE, LONGEST_NAME, is_dependable
+from passhat.reporters.safe_text import LONGEST_NAME, safe_text, shorten_apart
 from passhat.stats.estimate import Estimate
 
 

@@ -32,8 +32,7 @@ from passhat.reporters.blocks import (
 )
 from passhat.reporters.noise_words import noise_sentence
 from passhat.reporters.numbers import points, signed_span
-from passhat.reporters.safe_text import display_width, safe_text, shorten
-from passhat.reporters.wording import LONGEST_NAME, short
+from passhat.reporters.safe_text import LONGEST_NAME, display_width, safe_text, short, shorten
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,

@@ -12,8 +12,7 @@ from passhat.reporters.blocks import Table
 from passhat.reporters.data import NumberObject, ProvenanceObject, UnavailableObject, plain, shaped
 from passhat.reporters.noise_words import NoiseObject, noise_object
 from passhat.reporters.numbers import points, signed_span
-from passhat.reporters.safe_text import shorten_apart
-from passhat.reporters.wording import LONGEST_NAME
+from passhat.reporters.safe_text import LONGEST_NAME, shorten_apart
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.paired import Answer, Needed, PairedDifference
 

@@ -19,8 +19,7 @@ from passhat.reporters.answers.diff_page import (
 )
 from passhat.reporters.blocks import Block, Headline, Paragraph, Table
 from passhat.reporters.data import shaped
-from passhat.reporters.safe_text import shorten
-from passhat.reporters.wording import short
+from passhat.reporters.safe_text import short, shorten
 
 MARKS: dict[Relation, str] = {
     "same": "=",

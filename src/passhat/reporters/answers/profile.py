@@ -11,7 +11,7 @@ from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Bar, Block, Headline, Paragraph, Table
 from passhat.reporters.data import ProvenanceObject, shaped
 from passhat.reporters.numbers import interval_of, percent, points, span, value_of
-from passhat.reporters.wording import short
+from passhat.reporters.safe_text import short
 from passhat.stats.estimate import Estimate, Interval, Number
 
 if TYPE_CHECKING:

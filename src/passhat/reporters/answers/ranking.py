@@ -10,11 +10,10 @@ from passhat.messages import listed, plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Bar, Block, Chip, Headline, Paragraph, Steps, Table
 from passhat.reporters.data import MetricObject, ProvenanceObject, shaped
+from passhat.reporters.headline import held_for
 from passhat.reporters.next_steps import advise, at_confidence, only
 from passhat.reporters.numbers import interval_of, points, span
-from passhat.reporters.safe_text import shorten_apart
-from passhat.reporters.standings import held_for
-from passhat.reporters.wording import LONGEST_NAME, short
+from passhat.reporters.safe_text import LONGEST_NAME, short, shorten_apart
 from passhat.stats.estimate import Scope
 
 if TYPE_CHECKING:

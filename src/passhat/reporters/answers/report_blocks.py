@@ -11,7 +11,7 @@ from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import LABELS, TaskRow, TaskTable
 from passhat.messages import plural
-from passhat.reporters import wording
+from passhat.reporters import headline, wording
 from passhat.reporters.answer_kind import RESULTS, DisplayOptions
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
 from passhat.reporters.blocks import (
@@ -32,7 +32,7 @@ from passhat.reporters.glossary import LABEL_RULE, meaning
 from passhat.reporters.next_steps import advise, at_confidence, next_steps, only, results_of
 from passhat.reporters.noise_words import luck_and_icc, noise_sentence
 from passhat.reporters.numbers import amount, interval_of, points, span, value_of
-from passhat.reporters.safe_text import safe_text
+from passhat.reporters.safe_text import safe_text, short
 from passhat.reporters.terminal_style import Ink
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
 
@@ -58,8 +58,8 @@ def report_blocks(report: Report, options: DisplayOptions) -> list[Block]:
 def system_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
     """One system: the answer, the numbers, the tasks, what to do next."""
     blocks: list[Block] = [
-        Headline(wording.verdict(system)),
-        Section(wording.short(system.name), wording.design(system)),
+        Headline(headline.verdict(system)),
+        Section(short(system.name), wording.design(system)),
         *(_few_numbers(system) if options.brief else _every_number(system)),
         *(_warnings(system) if options.brief else _explanations(system)),
     ]
@@ -80,7 +80,7 @@ def several_blocks(report: Report, options: DisplayOptions) -> list[Block]:
     """Several systems in one table; with `verbose` each of them follows."""
     systems = most_reliable_first(report.systems)
     blocks: list[Block] = [
-        Headline(wording.overview(report)),
+        Headline(headline.overview(report)),
         systems_table(
             {system.name: system for system in systems}, "in %", asked=report.provenance.options.ks
         ),
@@ -94,8 +94,8 @@ def several_blocks(report: Report, options: DisplayOptions) -> list[Block]:
     for system in systems:
         results = results_of(report, system, options.results)
         own = DisplayOptions(results=results, verbose=True, all_tasks=options.all_tasks)
-        headline, section, *rest = system_blocks(system, own)
-        blocks += [section, headline, *rest]
+        opening, section, *rest = system_blocks(system, own)
+        blocks += [section, opening, *rest]
     return blocks
 
 

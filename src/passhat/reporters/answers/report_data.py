@@ -18,7 +18,7 @@ from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import LABELS, TaskRow
-from passhat.reporters import wording
+from passhat.reporters import headline
 from passhat.reporters.answers.report_objects import (
     SCHEMA,
     BarObject,
@@ -68,7 +68,7 @@ def system_object(system: SystemReport) -> SystemObject:
     """One system; counts at the top, every number with its interval and method below."""
     return {
         "name": system.name,
-        "verdict": wording.verdict(system),
+        "verdict": headline.verdict(system),
         "tasks": system.design.tasks,
         "trials": system.design.trials,
         "errors": system.design.errors,

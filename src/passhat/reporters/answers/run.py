@@ -32,8 +32,8 @@ from passhat.reporters.blocks import (
     paragraphs,
 )
 from passhat.reporters.data import IntervalObject, plain, shaped
+from passhat.reporters.headline import verdict_title
 from passhat.reporters.numbers import amount, interval_of, percent_range, points, span, value_of
-from passhat.reporters.wording import verdict_title
 from passhat.stats.estimate import Estimate, Number
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from passhat.analysis.reports.headline_k import common_k
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import LABELS
 from passhat.drawing.figure import DARK, LIGHT, STYLE
-from passhat.reporters import wording
+from passhat.reporters import headline, wording
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, reading_lines
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
 from passhat.reporters.blocks import Chip, Headline, Marks, Picture
@@ -125,7 +125,7 @@ def templates() -> Environment:
         ),
         "table_rows": page_rows,
         "shown_metrics": wording.shown_metrics,
-        "verdict": wording.verdict,
+        "verdict": headline.verdict,
         "word_tone": lambda word: _TONES[word],
     }
     return environment
