@@ -91,7 +91,10 @@ def side_by_side_object(found: SideBySide) -> SideBySideObject:
         "left": _side(found.left),
         "right": _side(found.right),
         "parting": found.parting,
-        "pairs": [shaped(pair, PairObject) for pair in found.pairs],
+        "pairs": [
+            shaped(pair, PairObject, left=_call(pair.left), right=_call(pair.right))
+            for pair in found.pairs
+        ],
     }
 
 
@@ -176,6 +179,10 @@ def _last_words(run: ExplainedRun) -> str:
 
 def _side(run: ExplainedRun) -> SideObject:
     return shaped(run, SideObject, outcome=OUTCOMES[run.outcome], calls=len(run.calls))
+
+
+def _call(call: NormalCall | None) -> CallObject | None:
+    return None if call is None else shaped(call, CallObject)
 
 
 def _rows(found: SideBySide) -> Records:
