@@ -15,12 +15,13 @@ from passhat.records.run_numbers import run_number
 from passhat.reporters import wording
 from passhat.reporters.answer_kind import DisplayOptions
 from passhat.reporters.answers.explanation_blocks import category_words, why_section
-from passhat.reporters.answers.report_blocks import origin, system_blocks
+from passhat.reporters.answers.report_blocks import LABEL_RULE, origin, system_blocks
 from passhat.reporters.answers.report_figures import report_figures
 from passhat.reporters.answers.several_page import (
     RunLink,
     RunLinks,
     at_each_k,
+    effort_table,
     system_facts,
     tag_table,
     tasks_together,
@@ -76,7 +77,8 @@ def page_of(
         "answer": wording.opening(report),
         "gates": gates,
         "after": [*after, *([] if why is None else why_section(why))],
-        "sentences": {s.name: page_sentences(s) for s in report.systems},
+        "effort": effort_table(report) if many else None,
+        "sentences": {s.name: page_sentences(s, among=many) for s in report.systems},
         "transcripts": shown,
         "blocks": said.blocks,
         "packed": len(said.places),
@@ -154,10 +156,14 @@ def reasons_by_task(explanation: Explanation) -> dict[tuple[str, str], str]:
     return {key: found.most_common(1)[0][0] for key, found in counts.items()}
 
 
-def page_sentences(system: SystemReport) -> list[Paragraph]:
-    """The sentences of a report on one system that its page does not show as figures or tables."""
+def page_sentences(system: SystemReport, *, among: bool = False) -> list[Paragraph]:
+    """The sentences of a report on one system that its page does not show as figures or tables.
+
+    `among` several systems, the rule of the labels is not repeated for each.
+    """
     blocks = system_blocks(system, DisplayOptions(results=None, verbose=True))
-    return [block for block in blocks if isinstance(block, Paragraph) and block.label]
+    found = [block for block in blocks if isinstance(block, Paragraph) and block.label]
+    return [one for one in found if not (among and one.text == LABEL_RULE)]
 
 
 def _by_task(said: PageTranscripts, report: Report, options: DisplayOptions) -> RunLinks:
