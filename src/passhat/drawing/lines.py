@@ -80,6 +80,7 @@ def line_chart(
     levels: Sequence[Level] = (),
     x_notes: Sequence[str] | None = None,
     x_range: tuple[float, float] | None = None,
+    x_kind: Kind = "number",
     width: int = WIDTH,
     within: bool = False,
 ) -> Figure:
@@ -92,7 +93,7 @@ def line_chart(
     width += 0 if within else right - RIGHT
     height = max(HEIGHT, TOP + _NAME_HEIGHT * len(series) + BOTTOM)
     x_scale, y_scale = _scales(
-        series, guides, y_range, y_kind, (LEFT, width - right), height, x_range
+        series, guides, y_range, y_kind, (LEFT, width - right), height, x_range, x_kind
     )
     height += _NAME_HEIGHT if x_notes else 0
     body = (
@@ -138,12 +139,13 @@ def _scales(
     sides: tuple[float, float],
     height: int,
     x_range: tuple[float, float] | None = None,
+    x_kind: Kind = "number",
 ) -> tuple[Scale, Scale]:
     xs = [x for s in series for x in s.x] or [0.0, 1.0]
     values = [y for s in series for part in (s.y, s.low, s.high) if part for y in part]
     low, high = y_range or spread(values + [guide.y for guide in guides])
     left, right = x_range or (min(xs), max(xs))
-    x_scale = Scale(low=left, high=right, start=sides[0], stop=sides[1])
+    x_scale = Scale(low=left, high=right, start=sides[0], stop=sides[1], kind=x_kind)
     return x_scale, Scale(low=low, high=high, start=height - BOTTOM, stop=TOP, kind=y_kind)
 
 
@@ -177,7 +179,7 @@ def _frame(
 
 def _x_ticks(x: Scale, names: Sequence[str] | None) -> list[tuple[float, str]]:
     if names is None:
-        whole = [tick for tick in x.ticks(9) if tick == int(tick)]
+        whole = [tick for tick in x.ticks(9) if tick == int(tick)] if x.kind == "number" else []
         return [(tick, x.show(tick)) for tick in whole or x.ticks(6)]
     room = int((x.stop - x.start) / (_LETTER * 13))  # a name has twelve letters at most
     step = max(1, math.ceil(len(names) / max(room, 1)))

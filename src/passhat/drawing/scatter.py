@@ -102,8 +102,8 @@ def _front_line(best: Sequence[Point], x: Scale, y: Scale) -> str:
 def _name_places(
     points: Sequence[tuple[Point, float, float]], x: Scale
 ) -> dict[str, tuple[float, float, str]]:
-    """Where each name goes without covering one before it; those without room get none."""
-    taken: list[tuple[float, float, float, float]] = []
+    """Where each name goes without covering a point or a name; those without room get none."""
+    taken = [(at_x - 5, at_y - 5, at_x + 5, at_y + 5) for _, at_x, at_y in points]
     found: dict[str, tuple[float, float, str]] = {}
     for point, at_x, at_y in points:
         width = _LETTER * min(len(point.name), _MOST_LETTERS)
@@ -152,5 +152,6 @@ def _point(
     kind = "ring" if colour == "a" else "hollow"
     parts.append(element("circle", cx=at_x, cy=at_y, r=5, class_=kind))
     if place is not None:
-        parts.append(label(point.name, place[0], place[1], place[2], most=_MOST_LETTERS))
+        look = place[2] if colour == "a" else place[2].replace("key", "soft")
+        parts.append(label(point.name, place[0], place[1], look, most=_MOST_LETTERS))
     return element("g", "".join(parts), class_=colour)

@@ -17,7 +17,7 @@ from passhat.defaults import CONFIDENCE, HEADLINE_K
 from passhat.display import Displayed
 from passhat.drawing import Figure, Level, Marker, Series, line_chart
 from passhat.errors import ArgumentError
-from passhat.messages import repr_fields
+from passhat.messages import plural, repr_fields
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.labels import UNDECIDED, label_tasks
@@ -35,6 +35,8 @@ Turn = Literal["became flaky", "got fixed", "broke"]
 Counts = NDArray[np.int64]
 
 _PLOT_WIDTH = 680  # room for a day and a commit below every few runs
+_MARKED = 0.05
+"""Changes of pass@k from this size on have a mark; smaller ones would hide those of pass^k."""
 
 _TURNS: dict[tuple[str, str], Turn] = {
     ("solid", "flaky"): "became flaky",
@@ -148,10 +150,11 @@ class SystemTrend(Displayed):
         changed: dict[tuple[int, str], list[str]] = {}
         for name, found in self.changes.items():
             for change in found.points:
-                changed.setdefault((change.position, change.direction), []).append(name)
+                if name == self.metrics[0] or abs(change.after - change.before) >= _MARKED:
+                    changed.setdefault((change.position, change.direction), []).append(name)
         return line_chart(
             [self._series(name, places) for name in self.metrics],
-            title=f"{self.name} over history",
+            title=self._title(),
             finding=self._finding(),
             x_label="day and commit of the run, oldest first",
             y_label="chance",
@@ -165,6 +168,7 @@ class SystemTrend(Displayed):
             ],
             levels=list(self._levels(changes)),
             width=_PLOT_WIDTH,
+            within=True,
         )
 
     def day(self, change: ChangePoint) -> str:
@@ -191,18 +195,22 @@ class SystemTrend(Displayed):
             colour="n" if "@" in name else "a",
         )
 
+    def _title(self) -> str:
+        name, runs = self.metrics[0], plural(len(self.points), "run")
+        if (change := self.newest_change) is None:
+            return f"{self.name}: no change of {name} shown over {runs}"
+        moved = "fell" if change.direction == "down" else "rose"
+        return (
+            f"{self.name}: {name} {moved} from {100 * change.before:.0f} % to "
+            f"{100 * change.after:.0f} % on {self.day(change)}"
+        )
+
     def _finding(self) -> str:
-        first, last = self.points[0].metrics, self.points[-1].metrics
-        if (change := self.newest_change) is not None:
-            return (
-                f"{self.metrics[0]} was {100 * change.before:.0f} % until the run of "
-                f"{self.day(change)} and has been {100 * change.after:.0f} % since."
-            )
-        moves = [
-            f"{name} went from {100 * first[name].value:.0f} % to {100 * last[name].value:.0f} %"
-            for name in self.metrics
-        ]
-        return "; ".join(moves) + "."
+        """Where both lines end, and what the bands and the level lines are."""
+        last = self.points[-1].metrics
+        now = ", ".join(f"{name} {100 * last[name].value:.0f} %" for name in self.metrics)
+        levels = "" if self.newest_change is None else " Level lines: before and since a change."
+        return f"Newest run: {now}. Bands: this suite.{levels}"
 
 
 def trends(

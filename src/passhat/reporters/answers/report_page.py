@@ -15,7 +15,7 @@ from passhat.records.run_numbers import run_number
 from passhat.reporters import wording
 from passhat.reporters.answer_kind import DisplayOptions
 from passhat.reporters.answers.explanation_blocks import category_words, why_section
-from passhat.reporters.answers.report_blocks import LABEL_RULE, origin, system_blocks
+from passhat.reporters.answers.report_blocks import origin, system_blocks
 from passhat.reporters.answers.report_figures import report_figures
 from passhat.reporters.answers.several_page import (
     RunLink,
@@ -27,6 +27,7 @@ from passhat.reporters.answers.several_page import (
     tasks_together,
 )
 from passhat.reporters.blocks import Block, Chip, Judged, Paragraph
+from passhat.reporters.glossary import LABEL_RULE
 from passhat.reporters.next_steps import next_steps, results_of
 from passhat.reporters.numbers import interval_of, percent
 from passhat.reporters.page_transcripts import (

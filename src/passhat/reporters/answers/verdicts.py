@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from passhat.analysis.gates.plots import evidence_figure
+from passhat.analysis.gates.plots import evidence_figure, gates_figure
 from passhat.analysis.gates.sentences import opening
 from passhat.analysis.gates.verdict import Verdict, Verdicts
 from passhat.drawing import Figure
@@ -165,8 +165,37 @@ def _record(verdict: Verdict) -> dict[str, object]:
 
 
 def _figures(verdicts: Verdicts) -> Mapping[str, Figure]:
-    drawn = ((verdict.demand, evidence_figure(verdict)) for verdict in verdicts)
+    """The picture of each gate; where several systems have the same gate, by system as well."""
+    demands = [verdict.demand for verdict in verdicts]
+    names = (
+        f"{v.system}: {v.demand}" if demands.count(v.demand) > 1 else v.demand for v in verdicts
+    )
+    drawn = zip(names, map(evidence_figure, verdicts), strict=True)
     return {name: figure for name, figure in drawn if isinstance(figure, Figure)}
+
+
+def _page(verdicts: Verdicts, options: DisplayOptions) -> Mapping[str, object]:
+    """The values of the template: all gates in one picture, and the evidence of each in a fold."""
+    overview = gates_figure(list(verdicts))
+    return {
+        "subject": "gates",
+        "headline": headline(verdicts),
+        "counts": verdicts.sentence if len(verdicts) > 1 else "",
+        "overview": overview if isinstance(overview, Figure) else None,
+        "gates": [judged(verdict) for verdict in verdicts],
+        "evidence": _figures(verdicts),
+    }
+
+
+def headline(verdicts: Verdicts) -> str:
+    """Whether the gates are met, in one sentence."""
+    if len(verdicts) == 1:
+        (verdict,) = verdicts
+        return f"{_ONE[verdict.word]}: {_beside_word(verdict)}"
+    words = [verdict.word for verdict in verdicts]
+    count = words.count(verdicts.word)
+    which = f"All {count}" if count == len(words) else f"{count} of {len(words)}"
+    return f"{which} gates are {_MANY[verdicts.word]}."
 
 
 def _cases(verdicts: Verdicts) -> Sequence[TestSuite]:
@@ -175,6 +204,12 @@ def _cases(verdicts: Verdicts) -> Sequence[TestSuite]:
     return [gate_suite(verdicts)]
 
 
+_ONE = {
+    "PASS": "The gate is met",
+    "FAIL": "The gate is not met",
+    "UNDECIDED": "The gate is undecided",
+}
+_MANY = {"PASS": "met", "FAIL": "not met", "UNDECIDED": "undecided"}
 _TONES: Mapping[str, Tone] = {"PASS": "good", "FAIL": "bad", "UNDECIDED": "open"}
 
 KIND = AnswerKind(
@@ -184,6 +219,8 @@ KIND = AnswerKind(
     rows=_rows,
     figures=_figures,
     cases=_cases,
+    page=_page,
+    template="gate.html",
     title=lambda verdicts: f"{verdicts.word}: {plural(len(verdicts), 'gate')}",
     chip=lambda verdicts: Chip(verdicts.word, _TONES[verdicts.word]),
 )
