@@ -17,8 +17,7 @@ from passhat.cli.options import (
     output_options,
     parse_bars,
 )
-from passhat.cli.output import Output, ink_for
-from passhat.cli.page_transcripts import fitted_transcripts, wants_page, writes_page
+from passhat.cli.output import Output, fitted_transcripts, ink_for, wants_page, writes_page
 from passhat.cli.reading import ReadingOptions, reading_options
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def report(
         seed=analysing.seed,
     )
     if targets:
-        from passhat.reporters.targets_list import render_targets
+        from passhat.reporters.answers.report_blocks import render_targets
 
         click.echo(render_targets(answer, ink_for(sys.stdout)), nl=False, color=True)
         return

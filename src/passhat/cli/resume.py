@@ -8,14 +8,11 @@ from typing import Any
 
 import click
 
-from passhat.cli.option_types import WholeNumber
-from passhat.cli.options import SectionedCommand, output_options
-from passhat.cli.output import Output
-from passhat.cli.page_transcripts import wants_page
+from passhat.cli.options import SectionedCommand, StoreType, WholeNumber, output_options
+from passhat.cli.output import Output, wants_page
 from passhat.cli.reading import say_note
 from passhat.cli.run_options import Command, limits, rows_option
 from passhat.cli.run_output import show_run
-from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from passhat.cli.baseline_change import change_of_kept_run
 from passhat.cli.event_stream import ENDING, EventStream
 from passhat.cli.exit_codes import ExitCode
-from passhat.cli.page_transcripts import fitted_transcripts, writes_page
+from passhat.cli.output import fitted_transcripts, writes_page
 from passhat.cli.progress import Progress
 from passhat.errors import RunInterrupted
 

@@ -10,7 +10,7 @@ from passhat.errors import HistoryError
 from passhat.history.database import is_postgres
 from passhat.history.leases import Lease
 from passhat.history.lookups import read_trials_from
-from passhat.history.micro_dollars import MICRO, micro
+from passhat.history.run_journal import MICRO, micro
 from passhat.history.runs import Run
 from passhat.history.store import History
 from passhat.history.worker_session import WORKER, reap

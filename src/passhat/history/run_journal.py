@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from passhat.history.leases import Lease
 from passhat.history.lookups import read_trials_from
-from passhat.history.micro_dollars import MICRO, micro
 from passhat.history.runs import Run
 from passhat.history.store import History
 from passhat.records.ledger import (
@@ -206,3 +206,16 @@ class RunJournal:
             return entry.request, entry.reply, 0, 0, 1, session
         cost, tokens = entry.most.cost, entry.most.tokens
         return entry.request, None, micro(cost), tokens, int(cost is not None), session
+
+
+MICRO = 1_000_000
+
+
+def micro(dollars: float | None) -> int:
+    """Dollars in micro-dollars, rounded up: what is reserved must be enough.
+
+    >>> micro(0.0000012), micro(0.25), micro(None)
+    (2, 250000, 0)
+    """
+    # The product may be a hair above a whole number that it stands for.
+    return 0 if dollars is None else math.ceil(round(dollars * MICRO, 3))

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from passhat.defaults import STORE
 from passhat.errors import HistoryError
-from passhat.history.checkout import Checkout
-from passhat.history.database import ALL, Database, Duplicate
+from passhat.history.database import ALL, Database, Duplicate, is_postgres
 from passhat.history.leases import with_owner
-from passhat.history.open_database import open_database
-from passhat.history.packed_text import pack, unpack
 from passhat.history.reduction import count_in_database
 from passhat.history.references import look_up
 from passhat.history.runs import (
     SEPARATOR,
+    Checkout,
     Run,
     new_run_row,
     now,
@@ -28,7 +26,7 @@ from passhat.history.runs import (
     sources_of,
     sources_text,
 )
-from passhat.history.trial_rows import TRIAL_COLUMNS, trial_row, trials_of_rows
+from passhat.history.trial_rows import TRIAL_COLUMNS, pack, trial_row, trials_of_rows, unpack
 from passhat.records import Source, Trial
 
 if TYPE_CHECKING:
@@ -60,7 +58,7 @@ class History:
     @classmethod
     def open(cls, path: Path | str = DEFAULT_PATH, *, read_only: bool = False) -> Self:
         """The store at a path or address; made, or brought up to date, unless `read_only`."""
-        return cls(open_database(path, read_only=read_only))
+        return cls(_open_database(path, read_only=read_only))
 
     def __enter__(self) -> Self:
         return self
@@ -280,3 +278,14 @@ class History:
         names = [column[0] for column in cursor.description or ()]
         runs = [run_of_row(dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
         return [with_owner(self, run) for run in runs]
+
+
+def _open_database(address: Path | str, *, read_only: bool) -> Database:
+    """A connection to the store at a path or address, brought to the current version."""
+    if is_postgres(address):
+        from passhat.history.postgres import PostgresDatabase
+
+        return PostgresDatabase.open(str(address), read_only=read_only)
+    from passhat.history.sqlite import SqliteDatabase
+
+    return SqliteDatabase.open(Path(address), read_only=read_only)

@@ -14,13 +14,11 @@ from typing import Any
 
 from passhat.errors import LostRun
 from passhat.history.database import Database
-from passhat.history.leases import LEASE_SECONDS, open_session
-from passhat.history.micro_dollars import micro
-from passhat.history.packed_text import pack
-from passhat.history.process_identity import ProcessIdentity, this_process
+from passhat.history.leases import LEASE_SECONDS, ProcessIdentity, open_session, this_process
+from passhat.history.run_journal import micro
 from passhat.history.runs import Run
 from passhat.history.store import History
-from passhat.history.trial_rows import TRIAL_COLUMNS, trial_row
+from passhat.history.trial_rows import TRIAL_COLUMNS, pack, trial_row
 from passhat.records.ledger import Answer, CallIntent, Entry, Finished, Refused, Ticket
 
 WORKER = "worker"

@@ -20,7 +20,7 @@ from passhat.journeys.results import (
     store_is_there,
 )
 from passhat.journeys.run_gates import quarantined
-from passhat.journeys.stored_days import stored_days
+from passhat.journeys.stored_runs import stored_days
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.days import Days

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from passhat.errors import RunError, RunInterrupted, SuiteError
 from passhat.fast_dataclass import dataclass
 from passhat.journeys.answer_source import choose_source, open_source, surely_asked
-from passhat.journeys.chosen_suite import apply_request
 from passhat.journeys.executors import Executor, lead, refuse_cassettes
 from passhat.journeys.run_conclusion import conclude, undone_sentence
 from passhat.journeys.run_events import RunOpened
@@ -25,6 +24,7 @@ from passhat.journeys.run_gates import (
     stopping_rule,
     verdicts_on,
 )
+from passhat.journeys.run_request import apply_request
 from passhat.journeys.run_store import RunStore, open_run_store, same_run
 from passhat.journeys.shards import read_shard, refuse_sequential_shard
 from passhat.suite import refuse_unknown_models
@@ -192,10 +192,10 @@ def _refuse_absent(suite: Suite) -> None:
         return
     if suite.path is None:
         raise SuiteError("\n".join(map(str, absent)))
-    from passhat.suite.places import told_in_place
+    from passhat.suite.load import located_lines
 
     faults = [(one.section, one.name, one.key, one.reason) for one in absent]
-    raise SuiteError("\n".join(told_in_place(suite.path, faults)))
+    raise SuiteError("\n".join(located_lines(suite.path, faults)))
 
 
 def _lacks_trials(job: RunJob, opened: RunStore) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from passhat.analysis.gates.run_answer import MoreRuns
-from passhat.analysis.reports.headline import all_errored, headline_k
+from passhat.analysis.reports.headline_k import all_errored, headline_k
 from passhat.analysis.reports.parts import Metric, Unsettled
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport

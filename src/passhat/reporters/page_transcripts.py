@@ -16,7 +16,7 @@ from passhat.analysis.reports.tasks import TaskRow
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.clean_texts import CleanTexts
-from passhat.records.natural_order import natural_key
+from passhat.records.task_names import natural_key
 from passhat.records.transcript import CUT, Transcript, TranscriptKey, Transcripts
 from passhat.reporters.transcript_cards import transcript_page
 from passhat.reporters.transcript_text import is_in_turns

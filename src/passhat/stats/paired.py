@@ -27,14 +27,7 @@ from passhat.stats.estimate import (
     Unavailable,
 )
 from passhat.stats.paired_exact import ExactP, divided_passes_test, sign_flip_test
-from passhat.stats.paired_fit import (
-    Fit,
-    Pair,
-    aligned,
-    family_sums,
-    population_fit,
-    suite_fit,
-)
+from passhat.stats.paired_fit import Fit, Pair, aligned, family_sums, population_fit, suite_fit
 from passhat.stats.population_mean import (
     FEWEST_FAMILIES,
     Families,

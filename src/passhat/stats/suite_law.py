@@ -20,8 +20,13 @@ from passhat.stats.dirichlet_mean import UNSEEN
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.proportions import Bounds
 from passhat.stats.roots import crossing_within
-from passhat.stats.sum_laws import TABLED_RUNS, SumLaw, sum_of_long_tasks, sum_of_tasks
-from passhat.stats.task_laws import lattice_steps
+from passhat.stats.sum_laws import (
+    TABLED_RUNS,
+    SumLaw,
+    lattice_steps,
+    sum_of_long_tasks,
+    sum_of_tasks,
+)
 
 # One pass more than was seen, and half of one to be safe: how high the rate of a task may lie
 # that did not pass every time, for what a further pass of it would add to pass^k.

@@ -40,7 +40,7 @@ from passhat.stats.estimate import (
     Scope,
     Unavailable,
 )
-from passhat.stats.grouped_suite import grouped_bounds
+from passhat.stats.families import grouped_bounds
 from passhat.stats.mean_intervals import (
     SuiteCurve,
     normal_bounds,

@@ -14,8 +14,8 @@ from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats.arguments import Counts, confidence_level, probability, whole_number
-from passhat.stats.day_spread import DaySpread
 from passhat.stats.estimate import Estimate, Interval, Unavailable
+from passhat.stats.group_spread import DaySpread
 from passhat.stats.series import MeanSeries, PassSeries
 from passhat.stats.special import ndtr, ndtri
 from passhat.stats.task_series import TaskSeries

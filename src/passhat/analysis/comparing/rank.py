@@ -21,7 +21,7 @@ from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import CONFIDENCE
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
-from passhat.messages import few, plural, quoted, repr_fields, rounded, short_repr
+from passhat.messages import first_few, plural, quoted, repr_fields, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame
 from passhat.stats.arguments import confidence_level, whole_number
@@ -94,7 +94,7 @@ class RankReport(Displayed):
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        told = few(f"{quoted(one.name)} {rounded(one.value)}" for one in self.systems)
+        told = first_few(f"{quoted(one.name)} {rounded(one.value)}" for one in self.systems)
         head = f"RankReport by {self.metric} over {plural(self.tasks, 'task')}"
         return short_repr(head, *told, see=".systems, .tie_bands, .pairs")
 

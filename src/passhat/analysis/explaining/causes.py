@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from passhat.analysis.explaining.agreement import Departure, departures
 from passhat.analysis.explaining.divergence import Divergence, nearest_passing
-from passhat.analysis.explaining.feature_words import feature_words
-from passhat.analysis.explaining.features import features
+from passhat.analysis.explaining.features import feature_words, features
 from passhat.analysis.explaining.runs import ComparedRuns, ExplainedRun, compared_runs
 from passhat.analysis.explaining.tested_features import (
     Association,

@@ -11,7 +11,7 @@ from itertools import combinations
 from passhat.analysis.explaining.runs import ExplainedRun
 from passhat.messages import repr_fields
 from passhat.records import Outcome
-from passhat.records.natural_order import natural_key
+from passhat.records.task_names import natural_key
 from passhat.stats.estimate import Estimate
 from passhat.stats.proportions import share_estimate
 

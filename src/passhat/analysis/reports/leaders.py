@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from passhat.analysis.reports.evidence import value_table
-from passhat.analysis.reports.headline import common_k, is_judged
+from passhat.analysis.reports.headline_k import common_k, is_judged
 from passhat.analysis.reports.parts import Leaders
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.records import Tally
@@ -50,11 +50,7 @@ _First = tuple[Sequence[int], Sequence[Sequence[int]], Scope, str]
 
 
 def _leaders_among(
-    judged: Sequence[SystemReport],
-    tallies: Sequence[Tally],
-    k: int,
-    confidence: float,
-    seed: int,
+    judged: Sequence[SystemReport], tallies: Sequence[Tally], k: int, confidence: float, seed: int
 ) -> Leaders | Unavailable:
     tasks, values = value_table(
         [one.tasks.names for one in judged],

@@ -11,12 +11,11 @@ from passhat.analysis.reports.system_report import SystemReport
 from passhat.drawing import lines
 from passhat.drawing.figure import WIDTH
 from passhat.drawing.scale import Scale
-from passhat.records.run_numbers import run_number
+from passhat.records.task_names import run_number
 from passhat.reporters import wording
 from passhat.reporters.answer_kind import DisplayOptions
 from passhat.reporters.answers.explanation_blocks import category_words, why_section
-from passhat.reporters.answers.report_blocks import origin, system_blocks
-from passhat.reporters.answers.report_figures import report_figures
+from passhat.reporters.answers.report_blocks import origin, report_figures, system_blocks
 from passhat.reporters.answers.several_page import (
     RunLink,
     RunLinks,
