@@ -12,7 +12,7 @@ from passhat.analysis.reports.bars import Bars, checked_bars, count_bars
 from passhat.analysis.reports.decay import measure_decay, measure_rounds, run_sequences
 from passhat.analysis.reports.disturbances import find_disturbances
 from passhat.analysis.reports.effort import measure_effort
-from passhat.analysis.reports.evidence import Evidence, error_policy, gather
+from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.analysis.reports.family_note import family_note, given_families_note
 from passhat.analysis.reports.grouped_metrics import RunGroups, groupings_of
 from passhat.analysis.reports.lazy_value import Later, Parts
@@ -30,7 +30,6 @@ from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import framed_trials, refuse_file
-from passhat.stats.arguments import ascending, confidence_level, whole_number
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.seeds import seed_variance
@@ -62,12 +61,12 @@ def measure(
     trials = framed_trials(trials)
     refuse_file("trials", trials, instead="passhat.report_results")
     subjects = _subjects(trials)
-    options = ReportOptions(
-        ks=None if ks is None else ascending("ks", ks),
-        confidence=confidence_level(confidence),
-        errors=error_policy(errors),
+    options = ReportOptions.checked(
+        ks=ks,
+        confidence=confidence,
+        errors=errors,
         bars=checked_bars(bars, (name for one in subjects for name in one.tally.tasks)),
-        seed=whole_number("seed", seed, least=0),
+        seed=seed,
     )
     if not subjects:
         raise ArgumentError("trials", "must hold at least one trial", 0)
