@@ -311,7 +311,7 @@ def _suite_difference(
 def _noise(
     left: Aligned, right: Aligned, options: ReportOptions, *, widened: bool
 ) -> NoiseSources | Unavailable:
-    """Where the width of the mean scores' interval comes from, unless rounds or days `widened` it."""
+    """Where the width of the mean score's interval comes from, unless rounds or days add to it."""
     if widened:
         return Unavailable("the interval also includes the spread between rounds, seeds or days")
     family, weight = _groups(left, right)

@@ -11,7 +11,7 @@ from passhat.analysis.comparing.differences import Aligned, Difference
 from passhat.analysis.comparing.moved_together import wider
 from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy, Tally
-from passhat.stats.estimate import Estimate
+from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.group_spread import Arms, DaySpread
 from passhat.stats.paired import PairedDifference
 from passhat.stats.passk import share_of_passing_subsets
@@ -84,9 +84,10 @@ def including_days(
         return differences
     wide = {}
     for name, found in differences.items():
-        slope, scopes = _slope(name, sides), (found.this_suite, found.tasks_like_these)
-        more = (_arms(one, slope, days, confidence) for one in scopes)
-        wide[name] = wider(found, *more, days.note, margin)
+        slope = _slope(name, sides)
+        on_suite = _arms(found.this_suite, slope, days, confidence)
+        on_alike = _arms(found.tasks_like_these, slope, days, confidence)
+        wide[name] = wider(found, on_suite, on_alike, days.note, margin)
     return wide
 
 
