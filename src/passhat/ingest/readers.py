@@ -62,7 +62,10 @@ _FORMATS: Mapping[str, tuple[str, tuple[Kind, ...], tuple[str, ...]]] = {
 
 
 COMPANIONS = frozenset(
-    {"messages.json", "trajectory.json", "run_metadata.json", ".latest_test_run.json"}
+    {
+        *("messages.json", "trajectory.json", "run_metadata.json", ".latest_test_run.json"),
+        *("run_spec.json", "scenario.json", "scenario_state.json", "stats.json"),
+    }
 )
 """The names of files that some format keeps beside its results: the words of a run, as a rule."""
 
