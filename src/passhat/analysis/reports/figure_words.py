@@ -85,7 +85,7 @@ def compared_finding(k: int, *, ties: bool, left_out: Sequence[str]) -> str:
     if ties:
         parts.append("Systems on one vertical line cannot be told apart.")
     if left_out:
-        parts.append(f"Left out, as they have no pass^{k}: {', '.join(few(left_out))}.")
+        parts.append(f"Left out, as they have no pass^{k}: {few(left_out, 3)}.")
     return " ".join(parts)
 
 
@@ -149,7 +149,7 @@ def cost_finding(best: Sequence[Point], unit: str, k: int, left_out: Sequence[st
     if len(best) > 1:
         parts.append(f"By these estimates none is as reliable for less than {front}.")
     if left_out:
-        parts.append(f"Left out: {', '.join(few(left_out))}.")
+        parts.append(f"Left out: {few(left_out, 3)}.")
     return " ".join(parts)
 
 

@@ -179,7 +179,7 @@ def _who(mostly: Sequence[str], systems: Sequence[str], inside: float, outside: 
     if len(mostly) <= _MOST_NAMES:
         names = f"{', '.join(mostly[:-1])} and {mostly[-1]}"
         return f"only {names} mostly pass, {runs}{rest}"
-    names = ", ".join(few(mostly))
+    names = few(mostly, 3)
     return f"{len(mostly)} of {len(systems)} systems mostly pass ({names}), {runs}{rest}"
 
 
