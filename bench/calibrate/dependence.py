@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, logit
 
+from bench.calibrate.cells import run_tables
 from bench.calibrate.table import Table
 from passhat.analysis.reports.evidence import gather
 from passhat.analysis.reports.grouped_metrics import groupings_of
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.records import Trials
-from passhat.stats.boschloo import boschloo_greater
-from passhat.stats.bursts import find_bursts
+from passhat.stats.exact_tests import boschloo_greater
 from passhat.stats.multiplicity import (
     benjamini_hochberg,
     discrete_benjamini_hochberg,
@@ -19,7 +19,7 @@ from passhat.stats.multiplicity import (
     holm,
 )
 from passhat.stats.null_laws import pass_tests
-from passhat.stats.rounds import round_tests
+from passhat.stats.rounds import find_bursts, round_tests
 from passhat.stats.task_series import TaskSeries
 from passhat.stats.trend import change_points
 
@@ -29,18 +29,16 @@ Rates = np.ndarray
 
 
 def tables(*, quick: bool = False) -> list[Table]:
-    rng = np.random.default_rng(SEED)
-    scale = 20 if quick else 1
-    return [
-        alarms(rng, 400 // scale),
-        coverage(rng, 160 // scale),
-        tasks(rng, 80 // scale),
-        days(rng, max(1, 16 // scale)),
-    ]
+    """Every table of this module; `quick` for a glance of some seconds."""
+    makers = [(alarms, 400), (coverage, 160), (tasks, 80), (days, 200)]
+    if quick:
+        makers = [(maker, max(1, count // 20)) for maker, count in makers]
+    return run_tables("dependence", makers, quick=quick, least=1)
 
 
-def alarms(rng: np.random.Generator, repetitions: int) -> Table:
+def alarms(repetitions: int) -> Table:
     """How often rounds, drift or bursts are said to be out of order, calm and not."""
+    rng = np.random.default_rng(SEED)
     worlds = {
         "calm, Beta(3, 1)": lambda p, n: np.tile(p[:, None], n),
         "calm, all at 0.97": lambda p, n: np.full((p.size, n), 0.97),
@@ -67,8 +65,9 @@ def alarms(rng: np.random.Generator, repetitions: int) -> Table:
     )
 
 
-def coverage(rng: np.random.Generator, repetitions: int) -> Table:
+def coverage(repetitions: int) -> Table:
     """Coverage of the mean over tasks where whole rounds move, with and without including it."""
+    rng = np.random.default_rng(SEED)
     rows = []
     for name, size, runs, spread, outage in (
         ("calm", 45, 8, 0.0, 0.0),
@@ -91,8 +90,9 @@ def coverage(rng: np.random.Generator, repetitions: int) -> Table:
     )
 
 
-def tasks(rng: np.random.Generator, repetitions: int) -> Table:
+def tasks(repetitions: int) -> Table:
     """Which tasks changed: the share found, and how often what is found is wrong."""
+    rng = np.random.default_rng(SEED)
     rows = []
     for name, size, runs, changed, old, new in (
         ("20 % fall from 0.95 to 0.5", 45, 8, 9, 0.95, 0.5),
@@ -115,8 +115,9 @@ def tasks(rng: np.random.Generator, repetitions: int) -> Table:
     return Table.of("Which task changed", header, rows, finding, repetitions, SEED)
 
 
-def days(rng: np.random.Generator, repetitions: int) -> Table:
+def days(repetitions: int) -> Table:
     """Change points where the agent moves from day to day, and where it drops."""
+    rng = np.random.default_rng(SEED)
     rows = []
     for spread in (0.0, 0.1, 0.2, 0.3):
         false, delays = 0, []

@@ -12,12 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.option_types import WholeNumber
-from passhat.cli.options import SectionedCommand, output_options
-from passhat.cli.output import Output, ink_for
-from passhat.cli.page_transcripts import fitted_transcripts, wants_page
+from passhat.cli.options import SectionedCommand, StoreType, WholeNumber, output_options
+from passhat.cli.output import Output, fitted_transcripts, ink_for, wants_page
 from passhat.cli.reading import ReadingOptions, reading_options, say_note
-from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
 from passhat.messages import listed, plural
 
@@ -153,7 +150,7 @@ def export(path: Path | str, run: str, file: str) -> None:
     or any other address that fsspec knows.
     """
     from passhat.ingest import write_trials
-    from passhat.journeys.exporting import export_dataset, is_url
+    from passhat.journeys.history_files import export_dataset, is_url
 
     with _open(path, read_only=True) as store:
         found = _run_named(store, run)
@@ -201,7 +198,7 @@ def add(
       passhat history add tuesday.eval --suite support
       passhat trend support
     """
-    from passhat.journeys.keeping import keep_results
+    from passhat.journeys.history_files import keep_results
     from passhat.reporters.safe_text import safe_lines
 
     kept = keep_results(

@@ -16,8 +16,7 @@ from passhat.cli.options import (
     output_options,
     parse_bars,
 )
-from passhat.cli.output import Output, ink_for
-from passhat.cli.page_transcripts import fitted_transcripts, wants_page
+from passhat.cli.output import Output, fitted_transcripts, ink_for, wants_page
 from passhat.cli.reading import ReadingOptions, reading_options
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ def report(
         seed=analysing.seed,
     )
     if targets:
-        from passhat.reporters.targets_list import render_targets
+        from passhat.reporters.answers.report_blocks import render_targets
 
         click.echo(render_targets(answer, ink_for(sys.stdout)), nl=False, color=True)
         return
@@ -112,7 +111,14 @@ def report(
     if said and not isinstance(subjects, list):
         page = fitted_transcripts(answer, subjects, said, output)
     again = reading.again(*again_options(analysing, only))
-    output.write(answer, results=again, all_tasks=all_tasks, narrowed=len(only) > 1, **page)
+    output.write(
+        answer,
+        results=again,
+        more_runs=None if again is None else reading.results().more_runs(),
+        all_tasks=all_tasks,
+        narrowed=len(only) > 1,
+        **page,
+    )
     if wanted(github):
         from passhat.analysis.gates.change import ChangeReview
 

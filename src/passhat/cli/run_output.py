@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from passhat.cli.event_stream import ENDING, EventStream
 from passhat.cli.exit_codes import ExitCode
-from passhat.cli.page_transcripts import fitted_transcripts
+from passhat.cli.output import fitted_transcripts
 from passhat.cli.progress import Progress
 from passhat.errors import RunInterrupted
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.comparing.rank import RankReport
-from passhat.dashboard.shelf import Shelf
 from passhat.errors import ArgumentError, InputError
 from passhat.history import History, Run
-from passhat.journeys.analyses import compare_tallies, rank_results
+from passhat.journeys.analyses import rank_results
+from passhat.journeys.report_cache import ReportCache
+from passhat.journeys.stored_runs import StoredSide, compare_stored
 from passhat.records import Tally
 from passhat.reporters.safe_text import shorten
 from passhat.reporters.wording import LONGEST_NAME
@@ -31,12 +32,12 @@ class Side:
 
 
 def sides_of(
-    shelf: Shelf, history: History, runs: Sequence[str], chosen: Sequence[str]
+    reports: ReportCache, history: History, runs: Sequence[str], chosen: Sequence[str]
 ) -> list[Side]:
     """Every system of the named runs; all are chosen where no mark is given."""
     keys = dict.fromkeys([*runs, *(mark.partition(".")[0] for mark in chosen)])
     found = [(run, tally) for run in (history.find_run(key) for key in keys)
-             for tally in shelf.tallies(history, run)]  # fmt: skip
+             for tally in reports.tallies(history, run)]  # fmt: skip
     names = [tally.system for _, tally in found]
     alone = len(set(names)) == 1
     places: dict[str, int] = {}
@@ -54,17 +55,22 @@ def sides_of(
     return sides
 
 
-def judge_sides(sides: Sequence[Side], *, metric: str) -> Comparison | RankReport | Unavailable:
+def judge_sides(
+    history: History, sides: Sequence[Side], *, metric: str
+) -> Comparison | RankReport | Unavailable:
     """The answer about the chosen sides."""
-    tallies = [replace(side.tally, system=side.label) for side in sides if side.chosen]
-    if len(tallies) < 2:
+    chosen = [side for side in sides if side.chosen]
+    if len(chosen) < 2:
         return Unavailable("Choose at least two systems or runs to compare")
-    if len(tallies) > MOST_SIDES:
-        return Unavailable(f"{len(tallies)} are too many to read at once: choose {MOST_SIDES}")
+    if len(chosen) > MOST_SIDES:
+        return Unavailable(f"{len(chosen)} are too many to read at once: choose {MOST_SIDES}")
     try:
-        if len(tallies) == 2:
-            return compare_tallies(*tallies)
-        return rank_results(tallies, by=metric)
+        if len(chosen) == 2:
+            first, second = (
+                StoredSide(run=one.run, system=one.tally.system, label=one.label) for one in chosen
+            )
+            return compare_stored(history, first, second)
+        return rank_results([replace(one.tally, system=one.label) for one in chosen], by=metric)
     except (ArgumentError, InputError) as error:
         return Unavailable(str(error))
 

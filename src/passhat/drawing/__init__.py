@@ -3,11 +3,10 @@
 from passhat.drawing.figure import STYLE, Figure
 from passhat.drawing.grid import CellRow, cell_grid
 from passhat.drawing.intervals import IntervalRow, interval_rows
-from passhat.drawing.lines import Guide, Level, Marker, Series, line_chart
+from passhat.drawing.lines import Guide, Level, Marker, Series, line_chart, sparkline
 from passhat.drawing.matrix import matrix
 from passhat.drawing.parts import NamedShare, stacked_bar
 from passhat.drawing.scatter import Point, scatter
-from passhat.drawing.spark import sparkline
 
 __all__ = [
     "STYLE",

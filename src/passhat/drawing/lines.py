@@ -16,6 +16,9 @@ COLOURS = "abcde"
 DASHES = ("", "dash", "dot", "", "dash")
 TEXT_HEIGHT, TEXT_WIDTH = 12, 56
 
+_SPARK_WIDTH, _SPARK_HEIGHT, _SPARK_EDGE = 120, 28, 4
+_BLOCKS = "▁▂▃▄▅▆▇█"
+
 _LETTER = 7  # how wide a letter is, about
 _MOST_LETTERS, _NAME_HEIGHT = 28, 14
 
@@ -310,3 +313,29 @@ def _text(
     axis = " " * width + " +" + "-" * TEXT_WIDTH
     ends = f"{x.show_end(x.low)}{x_label:^{TEXT_WIDTH - 12}}{x.show_end(x.high)}"
     return "\n".join([title, names, *lines, axis, " " * (width + 2) + ends])
+
+
+def sparkline(values: Sequence[float], *, title: str, finding: str) -> Figure:
+    """Shares from 0 to 1 in order, the last one marked.
+
+    >>> sparkline([0.0, 0.5, 1.0], title="t", finding="f").text
+    '▁▅█'
+    """
+    x = Scale(
+        low=0, high=max(len(values) - 1, 1), start=_SPARK_EDGE, stop=_SPARK_WIDTH - _SPARK_EDGE
+    )
+    y = Scale(low=0, high=1, start=_SPARK_HEIGHT - _SPARK_EDGE, stop=_SPARK_EDGE)
+    places = [f"{number(x(i))} {number(y(value))}" for i, value in enumerate(values)]
+    rule = f"M{number(x.start)} {number(y.start)}H{number(x.stop)}"
+    floor = element("path", d=rule, class_="rule")
+    line = element("path", d="M" + "L".join(places), class_="line") if len(places) > 1 else ""
+    ends = zip(values[-1:], (len(values) - 1,), strict=False)
+    dot = "".join(element("circle", cx=x(i), cy=y(v), r=3, class_="fill") for v, i in ends)
+    return Figure(
+        title=title,
+        finding=finding,
+        width=_SPARK_WIDTH,
+        height=_SPARK_HEIGHT,
+        body=floor + element("g", line + dot, class_="a"),
+        text="".join(_BLOCKS[round(min(max(v, 0.0), 1.0) * 7)] for v in values),
+    )

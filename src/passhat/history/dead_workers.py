@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import Any
 
 from passhat.history.database import Database
+from passhat.history.leases import ProcessIdentity
 from passhat.history.open_calls import ENDING, OpenCall, read_open_calls
-from passhat.history.process_identity import ProcessIdentity
 from passhat.history.runs import Run
 from passhat.history.sent_marks import marks_path
 

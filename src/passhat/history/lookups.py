@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from passhat.history.database import ALL
-from passhat.history.packed_text import split_texts, unpack
+from passhat.history.trial_rows import split_texts, unpack
 from passhat.records.transcript import Transcripts
 from passhat.records.trial import FEATURES, Outcome, Trial
 

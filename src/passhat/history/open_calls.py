@@ -6,7 +6,7 @@ from typing import Literal
 
 from passhat.fast_dataclass import dataclass
 from passhat.history.database import Database, Row
-from passhat.history.process_identity import ProcessIdentity
+from passhat.history.leases import ProcessIdentity
 from passhat.history.runs import Run
 from passhat.history.sent_marks import mark_of, marks_path, read_marks
 

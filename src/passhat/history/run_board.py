@@ -11,7 +11,7 @@ from passhat.history.database import is_postgres
 from passhat.history.dead_workers import WORKER, reap
 from passhat.history.leases import Lease
 from passhat.history.lookups import read_trials_from
-from passhat.history.micro_dollars import MICRO, micro
+from passhat.history.run_journal import MICRO, micro
 from passhat.history.runs import Run
 from passhat.history.store import History
 from passhat.records import Budget, Trial, UnansweredCalls

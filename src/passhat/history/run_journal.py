@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from passhat.history.leases import Lease
 from passhat.history.lookups import read_trials_from
-from passhat.history.micro_dollars import MICRO, micro
 from passhat.history.open_calls import OpenCall, read_open_calls
 from passhat.history.runs import Run
 from passhat.history.sent_marks import SentMarks, marks_path
@@ -25,6 +25,9 @@ from passhat.records.ledger import (
     UnansweredCalls,
     one_entry_a_call,
 )
+
+MICRO = 1_000_000
+"""Money is kept in millionths of a dollar, so that sums are exact."""
 
 _UPSERT_TICKET = (
     "INSERT INTO tickets (run, number, system, task, trial, stamp) VALUES (?, ?, ?, ?, ?, ?) "
@@ -302,3 +305,13 @@ def _lost_call(entry: LostAnswer) -> OpenCall:
         remote=None,
         verdict="given up",
     )
+
+
+def micro(dollars: float | None) -> int:
+    """Dollars in micro-dollars, rounded up: what is reserved must be enough.
+
+    >>> micro(0.0000012), micro(0.25), micro(None)
+    (2, 250000, 0)
+    """
+    # The product may be a hair above a whole number that it stands for.
+    return 0 if dollars is None else math.ceil(round(dollars * MICRO, 3))

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from passhat.history.database import Database, is_postgres
-from passhat.history.process_identity import ProcessIdentity
+from passhat.history.leases import ProcessIdentity
 from passhat.history.runs import Run
 from passhat.records.ledger import (
     Answer,

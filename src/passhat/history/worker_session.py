@@ -14,14 +14,12 @@ from typing import Any
 from passhat.errors import LostRun
 from passhat.history.database import Database, Row
 from passhat.history.dead_workers import CALL_KEY, WORKER, as_json, reap
-from passhat.history.leases import LEASE_SECONDS, open_session
-from passhat.history.micro_dollars import MICRO, micro
-from passhat.history.packed_text import pack
-from passhat.history.process_identity import this_process
+from passhat.history.leases import LEASE_SECONDS, open_session, this_process
+from passhat.history.run_journal import MICRO, micro
 from passhat.history.runs import Run
 from passhat.history.sent_marks import SentMarks
 from passhat.history.store import History
-from passhat.history.trial_rows import TRIAL_COLUMNS, trial_row
+from passhat.history.trial_rows import TRIAL_COLUMNS, pack, trial_row
 from passhat.records.ledger import (
     AcceptedCall,
     Answer,

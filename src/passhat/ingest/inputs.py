@@ -16,8 +16,8 @@ from passhat.ingest.document import COMPRESSED_SUFFIXES, Document
 from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
 from passhat.ingest.readers import COMPANIONS, HIDDEN_RESULTS
+from passhat.messages import few_paths, short_path
 from passhat.records.frames import refuse_frame
-from passhat.short_names import few_paths, short_path
 
 Input = str | os.PathLike[str] | bytes
 Recognise = Callable[[Document], Reader]

@@ -61,7 +61,12 @@ _FORMATS: Mapping[str, tuple[str, tuple[Kind, ...], tuple[str, ...]]] = {
 }
 
 
-COMPANIONS = frozenset({"messages.json", "trajectory.json", ".latest_test_run.json"})
+COMPANIONS = frozenset(
+    {
+        *("messages.json", "trajectory.json", "run_metadata.json", ".latest_test_run.json"),
+        *("run_spec.json", "scenario.json", "scenario_state.json", "stats.json"),
+    }
+)
 """The names of files that some format keeps beside its results: the words of a run, as a rule."""
 
 HIDDEN_RESULTS = frozenset(

@@ -15,6 +15,7 @@ from passhat.fast_dataclass import dataclass
 from passhat.messages import closest, plural
 
 if TYPE_CHECKING:
+    from passhat.analysis.gates.run_answer import MoreRuns
     from passhat.history import History
     from passhat.history.references import NamedRun
     from passhat.ingest import ColumnMap, Limits
@@ -213,6 +214,22 @@ class Results:
             said = {(new if s == old else s, t, n): text for (s, t, n), text in said.items()}
             trials = renamed(trials, new)
         return trials, said
+
+    def named_run(self) -> NamedRun | None:
+        """The one stored run that these results are; None for files, and for several runs."""
+        if len(self.paths) != 1 or not self.names_a_run(self.paths[0]):
+            return None
+        from passhat.history.references import look_up
+
+        with open_store(self.store) as history:
+            return look_up(history, self.paths[0])
+
+    def more_runs(self) -> MoreRuns | None:
+        """How to add runs to these results; None where they are no run that `passhat run` made."""
+        from passhat.journeys.run_store import more_runs
+
+        named = self.named_run()
+        return None if named is None else more_runs(named.run, self.paths[0], str(self.store))
 
     def noted(self, found: NamedRun) -> NamedRun:
         """The run that was found, after saying why it was taken."""

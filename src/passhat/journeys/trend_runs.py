@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from passhat.defaults import CONFIDENCE, STORE
 from passhat.errors import HistoryError
 from passhat.journeys.results import open_store
+from passhat.journeys.stored_runs import run_groupings
 from passhat.messages import listed
 
 if TYPE_CHECKING:
@@ -108,4 +109,10 @@ def _moment(history: History, run: Run, only: Collection[str]) -> Moment:
     from passhat.history.lookups import run_label
 
     tallies = [t for t in history.tallies(run) if not only or t.system in only]
-    return Moment(key=run.key, label=run_label(run), started=run.started, tallies=tallies)
+    return Moment(
+        key=run.key,
+        label=run_label(run),
+        started=run.started,
+        tallies=tallies,
+        groupings=run_groupings(history, run),
+    )

@@ -105,11 +105,7 @@ SHAPES: tuple[KeyShape, ...] = (
     _shape("an Airtable token", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{40,}", "pat"),
     _shape("a Shopify token", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{30,}", "shp"),
     _shape("an age key", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}", "AGE-SECRET-KEY"),
-    _shape(
-        "a JSON web token",
-        r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
-        "eyJ",
-    ),
+    _shape("a JSON web token", r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*", "eyJ"),
     _shape(
         "a bearer token",
         r"(?i)bearer\s{1,3}[A-Za-z0-9._~+/-]{16,}=*",

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from passhat.analysis.comparing.days import Days, including_days
-from passhat.analysis.comparing.difference import Difference
-from passhat.analysis.comparing.moved_together import including_what_moved, shared_part
-from passhat.analysis.comparing.task_differences import (
+from passhat.analysis.comparing.differences import (
     Aligned,
+    Difference,
     TaskDifference,
     task_differences,
     task_scores,
 )
+from passhat.analysis.comparing.moved_together import including_what_moved, shared_part
 from passhat.analysis.reports.evidence import Floats, error_policy, gather, typical_runs
 from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import COMPARED_KS, CONFIDENCE
@@ -25,15 +25,8 @@ from passhat.messages import listed, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import check_subject, one_tally
 from passhat.stats.arguments import ascending, confidence_level, whole_number
-from passhat.stats.estimate import (
-    TASKS_LIKE_THESE,
-    THIS_SUITE,
-    Estimate,
-    Scope,
-    Unavailable,
-)
-from passhat.stats.independent import independent_difference
-from passhat.stats.nesting import hull
+from passhat.stats.derived_intervals import hull, independent_difference
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.paired import PairedDifference, in_agreement, paired_difference
 from passhat.stats.per_task import minimum_runs
 from passhat.stats.seeds import seed_variance
@@ -136,11 +129,7 @@ def compare(
     moved = including_what_moved(differences, tables, options, margin)
     if days is not None:
         wider = including_days(
-            moved.differences,
-            (left, right),
-            days,
-            confidence=options.confidence,
-            margin=margin,
+            moved.differences, (left, right), days, confidence=options.confidence, margin=margin
         )
         moved = replace(moved, differences=wider, notes=(*moved.notes, days.note))
     return Comparison(

@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from passhat.analysis.comparing.difference import Difference
+from passhat.analysis.comparing.differences import Aligned, Difference
 from passhat.analysis.comparing.moved_together import with_added
-from passhat.analysis.comparing.task_differences import Aligned
 from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy, Tally
-from passhat.stats.day_spread import DaySpread
 from passhat.stats.estimate import Estimate, Unavailable
-from passhat.stats.group_spread import Arms
+from passhat.stats.group_spread import Arms, DaySpread
 from passhat.stats.paired import PairedDifference
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.special import ndtri

@@ -53,10 +53,7 @@ class FlakyTasks(Displayed):
 
 
 def find_flaky(
-    moments: Sequence[Moment],
-    *,
-    confidence: float = CONFIDENCE,
-    errors: ErrorPolicy = "fail",
+    moments: Sequence[Moment], *, confidence: float = CONFIDENCE, errors: ErrorPolicy = "fail"
 ) -> FlakyTasks:
     """The tasks that both passed and failed over these runs, oldest run first.
 

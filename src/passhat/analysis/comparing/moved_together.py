@@ -8,9 +8,12 @@ from typing import overload
 
 import numpy as np
 
-from passhat.analysis.comparing.difference import Difference
-from passhat.analysis.reports.disturbance_sentences import disturbance_sentence
-from passhat.analysis.reports.disturbances import Disturbance, find_disturbances
+from passhat.analysis.comparing.differences import Difference
+from passhat.analysis.reports.disturbances import (
+    Disturbance,
+    disturbance_sentence,
+    find_disturbances,
+)
 from passhat.analysis.reports.evidence import gather
 from passhat.analysis.reports.grouped_metrics import RunGroups, groupings_of
 from passhat.analysis.reports.metrics import measure_metrics

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from passhat.analysis.comparing.comparison import Comparison
+from passhat.analysis.comparing.differences import TaskDifference
 from passhat.analysis.comparing.rank import RankReport
-from passhat.analysis.comparing.task_differences import TaskDifference
 from passhat.drawing import Figure, IntervalRow, interval_rows
 from passhat.drawing.figure import shorten
 from passhat.messages import plural
-from passhat.records.natural_order import natural_key
+from passhat.records.task_names import natural_key
 from passhat.stats.estimate import Interval, Unavailable
 
 MOST_ROWS = 60

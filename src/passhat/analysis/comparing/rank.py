@@ -21,13 +21,13 @@ from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import CONFIDENCE
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
-from passhat.messages import few, plural, quoted, repr_fields, rounded, short_repr
+from passhat.messages import first_few, plural, quoted, repr_fields, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame
 from passhat.stats.arguments import confidence_level, whole_number
 from passhat.stats.estimate import TASKS_LIKE_THESE, Interval, Scope, Unavailable
+from passhat.stats.passk import task_values
 from passhat.stats.ranking import PairOfSystems, rank_systems
-from passhat.stats.task_values import task_values
 
 _MOST_NAMED = 5
 _LONGEST_COUNT = 10
@@ -94,7 +94,7 @@ class RankReport(Displayed):
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        told = few(f"{quoted(one.name)} {rounded(one.value)}" for one in self.systems)
+        told = first_few(f"{quoted(one.name)} {rounded(one.value)}" for one in self.systems)
         head = f"RankReport by {self.metric} over {plural(self.tasks, 'task')}"
         return short_repr(head, *told, see=".systems, .tie_bands, .pairs")
 

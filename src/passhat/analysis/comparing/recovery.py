@@ -10,9 +10,9 @@ from passhat.defaults import CONFIDENCE
 from passhat.fast_dataclass import dataclass
 from passhat.messages import repr_fields
 from passhat.records import Outcome, Tally, Trials
+from passhat.stats.derived_intervals import ratio_of
 from passhat.stats.estimate import Estimate, Number, Unavailable
-from passhat.stats.ratio import ratio_of
-from passhat.stats.shares import share_estimate
+from passhat.stats.proportions import share_estimate
 from passhat.stats.suite_mean import suite_estimate
 
 STRUCK, AFTER = "fault:", "after-fault:"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.reports.evidence import gather
+from passhat.analysis.reports.grouped_metrics import RunGroups
 from passhat.analysis.reports.metrics import this_suite_chain
 from passhat.defaults import CONFIDENCE, HEADLINE_K
 from passhat.display import Displayed
@@ -18,11 +19,17 @@ from passhat.drawing import Figure, Level, Marker, Series, line_chart
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy, Tally
-from passhat.stats.diverging import DivergingTrend, divergence
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.labels import UNDECIDED, label_tasks
 from passhat.stats.task_series import TaskSeries
-from passhat.stats.trend import DEFAULT_HORIZON, ChangePoint, Changes, change_points
+from passhat.stats.trend import (
+    DEFAULT_HORIZON,
+    ChangePoint,
+    Changes,
+    DivergingTrend,
+    change_points,
+    divergence,
+)
 
 Turn = Literal["became flaky", "got fixed", "broke"]
 Counts = NDArray[np.int64]
@@ -41,12 +48,17 @@ _TURNS: dict[tuple[str, str], Turn] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """One run in history: its key, what people call it (commit, tag, day), and its counts."""
+    """One run in history: its key, what people call it (commit, tag, day), and its counts.
+
+    `groupings` are, for each system, what moved its runs together (`groupings_by_system`): with
+    them the intervals of a trend are those of the run's own report.
+    """
 
     key: str
     label: str
     started: str
     tallies: Sequence[Tally]
+    groupings: Mapping[str, Sequence[RunGroups]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,7 +263,7 @@ def _system_trend(
     fewest = min(int(standing.arrays()[0].min()) for standing in standings)
     chosen = min(fewest, HEADLINE_K) if k is None else k
     names = ("pass^1",) if chosen == 1 else (f"pass^{chosen}", f"pass@{chosen}")
-    points = [_point(standing, names, chosen, confidence) for standing in standings]
+    points = [_point(name, standing, names, chosen, confidence) for standing in standings]
     series = {metric: _task_series(standings, metric, chosen) for metric in names}
     changes = {
         metric: change_points(one, false_alarm=false_alarm, horizon=horizon, confidence=confidence)
@@ -290,9 +302,19 @@ def _standings(name: str, moments: Sequence[Moment], errors: ErrorPolicy) -> lis
     return standings
 
 
-def _point(standing: _Standing, names: Sequence[str], k: int, confidence: float) -> TrendPoint:
+def _point(
+    system: str, standing: _Standing, names: Sequence[str], k: int, confidence: float
+) -> TrendPoint:
+    """The rates at one moment.
+
+    What moved its runs together widens the interval of tasks carried forward too: their own runs
+    are of another day, of which less is known.
+    """
     n, c = standing.arrays()
-    chain = this_suite_chain(n, c, (k,), confidence=confidence, weight=standing.weight)
+    chain = this_suite_chain(
+        n, c, (k,), confidence=confidence, weight=standing.weight,
+        groupings=standing.moment.groupings.get(system, ()),
+    )  # fmt: skip
     metrics: dict[str, Estimate] = {}
     for name in names:
         estimate = chain[name]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from passhat.analysis.explaining.runs import ComparedRuns, ExplainedRun
 from passhat.stats.arguments import Counts, Floats
-from passhat.stats.step_down import standardised, step_down_p
+from passhat.stats.multiplicity import standardised, step_down_p
 
 FEWEST_PASSES = 2
 """Passing runs of a task below which nothing says what they agree on."""

@@ -11,10 +11,10 @@ from passhat.analysis.explaining.normal_calls import masked_text
 from passhat.analysis.explaining.runs import ExplainedRun
 from passhat.messages import repr_fields
 from passhat.records import Outcome
-from passhat.records.natural_order import natural_key
+from passhat.records.task_names import natural_key
 from passhat.records.transcript import Check, TranscriptKey
 from passhat.stats.estimate import Estimate
-from passhat.stats.shares import share_estimate
+from passhat.stats.proportions import share_estimate
 
 USUAL_STOPS = frozenset(
     {"", "done", "stop", "end_turn", "stop_sequence", "tool_calls", "tool_use", "exit", "user_stop"}

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from passhat.analysis.explaining.agreement import Departure, departures
 from passhat.analysis.explaining.divergence import Divergence, nearest_passing
-from passhat.analysis.explaining.feature_words import feature_words
-from passhat.analysis.explaining.features import features
+from passhat.analysis.explaining.features import feature_words, features
 from passhat.analysis.explaining.runs import ComparedRuns, ExplainedRun, compared_runs
 from passhat.analysis.explaining.tested_features import (
     Association,
@@ -23,7 +22,7 @@ from passhat.analysis.explaining.tested_features import (
 )
 from passhat.messages import plural, repr_fields
 from passhat.records.transcript import TranscriptKey
-from passhat.stats.step_down import shuffled_in_strata
+from passhat.stats.multiplicity import shuffled_in_strata
 
 TESTS = 2
 """Two tests share the chance of a false name: each stands at half of it."""

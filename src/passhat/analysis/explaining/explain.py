@@ -35,7 +35,7 @@ from passhat.display import Displayed
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.records import Outcome, Trials
-from passhat.records.run_numbers import first_number
+from passhat.records.task_names import first_number
 from passhat.records.transcript import Transcripts
 from passhat.stats.arguments import confidence_level, probability, whole_number
 

@@ -11,9 +11,9 @@ from itertools import combinations
 from passhat.analysis.explaining.runs import ExplainedRun
 from passhat.messages import repr_fields
 from passhat.records import Outcome
-from passhat.records.natural_order import natural_key
+from passhat.records.task_names import natural_key
 from passhat.stats.estimate import Estimate
-from passhat.stats.shares import share_estimate
+from passhat.stats.proportions import share_estimate
 
 FEWEST_RUNS = 3
 """Runs of a task, over all systems, below which it may discriminate and did not get to."""

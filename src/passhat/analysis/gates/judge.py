@@ -29,8 +29,12 @@ from passhat.analysis.gates.sequential_verdicts import every_task_verdict, strea
 from passhat.analysis.gates.streams import EveryTaskWatch, Stream
 from passhat.analysis.gates.verdict import Verdict, Verdicts
 from passhat.analysis.reports.bars import Bars
-from passhat.analysis.reports.disturbance_sentences import disturbance_sentence
-from passhat.analysis.reports.disturbances import Disturbance, dropped_note, find_disturbances
+from passhat.analysis.reports.disturbances import (
+    Disturbance,
+    disturbance_sentence,
+    dropped_note,
+    find_disturbances,
+)
 from passhat.analysis.reports.evidence import error_policy
 from passhat.analysis.reports.target_families import passed
 from passhat.errors import ArgumentError

@@ -6,7 +6,7 @@ from passhat.analysis.gates.demands import NumberDemand
 from passhat.analysis.gates.gate_plan import GatePlan
 from passhat.analysis.gates.verdict import Verdict
 from passhat.drawing import Figure, Guide, IntervalRow, Marker, Series, interval_rows, line_chart
-from passhat.records.natural_order import natural_key
+from passhat.records.task_names import natural_key
 from passhat.stats.estimate import Estimate, Unavailable
 
 _MOST_POINTS = 400

@@ -15,14 +15,15 @@ from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import one_tally
 from passhat.stats.arguments import confidence_level, probability, whole_number
 from passhat.stats.estimate import Interval, Unavailable
-from passhat.stats.expected_widths import Expected, expected_half_widths
 from passhat.stats.fitted_plan import (
     GUESSED_ICC,
     UNKNOWN,
     WIDEST,
+    Expected,
     Seen,
     Spread,
     bounded_variance,
+    expected_half_widths,
     plan_from,
     seen_spread,
 )

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from passhat.analysis.reports.evidence import value_table
-from passhat.analysis.reports.headline import common_k, is_judged
+from passhat.analysis.reports.headline_k import common_k, is_judged
 from passhat.analysis.reports.parts import Leaders
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.records import Tally
+from passhat.stats.derived_intervals import independent_difference
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
-from passhat.stats.independent import independent_difference
+from passhat.stats.passk import task_values
 from passhat.stats.ranking import Ranking, rank_systems
 from passhat.stats.suite_mean import suite_estimate
-from passhat.stats.task_values import task_values
 
 
 def find_leaders(
@@ -50,11 +50,7 @@ _First = tuple[Sequence[int], Sequence[Sequence[int]], Scope, str]
 
 
 def _leaders_among(
-    judged: Sequence[SystemReport],
-    tallies: Sequence[Tally],
-    k: int,
-    confidence: float,
-    seed: int,
+    judged: Sequence[SystemReport], tallies: Sequence[Tally], k: int, confidence: float, seed: int
 ) -> Leaders | Unavailable:
     tasks, values = value_table(
         [one.tasks.names for one in judged],

@@ -12,14 +12,13 @@ from passhat.analysis.reports.bars import Bars, checked_bars, count_bars
 from passhat.analysis.reports.decay import measure_decay, measure_rounds, run_sequences
 from passhat.analysis.reports.disturbances import find_disturbances
 from passhat.analysis.reports.effort import measure_effort
-from passhat.analysis.reports.errors_apart import split_errors
 from passhat.analysis.reports.evidence import Evidence, error_policy, gather
-from passhat.analysis.reports.family_note import family_note
+from passhat.analysis.reports.family_note import family_note, given_families_note
 from passhat.analysis.reports.grouped_metrics import RunGroups, groupings_of
 from passhat.analysis.reports.lazy_value import Later, Parts
 from passhat.analysis.reports.leaders import find_leaders
-from passhat.analysis.reports.metrics import measure_metrics, usual_ks
-from passhat.analysis.reports.parts import Design, Exclusion, VarianceSplit
+from passhat.analysis.reports.metrics import measure_metrics, split_errors, usual_ks
+from passhat.analysis.reports.parts import Design, Exclusion, Metric, VarianceSplit
 from passhat.analysis.reports.provenance import ReportOptions, sources_of, stamp
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.seed_grid import SeedSpread, lay_out_seeds
@@ -152,7 +151,9 @@ def _measure_system(
         excluded=_exclusions(evidence, ks),
         levels=_parts(trials, options, "level", disturbed=disturbed) if parts else {},
         tags=_parts(trials, options, "tag", disturbed=disturbed) if parts else {},
-        notes=_family_notes(evidence, trials, level) if parts and not groupings else (),
+        notes=_family_notes(evidence, trials, metrics["mean_score"], level, groupings)
+        if parts
+        else (),
     )
 
 
@@ -293,8 +294,18 @@ def _measure_part(
     return _measure_system(subject, options, parts=False, disturbed=disturbed)
 
 
-def _family_notes(evidence: Evidence, trials: Trials | None, confidence: float) -> tuple[str, ...]:
-    note = family_note(evidence, trials, confidence=confidence)
+def _family_notes(
+    evidence: Evidence,
+    trials: Trials | None,
+    mean: Metric,
+    confidence: float,
+    groupings: Sequence[object],
+) -> tuple[str, ...]:
+    """Of the families that were named; else of those that stand out, where rounds do not."""
+    if evidence.family is not None:
+        note = given_families_note(mean)
+    else:
+        note = None if groupings else family_note(evidence, trials, confidence=confidence)
     return () if note is None else (note,)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from passhat.analysis.reports.headline import common_k, is_judged
+from passhat.analysis.reports.headline_k import common_k, is_judged
 from passhat.analysis.reports.parts import CurvePoint, Leaders, Metric
 from passhat.analysis.reports.system_report import SystemReport, system_named
 from passhat.analysis.reports.tasks import Label, TaskRow
@@ -28,7 +28,7 @@ from passhat.drawing import (
 )
 from passhat.drawing.figure import WIDTH
 from passhat.messages import plural
-from passhat.records.natural_order import natural_key
+from passhat.records.task_names import natural_key
 from passhat.stats.estimate import Estimate, Number, Unavailable
 
 WIDE_FROM = 30

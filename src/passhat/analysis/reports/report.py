@@ -6,19 +6,19 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from passhat.analysis.reports.headline import common_k
+from passhat.analysis.reports.headline_k import common_k
 from passhat.analysis.reports.lazy_value import Later
 from passhat.analysis.reports.parts import Leaders
 from passhat.analysis.reports.provenance import Provenance
 from passhat.analysis.reports.system_report import SystemReport, system_named
 from passhat.display import Displayed
 from passhat.fast_dataclass import dataclass
-from passhat.messages import few, plural, quoted, rounded, short_repr
+from passhat.messages import first_few, plural, quoted, rounded, short_repr
 from passhat.stats.estimate import Unavailable
 
 if TYPE_CHECKING:
     from passhat.analysis.reports.plots import Plots
-    from passhat.analysis.reports.task_matrix import TaskMatrix
+    from passhat.analysis.reports.tasks import TaskMatrix
 
 _MOST_SHOWN = 20
 
@@ -38,7 +38,7 @@ class Report(Displayed):
     def __repr__(self) -> str:
         if len(self.systems) == 1:
             return f"<Report: {repr(self.systems[0])[1:-1]}; see .system(), .plots>"
-        told = few(f"{quoted(one.name)} {rounded(one.mean_score)}" for one in self.systems)
+        told = first_few(f"{quoted(one.name)} {rounded(one.mean_score)}" for one in self.systems)
         head = f"Report of {plural(len(self.systems), 'system')} by mean_score"
         return short_repr(head, *told, see=".systems, .plots, print()")
 
@@ -68,7 +68,7 @@ class Report(Displayed):
 
     def matrix(self) -> TaskMatrix:
         """Every task against every system."""
-        from passhat.analysis.reports.task_matrix import task_matrix
+        from passhat.analysis.reports.tasks import task_matrix
 
         return task_matrix(self.systems, self.plots.matrix())
 

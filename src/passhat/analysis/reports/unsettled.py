@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passhat.analysis.reports.disturbance_sentences import disturbance_advice
-from passhat.analysis.reports.disturbances import Disturbance
+from passhat.analysis.reports.disturbances import Disturbance, disturbance_advice
 from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.parts import BarCount, Metric, Unsettled, VarianceSplit
 from passhat.analysis.reports.tasks import LABELS, TaskTable
@@ -191,12 +190,7 @@ def _width(
     )
     seen = seen_design(evidence, spread, mean)
     plan = plan_from(
-        seen,
-        spread,
-        tasks=seen.tasks,
-        runs=seen.runs,
-        half_width=HALF_WIDTH,
-        confidence=confidence,
+        seen, spread, tasks=seen.tasks, runs=seen.runs, half_width=HALF_WIDTH, confidence=confidence
     )
     return [_suite_width(plan), _population_width(plan)]
 

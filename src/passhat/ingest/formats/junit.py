@@ -24,11 +24,10 @@ from passhat.ingest.junit_suites import (
 )
 from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.ingest.repeated_tests import repeated_by_flakefinder, tests_of
-from passhat.messages import plural
+from passhat.messages import few, plural, short
 from passhat.records import FEATURES, Outcome
 from passhat.records.column_names import ColumnMap, find_columns
 from passhat.records.transcript import Transcript, Turn
-from passhat.short_names import few, short
 
 _PYTEST = "pytest"
 _PYTEST_REPORT = "pytest tests"

@@ -11,12 +11,11 @@ from passhat.analysis.reports.system_report import SystemReport
 from passhat.drawing import lines
 from passhat.drawing.figure import WIDTH
 from passhat.drawing.scale import Scale
-from passhat.records.run_numbers import run_number
+from passhat.records.task_names import run_number
 from passhat.reporters import wording
 from passhat.reporters.answer_kind import DisplayOptions
 from passhat.reporters.answers.explanation_blocks import category_words, why_section
-from passhat.reporters.answers.report_blocks import origin, system_blocks
-from passhat.reporters.answers.report_figures import report_figures
+from passhat.reporters.answers.report_blocks import origin, report_figures, system_blocks
 from passhat.reporters.answers.several_page import (
     RunLink,
     RunLinks,
@@ -26,7 +25,7 @@ from passhat.reporters.answers.several_page import (
     tasks_together,
 )
 from passhat.reporters.blocks import Block, Chip, Judged, Paragraph
-from passhat.reporters.next_steps import results_of
+from passhat.reporters.next_steps import next_steps, results_of
 from passhat.reporters.numbers import interval_of, percent
 from passhat.reporters.page_transcripts import (
     LETTERS,
@@ -68,7 +67,10 @@ def page_of(
         "by_tag": tag_table(report) if many else None,
         "together": tasks_together(report, shown) if many else None,
         "report": report,
-        "results": {s.name: results_of(report, s, options.results) for s in report.systems},
+        "steps": {
+            s.name: next_steps(s, results_of(report, s, options.results), options.more_runs)
+            for s in report.systems
+        },
         "many": many,
         "answer": wording.opening(report),
         "gates": gates,

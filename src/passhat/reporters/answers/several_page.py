@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from passhat.analysis.reports.headline import common_k, is_judged
+from passhat.analysis.reports.headline_k import common_k, is_judged
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import TaskRow
-from passhat.records.natural_order import natural_key
+from passhat.records.task_names import natural_key
 from passhat.reporters import wording
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
 from passhat.reporters.blocks import Chip, Table
