@@ -1,20 +1,29 @@
-"""Pictures of comparisons: paired differences task by task, and ranks with their ties."""
+"""Pictures of comparisons: paired differences, ranks with their ties, trends over a history."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.comparing.differences import TaskDifference
 from passhat.analysis.comparing.rank import RankReport
-from passhat.drawing import Figure, IntervalRow, interval_rows
+from passhat.drawing import Figure, IntervalRow, Level, Marker, Series, interval_rows, line_chart
 from passhat.drawing.figure import shorten
 from passhat.messages import plural
 from passhat.records.task_names import natural_key
 from passhat.stats.estimate import Interval, Unavailable
 
+if TYPE_CHECKING:
+    from passhat.analysis.comparing.trends import SystemTrend
+    from passhat.stats.trend import ChangePoint
+
 MOST_ROWS = 60
 """Tasks drawn in one picture; those that differ most, where there are more."""
 
 _COLOURS = {"better": "a", "worse": "b"}
+# Room for a day and a commit below every few runs.
+_TREND_WIDTH = 680
 
 
 def plot_differences(comparison: Comparison, *, most: int = MOST_ROWS) -> Figure:
@@ -123,10 +132,10 @@ def _finding(comparison: Comparison) -> str:
 
 def _rank_finding(report: RankReport) -> str:
     tied = [band for band in report.tie_bands if len(band) > 1]
-    told = [f"{', '.join(band[:-1])} and {band[-1]} cannot be told apart" for band in tied]
+    parts = [f"{', '.join(band[:-1])} and {band[-1]} cannot be told apart" for band in tied]
     alone = [system for system in report.systems if system.ranks[0] == system.ranks[1]]
-    told += [f"{system.name} stands alone at rank {system.ranks[0]}" for system in alone]
-    return "; ".join(told) + "." if told else "Every rank is open."
+    parts += [f"{system.name} stands alone at rank {system.ranks[0]}" for system in alone]
+    return "; ".join(parts) + "." if parts else "Every rank is open."
 
 
 def _within(share: float) -> float:
@@ -136,3 +145,66 @@ def _within(share: float) -> float:
 def _signed(difference: float, interval: Interval | None) -> str:
     bounds = "" if interval is None else f" [{100 * interval.low:+.0f}, {100 * interval.high:+.0f}]"
     return f"{100 * difference:+.0f}{bounds}"
+
+
+def plot_trend(trend: SystemTrend) -> Figure:
+    """pass@k and pass^k over the moments of a history, with intervals and change points."""
+    places = list(range(len(trend.points)))
+    changes = trend.changes[trend.metrics[0]].points
+    changed: dict[tuple[int, str], list[str]] = {}
+    for name, found in trend.changes.items():
+        for change in found.points:
+            changed.setdefault((change.position, change.direction), []).append(name)
+    return line_chart(
+        [_series(trend, name, places) for name in trend.metrics],
+        title=f"{trend.name} over history",
+        finding=_trend_finding(trend),
+        x_label="day and commit of the run, oldest first",
+        y_label="chance",
+        y_range=(0, 1),
+        y_kind="percent",
+        x_names=[point.started[5:10] for point in trend.points],
+        x_notes=[point.label.split(" ")[0][:9] for point in trend.points],
+        markers=[
+            Marker(name=f"{' and '.join(names)} {direction}", x=position)
+            for (position, direction), names in changed.items()
+        ],
+        levels=list(_levels(trend, changes)),
+        width=_TREND_WIDTH,
+    )
+
+
+def _levels(trend: SystemTrend, changes: Sequence[ChangePoint]) -> Iterator[Level]:
+    """The level before and after each change, as the sentences have them."""
+    starts = [0, *(change.position for change in changes)]
+    stops = [*(change.position - 1 for change in changes), len(trend.points) - 1]
+    values = [change.before for change in changes[:1]] + [change.after for change in changes]
+    for value, start, stop in zip(values, starts, stops, strict=False):
+        yield Level(name=f"{100 * value:.0f} %", y=value, start=start, stop=max(start, stop))
+
+
+def _series(trend: SystemTrend, name: str, places: list[int]) -> Series:
+    estimates = [point.metrics[name] for point in trend.points]
+    bounds = [e.interval for e in estimates]
+    return Series(
+        name=name,
+        x=places,
+        y=[e.value for e in estimates],
+        low=[b.low if b else e.value for b, e in zip(bounds, estimates, strict=True)],
+        high=[b.high if b else e.value for b, e in zip(bounds, estimates, strict=True)],
+        colour="n" if "@" in name else "a",
+    )
+
+
+def _trend_finding(trend: SystemTrend) -> str:
+    first, last = trend.points[0].metrics, trend.points[-1].metrics
+    if (change := trend.newest_change) is not None:
+        return (
+            f"{trend.metrics[0]} was {100 * change.before:.0f} % until the run of "
+            f"{trend.day(change)} and has been {100 * change.after:.0f} % since."
+        )
+    moves = [
+        f"{name} went from {100 * first[name].value:.0f} % to {100 * last[name].value:.0f} %"
+        for name in trend.metrics
+    ]
+    return "; ".join(moves) + "."

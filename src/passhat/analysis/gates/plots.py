@@ -1,4 +1,4 @@
-"""Pictures of verdicts: how the evidence grew to its boundary, or where the bounds lie."""
+"""Pictures of verdicts: how the evidence grew to its boundary, or the bounds of each task."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ def _bounds(verdict: Verdict, estimate: Estimate) -> Figure:
     demand = verdict.gate.demand
     interval = estimate.interval
     assert interval is not None, "the caller looked"
-    number = isinstance(demand, NumberDemand)
-    limit = demand.threshold if isinstance(demand, NumberDemand) else -_margin(verdict)
-    share = isinstance(demand, NumberDemand) and demand.target.is_share
+    number = demand if isinstance(demand, NumberDemand) else None
+    limit = number.threshold if number else -float(getattr(demand, "margin", 0.0))
+    share = number is not None and number.target.is_share
     ends = [interval.low, interval.high, estimate.value, limit]
     room = 0.1 * (max(ends) - min(ends)) or 1.0
     rows = [
@@ -104,7 +104,7 @@ def _bounds(verdict: Verdict, estimate: Estimate) -> Figure:
         [*rows, *_task_rows(verdict)],
         title=f"Bounds for {verdict.demand}",
         finding=verdict.sentence,
-        x_label=demand.target.name if isinstance(demand, NumberDemand) else "difference",
+        x_label=number.target.name if number else "difference",
         x_range=(0.0, 1.0) if share else (min(ends) - room, max(ends) + room),
         x_kind="percent" if share or not number else "number",
     )
@@ -121,7 +121,3 @@ def _task_rows(verdict: Verdict) -> list[IntervalRow]:
             :_MOST_ROWS
         ]
     ]
-
-
-def _margin(verdict: Verdict) -> float:
-    return float(getattr(verdict.gate.demand, "margin", 0.0))
