@@ -168,6 +168,6 @@ def test_appworld_once_called_success_passes_fully():
 
 
 def test_both_downloads_of_phoenix_say_the_same(samples):
-    tables = [read_trials(samples / "phoenix" / f"experiment.{kind}") for kind in ("json", "csv")]
+    tables = [read_trials(samples / folder) for folder in ("phoenix", "phoenix_csv")]
     assert tables[0].outcome.tolist() == tables[1].outcome.tolist() == [1, 1, 1, 0, 0, 2]
     assert tables[0].tasks == tables[1].tasks

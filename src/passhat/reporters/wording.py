@@ -77,8 +77,11 @@ def common_design(systems: Sequence[SystemReport]) -> str | None:
     return designs.pop() if len(designs) == 1 else None
 
 
-def errors(system: SystemReport) -> str | None:
-    """Errors apart from failures, with both numbers; None where nothing errored."""
+def errors(system: SystemReport, *, name: str = "pass^") -> str | None:
+    """Errors apart from failures, with both numbers; None where nothing errored.
+
+    `name` is what the screen calls pass^k.
+    """
     split = system.errors
     if not split.count:
         return None
@@ -93,7 +96,7 @@ def errors(system: SystemReport) -> str | None:
         return f"{text}."
     way = "left out" if split.policy == "fail" else "counted as failures"
     would, is_now = percent(other.value, digits=1), percent(now.value, digits=1)
-    return f"{text}; {way}, pass^{k} would be {would} instead of {is_now}."
+    return f"{text}; {way}, {name}{k} would be {would} instead of {is_now}."
 
 
 def errors_note(systems: Sequence[SystemReport]) -> str | None:

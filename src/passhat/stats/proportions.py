@@ -17,7 +17,7 @@ from passhat.stats.arguments import (
     trial_counts,
     whole_number,
 )
-from passhat.stats.estimate import Estimate, Interval
+from passhat.stats.estimate import Estimate, Interval, Scope
 
 _BISECTIONS = 60
 
@@ -87,7 +87,15 @@ def wilson_bounds(share: Floats, n: Floats, quantile: Floats | float) -> Bounds:
     return low, high
 
 
-def share_estimate(count: int, total: int, *, confidence: float = CONFIDENCE) -> Estimate:
+def share_estimate(
+    count: int,
+    total: int,
+    *,
+    method: str = "Wilson",
+    confidence: float = CONFIDENCE,
+    scope: Scope | None = None,
+    tasks: int | None = None,
+) -> Estimate:
     """`count` of `total` runs, with Wilson's interval.
 
     >>> found = share_estimate(3, 10)
@@ -97,8 +105,10 @@ def share_estimate(count: int, total: int, *, confidence: float = CONFIDENCE) ->
     return Estimate(
         value=count / total,
         interval=proportion_interval(count, total, confidence=confidence),
-        method="Wilson",
+        method=method,
         confidence=confidence,
+        scope=scope,
+        tasks=tasks,
         runs=total,
     )
 

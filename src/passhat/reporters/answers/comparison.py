@@ -108,7 +108,9 @@ def _heading_width(comparison: Comparison, width: int) -> int:
 def _headings(comparison: Comparison, width: int) -> tuple[str, str]:
     """The two names, cut where they must be and never so that they look alike."""
     names = comparison.first, comparison.second
-    for cut in (shorten, _ending):
+    # Names that differ behind the cut alone are told apart by their ends: "…(new)".
+    alike = names[0][: width // 2] == names[1][: width // 2]
+    for cut in (_ending, shorten) if alike else (shorten, _ending):
         first, second = (cut(name, width) for name in names)
         if first != second:
             return first, second

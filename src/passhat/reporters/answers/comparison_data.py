@@ -167,9 +167,16 @@ _P_VALUES = (
 
 
 def differing_tasks(comparison: Comparison) -> list[TaskDifference]:
-    """The tasks that flipped or are shown to differ, the most telling first."""
-    told = [task for task in comparison.tasks if task.flip or task.answer in ("better", "worse")]
-    return sorted(told, key=_most_telling)
+    """The tasks that are shown to differ, or flipped and may differ; the most telling first.
+
+    A flip with an adjusted p of 1 says no more than the count of flips does.
+    """
+    found = [
+        task
+        for task in comparison.tasks
+        if task.answer in ("better", "worse") or (task.flip and min(_p_values(task)) < "1")
+    ]
+    return sorted(found, key=_most_telling)
 
 
 def differing_table(rows: Sequence[TaskDifference], headings: tuple[str, str]) -> Table:

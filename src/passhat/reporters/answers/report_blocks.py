@@ -119,12 +119,10 @@ def origin(report: Report) -> str:
 def _few_numbers(system: SystemReport) -> list[Block]:
     """One attempt, all of k attempts, at least one of k: what most readers need."""
     k = wording.headline_k(system)
-    named = [("one try (pass^1)", system.metrics.get("pass^1"))]
+    named = [("one try (reliability@1)", system.metrics.get("pass^1"))]
     if k > 1:
         named.append((f"all {k} (reliability@{k})", system.pass_hat(k)))
         named.append((f"any of {k} (pass@{k})", system.pass_at(k)))
-    else:
-        named[0] = ("one try (reliability@1)", system.pass_hat(1) if 1 in system.ks else None)
     if wording.gives_partial_credit(system):
         named.insert(0, ("mean score", system.mean_score))
     found = [(name, metric) for name, metric in named if metric is not None]
@@ -168,7 +166,7 @@ def _number_row(name: str, metric: Metric) -> tuple[str | Bar, ...]:
 def _warnings(system: SystemReport) -> list[Block]:
     """What nobody should overlook: errors, and the bars that were asked for."""
     return [
-        *paragraphs("Errors", wording.errors(system)),
+        *paragraphs("Errors", wording.errors(system, name="reliability@")),
         *paragraphs("Bars", wording.headline_bars(system)),
     ]
 
@@ -209,7 +207,7 @@ def _task_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
     if shown:
         blocks.append(task_table(shown))
     unlisted = len(table) - table.count("solid") - sum(row.label != "solid" for row in shown)
-    if unlisted > 0 and not options.all_tasks:
+    if unlisted > 0 and len(table) > 1 and not options.all_tasks:
         blocks += _unlisted(unlisted, bool(shown), options)
     return blocks
 
@@ -323,8 +321,12 @@ def report_figures(report: Report) -> Mapping[str, Figure]:
         names = ("decay", "forest", "runs", "variance")
         found = {name: getattr(plots, name)() for name in names}
     else:
-        found = {"systems": plots.compared(report.leaders)}
-        found |= {name: getattr(plots, name)() for name in ("curves", "matrix", "cost")}
+        found = {
+            "systems": plots.compared(report.leaders),
+            "curves": plots.curves(report.leaders),
+            "matrix": plots.matrix(),
+            "cost": plots.cost(),
+        }
         if isinstance(found["cost"], Unavailable):  # tokens are what many logs know of the price
             found["cost"] = plots.cost(feature="tokens")
     return {name: one for name, one in found.items() if not isinstance(one, Unavailable)}

@@ -33,6 +33,7 @@ from passhat.reporters.blocks import (
 )
 from passhat.reporters.data import IntervalObject, plain, shaped
 from passhat.reporters.headline import verdict_title
+from passhat.reporters.next_steps import advise
 from passhat.reporters.numbers import amount, interval_of, percent_range, points, span, value_of
 from passhat.stats.estimate import Estimate, Number
 
@@ -125,7 +126,19 @@ def _demands(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
         from passhat.reporters.answers.verdicts import verdicts_blocks
 
         blocks += verdicts_blocks(answer.verdicts, options)
+        blocks += _to_settle(answer)
     return blocks + [Line(floor.line, floor.detail) for floor in answer.floors]
+
+
+def _to_settle(answer: RunAnswer) -> list[Block]:
+    """How to allow more runs, where a gate is undecided after all that were allowed."""
+    open_ = any(one.word == "UNDECIDED" for one in answer.judged)
+    if not open_ or answer.undone is not None:
+        return []
+    runs = 2 * max(system.design.most_runs for system in answer.report.systems)
+    if answer.more_runs is None:
+        return [Steps("To settle it", (NextStep(f"Run again with --runs {runs:,} or more."),))]
+    return [Steps("To settle it", (advise("Allow more runs", answer.more_runs.up_to(runs)),))]
 
 
 def _run_rows(answer: RunAnswer, options: DisplayOptions) -> list[Block]:

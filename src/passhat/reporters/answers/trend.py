@@ -102,7 +102,8 @@ def trend_blocks(trends: Sequence[SystemTrend], options: DisplayOptions) -> list
         if any(point.carried for point in trend.points):
             told = "Not every task was run: the last result of the others is carried forward."
             blocks.append(Paragraph("Starred", f"* {told}"))
-        blocks.append(Picture(trend.plot()))
+        if len(trend.points) > 1:
+            blocks.append(Picture(trend.plot()))
     return blocks
 
 
