@@ -57,7 +57,7 @@ CHECKED = {
     "mlflow": "an evaluation of mlflow 3.17; a published table of 2",
     "langsmith": "an experiment of langsmith 0.14, run without the service",
     "braintrust": "the spans that braintrust 0.47 logs",
-    "langfuse": "the score models of langfuse 5.0",
+    "langfuse": "the score models of langfuse 5.0, versions 2 and 3 of its API",
     "phoenix": "an experiment on a server of arize-phoenix 20.26",
     "weave": "the calls that weave 0.54 sends",
     "ragas": "results of ragas 0.4.3",
