@@ -31,7 +31,8 @@ def next_steps(
     if all_errored(system):
         return [NextStep("Find out why every trial errored before you run it again.")]
     if not system.tasks.passed.any():
-        return [NextStep("No run passed: read what one of them did before you run more.")]
+        first = NextStep("No run passed: read what one of them did before you run more.")
+        return _failures(system, results) or [first]
     other_bars = {f"bars, pass^{k}" for k in system.ks if k != headline_k(system)}
     steps = [
         _settle(one, system, more_runs) for one in system.unsettled if one.what not in other_bars

@@ -233,7 +233,9 @@ def _page(answer: RunAnswer, options: DisplayOptions) -> Mapping[str, Any]:
     )
     floors = [Judged(word=floor.word, sentence=floor.line) for floor in answer.floors]
     gates = [block for block in _demands(answer, options) if isinstance(block, Judged)]
-    return page_of(answer.report, kept, gates=[*gates, *floors], after=_after(answer))
+    return page_of(
+        answer.report, kept, gates=[*gates, *floors], after=[*_after(answer), *_to_settle(answer)]
+    )
 
 
 def _title(answer: RunAnswer) -> str:
