@@ -8,6 +8,7 @@ from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.records import Trials
 from passhat.reporters import headline, wording
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
+from passhat.reporters.glossary import GLOSSARY
 from passhat.reporters.next_steps import next_steps
 from passhat.reporters.noise_words import luck
 from passhat.reporters.numbers import percent
@@ -405,3 +406,31 @@ def test_what_costs_nothing_has_no_sentence_about_its_cost():
 
     assert told(0.0) is None
     assert told(0.5).startswith("A success costs 0.667")
+
+
+@pytest.mark.parametrize("passed", [0, 1, 2, 12, 36, 39, 40])
+@pytest.mark.parametrize("runs", [2, 12, 40])
+def test_no_verdict_says_more_than_its_interval(passed, runs):
+    """One rule for 1 of 2 runs and for 36 of 40: where the interval lies to the line."""
+    if passed > runs:
+        pytest.skip("more passes than runs")
+    system = _system({"a": "P" * passed + "F" * (runs - passed)})
+    bounds = system.pass_hat(headline.headline_k(system)).this_suite.interval
+    said = headline.verdict(system)
+    assert said.startswith("You can depend") == (bounds.low >= headline.DEPENDABLE)
+    assert said.startswith("You cannot depend") == (bounds.high < headline.DEPENDABLE)
+
+
+def test_the_rule_of_the_verdict_is_in_the_glossary_and_in_the_full_report():
+    meaning = GLOSSARY["dependable"]
+    assert percent(headline.DEPENDABLE) in meaning
+    report = _report(bot={"a": "PPPPP", "b": "PPPPF"})
+    full = " ".join(render_terminal(report, verbose=True).split())
+    assert meaning in full
+
+
+def test_the_first_screen_has_one_name_for_one_number():
+    report = _report(bot={"a": "PPPPPE", "b": "PPPPPF"})
+    screen = render_terminal(report, verbose=False)
+    assert "reliability@5 would be" in " ".join(screen.split())
+    assert "pass^" not in screen

@@ -174,6 +174,7 @@ def _warnings(system: SystemReport) -> list[Block]:
 def _explanations(system: SystemReport) -> list[Block]:
     """What the numbers alone do not say; each term with its meaning."""
     told = (
+        ("Verdict", meaning("dependable"), ()),
         ("Luck", luck_and_icc(system.variance), ("luck", "ICC")),
         ("Width", _width(system), ()),
         ("Errors", wording.errors(system), ()),
