@@ -10,7 +10,8 @@ from passhat.analysis.reports.headline import glance
 from passhat.analysis.reports.measure import measure
 from passhat.dashboard.logs import Log, keep_logs
 from passhat.history import Checkout, History
-from passhat.history.lookups import all_transcripts, page_of_trials, search_tasks
+from passhat.history.lookups import page_of_trials, search_tasks
+from passhat.history.transcripts import all_transcripts
 from passhat.records import Trials
 from passhat.reporters.answers.comparison_data import verdict
 from passhat.reporters.numbers import points, span

@@ -27,8 +27,16 @@ from passhat.ingest.group_query import (
 )
 from passhat.ingest.inputs import STDIN, Input, as_inputs
 from passhat.ingest.limits import Limits
-from passhat.ingest.query_engines import VIEW, Engine, Shape, has_engine, open_engine
+from passhat.ingest.query_engines import (
+    VIEW,
+    Engine,
+    Shape,
+    dataset_files,
+    has_engine,
+    open_engine,
+)
 from passhat.ingest.read import read_trials, recognise
+from passhat.ingest.remote import called_by_address, sources_by_address
 from passhat.ingest.rows import is_own_file, separator_of
 from passhat.ingest.saved_counts import count_saved
 from passhat.messages import listed, plural
@@ -66,6 +74,7 @@ def read_tallies(
     return [trials.tally(system) for system in trials.systems]
 
 
+@called_by_address()
 def count_big(
     source: Input | Sequence[Input],
     *,
@@ -83,7 +92,8 @@ def count_big(
     if format not in (None, "table") or duplicates == "last":
         return None
     table = _find_big(source, mapping)
-    return None if table is None else _stream(table, mapping, duplicates)
+    counted = None if table is None else _stream(table, mapping, duplicates)
+    return counted and [replace(one, sources=sources_by_address(one.sources)) for one in counted]
 
 
 class _BigTable:
@@ -119,8 +129,8 @@ def _find_big(source: Input | Sequence[Input], mapping: ColumnMap) -> _BigTable 
 
 def _find_dataset(path: Path) -> _BigTable | None:
     """A folder of Parquet files and nothing else, at any depth: one table in parts."""
-    names = [name for _, _, files in os.walk(path) for name in files if not name.startswith(".")]
-    if not names or not all(name.endswith(".parquet") for name in names) or not has_engine():
+    files = dataset_files(path)
+    if not files or not all(f.suffix == ".parquet" for f in files) or not has_engine():
         return None
     table = _BigTable(path, "parquet")
     return table if table.engine.rows >= BIG_ROWS else None

@@ -3,90 +3,147 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from passhat.errors import ArgumentError, MissingExtra
+from passhat.ingest.remote import file_system, is_url
+from passhat.ingest.transcript_shards import FOLDER, ROW_COLUMN, write_shard
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
-    from passhat.records import Trials
+    from passhat.records import Trial
 
 ROWS_OF_A_FILE = 250_000
 """Trials in one file: some megabytes, so that memory stays small and engines share the work."""
 
 
-def is_url(place: Path | str) -> bool:
-    """Whether a place is the address of a store of files rather than a path of this machine.
-
-    >>> is_url("s3://evals/trials"), is_url("exports/trials")
-    (True, False)
-    """
-    return "://" in str(place)
-
-
 def export_dataset(
-    history: History, run: Run, folder: Path | str, *, rows: int = ROWS_OF_A_FILE
+    history: History,
+    run: Run,
+    folder: Path | str,
+    *,
+    rows: int = ROWS_OF_A_FILE,
+    transcripts: bool = False,
 ) -> list[str]:
     """Write a run to `folder/suite=NAME/run=KEY/part-00000.parquet` and so on; returns the files.
 
     `folder` may be any address that fsspec knows: s3://, gs://, abfs://, sftp://. Trials that were
     added since the last time are written by exporting again: the files of a run are replaced.
+    With `transcripts`, a folder `_transcripts` beside them has what was said, in files of the same
+    names, and the column `transcript_row` of a trial is its row there.
     """
-    inner = f"suite={_plain(run.suite)}/run={run.key}"
-    tables = enumerate(_tables(history, run, rows))
+    target = _target(folder, f"suite={_plain(run.suite)}/run={run.key}")
+    target.clear()
+    written = []
+    with tempfile.TemporaryDirectory(prefix="passhat-export-") as scratch:
+        for number, trials in enumerate(_chunks(history, run, rows)):
+            name = f"part-{number:05}.parquet"
+            made = _write_part(history, run, trials, Path(scratch) / name, transcripts)
+            written += [target.put(file, str(file.relative_to(scratch))) for file in made]
+    return [name for name in written if f"/{FOLDER}/" not in name]
+
+
+class _Target(Protocol):
+    """Where the files of a run go."""
+
+    def clear(self) -> None: ...
+
+    def put(self, made: Path, name: str) -> str: ...
+
+
+class _LocalFolder:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def clear(self) -> None:
+        (self._folder / FOLDER).mkdir(parents=True, exist_ok=True)
+        for pattern in ("part-*.parquet", f"{FOLDER}/part-*.parquet"):
+            for old in self._folder.glob(pattern):
+                old.unlink()
+        (self._folder / FOLDER).rmdir()
+
+    def put(self, made: Path, name: str) -> str:
+        target = self._folder / name
+        target.parent.mkdir(exist_ok=True)
+        shutil.move(made, target)
+        return str(target)
+
+
+class _RemoteFolder:
+    def __init__(self, files: Any, folder: str) -> None:
+        self._files, self._folder = files, folder
+
+    def clear(self) -> None:
+        self._files.makedirs(self._folder, exist_ok=True)
+        for pattern in ("part-*.parquet", f"{FOLDER}/part-*.parquet"):
+            for old in self._files.glob(f"{self._folder}/{pattern}"):
+                self._files.rm_file(old)
+
+    def put(self, made: Path, name: str) -> str:
+        target = f"{self._folder}/{name}"
+        self._files.makedirs(target.rpartition("/")[0], exist_ok=True)
+        self._files.put_file(str(made), target)
+        made.unlink()
+        return str(self._files.unstrip_protocol(target))
+
+
+def _target(folder: Path | str, inner: str) -> _Target:
     if not is_url(folder):
-        home = Path(folder) / inner
-        home.mkdir(parents=True, exist_ok=True)
-        for old in home.glob("part-*.parquet"):
-            old.unlink()
-        return [_write(table, home / f"part-{number:05}.parquet") for number, table in tables]
-    files, base = _file_system(str(folder))
-    target = f"{base.rstrip('/')}/{inner}"
-    files.makedirs(target, exist_ok=True)
-    for known in files.glob(f"{target}/part-*.parquet"):
-        files.rm_file(known)
-    return [_put(files, table, f"{target}/part-{number:05}.parquet") for number, table in tables]
+        return _LocalFolder(Path(folder) / inner)
+    files, base = file_system(str(folder))
+    return _RemoteFolder(files, f"{base.rstrip('/')}/{inner}")
 
 
-def _tables(history: History, run: Run, rows: int) -> Iterator[Trials]:
+def _chunks(history: History, run: Run, rows: int) -> Iterator[list[Trial]]:
     """The trials of a run, some at a time."""
     from passhat.history.lookups import read_trials_from
-    from passhat.records import Trials
 
     number = 0
     while found := read_trials_from(history, run, number, limit=rows):
         number = found[-1][0] + 1
-        yield Trials.from_records([trial for _, trial in found], duplicates=None)
+        yield [trial for _, trial in found]
 
 
-def _write(table: Trials, file: Path) -> str:
-    from passhat.ingest import write_trials
+def _write_part(
+    history: History, run: Run, trials: Sequence[Trial], file: Path, transcripts: bool
+) -> list[Path]:
+    """The files that one part of a run becomes: its trials, and its transcripts where it has any.
 
-    write_trials(table, file)
-    return str(file)
+    The column of references is in every part, so that all have the same columns.
+    """
+    from passhat.ingest.write import write_parquet
+    from passhat.records import Trials
+
+    table = Trials.from_records(trials, duplicates=None)
+    if not transcripts:
+        write_parquet(table, file)
+        return [file]
+    shard = file.parent / FOLDER / file.name
+    places = _write_transcripts(history, run, trials, shard)
+    write_parquet(table, file, {ROW_COLUMN: places})
+    return [file, shard] if shard.exists() else [file]
 
 
-def _put(files: Any, table: Trials, target: str) -> str:
-    with tempfile.TemporaryDirectory(prefix="passhat-export-") as folder:
-        made = _write(table, Path(folder) / "part.parquet")
-        files.put_file(made, target)
-    return str(files.unstrip_protocol(target))
+def _write_transcripts(
+    history: History, run: Run, trials: Sequence[Trial], shard: Path
+) -> list[int | None]:
+    """Write what was said in these trials; for each of them the row it got, where it has one."""
+    from passhat.history.transcripts import transcripts_of
+    from passhat.records.transcript_search import KeptTranscript
 
+    outcomes = {(one.system, one.task, one.trial): one.outcome for one in trials}
+    rows: dict[tuple[str, str, int], int] = {}
 
-def _file_system(folder: str) -> tuple[Any, str]:
-    """The file system of a place, and the path in it."""
-    try:
-        import fsspec  # type: ignore[import-untyped,unused-ignore]  # an extra
-    except ImportError:
-        raise MissingExtra(f"exporting to {folder.partition('://')[0]}://", "cloud") from None
-    try:
-        files, base = fsspec.core.url_to_fs(folder)
-    except (ImportError, ValueError) as error:
-        raise ArgumentError("folder", f"cannot be reached ({error})", folder) from None
-    return files, str(base)
+    def kept() -> Iterator[KeptTranscript]:
+        for key, text in transcripts_of(history, run, list(outcomes)):
+            rows[key] = len(rows)
+            yield KeptTranscript(key=key, outcome=outcomes[key], text=text)
+
+    write_shard(kept(), shard)
+    return [rows.get(key) for key in outcomes]
 
 
 def _plain(name: str) -> str:

@@ -203,7 +203,7 @@ class Results:
             yield history, look_up(history, run)
 
     def _stored(self, *, transcripts: bool) -> tuple[Trials, Transcripts]:
-        from passhat.history.lookups import all_transcripts
+        from passhat.history.transcripts import all_transcripts
 
         with self._open_stored() as (history, found):
             trials = history.trials(self.noted(found).run)
