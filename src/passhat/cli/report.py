@@ -17,11 +17,11 @@ from passhat.cli.options import (
     parse_bars,
 )
 from passhat.cli.output import Output, ink_for
-from passhat.cli.page_transcripts import fitted_transcripts, wants_page
+from passhat.cli.page_transcripts import fitted_failures, fitted_transcripts, wants_page
 from passhat.cli.reading import ReadingOptions, reading_options
 
 if TYPE_CHECKING:
-    from passhat.records import Tally, Trials
+    from passhat.records import Tally, Transcripts, Trials
 
 
 def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -86,14 +86,19 @@ def report(
     """
     from passhat.journeys import report_results
 
+    results = reading.results()
     subjects: Trials | list[Tally]
-    if wants_page(transcripts or reading.names_transcripts, output):
-        subjects, said = reading.results().with_transcripts()
+    said: Transcripts = {}
+    some = None
+    if not wants_page(transcripts or reading.names_transcripts, output):
+        subjects = results.subjects(only)
+    elif counted := results.counts_with_failures():
+        subjects, some = counted
     else:
-        subjects, said = reading.results().subjects(only), {}
+        subjects, said = results.with_transcripts()
     answer = report_results(
         subjects,
-        only=only if said else (),
+        only=only if said or some else (),
         ks=analysing.ks,
         confidence=analysing.confidence,
         errors=analysing.errors,
@@ -109,7 +114,9 @@ def report(
         output.write(answer.matrix())
         return
     page: dict[str, Any] = {}
-    if said and not isinstance(subjects, list):
+    if some is not None:
+        page = fitted_failures(answer, some, output)
+    elif said and not isinstance(subjects, list):
         page = fitted_transcripts(answer, subjects, said, output)
     again = reading.again(*again_options(analysing, only))
     output.write(answer, results=again, all_tasks=all_tasks, narrowed=len(only) > 1, **page)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from passhat.history.packed_text import unpack
 from passhat.records.transcript import TranscriptKey, Transcripts
-from passhat.records.transcript_search import KeptTranscript
+from passhat.records.transcript_search import MOST_OF_A_TASK, KeptTranscript
 from passhat.records.trial import Outcome
 
 if TYPE_CHECKING:
@@ -76,6 +76,22 @@ def transcripts_of(
         )
         found = {wanted[system, task, trial]: body for system, task, trial, body in rows}
         yield from ((key, unpack(found[key])) for key in batch if key in found)
+
+
+def failures_of_run(history: History, run: Run, *, most: int = MOST_OF_A_TASK) -> Transcripts:
+    """What was said in the first failures of each task of a run, at most so many of each."""
+    rows = history.database.execute(
+        """
+        SELECT s.text, t.text, x.trial FROM (
+          SELECT system, task, trial, row_number() OVER (PARTITION BY system, task ORDER BY trial)
+            AS place FROM trials WHERE run = ?1 AND outcome <> 1) x
+        JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task WHERE x.place <= ?2
+        """,
+        (run.id, most),
+    ).fetchall()
+    return dict(
+        transcripts_of(history, run, [(system, task, trial) for system, task, trial in rows])
+    )
 
 
 def _name_numbers(history: History, run: Run) -> Mapping[str, int]:

@@ -71,7 +71,7 @@ def dataset_files(folder: Path) -> list[Path]:
 
 def open_engine(path: Path, shape: Shape, separator: str = ",") -> Engine:
     """The engine that reads this kind of file the fastest, of those installed."""
-    if shape != "csv" and _has_duckdb():
+    if shape != "csv" and has_duckdb():
         return _DuckDb(path, shape)
     return _Polars(path, shape, separator)
 
@@ -238,10 +238,11 @@ def duckdb_database() -> Any:
 
 def has_engine() -> bool:
     """Whether any of them is installed."""
-    return _has_duckdb() or importlib.util.find_spec("polars") is not None
+    return has_duckdb() or importlib.util.find_spec("polars") is not None
 
 
-def _has_duckdb() -> bool:
+def has_duckdb() -> bool:
+    """Whether DuckDB is installed."""
     return importlib.util.find_spec("duckdb") is not None
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import shutil
-import tempfile
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -55,7 +52,7 @@ def file_system(url: str) -> tuple[Any, str]:
     try:
         import fsspec  # type: ignore[import-untyped,unused-ignore]  # an extra
     except ImportError:
-        raise MissingExtra(f"{scheme}:// addresses", "cloud") from None
+        raise MissingExtra(f"an address with {scheme}://", "cloud") from None
     try:
         files, base = fsspec.core.url_to_fs(url)
     except (ImportError, ValueError) as error:
@@ -69,6 +66,9 @@ def local_copy(url: str) -> Path:
     Transcripts of a dataset stay where they are until `transcripts_beside` asks for them. What was
     copied before is copied again only where the store says that a file has changed.
     """
+    import shutil
+    import tempfile
+
     files, base = file_system(url)
     with _failures_of(url):
         listed = _listing(files, base)
@@ -202,6 +202,10 @@ def _fetch(files: Any, name: str, target: Path) -> None:
 @cache
 def _home() -> str:
     """A folder for all copies, removed when the program ends."""
+    import atexit
+    import shutil
+    import tempfile
+
     folder = str(Path(tempfile.mkdtemp(prefix="passhat-copies-")).resolve())
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

@@ -15,6 +15,10 @@ from passhat.records.trial import Outcome
 AROUND = 60
 """Characters shown on each side of a text that was found: one or two lines of a terminal."""
 
+MOST_OF_A_TASK = 3
+"""Failures of a task that are shown where all are too many: one may be chance, three show whether
+they are alike."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptTranscript:
@@ -93,7 +97,8 @@ def _parts(transcript: Transcript) -> Iterator[tuple[str, str]]:
     for turn in transcript.messages:
         yield (f"{turn.role} {turn.name}".strip(), turn.text)
         for call in turn.calls:
-            yield f"call of {call.name}", f"{call.name} {call.arguments}"
+            yield f"call of {call.name}", call.name
+            yield f"call of {call.name}", call.arguments
     yield "answer", transcript.answer
     yield "error", transcript.error
     for check in transcript.checks:

@@ -385,7 +385,7 @@ def left_out_columns(
     columns: Collection[str], found: Mapping[str, str], mapping: ColumnMap
 ) -> tuple[str, ...]:
     """The columns that nothing was read from, in a few words."""
-    unused = _unused(columns, found, mapping)
+    unused = [name for name in _unused(columns, found, mapping) if name != ROW_COLUMN]
     return (f"{'column' if len(unused) == 1 else 'columns'} {few(unused, 6)}",) if unused else ()
 
 
