@@ -87,7 +87,7 @@ with History.open(store, read_only=True) as history:
         trials = read_trials(url)  # a copy is made again where files have changed
         assert len(trials.sources[0].name.split()) > 1, trials.sources
     local = history.trials(run)
-shards = [name.replace("/part-", "/_transcripts/part-") for name in written]
+shards = [name.replace("/suite=", "/_transcripts/suite=") for name in written]
 assert sorted(files.find(base)) == sorted(map(files._strip_protocol, written + shards))
 assert trials.sources[0].name == f"{url} ({len(written)} files)", trials.sources[0].name
 assert list(map(str, trials)) == list(map(str, local))

@@ -152,9 +152,9 @@ def export(path: Path | str, run: str, file: str, transcripts: bool) -> None:
 
     A folder becomes a dataset of Parquet files, `FILE/suite=NAME/run=KEY/part-00000.parquet`, that
     `passhat report` and any engine read as one table. It may be in an object store: s3://, gs://
-    or any other address that fsspec knows. Transcripts go to a folder `_transcripts` beside these
-    files; `passhat report FILE --transcripts -o report.html` shows them and `passhat history
-    search TEXT FILE` searches them.
+    or any other address that fsspec knows. Transcripts go to `FILE/_transcripts`;
+    `passhat report FILE --transcripts -o report.html` shows them, and `passhat history search TEXT
+    FILE` searches them.
     """
     from passhat.ingest import write_trials
     from passhat.ingest.remote import is_url

@@ -6,12 +6,12 @@ from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, TypeGuard
 
 from passhat.errors import MissingExtra, ReadError
 from passhat.fast_dataclass import dataclass
-from passhat.ingest.transcript_shards import FOLDER
+from passhat.ingest.transcript_shards import FOLDER, shard_of
 from passhat.records import Source
 
 _DATABASES = ("postgresql", "postgres")
@@ -92,19 +92,21 @@ def local_copy(url: str) -> Path:
     return path
 
 
-def transcripts_beside(path: Path) -> Path | None:
+def transcripts_beside(trials: Path) -> Path | None:
     """The file with the transcripts of one file of a dataset; fetched where that is a copy."""
-    shard = path.parent / FOLDER / path.name
+    shard = Path(shard_of(trials))
     if shard.is_file():
         return shard
     for url, copy in _copies.items():
-        if path.is_relative_to(copy.home):
+        if trials.is_relative_to(copy.home):
             files, _ = file_system(url)
-            source = str(PurePosixPath(copy.root) / shard.relative_to(copy.home))
+            source = str(shard_of(PurePosixPath(copy.root) / trials.relative_to(copy.home)))
+            # Outside of the copy, whose files are trials.
+            target = copy.home.parent / FOLDER / trials.relative_to(copy.home)
             with _failures_of(url):
                 if files.exists(source):
-                    _fetch(files, source, shard)
-                    return shard
+                    _fetch(files, source, target)
+                    return target
     return None
 
 
@@ -139,13 +141,13 @@ def transcript_files(place: str) -> Iterator[tuple[str, Any]]:
     `place` is a folder of this machine or an address.
     """
     if not is_url(place):
-        for path in sorted(Path(place).rglob(f"{FOLDER}/*.parquet")):
+        for path in sorted(filter(_is_transcripts, Path(place).rglob("*.parquet"))):
             with path.open("rb") as stream:
                 yield str(path), stream
         return
     files, base = file_system(place)
     with _failures_of(place):
-        names = sorted(name for name in files.find(base) if _is_transcripts(name))
+        names = sorted(name for name in files.find(base) if _is_transcripts(PurePosixPath(name)))
         for name in names:
             with files.open(name, "rb") as stream:
                 yield str(files.unstrip_protocol(name)), stream
@@ -160,12 +162,12 @@ def _listing(files: Any, base: str) -> dict[str, Any]:
     return {
         name: info
         for name, info in sorted(found.items())
-        if info.get("type") != "directory" and not _is_transcripts(name)
+        if info.get("type") != "directory" and not _is_transcripts(PurePosixPath(name))
     }
 
 
-def _is_transcripts(name: str) -> bool:
-    return PurePosixPath(name).parent.name == FOLDER and name.endswith(".parquet")
+def _is_transcripts(file: PurePath) -> bool:
+    return FOLDER in file.parts and file.suffix == ".parquet"
 
 
 def _version(info: Any) -> tuple[str, ...]:

@@ -1,15 +1,15 @@
-"""Transcripts beside the Parquet files of a dataset: compressed together, read a few at a time.
+"""Transcripts of a dataset in files of their own: compressed together, read a few at a time.
 
-`run=KEY/part-00000.parquet` has the trials; their column `transcript_row` is the row of
-`run=KEY/_transcripts/part-00000.parquet` that holds what was said, and is empty where nothing is.
-Engines leave folders out whose name begins with an underscore.
+Beside `suite=NAME/run=KEY/part-00000.parquet`, which has trials, a dataset may have
+`_transcripts/suite=NAME/run=KEY/part-00000.parquet`. The column `transcript_row` of a trial is its
+row there, and is empty where nothing was kept. Engines leave out what begins with an underscore.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO, Any
 
 from passhat.errors import MissingExtra, ReadError
@@ -29,6 +29,16 @@ _COLUMNS = ("system", "task", "trial", "outcome", "text")
 _KEYS = _COLUMNS[:4]
 
 Place = Path | IO[bytes]
+
+
+def shard_of(trials: PurePath) -> PurePath:
+    """The file with the transcripts of one file of trials.
+
+    >>> str(shard_of(PurePath("trials/suite=a/run=b/part-00000.parquet")))
+    'trials/_transcripts/suite=a/run=b/part-00000.parquet'
+    """
+    home = trials.parents[min(2, len(trials.parents) - 1)]
+    return home / FOLDER / trials.relative_to(home)
 
 
 def write_shard(rows: Iterable[KeptTranscript], target: Path) -> int:

@@ -6,11 +6,12 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from passhat.ingest.remote import file_system, is_url
-from passhat.ingest.transcript_shards import FOLDER, ROW_COLUMN, write_shard
+from passhat.ingest.transcript_shards import FOLDER, ROW_COLUMN, shard_of, write_shard
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
@@ -32,42 +33,47 @@ def export_dataset(
 
     `folder` may be any address that fsspec knows: s3://, gs://, abfs://, sftp://. Trials that were
     added since the last time are written by exporting again: the files of a run are replaced.
-    With `transcripts`, a folder `_transcripts` beside them has what was said, in files of the same
-    names, and the column `transcript_row` of a trial is its row there.
+    With `transcripts`, `folder/_transcripts` has what was said, in files of the same names, and
+    the column `transcript_row` of a trial is its row there.
     """
-    target = _target(folder, f"suite={_plain(run.suite)}/run={run.key}")
-    target.clear()
+    inner = f"suite={_plain(run.suite)}/run={run.key}"
+    target = _target(folder)
+    target.clear(inner)
+    target.clear(f"{FOLDER}/{inner}")
     written = []
     with tempfile.TemporaryDirectory(prefix="passhat-export-") as scratch:
         for number, trials in enumerate(_chunks(history, run, rows)):
-            name = f"part-{number:05}.parquet"
-            made = _write_part(history, run, trials, Path(scratch) / name, transcripts)
+            file = Path(scratch) / inner / f"part-{number:05}.parquet"
+            made = _write_part(history, run, trials, file, transcripts)
             written += [target.put(file, str(file.relative_to(scratch))) for file in made]
     return [name for name in written if f"/{FOLDER}/" not in name]
 
 
 class _Target(Protocol):
-    """Where the files of a run go."""
+    """Where a dataset is written."""
 
-    def clear(self) -> None: ...
+    def clear(self, inner: str) -> None:
+        """Remove what an earlier export wrote to a folder."""
 
-    def put(self, made: Path, name: str) -> str: ...
+    def put(self, made: Path, name: str) -> str:
+        """Move a file there, and return what it is called."""
 
 
 class _LocalFolder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def clear(self) -> None:
-        (self._folder / FOLDER).mkdir(parents=True, exist_ok=True)
-        for pattern in ("part-*.parquet", f"{FOLDER}/part-*.parquet"):
-            for old in self._folder.glob(pattern):
-                old.unlink()
-        (self._folder / FOLDER).rmdir()
+    def clear(self, inner: str) -> None:
+        home = self._folder / inner
+        for old in home.glob("part-*.parquet"):
+            old.unlink()
+        with suppress(OSError):  # it was not there, or somebody else keeps files in it
+            for empty in (home, *list(home.parents)[: len(Path(inner).parts) - 1]):
+                empty.rmdir()
 
     def put(self, made: Path, name: str) -> str:
         target = self._folder / name
-        target.parent.mkdir(exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(made, target)
         return str(target)
 
@@ -76,11 +82,9 @@ class _RemoteFolder:
     def __init__(self, files: Any, folder: str) -> None:
         self._files, self._folder = files, folder
 
-    def clear(self) -> None:
-        self._files.makedirs(self._folder, exist_ok=True)
-        for pattern in ("part-*.parquet", f"{FOLDER}/part-*.parquet"):
-            for old in self._files.glob(f"{self._folder}/{pattern}"):
-                self._files.rm_file(old)
+    def clear(self, inner: str) -> None:
+        for old in self._files.glob(f"{self._folder}/{inner}/part-*.parquet"):
+            self._files.rm_file(old)
 
     def put(self, made: Path, name: str) -> str:
         target = f"{self._folder}/{name}"
@@ -90,11 +94,11 @@ class _RemoteFolder:
         return str(self._files.unstrip_protocol(target))
 
 
-def _target(folder: Path | str, inner: str) -> _Target:
+def _target(folder: Path | str) -> _Target:
     if not is_url(folder):
-        return _LocalFolder(Path(folder) / inner)
-    files, base = file_system(str(folder))
-    return _RemoteFolder(files, f"{base.rstrip('/')}/{inner}")
+        return _LocalFolder(Path(folder))
+    files, base = file_system(folder)
+    return _RemoteFolder(files, base.rstrip("/"))
 
 
 def _chunks(history: History, run: Run, rows: int) -> Iterator[list[Trial]]:
@@ -117,11 +121,12 @@ def _write_part(
     from passhat.ingest.write import write_parquet
     from passhat.records import Trials
 
+    file.parent.mkdir(parents=True, exist_ok=True)
     table = Trials.from_records(trials, duplicates=None)
     if not transcripts:
         write_parquet(table, file)
         return [file]
-    shard = file.parent / FOLDER / file.name
+    shard = Path(shard_of(file))
     places = _write_transcripts(history, run, trials, shard)
     write_parquet(table, file, {ROW_COLUMN: places})
     return [file, shard] if shard.exists() else [file]
