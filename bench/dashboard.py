@@ -19,8 +19,8 @@ from typing import Any
 from passhat.analysis.planning.simulate import simulate
 from passhat.dashboard import serving
 from passhat.dashboard.guard import Access
-from passhat.dashboard.shelf import Shelf
 from passhat.history import Checkout, History
+from passhat.journeys.report_cache import ReportCache
 
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN"
 LOADED = "performance.getEntriesByType('navigation')[0].loadEventEnd"
@@ -80,7 +80,9 @@ def serve(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     access = Access()
     with closing(serving.listen("127.0.0.1", 0)) as listener:
         address = serving.address_of(listener, "127.0.0.1")
-        server = serving.make_server(Shelf(path, title="bench"), access=access, address=address)
+        server = serving.make_server(
+            ReportCache(path, title="bench"), access=access, address=address
+        )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         while not server.started:

@@ -22,7 +22,7 @@ REPORT = "passhat simulate --tasks 5 --runs 4 -o trials.csv && passhat report tr
 TRIALS = {
     "": f"passhat demo && {REPORT}",
     "run": "passhat init suite && cd suite && passhat run --no-store",
-    "web": "python -c 'import passhat.dashboard.app'",
+    "web": "python -c 'import passhat.dashboard.serving'",
     "frames": "passhat simulate --tasks 5 -o trials.parquet && passhat report trials.parquet",
     "figures": f"{REPORT} -o report.png",
     "postgres": "python -c 'import passhat.history.postgres, psycopg'",

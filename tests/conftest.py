@@ -68,7 +68,7 @@ def serve_site():
     """Serves the dashboard of a store on a free loopback port, with the real server."""
     from passhat.dashboard import serving
     from passhat.dashboard.guard import Access
-    from passhat.dashboard.shelf import Shelf
+    from passhat.journeys.report_cache import ReportCache
 
     running = []
 
@@ -76,7 +76,7 @@ def serve_site():
         access, listener = Access(), serving.listen("127.0.0.1", 0)
         address = serving.address_of(listener, "127.0.0.1")
         title = getattr(path, "name", "store")
-        server = serving.make_server(Shelf(path, title=title), access=access, address=address)
+        server = serving.make_server(ReportCache(path, title=title), access=access, address=address)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         url = serving.start_url(address, access)

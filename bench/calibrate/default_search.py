@@ -10,10 +10,14 @@ import numpy as np
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells
 from passhat.stats.estimate import Scope
-from passhat.stats.mean_intervals import guarded_wilson, student_quantile
+from passhat.stats.mean_intervals import (
+    default_bounds,
+    guarded_wilson,
+    mean_and_variance,
+    student_quantile,
+)
 from passhat.stats.passk_noise import value_variance
 from passhat.stats.proportions import Bounds, wilson_bounds
-from passhat.stats.suite_intervals import default_bounds, mean_and_variance
 
 Variance = Callable[[Floats, Floats], Floats]
 

@@ -11,8 +11,7 @@ from passhat.analysis.reports.evidence import gather
 from passhat.analysis.reports.grouped_metrics import groupings_of
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.records import Trials
-from passhat.stats.boschloo import boschloo_greater
-from passhat.stats.bursts import find_bursts
+from passhat.stats.exact_tests import boschloo_greater
 from passhat.stats.multiplicity import (
     benjamini_hochberg,
     discrete_benjamini_hochberg,
@@ -20,7 +19,7 @@ from passhat.stats.multiplicity import (
     holm,
 )
 from passhat.stats.null_laws import pass_tests
-from passhat.stats.rounds import round_tests
+from passhat.stats.rounds import find_bursts, round_tests
 from passhat.stats.task_series import TaskSeries
 from passhat.stats.trend import change_points
 

@@ -9,8 +9,8 @@ from bench.calibrate.simulated_suites import Difficulty
 from bench.calibrate.table import Table
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.cells import count_cells
+from passhat.stats.difficulty_model import prior_weights
 from passhat.stats.estimate import Estimate, Interval
-from passhat.stats.hyperposterior import prior_weights
 from passhat.stats.paired import PairedDifference, paired_difference
 from passhat.stats.special import stdtrit
 from passhat.stats.suite_mean import suite_estimate

@@ -21,11 +21,11 @@ from bench.calibrate.simulated_suites import Difficulty, tally_suites
 from bench.calibrate.table import Table
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.cells import count_cells
+from passhat.stats.difficulty_model import prior_weights
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE
-from passhat.stats.hyperposterior import prior_weights
+from passhat.stats.mean_intervals import default_bounds
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.special import betaln, stdtrit
-from passhat.stats.suite_intervals import default_bounds
 
 SEED = 20_261_118
 PEERS = ROOT / ".venv-peers" / "bin" / "python"

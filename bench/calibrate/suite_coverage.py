@@ -18,14 +18,14 @@ from passhat.stats.bootstrap import (
 )
 from passhat.stats.cells import Cells
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Scope
-from passhat.stats.passk import share_of_passing_subsets
-from passhat.stats.proportions import Bounds
-from passhat.stats.suite_intervals import (
+from passhat.stats.mean_intervals import (
     default_bounds,
     normal_bounds,
     pooled_wilson_bounds,
     student_bounds,
 )
+from passhat.stats.passk import share_of_passing_subsets
+from passhat.stats.proportions import Bounds
 
 NOMINAL = 0.95
 RESAMPLES = 1000

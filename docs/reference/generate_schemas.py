@@ -34,7 +34,7 @@ from passhat.journeys.run_plan import RunPlan
 from passhat.records import Trial
 from passhat.reporters.answers.comparison_data import ComparisonObject
 from passhat.reporters.answers.diff import SideBySideObject
-from passhat.reporters.answers.explanation_data import ExplanationObject
+from passhat.reporters.answers.explanation import ExplanationObject
 from passhat.reporters.answers.flaky import FlakyObject
 from passhat.reporters.answers.gate_plan import GatePlansObject
 from passhat.reporters.answers.matrix import MatrixObject
@@ -46,7 +46,7 @@ from passhat.reporters.answers.run import RunObject
 from passhat.reporters.answers.run_list import RunsObject
 from passhat.reporters.answers.transcript_matches import SearchObject
 from passhat.reporters.answers.trend import TrendObject
-from passhat.reporters.answers.verdicts_data import VerdictsObject
+from passhat.reporters.answers.verdicts import VerdictsObject
 from passhat.reporters.data import EstimateObject, IntervalObject, UnavailableObject
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 

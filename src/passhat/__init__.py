@@ -69,12 +69,12 @@ if TYPE_CHECKING:
     from passhat.records import Tally as Tally
     from passhat.records import Trial as Trial
     from passhat.records import Trials as Trials
-    from passhat.reporters.frames import to_frame as to_frame
     from passhat.reporters.grid import render as render
     from passhat.reporters.grid import render_html as render_html
     from passhat.reporters.grid import render_json as render_json
     from passhat.reporters.grid import render_markdown as render_markdown
     from passhat.reporters.grid import render_terminal as render_terminal
+    from passhat.reporters.grid import to_frame as to_frame
     from passhat.reporters.terminal_style import Ink as Ink
     from passhat.runner import run_trials as run_trials
     from passhat.stats.estimate import Estimate as Estimate

@@ -279,7 +279,7 @@ def _logged_number(number: int, trials: Trials) -> int: ...
 def _logged_number(number: int | None, trials: Trials) -> int | None: ...
 def _logged_number(number: int | None, trials: Trials) -> int | None:
     """The number that a log gives to a trial which people count from 1."""
-    from passhat.records.run_numbers import first_number
+    from passhat.records.task_names import first_number
 
     return None if number is None else number - 1 + first_number(trials.trial.tolist())
 

@@ -13,6 +13,8 @@ LONGEST = 200
 LONGEST_TEXT = 40
 LONGEST_VALUE = 160
 CUT = "…"
+LONGEST_NAME = 80
+LONGEST_PATH = 200
 
 
 def short_repr(head: str, *told: str, see: str = "") -> str:
@@ -41,10 +43,10 @@ def repr_fields(value: Any) -> str:
     return text
 
 
-def few(texts: Iterable[str], most: int = 3) -> list[str]:
+def first_few(texts: Iterable[str], most: int = 3) -> list[str]:
     """The first of some texts, and how many more there are.
 
-    >>> few("abcde")
+    >>> first_few("abcde")
     ['a', 'b', 'c', '2 more']
     """
     told = list(texts)
@@ -132,6 +134,37 @@ def close_words(word: str, known: Iterable[str], *, most: int, cutoff: float = 0
     from difflib import get_close_matches  # loaded only after a mistake
 
     return get_close_matches(word, list(known), n=most, cutoff=cutoff)
+
+
+def short(name: object, longest: int = LONGEST_NAME) -> str:
+    r"""A name in a few words, whatever stands in it.
+
+    >>> short("refund"), short("a\nb"), len(short("x" * 10_000))
+    ('refund', 'a\\nb', 80)
+    """
+    text = str(name)
+    if not text.isprintable():
+        text = repr(text[: longest + 1])[1:-1]
+    return text if len(text) <= longest else text[: longest - 1] + CUT
+
+
+def short_path(path: object) -> str:
+    """A path, of which the end tells more than of other names."""
+    return short(path, LONGEST_PATH)
+
+
+def few(names: Iterable[object], most: int = 12) -> str:
+    """The first of many names, each of them short.
+
+    >>> few(["a", "b" * 200, "c"], most=2)[-20:]
+    'bbbbbbbb… and 1 more'
+    """
+    return listed(names, most, show=short)
+
+
+def few_paths(paths: Iterable[object], most: int = 12) -> str:
+    """The first of many paths."""
+    return listed(paths, most, show=short_path)
 
 
 def _filled(value: Any) -> Iterator[str]:

@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 import pytest
 
 from passhat.analysis.planning.simulate import simulate
-from passhat.dashboard.logs import Log, keep_logs
 from passhat.history import Checkout, History
 from passhat.ingest import read_with_transcripts
+from passhat.journeys.history_files import Log, keep_logs
 from passhat.records import Outcome, Source, Trial
 
 SYSTEMS = {"careful": 0.9, "hasty": 0.6}

@@ -186,6 +186,35 @@ def test_no_accessibility_rule_is_broken_by_several_systems(
     assert axe_violations(page) == []
 
 
+@pytest.fixture
+def long_table(tmp_path):
+    return page_of(simulate(tasks=400, runs=3, seed=6), tmp_path)
+
+
+def test_a_link_to_the_last_row_of_a_long_table_shows_it(long_table, open_page):
+    page = open_page(long_table.as_uri())
+    last = page.locator("tr[data-row]").last.get_attribute("id")
+    page.goto(f"{long_table.as_uri()}#{last}")
+    page.reload()
+    box = page.locator(f"[id='{last}'] .name").bounding_box()
+    assert 0 <= box["y"] < page.viewport_size["height"]
+
+
+def test_paper_shows_every_row_of_a_long_table_under_its_heads(long_table, open_page, printed):
+    pages = printed(open_page(long_table.as_uri())).pages()
+    words = "\n".join(pages)
+    assert len(re.findall(r"^ *task-\d{3} +(?:flaky|solid|broken|undecided)", words, re.M)) == 400
+    assert sum("passed" in page and "interval" in page for page in pages) > 5
+
+
+def test_a_narrow_window_stacks_a_task_and_shows_all_of_it(report, open_page):
+    page = open_page(report.as_uri(), viewport={"width": 400, "height": 800})
+    cells = page.locator("tr[data-row]").first.locator("td")
+    boxes = [cell.bounding_box() for cell in cells.all()]
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= 400 for box in boxes)
+    assert len({round(box["y"]) for box in boxes}) > 2
+
+
 def test_the_table_sorts_both_ways_and_filters_by_text_and_label(report, open_page):
     page = open_page(report.as_uri())
     names = page.locator("tbody tr:visible td.name")

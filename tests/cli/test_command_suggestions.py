@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.cli import COMMANDS
-from passhat.cli.command_suggestions import what_was_meant
+from passhat.cli import COMMANDS, what_was_meant
 
 
 @pytest.mark.parametrize(

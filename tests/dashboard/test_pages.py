@@ -6,12 +6,12 @@ import pytest
 
 from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.planning.simulate import simulate
-from passhat.analysis.reports.headline import glance
+from passhat.analysis.reports.headline_k import headline_number
 from passhat.analysis.reports.measure import measure
-from passhat.dashboard.logs import Log, keep_logs
 from passhat.history import Checkout, History
 from passhat.history.lookups import page_of_trials, search_tasks
 from passhat.history.transcripts import all_transcripts
+from passhat.journeys.history_files import Log, keep_logs
 from passhat.records import Trials
 from passhat.reporters.answers.comparison_data import verdict
 from passhat.reporters.numbers import points, span
@@ -49,14 +49,14 @@ def test_a_glance_is_the_headline_of_a_report():
     for tasks, runs in ((1, 1), (5, 2), (20, 9)):
         trials = simulate(tasks=tasks, runs=runs, seed=runs)
         system = measure(trials).system()
-        seen = glance(trials.tally())
+        seen = headline_number(trials.tally())
         assert seen.k == headline_k(system)
         assert seen.number == system.pass_hat(seen.k).this_suite
 
 
 def test_a_glance_at_unequal_runs_leaves_no_task_out():
     trials = Trials.from_columns(task=[*"aa", *"bbbb", *"ccccc"], passed=[0] * 2 + [1] * 9)
-    seen = glance(trials.tally())
+    seen = headline_number(trials.tally())
     assert seen.k == headline_k(measure(trials).system()) == 2
     assert seen.number.value == pytest.approx(2 / 3)
 

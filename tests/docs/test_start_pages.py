@@ -1,4 +1,4 @@
-"""The first five minutes of each kind of user: every command of the page is run, as it stands."""
+"""Pages to follow step by step: their files are written and every command is run, as it stands."""
 
 import os
 import re
@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs" / "start").glob("*.md"))
+FOLLOWED = ("test-a-python-agent-in-ci", "families-of-tasks", "read-the-log-of-your-tool")
+PAGES = [
+    *sorted((ROOT / "docs" / "start").glob("*.md")),
+    *(ROOT / "docs" / "how-to" / f"{name}.md" for name in FOLLOWED),
+]
 BLOCK = re.compile(r"^```(\w+)(?: ([\w.]+))?\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 ANSWERS = (0, 1, 4)
 """Passed, failed and undecided are answers; anything else is a page that does not work."""
@@ -21,7 +25,7 @@ def test_every_command_of_the_page_gives_an_answer(page, tmp_path):
         if file:
             (tmp_path / file).write_text(body)
         elif kind == "console":
-            for line in re.findall(r"^\$ (passhat .*)$", body, flags=re.MULTILINE):
+            for line in re.findall(r"^\$ ((?:passhat|pytest) .*)$", body, flags=re.MULTILINE):
                 run(line, tmp_path)
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from passhat.errors import HistoryError, LostRun
 from passhat.history import History, RunJournal
-from passhat.history.leases import LEASE_SECONDS, find_owner, hold
-from passhat.history.process_identity import this_process
+from passhat.history.leases import LEASE_SECONDS, find_owner, hold, this_process
 from passhat.history.runs import now
 from passhat.records.ledger import Ticket
 
@@ -131,6 +130,6 @@ def test_a_process_that_ended_and_was_not_waited_for_is_dead():
 
 
 def _born_of(pid):
-    from passhat.history.process_identity import _born
+    from passhat.history.leases import _born
 
     return _born(pid)

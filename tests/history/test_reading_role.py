@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from passhat.dashboard.shelf import Shelf
 from passhat.errors import StoreError
 from passhat.history import History
 from passhat.history.database import shown_address
 from passhat.history.lookups import change_mark, read_progress
+from passhat.journeys.report_cache import ReportCache
 from passhat.records import Outcome, Trial
 
 psycopg = pytest.importorskip("psycopg", reason="the extra postgres is not installed")
@@ -32,7 +32,7 @@ def shared(new_database):
 
 def test_a_role_that_may_only_read_sees_runs_trials_reports_and_progress(shared):
     _, looker = shared
-    history = Shelf(looker, title="team").open()
+    history = ReportCache(looker, title="team").open()
     (run,) = history.runs()
     assert len(history.trials(run)) == 4
     assert read_progress(history, run).tasks[0].passed == 2

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from passhat.dashboard.comparing import judge_sides, sides_of
-from passhat.dashboard.overview import look_at_suite, suites_on_page
-from passhat.dashboard.shelf import Shelf
 from passhat.history import History
 from passhat.journeys import compare_results, report_results
+from passhat.journeys.report_cache import ReportCache
 from passhat.journeys.results import Results
 from passhat.journeys.stored_runs import change_of_run
+from passhat.journeys.suite_overview import look_at_suite, suites_on_page
 from passhat.journeys.trend_runs import trend_of_runs
 from passhat.records import Outcome, Trial
 
@@ -63,16 +63,16 @@ def test_every_point_of_a_trend_has_the_interval_of_its_own_report(store):
 def test_the_overview_shows_the_interval_of_the_newest_report(store):
     with History.open(store, read_only=True) as history:
         (suite,), _ = suites_on_page(history, 1)
-        (line,) = look_at_suite(Shelf(store, title="suite"), history, suite).systems
+        (line,) = look_at_suite(ReportCache(store, title="suite"), history, suite).systems
     report = report_results(Results(paths=(line.run.key,), store=store)).system()
-    assert line.glance.number == report.metrics[line.glance.name].this_suite
+    assert line.headline.number == report.metrics[line.headline.name].this_suite
 
 
 def test_the_dashboard_and_the_command_line_compare_two_runs_alike(store):
-    shelf = Shelf(store, title="suite")
+    reports = ReportCache(store, title="suite")
     with History.open(store, read_only=True) as history:
         newest, before = history.runs()[:2]
-        sides = sides_of(shelf, history, [newest.key, before.key], [])
+        sides = sides_of(reports, history, [newest.key, before.key], [])
         page = judge_sides(history, sides, metric="mean_score")
     told = compare_results(Results(paths=(newest.key, before.key), store=store))
     assert page.headline.this_suite.interval == told.headline.this_suite.interval

@@ -4,7 +4,8 @@ import pytest
 
 from passhat.analysis.planning.simulate import simulate
 from passhat.history import History
-from passhat.journeys.stored_runs import change_of_run, judge_run
+from passhat.journeys.report_cache import judge_run
+from passhat.journeys.stored_runs import change_of_run
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from passhat.analysis.comparing.rank import RankReport, rank
 from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
+from passhat.reporters.answers.report_blocks import render_targets
 from passhat.reporters.safe_text import display_width
-from passhat.reporters.targets_list import render_targets
 from passhat.reporters.terminal_style import Ink
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")

@@ -8,8 +8,8 @@ from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.records import Trials
 from passhat.reporters import wording
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
-from passhat.reporters.luck_wording import luck
 from passhat.reporters.next_steps import next_steps
+from passhat.reporters.noise_words import luck
 from passhat.reporters.numbers import percent
 from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.seeds import SeedVariance

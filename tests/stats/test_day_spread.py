@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from passhat.stats.day_spread import DaySpread
+from passhat.stats.group_spread import DaySpread
 from passhat.stats.task_series import TaskSeries
 from passhat.stats.trend import change_points
 

@@ -9,9 +9,9 @@ from scipy import integrate, special, stats
 from passhat.errors import ArgumentError
 from passhat.stats.bars import bars_cleared
 from passhat.stats.cells import count_cells
+from passhat.stats.difficulty_model import prior_weights
 from passhat.stats.estimate import Unavailable
 from passhat.stats.extrapolation import MODEL_WARNING, extrapolate_pass_hat_k
-from passhat.stats.hyperposterior import prior_weights
 from passhat.stats.labels import UNDECIDED, label_tasks
 from passhat.stats.suite_mean import suite_estimate
 

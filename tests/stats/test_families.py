@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from passhat.errors import ArgumentError
 from passhat.stats.dirichlet_mean import lower_quantile, lower_ratio_quantile, lower_ratio_tail
 from passhat.stats.estimate import Unavailable
-from passhat.stats.family_variance import family_components
-from passhat.stats.grouped_suite import shares_to_weights
+from passhat.stats.families import family_components, shares_to_weights
 from passhat.stats.paired import paired_difference
 from passhat.stats.ranking import rank_systems
 from passhat.stats.score_mean import score_estimate

@@ -8,7 +8,7 @@ from passhat.stats.mean_intervals import (
     SuiteSize,
     guarded_wilson,
     student_quantile,
-    suite_bounds,
+    wilson_suite_bounds,
 )
 from passhat.stats.proportions import proportion_interval, wilson_bounds
 
@@ -55,7 +55,7 @@ def test_a_guarded_wilson_of_one_coin_covers_everywhere():
 
 def test_noiseless_suites_keep_the_exact_bound_of_runs_not_seen():
     size = SuiteSize(tasks=np.array(4.0), runs=np.array(40.0))
-    low, high = suite_bounds(
+    low, high = wilson_suite_bounds(
         np.array(0.5), np.array(0.0), size=size, model=np.array(0.5), k=2, confidence=0.95
     )
     assert float(low) == pytest.approx(0.5 * 0.025 ** (2 / 40))
@@ -68,7 +68,7 @@ def test_as_many_runs_know_their_noise_the_worse_the_more_tasks_share_them():
     def bounds(tasks):
         size = SuiteSize(tasks=np.array(tasks), runs=np.array(40.0))
         mean, noise = np.array(0.6), np.array(0.004)
-        return suite_bounds(mean, noise, size=size, model=mean, k=1, confidence=0.95)
+        return wilson_suite_bounds(mean, noise, size=size, model=mean, k=1, confidence=0.95)
 
     lows, highs = zip(*(bounds(tasks) for tasks in (4.0, 10.0, 18.0)), strict=True)
     assert lows[0] > lows[1] > lows[2]

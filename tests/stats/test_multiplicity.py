@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,9 +12,20 @@ from hypothesis.extra.numpy import arrays
 from statsmodels.stats.multitest import multipletests
 
 from passhat.errors import ArgumentError
-from passhat.stats.multiplicity import benjamini_hochberg, holm
+from passhat.stats.multiplicity import (
+    benjamini_hochberg,
+    holm,
+    shuffled_in_strata,
+    standardised,
+    step_down_p,
+)
 
 p_values = arrays(float, st.integers(1, 30), elements=st.floats(0, 1, width=16))
+tables = arrays(
+    np.float64,
+    st.tuples(st.integers(2, 12), st.integers(1, 5)),
+    elements=st.integers(-3, 3).map(float),
+)
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(holm, "holm"), (benjamini_hochberg, "fdr_bh")])
@@ -60,3 +73,65 @@ def test_what_is_no_p_value_is_refused(bad):
 def test_a_table_of_p_values_is_refused():
     with pytest.raises(ArgumentError, match="p must be a flat list of p-values"):
         benjamini_hochberg([[0.1, 0.2]])
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=1, max_size=5), min_size=1, max_size=4))
+def test_a_shuffle_keeps_how_many_fail_in_each_stratum_and_the_first_row_is_as_observed(groups):
+    labels = np.array([label for group in groups for label in group])
+    strata = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    rows = shuffled_in_strata(labels, strata, shuffles=20, rng=np.random.default_rng(1))
+    assert (rows[0] == labels).all()
+    for stratum in range(len(groups)):
+        here = strata == stratum
+        assert (rows[:, here].sum(axis=1) == labels[here].sum()).all()
+
+
+def test_every_division_of_a_stratum_is_equally_likely():
+    labels = np.array([True, True, False, False])
+    rng = np.random.default_rng(2)
+    rows = shuffled_in_strata(labels, np.zeros(4, dtype=np.int64), shuffles=6000, rng=rng)[1:]
+    _, counts = np.unique(rows, axis=0, return_counts=True)
+    assert len(counts) == 6
+    assert counts.min() > 900  # 1,000 expected, with a standard deviation of 29
+    assert counts.max() < 1100
+
+
+@given(tables)
+def test_adjusted_p_never_lies_below_the_p_of_its_own_column(table):
+    own = (table >= table[0]).mean(axis=0)
+    assert (step_down_p(table) >= own - 1e-12).all()
+
+
+@given(tables)
+def test_adjusted_p_never_lies_above_the_single_step_p(table):
+    largest = table.max(axis=1)
+    single = np.array([(largest >= seen).mean() for seen in table[0]])
+    assert (step_down_p(table) <= single + 1e-12).all()
+
+
+@given(tables)
+def test_what_is_more_extreme_has_no_larger_p_and_equal_columns_have_equal_ones(table):
+    p = step_down_p(table)
+    order = np.argsort(-table[0], kind="stable")
+    assert (np.diff(p[order]) >= -1e-12).all()
+    twice = step_down_p(np.hstack([table, table]))
+    assert twice[: p.size] == pytest.approx(p)
+
+
+def test_over_all_permutations_some_false_rejection_has_its_level_at_most():
+    # Two-sample differences of 6 runs on 3 dependent measures, each of 720 orders observed once.
+    rng = np.random.default_rng(5)
+    values = rng.integers(0, 4, size=(6, 3)).astype(float)
+    orders = np.array(list(permutations(range(6))))
+    differences = values[orders[:, :3]].mean(axis=1) - values[orders[:, 3:]].mean(axis=1)
+    table = standardised(differences)
+    smallest = []
+    for row in range(0, len(table), 24):
+        observed = np.vstack([table[row], np.delete(table, row, axis=0)])
+        smallest.append(step_down_p(observed).min())
+    for level in (0.05, 0.1, 0.3):
+        assert np.mean(np.array(smallest) <= level) <= level + 0.1
+
+
+def test_a_statistic_that_never_varies_is_nothing():
+    assert standardised(np.array([[1.0, 2.0], [1.0, 4.0]])).tolist() == [[0.0, -1.0], [0.0, 1.0]]

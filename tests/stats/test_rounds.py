@@ -5,7 +5,6 @@ import pytest
 from statsmodels.stats.contingency_tables import cochrans_q
 
 from passhat.errors import ArgumentError
-from passhat.stats.bursts import find_bursts
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.group_spread import (
     GroupedRuns,
@@ -16,7 +15,7 @@ from passhat.stats.group_spread import (
     widened,
     with_excess,
 )
-from passhat.stats.rounds import round_tests
+from passhat.stats.rounds import find_bursts, round_tests
 
 
 def flips(rng, tasks, runs, rate=0.7):

@@ -10,8 +10,7 @@ from scipy import stats
 
 from passhat.errors import ArgumentError
 from passhat.stats.passk import pass_hat_k
-from passhat.stats.permutation import permutation_p
-from passhat.stats.task_series import TaskSeries
+from passhat.stats.task_series import TaskSeries, permutation_p
 from passhat.stats.trend import change_points
 
 sides = st.tuples(st.integers(2, 5), st.integers(2, 5)).flatmap(

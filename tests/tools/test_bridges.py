@@ -133,6 +133,7 @@ print(json.dumps([list(tally.tasks), tally.passed.tolist(), tally.failed.tolist(
 """
 OTEL = """
 import json
+from dataclasses import replace
 
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -146,7 +147,8 @@ provider, memory, spans = TracerProvider(), InMemorySpanExporter(), TrialSpans()
 provider.add_span_processor(SimpleSpanProcessor(memory))
 provider.add_span_processor(spans)
 world = passhat.World(error_rate=0.2)
-trials = passhat.simulate(tasks=3, runs=4, rate={"bot": 0.6}, world=world, seed=2)
+simulated = passhat.simulate(tasks=3, runs=4, rate={"bot": 0.6}, world=world, seed=2)
+trials = [replace(one, tokens_in=100 + n, tokens_out=n) for n, one in enumerate(simulated)]
 export_trials(trials, provider)
 names = {event.name for span in memory.get_finished_spans() for event in span.events}
 back = spans.trials()
@@ -158,7 +160,9 @@ passhat.run_suite(suite, on_event=SpanEvents(provider))
 
 
 def plain(table):
-    return sorted([t.system, t.task, t.outcome.name] for t in table)
+    return sorted(
+        [t.system, t.task, t.outcome.name, t.tokens_in or 0, t.tokens_out or 0] for t in table
+    )
 
 
 print(json.dumps({

@@ -1,6 +1,7 @@
 """The pages for people who come from another tool: both sides of a number, by the real package."""
 
 import json
+import os
 
 import pytest
 
@@ -31,6 +32,65 @@ async def answer(data):
 class StarterAdapter(SimpleAdapter):
     def __init__(self):
         super().__init__(answer)
+"""
+INSPECT = """
+from inspect_ai import Epochs, Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.scorer import Score, accuracy, scorer
+from inspect_ai.solver import solver
+
+FIRST_WRONG = {"never": 9, "rarely": 5, "often": 2}
+
+
+@solver
+def answers():
+    async def solve(state, generate):
+        return state
+
+    return solve
+
+
+@scorer(metrics=[accuracy()])
+def sometimes():
+    async def score(state, target):
+        return Score(value="I" if state.epoch >= FIRST_WRONG[state.sample_id] else "C")
+
+    return score
+
+
+@task
+def flaky():
+    return Task(
+        dataset=[Sample(id=name, input="hi", target="hi") for name in FIRST_WRONG],
+        solver=answers(),
+        scorer=sometimes(),
+        epochs=Epochs(6, ["mean", "pass_at_2", "pass_at_4", "pass_k_2"]),
+    )
+"""
+INSPECT_SAYS = """
+import json, sys
+from inspect_ai.log import read_eval_log
+
+scores = read_eval_log(sys.argv[1]).results.scores
+print(json.dumps({one.reducer: one.metrics["accuracy"].value for one in scores}))
+"""
+PROMPTFOO = """
+prompts: ["Say {{word}}"]
+providers: ["file://provider.js"]
+tests:
+  - {description: hello, vars: {word: hello}, assert: [{type: contains, value: hello}]}
+  - {description: bye, vars: {word: bye}, assert: [{type: contains, value: bye}]}
+"""
+PROVIDER = """
+let calls = 0
+module.exports = class {
+  id() { return 'echo' }
+  async callApi(prompt) {
+    calls += 1
+    if (calls === 7) return { error: 'out of order' }
+    return { output: calls % 4 === 0 ? 'no' : prompt }
+  }
+}
 """
 
 
@@ -68,3 +128,61 @@ def test_what_tracelens_wrote_is_read_run_by_run_and_gives_its_pass_rates(tool, 
     assert ours.metrics["pass^2"].this_suite.value == pytest.approx((3 / 10 + 6 / 10) / 2)
     with pytest.raises(passhat.ReadError, match=r"trials\.json"):
         passhat.read_trials(results / "results.json")
+
+
+def test_the_reducers_of_inspect_are_the_numbers_of_passhat(tool, tmp_path):
+    (tmp_path / "flaky.py").write_text(INSPECT)
+    environment, env = tool("bridges"), {**os.environ, "INSPECT_DISPLAY": "none"}
+    words = ("eval", "flaky.py", "--model", "mockllm/model", "--log-dir", "logs")
+    done = environment.run("inspect", *words, cwd=tmp_path, env=env)
+    assert done.returncode == 0, done.stderr
+    (log,) = (tmp_path / "logs").glob("*.eval")
+    said = environment.run("python", "-c", INSPECT_SAYS, str(log), cwd=tmp_path)
+    theirs = json.loads(said.stdout)
+    ours = passhat.measure(passhat.read_trials(log), ks=(1, 2, 4)).system()
+    for reducer, name in {
+        "mean": "pass^1",
+        "pass_at_2": "pass@2",
+        "pass_at_4": "pass@4",
+        "pass_k_2": "pass^2",
+    }.items():
+        assert ours.metrics[name].this_suite.value == pytest.approx(theirs[reducer]), name
+
+
+def test_a_log_that_inspect_did_not_score_is_refused_with_the_command_that_scores_it(
+    tool, tmp_path
+):
+    (tmp_path / "flaky.py").write_text(INSPECT)
+    env = {**os.environ, "INSPECT_DISPLAY": "none"}
+    words = ("eval", "flaky.py", "--model", "mockllm/model", "--log-dir", "logs", "--no-score")
+    assert tool("bridges").run("inspect", *words, cwd=tmp_path, env=env).returncode == 0
+    (log,) = (tmp_path / "logs").glob("*.eval")
+    with pytest.raises(passhat.ReadError, match="inspect score"):
+        passhat.read_trials(log)
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl", "csv"])
+def test_promptfoo_and_passhat_count_the_same_passes_failures_and_errors(tool, tmp_path, ending):
+    (tmp_path / "promptfooconfig.yaml").write_text(PROMPTFOO)
+    (tmp_path / "provider.js").write_text(PROVIDER)
+    env = {
+        **os.environ,
+        "PROMPTFOO_DISABLE_TELEMETRY": "1",
+        "PROMPTFOO_DISABLE_UPDATE": "1",
+        "PROMPTFOO_CONFIG_DIR": str(tmp_path / "config"),
+    }
+    words = ["eval", "--repeat", "5", "--no-cache", "--no-table", "-j", "1", "-o", "stats.json"]
+    words += [] if ending == "json" else ["-o", f"stats.{ending}"]
+    done = tool("promptfoo").run(
+        "promptfoo", *words, cwd=tmp_path, env=env, programs="node_modules/.bin"
+    )
+    written = tmp_path / f"stats.{ending}"
+    assert written.exists(), done.stderr
+    theirs = json.loads((tmp_path / "stats.json").read_text())["results"]["stats"]
+    found = [one.outcome.name for one in passhat.read_trials(written)]
+    counts = {name: found.count(name) for name in ("PASSED", "FAILED", "ERRORED")}
+    assert counts == {
+        "PASSED": theirs["successes"],
+        "FAILED": theirs["failures"],
+        "ERRORED": theirs["errors"],
+    }

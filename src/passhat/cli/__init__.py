@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,6 +14,7 @@ import click
 from passhat._version import __version__
 from passhat.cli.exit_codes import ExitCode
 from passhat.errors import ConfigurationError, InputError, PasshatError
+from passhat.messages import closest
 
 # name: (where it is, what it does in a few words); --help needs no command to be loaded.
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
@@ -94,7 +99,6 @@ class Commands(click.Group):
         word = args[0]
         if word in COMMANDS or word.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        from passhat.cli.command_suggestions import what_was_meant
         from passhat.reporters.safe_text import safe_text
 
         raise click.UsageError(safe_text(what_was_meant(args, COMMANDS)), ctx=ctx)
@@ -174,3 +178,60 @@ def main() -> None:
 
     pass^k ("pass hat k") is the chance that k attempts at a task all succeed.
     """
+
+
+# What people do with a file of each kind, where they name no command.
+_FOR_ENDING = {
+    ".yml": "run",
+    ".yaml": "run",
+    ".db": "history --store",
+}
+_ENDINGS = (*_FOR_ENDING, ".csv", ".eval", ".json", ".jsonl", ".parquet", ".tsv", ".xml", ".gz")
+_OTHER_WORDS = {
+    "test": "run",
+    "eval": "run",
+    "start": "run",
+    "check": "validate",
+    "lint": "validate",
+    "show": "report",
+    "analyze": "report",
+    "analyse": "report",
+    "diff": "compare",
+    "leaderboard": "rank",
+    "power": "plan",
+    "dashboard": "view",
+    "ui": "view",
+    "serve": "view",
+    "new": "init",
+    "ls": "list",
+    "record": "run --record",
+    "replay": "run --replay",
+}
+
+
+def what_was_meant(words: Sequence[str], commands: Iterable[str]) -> str:
+    """The sentence for a first word that is no command.
+
+    >>> what_was_meant(["reprot", "x.csv"], ["report", "run"])
+    'there is no command "reprot". Did you mean "passhat report"?'
+    >>> what_was_meant(["results.jsonl"], ["report", "run"])
+    '"results.jsonl" is not a command but a file: passhat report results.jsonl'
+    """
+    word, known = words[0], list(commands)
+    other = _OTHER_WORDS.get(word.lower())  # "test" is a word before it is a folder
+    if other is None and _names_a_file(word):
+        command = _FOR_ENDING.get(Path(word).suffix.lower(), "report")
+        return f'"{word}" is not a command but a file: passhat {command} {shlex.join(words)}'
+    if meant := other or closest(word.lower(), known):
+        return f'there is no command "{word}". Did you mean "passhat {meant}"?'
+    return f'there is no command "{word}"; there are: {", ".join(known)}'
+
+
+def _names_a_file(word: str) -> bool:
+    """Whether it is one, or would be if it were there."""
+    return "/" in word or Path(word).suffix.lower() in _ENDINGS or _is_there(word)
+
+
+def _is_there(word: str) -> bool:
+    """Whether a file or folder has that name; no file has one of thousands of letters."""
+    return bool(word) and os.path.exists(word)  # noqa: PTH110 # of a long word, Path raises

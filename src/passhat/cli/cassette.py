@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import click
 
 from passhat.cli.exit_codes import ExitCode
-from passhat.cli.option_types import WholeNumber
+from passhat.cli.options import WholeNumber
 from passhat.errors import CassetteError, PasshatError
 from passhat.messages import plural
 

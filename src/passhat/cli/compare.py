@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from passhat.cli.option_types import Share
 from passhat.cli.options import (
     Analysing,
     SectionedCommand,
+    Share,
     again_options,
     analysis_options,
     output_options,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from passhat.cli.option_types import WholeNumber
-from passhat.cli.options import SectionedCommand, confidence_option, output_options
+from passhat.cli.options import SectionedCommand, WholeNumber, confidence_option, output_options
 from passhat.cli.output import Output
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from passhat.cli.option_types import WholeNumber
+from passhat.cli.options import WholeNumber
 
 
 @click.command()

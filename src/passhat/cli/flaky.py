@@ -6,10 +6,14 @@ from pathlib import Path
 
 import click
 
-from passhat.cli.option_types import WholeNumber
-from passhat.cli.options import SectionedCommand, confidence_option, output_options
+from passhat.cli.options import (
+    SectionedCommand,
+    StoreType,
+    WholeNumber,
+    confidence_option,
+    output_options,
+)
 from passhat.cli.output import Output
-from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
 from passhat.journeys.trend_runs import FLAKY_LAST
 

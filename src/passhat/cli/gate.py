@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.forge_output import announce, forge_options, wanted
-from passhat.cli.option_types import Share
 from passhat.cli.options import (
     SectionedCommand,
+    Share,
     errors_option,
     output_options,
     parse_bars,

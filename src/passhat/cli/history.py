@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.option_types import WholeNumber
-from passhat.cli.options import SectionedCommand, output_options
-from passhat.cli.output import Output, ink_for
-from passhat.cli.page_transcripts import fitted_transcripts, wants_page
+from passhat.cli.baseline_change import change_of_named_run
+from passhat.cli.options import SectionedCommand, StoreType, WholeNumber, output_options
+from passhat.cli.output import Output, fitted_transcripts, ink_for, wants_page, writes_page
 from passhat.cli.reading import ReadingOptions, reading_options, say_note
-from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
 from passhat.messages import listed, plural
 
@@ -108,6 +106,8 @@ def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:
     trials, said = results.with_transcripts() if wants_page(transcripts, output) else (None, {})
     answer = report_results(results if trials is None else trials)
     page = fitted_transcripts(answer, trials, said, output) if said else {}
+    if writes_page(output) and len(answer.systems) == 1:
+        page["change"] = change_of_named_run(results, answer.systems[0].name)
     again = shlex.join([str(path), *(["--run", run] if run != LATEST else [])])
     output.write(answer, results=again, **page)
 
@@ -258,7 +258,7 @@ def add(
       passhat history add tuesday.eval --suite support
       passhat trend support
     """
-    from passhat.journeys.keeping import keep_results
+    from passhat.journeys.history_files import keep_results
     from passhat.reporters.safe_text import safe_lines
 
     kept = keep_results(

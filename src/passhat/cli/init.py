@@ -58,7 +58,7 @@ def init(
     Where there is a passhat.yml, --ci and --pytest write their own files beside it and leave the
     suite as it is. An MCP server is started and asked for its tools; none is called.
     """
-    from passhat.suite.starter import SUITE_FILE, starter_files
+    from passhat.suite.first_suite import SUITE_FILE, starter_files
 
     files = dict(starter_files(ci=ci, pytest=with_pytest, scripted=scripted))
     steps: Sequence[tuple[str, str]] = RUN_IT
@@ -95,7 +95,7 @@ def _check_choice(
 
 def _without_example(files: Mapping[str, str]) -> dict[str, str]:
     """What belongs to any suite: its schema, and the files of CI and pytest."""
-    from passhat.suite.starter import CASSETTES, SUITE_FILE
+    from passhat.suite.first_suite import CASSETTES, SUITE_FILE
 
     return {
         name: text

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from passhat.cli.store_option import StoreType
+from passhat.cli.options import StoreType
 from passhat.defaults import STORE
 from passhat.messages import plural
 

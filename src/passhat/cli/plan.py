@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
-from passhat.cli.option_types import Share, WholeNumber
 from passhat.cli.options import (
     Analysing,
     SectionedCommand,
+    Share,
+    WholeNumber,
     analysis_options,
     output_options,
 )

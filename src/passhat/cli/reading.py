@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.option_types import RoundNumbers
-from passhat.cli.options import READING, Command, apply_options, shared
-from passhat.cli.store_option import StoreType
+from passhat.cli.options import READING, Command, RoundNumbers, StoreType, apply_options, shared
 from passhat.defaults import STORE
 from passhat.fast_dataclass import dataclass
 from passhat.journeys.results import LATEST, Results, is_store

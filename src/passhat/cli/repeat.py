@@ -7,11 +7,9 @@ from typing import Literal
 
 import click
 
-from passhat.cli.option_types import Share, WholeNumber
-from passhat.cli.options import SectionedCommand, output_options
+from passhat.cli.options import SectionedCommand, Share, StoreType, WholeNumber, output_options
 from passhat.cli.output import Output
 from passhat.cli.run_output import show_run
-from passhat.cli.store_option import StoreType
 
 
 @click.command(cls=SectionedCommand, context_settings={"allow_interspersed_args": False})

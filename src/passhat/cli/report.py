@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passhat.cli.baseline_change import change_of_named_run
 from passhat.cli.forge_output import announce, forge_options, wanted
 from passhat.cli.options import (
     Analysing,
@@ -16,8 +17,14 @@ from passhat.cli.options import (
     output_options,
     parse_bars,
 )
-from passhat.cli.output import Output, ink_for
-from passhat.cli.page_transcripts import fitted_failures, fitted_transcripts, wants_page
+from passhat.cli.output import (
+    Output,
+    fitted_failures,
+    fitted_transcripts,
+    ink_for,
+    wants_page,
+    writes_page,
+)
 from passhat.cli.reading import ReadingOptions, reading_options
 
 if TYPE_CHECKING:
@@ -106,7 +113,7 @@ def report(
         seed=analysing.seed,
     )
     if targets:
-        from passhat.reporters.targets_list import render_targets
+        from passhat.reporters.answers.report_blocks import render_targets
 
         click.echo(render_targets(answer, ink_for(sys.stdout)), nl=False, color=True)
         return
@@ -118,8 +125,17 @@ def report(
         page = fitted_failures(answer, some, output)
     elif said and not isinstance(subjects, list):
         page = fitted_transcripts(answer, subjects, said, output)
+    if writes_page(output) and len(answer.systems) == 1:
+        page["change"] = change_of_named_run(reading.results(), answer.systems[0].name)
     again = reading.again(*again_options(analysing, only))
-    output.write(answer, results=again, all_tasks=all_tasks, narrowed=len(only) > 1, **page)
+    output.write(
+        answer,
+        results=again,
+        more_runs=None if again is None else reading.results().more_runs(),
+        all_tasks=all_tasks,
+        narrowed=len(only) > 1,
+        **page,
+    )
     if wanted(github):
         from passhat.analysis.gates.change import ChangeReview
 

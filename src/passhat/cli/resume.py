@@ -8,14 +8,11 @@ from typing import Any
 
 import click
 
-from passhat.cli.option_types import WholeNumber
-from passhat.cli.options import SectionedCommand, output_options
-from passhat.cli.output import Output
-from passhat.cli.page_transcripts import wants_page
+from passhat.cli.options import SectionedCommand, StoreType, WholeNumber, output_options
+from passhat.cli.output import Output, wants_page
 from passhat.cli.reading import say_note
 from passhat.cli.run_options import Command, limits, rows_option
 from passhat.cli.run_output import show_run
-from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
 
 
@@ -28,6 +25,11 @@ def _limit_options(command: Command) -> Command:
 @click.command(cls=SectionedCommand)
 @click.argument("run", required=False)
 @_limit_options
+@click.option(
+    "--runs",
+    type=WholeNumber(min=1),
+    help="Bring every task to this many trials; adds to a finished run too.",
+)
 @click.option("--retry-errors", is_flag=True, help="Run errored trials again.")
 @click.option("--changed", is_flag=True, help="Continue although the suite file has changed.")
 @click.option(
@@ -56,6 +58,7 @@ def resume(
     context: click.Context,
     /,
     run: str | None,
+    runs: int | None,
     store: Path | str,
     html: str | None,
     rows: str | None,
@@ -63,17 +66,22 @@ def resume(
     output: Output,
     **given: Any,
 ) -> None:
-    """Resume an interrupted RUN (default: the newest unfinished one).
+    """Resume an interrupted RUN, or add trials to a finished one.
 
-    It continues with the options it was started with, its -o and --html too; limits and files may
-    be given again. Finished trials are not run again, and no answered model call is paid for again.
+    RUN is the newest unfinished one unless you name another. It continues with the options it was
+    started with, its -o and --html too; limits and files may be given again. Finished trials are
+    not run again, and no answered model call is paid for again.
+
+    \b
+      passhat resume                       the newest unfinished run
+      passhat resume latest --runs 30      30 trials of every task in all
 
     Exit codes: those of `passhat run`; 2 also where there is nothing to resume.
     """
     from passhat.journeys import resume_run
-    from passhat.journeys.run_store import unfinished_run
+    from passhat.journeys.run_store import run_to_resume
 
-    looked_up = unfinished_run(store, run)
+    looked_up = run_to_resume(store, run, runs=runs)
     if looked_up.note:
         say_note(looked_up.note)
     found, kept = looked_up.run, looked_up.run.options
@@ -86,6 +94,7 @@ def resume(
             lambda on_event: resume_run(
                 found.key,
                 store=store,
+                runs=runs,
                 transcripts=wants_page(said, output, html=page),
                 on_event=on_event,
                 interface={"outputs": outputs, "html": page, "transcripts": said, "rows": rows},

@@ -9,13 +9,10 @@ import click
 
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.forge_output import announce_run, forge_options, wanted
-from passhat.cli.option_types import WholeNumber
-from passhat.cli.options import output_options
-from passhat.cli.output import Output
-from passhat.cli.page_transcripts import wants_page
+from passhat.cli.options import StoreType, WholeNumber, output_options
+from passhat.cli.output import Output, wants_page
 from passhat.cli.run_options import OptionalValues, rows_option, run_options
 from passhat.cli.run_output import show_run
-from passhat.cli.store_option import StoreType
 from passhat.defaults import STORE
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from passhat.cli.option_types import WholeNumber
-from passhat.cli.options import SectionedCommand
+from passhat.cli.options import SectionedCommand, WholeNumber
 
 Command = Callable[..., Any]
 

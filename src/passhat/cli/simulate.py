@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.option_types import Share, WholeNumber
-from passhat.cli.options import SectionedCommand, seed_option
-from passhat.cli.trials_output import trials_output_options
+from passhat.cli.convert import trials_output_options
+from passhat.cli.options import SectionedCommand, Share, WholeNumber, seed_option
 from passhat.errors import ArgumentError
 
 if TYPE_CHECKING:

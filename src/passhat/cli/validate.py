@@ -89,11 +89,11 @@ def _checked(path: Path) -> tuple[Path, Suite | None, tuple[Problem, ...]]:
     suite, problems = check_suite(path)
     if suite is not None:
         from passhat.runner.programs import absent_modules
-        from passhat.suite.places import placed
+        from passhat.suite.load import located_problems
 
         absent = [(one.section, one.name, one.key, one.reason) for one in absent_modules(suite)]
         if absent:
-            return path, None, tuple(placed(path, absent))
+            return path, None, tuple(located_problems(path, absent))
     return path, suite, problems
 
 

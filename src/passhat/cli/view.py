@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.option_types import WholeNumber
-from passhat.cli.options import SectionedCommand
+from passhat.cli.options import SectionedCommand, WholeNumber
 from passhat.cli.reading import ReadingOptions, reading_options
 from passhat.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from passhat.dashboard.logs import Log
+    from passhat.journeys.history_files import Log
 
 
 @click.command(cls=SectionedCommand)
@@ -65,8 +64,8 @@ def _store(
     reading: ReadingOptions, stack: ExitStack, *, transcripts: bool
 ) -> tuple[Path | str, str]:
     """The store to look at, and what to call it; logs are read into one that lives as long."""
-    from passhat.dashboard.logs import keep_logs
     from passhat.history import DEFAULT_PATH, History
+    from passhat.journeys.history_files import keep_logs
     from passhat.journeys.results import is_store
 
     named = len(reading.paths) == 1 and is_store(reading.paths[0])
@@ -82,7 +81,7 @@ def _store(
 
 
 def _log(reading: ReadingOptions, path: str, *, transcripts: bool) -> Log:
-    from passhat.dashboard.logs import Log
+    from passhat.journeys.history_files import Log
 
     file = Path(path)
     written = datetime.fromtimestamp(file.stat().st_mtime, UTC) if file.exists() else None
@@ -99,7 +98,7 @@ def _log(reading: ReadingOptions, path: str, *, transcripts: bool) -> Log:
 def _serve(store: Path | str, title: str, *, quiet: bool, **how: Any) -> None:
     try:
         from passhat.dashboard.serving import serve
-        from passhat.dashboard.shelf import Shelf
+        from passhat.journeys.report_cache import ReportCache
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("starlette", "uvicorn"):
             raise MissingExtra("passhat view", "web") from error
@@ -110,4 +109,4 @@ def _serve(store: Path | str, title: str, *, quiet: bool, **how: Any) -> None:
         if not quiet:
             click.launch(address)
 
-    serve(Shelf(store, title=title), started=started, **how)
+    serve(ReportCache(store, title=title), started=started, **how)

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import click
 
-from passhat.cli.option_types import Share
-from passhat.cli.options import SectionedCommand, confidence_option, output_options, seed_option
+from passhat.cli.options import (
+    SectionedCommand,
+    Share,
+    confidence_option,
+    output_options,
+    seed_option,
+)
 from passhat.cli.output import Output
 from passhat.cli.reading import ReadingOptions, reading_options
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from passhat.cli.option_types import WholeNumber
-from passhat.cli.store_option import StoreType
+from passhat.cli.options import StoreType, WholeNumber
 from passhat.errors import ArgumentError
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.comparing.rank import RankReport
-from passhat.dashboard.shelf import Shelf
 from passhat.errors import ArgumentError, InputError
 from passhat.history import History, Run
 from passhat.journeys.analyses import rank_results
+from passhat.journeys.report_cache import ReportCache
 from passhat.journeys.stored_runs import StoredSide, compare_stored
 from passhat.records import Tally
 from passhat.reporters.safe_text import shorten
@@ -32,12 +32,12 @@ class Side:
 
 
 def sides_of(
-    shelf: Shelf, history: History, runs: Sequence[str], chosen: Sequence[str]
+    reports: ReportCache, history: History, runs: Sequence[str], chosen: Sequence[str]
 ) -> list[Side]:
     """Every system of the named runs; all are chosen where no mark is given."""
     keys = dict.fromkeys([*runs, *(mark.partition(".")[0] for mark in chosen)])
     found = [(run, tally) for run in (history.find_run(key) for key in keys)
-             for tally in shelf.tallies(history, run)]  # fmt: skip
+             for tally in reports.tallies(history, run)]  # fmt: skip
     names = [tally.system for _, tally in found]
     alone = len(set(names)) == 1
     places: dict[str, int] = {}

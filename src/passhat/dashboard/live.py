@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -12,8 +13,7 @@ from typing import Any
 import anyio
 from starlette.concurrency import run_in_threadpool
 
-from passhat.dashboard.funnel import Funnel
-from passhat.dashboard.shelf import Shelf
+from passhat.drawing import Guide, Series, line_chart
 from passhat.history import History, Run
 from passhat.history.lookups import (
     StoredProgress,
@@ -22,10 +22,10 @@ from passhat.history.lookups import (
     outcomes_in_order,
     read_progress,
 )
-from passhat.journeys.stored_runs import gates_of
+from passhat.journeys.report_cache import ReportCache
+from passhat.journeys.stored_runs import gates_of, rate_so_far
 from passhat.records import Outcome
 from passhat.reporters.numbers import span
-from passhat.stats.sequential import confidence_sequence
 
 POLL_SECONDS = 0.5
 # A connection that says nothing for long is closed by whatever stands between.
@@ -34,6 +34,104 @@ MOST_TASKS, MOST_RECENT = 500, 20
 RUNNING = "running"
 
 _LETTERS = {str(int(outcome)): outcome.name[0] for outcome in Outcome}
+
+
+_MOST_POINTS = 60
+"""Points of a line: more cannot be told apart on a screen."""
+
+_MOST_SYSTEMS = 3
+"""Systems that are drawn; the bands of more would cover one another."""
+
+_ONE_TRY = re.compile(r"(?:pass[@^]1|mean_score)\s*>=?\s*([0-9.]+)\s*(%?)", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class _Funnel:
+    """Runs and passes of each system, from the beginning of the run to now."""
+
+    counts: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+
+    def replay(self, outcomes: Sequence[tuple[str, int]]) -> None:
+        """What happened before anybody looked."""
+        so_far: dict[str, tuple[int, int]] = {}
+        step = max(1, len(outcomes) // _MOST_POINTS)
+        for place, (system, outcome) in enumerate(outcomes, 1):
+            runs, passed = so_far.get(system, (0, 0))
+            so_far[system] = (runs + 1, passed + (outcome == Outcome.PASSED))
+            if place % step == 0 or place == len(outcomes):
+                self.add(so_far)
+
+    def add(self, now: Mapping[str, tuple[int, int]]) -> None:
+        """The counts at this moment; where there are too many points every other one goes."""
+        for system, point in now.items():
+            points = self.counts.setdefault(system, [])
+            if not points or points[-1] != point:
+                points.append(point)
+            if len(points) > 2 * _MOST_POINTS:
+                del points[1:-1:2]
+
+    def drawn(self, expected: PlannedRun) -> str:
+        """The picture as SVG; empty until there is something to draw."""
+        shown = [(name, points) for name, points in self.counts.items() if len(points) > 1]
+        if not shown:
+            return ""
+        series = [_series(name, points) for name, points in shown[:_MOST_SYSTEMS]]
+        longest = max(points[-1][0] for _, points in shown)
+        whole = expected.planned or longest
+        figure = line_chart(
+            series,
+            title="The interval closes in",
+            finding=_finding(series[0], expected.gates),
+            x_label="runs done",
+            y_label="passed",
+            y_range=(0, 1),
+            y_kind="percent",
+            x_range=(0, max(longest, whole // max(1, len(self.counts)))),
+            guides=[
+                Guide(name=f"gate: {text}", y=level)
+                for text in expected.gates
+                if (level := _gate_level(text)) is not None
+            ],
+        )
+        return figure.svg()
+
+
+def _gate_level(gate: str) -> float | None:
+    """The level that a gate on single attempts asks for; None for any other gate.
+
+    >>> _gate_level("pass^1 >= 80%"), gate_level("pass^3 >= 0.8")
+    (0.8, None)
+    """
+    match = _ONE_TRY.fullmatch(gate.strip())
+    if match is None:
+        return None
+    level = float(match[1]) / (100 if match[2] else 1)
+    return level if 0 <= level <= 1 else None
+
+
+def _series(name: str, points: Sequence[tuple[int, int]]) -> Series:
+    intervals = [rate_so_far(runs, passed) for runs, passed in points]
+    return Series(
+        name=name,
+        x=[runs for runs, _ in points],
+        y=[passed / runs for runs, passed in points],
+        low=[one.low for one in intervals],
+        high=[one.high for one in intervals],
+        dots=False,
+    )
+
+
+def _finding(series: Series, gates: Sequence[str]) -> str:
+    low, high = (series.low or [0.0])[-1], (series.high or [1.0])[-1]
+    said = f"{series.name}: {100 * series.y[-1]:.0f} % so far, from {100 * low:.0f} to "
+    said += f"{100 * high:.0f} % at every look."
+    levels = [level for gate in gates if (level := _gate_level(gate)) is not None]
+    inside = [level for level in levels if low <= level <= high]
+    if inside:
+        said += f" The gate's line of {100 * inside[0]:.0f} % is still inside."
+    elif levels:
+        said += f" The gate's line of {100 * levels[0]:.0f} % is outside."
+    return said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +160,7 @@ class PageState:
     told: dict[tuple[str, str], str] = field(default_factory=dict)
     begun: bool = False
     expected: PlannedRun = field(default_factory=PlannedRun)
-    funnel: Funnel = field(default_factory=Funnel)
+    funnel: _Funnel = field(default_factory=_Funnel)
 
     def news(self, progress: StoredProgress) -> dict[str, Any]:
         """The state now: all counts, and only the tasks and trials that are new.
@@ -104,9 +202,9 @@ class PageState:
                 yield trial, outcome
 
 
-async def follow(shelf: Shelf, run: Run) -> AsyncIterator[str]:
+async def follow(reports: ReportCache, run: Run) -> AsyncIterator[str]:
     """Events until the run ends: "news" with what changed, at last "end"."""
-    history = await run_in_threadpool(shelf.open, moving=True)
+    history = await run_in_threadpool(reports.open, moving=True)
     watch, mark, spoke = await run_in_threadpool(watching, history, run), -1, time.monotonic()
     try:
         while True:
@@ -189,7 +287,7 @@ def _counts(progress: StoredProgress) -> dict[str, list[int]]:
 
 def _interval(passed: int, failed: int, errored: int) -> str:
     """The pass rate's interval in percent; it holds at every look at once, for it is watched."""
-    return span(confidence_sequence(passed + failed + errored, passed), digits=0)
+    return span(rate_so_far(passed + failed + errored, passed), digits=0)
 
 
 def _marks(runs: str) -> str:

@@ -11,20 +11,17 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.comparing.rank import RankReport
-from passhat.analysis.reports.headline import glance
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.tasks import LABELS
 from passhat.dashboard.comparing import judge_sides, sides_of
 from passhat.dashboard.live import RUNNING, follow, watching
-from passhat.dashboard.overview import SUITES_A_PAGE, look_at_suite, suites_on_page
 from passhat.dashboard.rendering import page, render, streamed, url
-from passhat.dashboard.shelf import Shelf
-from passhat.dashboard.task_moments import plot_task
 from passhat.dashboard.task_window import SORTS, Choice, look, page_number
-from passhat.dashboard.two_runs import beside_passing
 from passhat.errors import HistoryError, InputError
 from passhat.history import History, Run, lookups
-from passhat.journeys.stored_runs import gates_of
+from passhat.journeys.report_cache import ReportCache
+from passhat.journeys.stored_runs import beside_passing, gates_of, task_history
+from passhat.journeys.suite_overview import SUITES_A_PAGE, look_at_suite, suites_on_page
 from passhat.messages import plural
 from passhat.records.transcript import Transcript
 from passhat.reporters.answer_kind import DisplayOptions
@@ -43,7 +40,6 @@ from passhat.reporters.page_layout import lay_out
 from passhat.reporters.transcript_cards import check_cards, ending_words, transcript_cards
 from passhat.stats.estimate import Unavailable
 from passhat.stats.per_task import TaskAnswer
-from passhat.stats.proportions import proportion_interval
 
 RUNS_A_PAGE, TRIALS_A_PAGE, MOMENTS = 50, 100, 50
 MOST_ROWS_SENT = 500
@@ -54,24 +50,24 @@ LONGEST_TRANSCRIPT = 400_000
 class Pages:
     """The site over one store."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self.shelf = shelf
+    def __init__(self, reports: ReportCache) -> None:
+        self.reports = reports
 
     def overview(self, request: Request) -> Response:
         """Suites, systems, where they stand."""
         return streamed(self._overview_parts(page_number(request.query_params.get("page"))))
 
     def _overview_parts(self, number: int) -> Iterator[str]:
-        with self.shelf.open() as history:
+        with self.reports.open() as history:
             suites, count = suites_on_page(history, number)
             runs = lookups.count_runs(history)
-            yield render("overview_top.html", store=self.shelf.title, count=count, runs=runs)
+            yield render("overview_top.html", store=self.reports.title, count=count, runs=runs)
             for suite in suites:
-                block = look_at_suite(self.shelf, history, suite)
+                block = look_at_suite(self.reports, history, suite)
                 yield render("overview_suite.html", block=block)
         pages = max(1, -(-count // SUITES_A_PAGE))
         yield render(
-            "overview_end.html", store=self.shelf.title, page=number, pages=pages,
+            "overview_end.html", store=self.reports.title, page=number, pages=pages,
             link=lambda n: url("/", page=n),
         )  # fmt: skip
 
@@ -79,19 +75,19 @@ class Pages:
         """All runs, or those of one suite."""
         suite = request.query_params.get("suite") or None
         number = page_number(request.query_params.get("page"))
-        with self.shelf.open() as history:
+        with self.reports.open() as history:
             count = lookups.count_runs(history, suite=suite)
             offset = (number - 1) * RUNS_A_PAGE
             runs = lookups.page_of_runs(history, suite=suite, offset=offset, limit=RUNS_A_PAGE)
         return page(
-            "runs.html", store=self.shelf.title, suite=suite, runs=runs, count=count, page=number,
+            "runs.html", store=self.reports.title, suite=suite, runs=runs, count=count, page=number,
             pages=max(1, -(-count // RUNS_A_PAGE)),
             link=lambda n: url("/runs", suite=suite, page=n),
         )  # fmt: skip
 
     def run(self, request: Request) -> Response:
         """One run: what is known at once, then the whole report."""
-        history = self.shelf.open()
+        history = self.reports.open()
         try:
             run = history.find_run(request.path_params["run"])
         except HistoryError:
@@ -101,29 +97,25 @@ class Pages:
 
     def _run_parts(self, request: Request, history: History, run: Run) -> Iterator[str]:
         with history:
-            tallies = self.shelf.tallies(history, run) if run.trials else []
-            groups = self.shelf.groupings(history, run)
-            standings = [
-                (tally, glance(tally, groupings=groups.get(tally.system, ()))) for tally in tallies
-            ]
+            standings = self.reports.headlines(history, run)
             yield render(
-                "run_top.html", store=self.shelf.title, run=run, standings=standings,
+                "run_top.html", store=self.reports.title, run=run, standings=standings,
                 live=run.status == RUNNING,
             )  # fmt: skip
-            if not tallies:
+            if not standings:
                 raise HistoryError("No trial has ended yet.")
-            report = self.shelf.report(history, run)
+            report = self.reports.report(history, run)
             change = None if run.status == RUNNING else self._change(history, run, report)
             yield self._run_body(request, run, report, change)
 
     def _change(self, history: History, run: Run, report: Report) -> ChangeTile | None:
         """What changed since the baseline; without one, how to have one."""
-        found = self.shelf.change(history, run, report)
+        found = self.reports.change(history, run, report)
         if found is None:
             return None
-        what = "Against baseline" if found.tagged else "Against the run before"
         link = url("/compare", run=[run.key, found.baseline.key])
-        return change_tile(found.comparison, f"{what}, {found.baseline.started[:10]}", link=link)
+        day = found.baseline.started[:10]
+        return change_tile(found.comparison, tagged=found.tagged, day=day, link=link)
 
     def _run_body(
         self, request: Request, run: Run, report: Report, change: ChangeTile | None
@@ -155,29 +147,27 @@ class Pages:
         """One task: its trials in this run, and how it fared in others."""
         system, task = _named(request, "system"), _named(request, "task")
         number = page_number(request.query_params.get("page"))
-        with self.shelf.open() as history:
+        with self.reports.open() as history:
             run = history.find_run(request.path_params["run"])
             trials = lookups.page_of_trials(
                 history, run, system, task,
                 offset=(number - 1) * TRIALS_A_PAGE, limit=TRIALS_A_PAGE + 1,
             )  # fmt: skip
-            moments = lookups.task_moments(history, run.suite, system, task)
+            past = task_history(history, run, system, task)
             first = lookups.first_trial(history, run)
-        if not any(moment.key == run.key for moment in moments) and not trials:
+        if past.here is None and not trials:
             raise HistoryError(f"run {run.key}: {system} made no trial of {task}")
-        here = next((moment for moment in moments if moment.key == run.key), None)
         return page(
-            "task.html", store=self.shelf.title, run=run, system=system, task=task,
-            trials=trials[:TRIALS_A_PAGE], first=first, here=here,
-            figure=plot_task(moments), page=number,
-            interval=proportion_interval(here.passed, here.trials) if here else None,
+            "task.html", store=self.reports.title, run=run, system=system, task=task,
+            trials=trials[:TRIALS_A_PAGE], first=first, here=past.here,
+            figure=past.figure, page=number, interval=past.interval,
             pages=number + (len(trials) > TRIALS_A_PAGE),
             link=lambda n: url(f"/run/{run.key}/task", system=system, task=task, page=n),
         )  # fmt: skip
 
     def trial(self, request: Request) -> Response:
         """One trial with what was said in it."""
-        with self.shelf.open() as history:
+        with self.reports.open() as history:
             run, kept = self._trial(history, request)
             text = history.transcript(run, kept.trial.system, kept.trial.task, kept.trial.trial)
             first = lookups.first_trial(history, run)
@@ -185,7 +175,7 @@ class Pages:
         said = None if text is None else Transcript.from_json(text)
         shown = None if said is None else said.cut(LONGEST_TRANSCRIPT)
         return page(
-            "trial.html", store=self.shelf.title, run=run, trial=kept.trial, first=first,
+            "trial.html", store=self.reports.title, run=run, trial=kept.trial, first=first,
             cards=None if shown is None else transcript_cards(shown),
             checks=() if shown is None else check_cards(shown.checks),
             ending="" if shown is None else ending_words(shown),
@@ -194,24 +184,24 @@ class Pages:
 
     def diff(self, request: Request) -> Response:
         """A trial beside the passing one that is nearest to it, with every run of its task."""
-        with self.shelf.open() as history:
+        with self.reports.open() as history:
             run, kept = self._trial(history, request)
             found = beside_passing(history, run, kept.trial)
-        return page("two_runs.html", store=self.shelf.title, run=run, trial=kept.trial,
+        return page("two_runs.html", store=self.reports.title, run=run, trial=kept.trial,
                     **diff_values(found))  # fmt: skip
 
     def why(self, request: Request) -> Response:
         """Why runs of a run fail."""
-        with self.shelf.open() as history:
+        with self.reports.open() as history:
             run = history.find_run(request.path_params["run"])
-            found = self.shelf.explanation(history, run)
+            found = self.reports.explanation(history, run)
         values = explanation_page(found, DisplayOptions(results=None))
-        return page("why_run.html", store=self.shelf.title, run=run, chip=explanation_chip(found),
+        return page("why_run.html", store=self.reports.title, run=run, chip=explanation_chip(found),
                     facts=explanation_facts(found), **values)  # fmt: skip
 
     def transcript(self, request: Request) -> Response:
         """What was said in one trial, whole, as plain text."""
-        with self.shelf.open() as history:
+        with self.reports.open() as history:
             run, kept = self._trial(history, request)
             text = history.transcript(run, kept.trial.system, kept.trial.task, kept.trial.trial)
         if text is None:
@@ -244,12 +234,12 @@ class Pages:
         """Any two or more systems of any runs."""
         query = request.query_params
         metric = query.get("by") or "mean_score"
-        with self.shelf.open() as history:
-            sides = sides_of(self.shelf, history, query.getlist("run"), query.getlist("side"))
+        with self.reports.open() as history:
+            sides = sides_of(self.reports, history, query.getlist("run"), query.getlist("side"))
             recent = lookups.page_of_runs(history, limit=20) if not sides else []
             answer = judge_sides(history, sides, metric=metric)
         return page(
-            "compare.html", store=self.shelf.title, sides=sides, runs=recent, answer=answer,
+            "compare.html", store=self.reports.title, sides=sides, runs=recent, answer=answer,
             metric=metric, most=MOST_ROWS_SENT, answers=get_args(TaskAnswer),
             **_judged_values(answer),
         )  # fmt: skip
@@ -259,17 +249,17 @@ class Pages:
         return streamed(self._trend_parts(request.query_params))
 
     def _trend_parts(self, query: QueryParams) -> Iterator[str]:
-        with self.shelf.open() as history:
+        with self.reports.open() as history:
             suites = lookups.list_suites(history)
             suite = query.get("suite") or lookups.newest_suite(history)
             branch = query.get("branch") or None
             yield render(
                 "trend_top.html", suites=suites, suite=suite, branch=branch,
-                store=self.shelf.title,
+                store=self.reports.title,
             )  # fmt: skip
             newest = history.runs(suite=suite, branch=branch, limit=MOMENTS) if suite else []
             runs = [run for run in reversed(newest) if run.trials]
-            found = self.shelf.trends(history, runs) if runs else ()
+            found = self.reports.trends(history, runs) if runs else ()
         values = trend_page(found, DisplayOptions()) if found else {"systems": []}
         yield render(
             "trend_end.html", suite=suite, branch=branch, store="",
@@ -279,32 +269,37 @@ class Pages:
 
     def live(self, request: Request) -> Response:
         """A run in progress."""
-        with self.shelf.open() as history:
+        with self.reports.open() as history:
             run = history.find_run(request.path_params["run"])
             news = watching(history, run).news(lookups.read_progress(history, run))
         return page(
-            "live.html", live=True, store=self.shelf.title, run=run, news=news, gates=gates_of(run)
+            "live.html",
+            live=True,
+            store=self.reports.title,
+            run=run,
+            news=news,
+            gates=gates_of(run),
         )
 
     def events(self, request: Request) -> Response:
         """What changes in a run in progress."""
-        with self.shelf.open() as history:
+        with self.reports.open() as history:
             run = history.find_run(request.path_params["run"])
-        return StreamingResponse(follow(self.shelf, run), media_type="text/event-stream")
+        return StreamingResponse(follow(self.reports, run), media_type="text/event-stream")
 
     def search(self, request: Request) -> Response:
         """Suites, runs, systems and tasks that hold a text."""
         text = request.query_params.get("q", "").strip()
         found = {}
         if text:
-            with self.shelf.open() as history:
+            with self.reports.open() as history:
                 found = {
                     "suites": lookups.search_suites(history, text),
                     "runs": lookups.search_runs(history, text),
                     "systems": lookups.search_systems(history, text),
                     "tasks": lookups.search_tasks(history, text),
                 }
-        return page("search.html", store=self.shelf.title, q=text, found=found)
+        return page("search.html", store=self.reports.title, q=text, found=found)
 
 
 def _judged_values(answer: Comparison | RankReport | Unavailable) -> dict[str, Any]:

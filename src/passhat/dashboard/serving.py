@@ -8,14 +8,28 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from passhat.dashboard.app import build_app
-from passhat.dashboard.guard import ENTRANCE, SHORTEST_CHOSEN_TOKEN, Access, Address, is_loopback
-from passhat.errors import ArgumentError, InputError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from passhat.dashboard.guard import (
+    ENTRANCE,
+    SHORTEST_CHOSEN_TOKEN,
+    Access,
+    Address,
+    Guard,
+    is_loopback,
+)
+from passhat.dashboard.pages import Pages
+from passhat.dashboard.rendering import door, page
+from passhat.errors import ArgumentError, HistoryError, InputError, StoreError
+from passhat.journeys.report_cache import ReportCache
 
 if TYPE_CHECKING:
     import uvicorn
-
-    from passhat.dashboard.shelf import Shelf
 
 # Whoever watches a live page keeps a connection open; leaving does not wait for them.
 GRACE_SECONDS = 1
@@ -24,7 +38,7 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,80}")
 
 
 def serve(
-    shelf: Shelf,
+    reports: ReportCache,
     *,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -37,7 +51,7 @@ def serve(
     access = make_access(host, exposed=exposed, token=token, person_header=person_header)
     with closing(listen(host, port)) as listener:
         address = address_of(listener, host)
-        server = make_server(shelf, access=access, address=address)
+        server = make_server(reports, access=access, address=address)
         started(start_url(address, access))
         try:
             server.run(sockets=[listener])
@@ -92,13 +106,13 @@ def address_of(listener: socket.socket, host: str) -> Address:
     return Address(host=host, port=listener.getsockname()[1], names=names)
 
 
-def make_server(shelf: Shelf, *, access: Access, address: Address) -> uvicorn.Server:
+def make_server(reports: ReportCache, *, access: Access, address: Address) -> uvicorn.Server:
     """The server: no WebSockets, no trust in forwarding headers, no log of addresses."""
     import uvicorn
 
     return uvicorn.Server(
         uvicorn.Config(
-            build_app(shelf, access=access, address=address),
+            _build_app(reports, access=access, address=address),
             http="h11",
             ws="none",
             lifespan="off",
@@ -115,3 +129,45 @@ def start_url(address: Address, access: Access) -> str:
     """The address to open, with the token in it."""
     host = f"[{address.host}]" if ":" in address.host else address.host
     return f"http://{host}:{address.port}{ENTRANCE}?token={access.token}"
+
+
+def _build_app(reports: ReportCache, *, access: Access, address: Address) -> ASGIApp:
+    """The guarded site over one store."""
+    pages = Pages(reports)
+    routes = [
+        Route("/", pages.overview),
+        Route("/runs", pages.runs),
+        Route("/run/{run}", pages.run),
+        Route("/run/{run}/task", pages.task),
+        Route("/run/{run}/trial", pages.trial),
+        Route("/run/{run}/transcript", pages.transcript),
+        Route("/run/{run}/diff", pages.diff),
+        Route("/run/{run}/why", pages.why),
+        Route("/run/{run}/live", pages.live),
+        Route("/run/{run}/events", pages.events),
+        Route("/compare", pages.compare),
+        Route("/trend", pages.trend),
+        Route("/search", pages.search),
+    ]
+    handlers = {
+        HistoryError: _sorry(404),
+        InputError: _sorry(400),
+        HTTPException: _http_sorry,
+        StoreError: _sorry(503),
+        Exception: lambda request, error: _say(500, "Something broke; the terminal says what."),
+    }
+    site = Starlette(routes=routes, exception_handlers=handlers)
+    return Guard(site, access=access, address=address, door=door)
+
+
+def _sorry(status: int):  # type: ignore[no-untyped-def]  # starlette's handlers are loosely typed
+    return lambda request, error: _say(status, str(error))
+
+
+def _http_sorry(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _say(error.status_code, f"{error.detail}.")
+
+
+def _say(status: int, message: str) -> Response:
+    return page("sorry.html", status=status, store="", message=message, code=status)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from passhat.history.database import ALL
-from passhat.history.packed_text import split_texts
+from passhat.history.trial_rows import split_texts
 from passhat.records.trial import FEATURES, Outcome, Trial
 
 if TYPE_CHECKING:

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import json
+import platform
 import secrets
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+from passhat._version import __version__
 from passhat.fast_dataclass import dataclass
-from passhat.history.checkout import Checkout
 from passhat.records import Source
 
 SEPARATOR = "\x1f"
 """Between the tags of a run in one answer of the database: ASCII's unit separator."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkout:
+    """The state of the code a run was made with; fields are None outside a git checkout."""
+
+    commit: str | None = None
+    branch: str | None = None
+    dirty: bool | None = None
+    host: str | None = None
+    versions: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,3 +140,33 @@ def _source_of(kept: Mapping[str, Any]) -> Source:
     """A source as it was kept; older histories do not say how it was read."""
     read_as = tuple((str(part), str(words)) for part, words in kept.get("read_as", ()))
     return Source(**{**kept, "notes": tuple(kept["notes"]), "read_as": read_as})
+
+
+def read_checkout(folder: Path) -> Checkout:
+    """What git says of `folder`, with this host and these versions."""
+    status = _git(folder, "status", "--porcelain=v2", "--branch", "--untracked-files=no")
+    lines = status.splitlines() if status is not None else []
+    heads = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# branch."))
+    commit = heads.get("branch.oid")
+    branch = heads.get("branch.head")
+    return Checkout(
+        commit=None if commit == "(initial)" else commit,
+        branch=None if branch == "(detached)" else branch,
+        dirty=any(not line.startswith("#") for line in lines) if lines else None,
+        host=platform.node(),
+        versions={"passhat": __version__, "python": platform.python_version()},
+    )
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -10,15 +11,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from passhat.defaults import STORE
 from passhat.errors import HistoryError
-from passhat.history.checkout import Checkout
-from passhat.history.database import ALL, Database, Duplicate
+from passhat.history.database import ALL, Database, Duplicate, is_postgres
 from passhat.history.leases import with_owner
-from passhat.history.open_database import open_database
-from passhat.history.packed_text import pack, unpack
 from passhat.history.reduction import count_in_database
 from passhat.history.references import look_up
 from passhat.history.runs import (
     SEPARATOR,
+    Checkout,
     Run,
     new_run_row,
     now,
@@ -27,7 +26,7 @@ from passhat.history.runs import (
     sources_of,
     sources_text,
 )
-from passhat.history.trial_rows import TRIAL_COLUMNS, trial_row, trials_of_rows
+from passhat.history.trial_rows import TRIAL_COLUMNS, pack, trial_row, trials_of_rows, unpack
 from passhat.records import Source, Trial
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ class History:
     @classmethod
     def open(cls, path: Path | str = DEFAULT_PATH, *, read_only: bool = False) -> Self:
         """The store at a path or address; made, or brought up to date, unless `read_only`."""
-        return cls(open_database(path, read_only=read_only))
+        return cls(_open_database(path, read_only=read_only))
 
     def __enter__(self) -> Self:
         return self
@@ -120,11 +119,13 @@ class History:
                 "UPDATE runs SET sources = ? WHERE id = ?", (sources_text([source]), run.id)
             )
 
-    def reopen_run(self, run: Run) -> Run:
-        """Say that a run goes on."""
+    def reopen_run(self, run: Run, changes: Mapping[str, Any] | None = None) -> Run:
+        """Note that a run continues, with these changes to its options."""
+        options = json.dumps({**run.options, **(changes or {})}, sort_keys=True)
         with self.writing():
             self.database.execute(
-                "UPDATE runs SET status = 'running', finished = NULL WHERE id = ?", (run.id,)
+                "UPDATE runs SET status = 'running', finished = NULL, options = ? WHERE id = ?",
+                (options, run.id),
             )
         return self.run_by_id(run.id)
 
@@ -277,3 +278,14 @@ class History:
         names = [column[0] for column in cursor.description or ()]
         runs = [run_of_row(dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
         return [with_owner(self, run) for run in runs]
+
+
+def _open_database(address: Path | str, *, read_only: bool) -> Database:
+    """A connection to the store at a path or address, brought to the current version."""
+    if is_postgres(address):
+        from passhat.history.postgres import PostgresDatabase
+
+        return PostgresDatabase.open(str(address), read_only=read_only)
+    from passhat.history.sqlite import SqliteDatabase
+
+    return SqliteDatabase.open(Path(address), read_only=read_only)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from passhat.history.packed_text import unpack
+from passhat.history.trial_rows import unpack
 from passhat.records.transcript import TranscriptKey, Transcripts
 from passhat.records.transcript_search import MOST_OF_A_TASK, KeptTranscript
 from passhat.records.trial import Outcome

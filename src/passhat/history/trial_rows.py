@@ -2,15 +2,53 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from passhat.history.packed_text import join_texts, split_texts
 from passhat.records import FEATURES, Source, Trial
 
-# Writing needs no numbers in columns: a run launches its first trial before numpy is loaded.
 if TYPE_CHECKING:
     from passhat.records import Trials
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+
+def pack(text: str) -> bytes:
+    """Text, compressed."""
+    return zstd.compress(text.encode(), level=3)
+
+
+def unpack(body: bytes) -> str:
+    """Text that `pack` compressed."""
+    return zstd.decompress(body).decode()
+
+
+def _join_texts(texts: Sequence[str]) -> str | None:
+    """Several short texts as one, a JSON list; None where there are none.
+
+    >>> _join_texts(("search", "add")), join_texts(())
+    ('["search","add"]', None)
+    """
+    return json.dumps(list(texts), separators=(",", ":")) if texts else None
+
+
+def split_texts(text: str | None) -> tuple[str, ...]:
+    r"""The texts that `join_texts`, or with a NUL in between an earlier version, put together.
+
+    >>> split_texts('["search","add"]'), split_texts("search\0add"), split_texts(None)
+    (('search', 'add'), ('search', 'add'), ())
+    """
+    if not text:
+        return ()
+    if text.startswith('["') and text.endswith('"]'):
+        return tuple(json.loads(text))
+    return tuple(text.split("\0"))
+
 
 TRIAL_COLUMNS = (
     "trial", "sequence", "outcome", "score", "seed", *FEATURES,
@@ -24,8 +62,8 @@ def trial_row(trial: Trial, sequence: int) -> tuple[Any, ...]:
     packed = {
         "sequence": sequence,
         "outcome": int(trial.outcome),
-        "tools": join_texts(trial.tools),
-        "tags": join_texts(trial.tags),
+        "tools": _join_texts(trial.tools),
+        "tags": _join_texts(trial.tags),
     }
     return tuple(packed[name] if name in packed else getattr(trial, name) for name in TRIAL_COLUMNS)
 

@@ -14,16 +14,15 @@ from numpy.typing import NDArray
 from passhat.errors import ArgumentError, ReadError
 from passhat.ingest.decimal_commas import comma_fault
 from passhat.ingest.reader import Reader, TrialTable
-from passhat.messages import short_value
+from passhat.messages import few, short, short_value
 from passhat.records import FEATURES, Outcome, Source, Trial, Trials
 from passhat.records.clean_texts import clean_errors
 from passhat.records.column_names import ColumnMap, leave_out
-from passhat.records.family_names import families_by_name
 from passhat.records.given_columns import BEYOND, LARGEST
 from passhat.records.outcome_words import ColumnCondition, is_missing, number, parse_pass_if
 from passhat.records.source import Facts
+from passhat.records.task_names import families_by_name
 from passhat.records.usual_columns import trial_numbers
-from passhat.short_names import few, short
 
 Fault = Callable[[int, str, str], ReadError]
 
@@ -141,6 +140,8 @@ def _read_as(
     for part, column in (("score", "score"), ("family", "family"), ("started", "started")):
         if column not in columns:
             told[part] = ""
+    if mapping.family_pattern is not None:
+        told["family"] = f'"{short(mapping.family or "")}" in the name of the task'
     if "trial" in mapping.left_out():
         told["run"] = "order of rows"
     return reader.reading.facts(told, table.left_out)

@@ -12,7 +12,7 @@ from passhat.ingest.query_engines import dataset_files, duckdb_database, has_duc
 from passhat.ingest.remote import transcripts_beside
 from passhat.ingest.transcript_shards import ROW_COLUMN, read_rows
 from passhat.records.clean_texts import CleanTexts
-from passhat.records.run_numbers import first_number
+from passhat.records.task_names import first_number
 from passhat.records.transcript import Transcript, TranscriptKey, Transcripts
 from passhat.records.transcript_search import MOST_OF_A_TASK
 

@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from passhat.messages import short_value
+from passhat.messages import short, short_value
 from passhat.records.outcome_words import is_missing
-from passhat.short_names import short
 
 SEPARATORS = (";", "\t")
 """Between cells, these leave the comma free to stand inside of numbers."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from passhat.ingest.small_files import Piece
-from passhat.short_names import short
+from passhat.messages import short
 
 FILE_NAME = "file name"
 """What a reader says of a system that it calls after the file."""

@@ -14,10 +14,12 @@ from passhat.ingest.repeated_tests import numbered_note, without_numbers
 from passhat.ingest.table_faults import aggregates, conflicting
 from passhat.records import FEATURES
 from passhat.records.column_names import (
+    ALIASES,
     ColumnMap,
     is_weak,
     leave_out,
     milliseconds,
+    usual_name,
     verdict_columns,
 )
 from passhat.records.outcome_words import (
@@ -26,8 +28,7 @@ from passhat.records.outcome_words import (
     letter_grades,
     parse_pass_if,
 )
-from passhat.records.table_meanings import find_meanings
-from passhat.records.verdicts import find_conflict
+from passhat.records.table_meanings import find_conflict, find_meanings
 
 _LOOKED_AT = 200
 """So many rows show whether a column names agents."""
@@ -50,7 +51,7 @@ class GroupQuery:
 def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | None:
     """What to ask, or None where only a look at each row can tell what is meant."""
     columns = engine.columns
-    found, notes = find_meanings(columns, mapping, lambda column: _first_cells(engine, column))
+    found, notes = find_meanings(columns, mapping, lambda column: _some_cells(engine, column))
     if fault := aggregates(
         str(path), columns, found, mapping, lambda column: _telling_cells(engine, column)
     ):
@@ -84,12 +85,17 @@ def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | N
     )
 
 
-def _first_cells(engine: Engine, column: str) -> list[Any]:
+def _some_cells(engine: Engine, column: str) -> list[Any]:
+    """Cells of a column by which its meaning is found: different ones where those are tasks."""
+    return _first_cells(engine, column, distinct=usual_name(column) in ALIASES["task"])
+
+
+def _first_cells(engine: Engine, column: str, *, distinct: bool = False) -> list[Any]:
     """Some cells of a column: enough to tell names from prompts."""
     if column not in engine.columns:
         return []
-    cells = engine.query(f"SELECT {quoted(column)} AS c FROM {VIEW} LIMIT {_LOOKED_AT}")  # noqa: S608 # the name is quoted
-    return cells["c"]
+    asked = f"{'DISTINCT ' if distinct else ''}{quoted(column)}"
+    return engine.query(f"SELECT {asked} AS c FROM {VIEW} LIMIT {_LOOKED_AT}")["c"]  # noqa: S608 # the name is quoted
 
 
 def _check_conflicts(path: Path, engine: Engine, found: Mapping[str, str]) -> None:

@@ -18,8 +18,8 @@ from passhat.ingest.reader import Reader
 from passhat.ingest.readers import COMPANIONS, HIDDEN_RESULTS
 from passhat.ingest.remote import is_url, local_copy
 from passhat.ingest.transcript_shards import FOLDER as TRANSCRIPTS
+from passhat.messages import few_paths, short_path
 from passhat.records.frames import refuse_frame
-from passhat.short_names import few_paths, short_path
 
 Input = str | os.PathLike[str] | bytes
 Recognise = Callable[[Document], Reader]

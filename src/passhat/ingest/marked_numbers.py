@@ -9,9 +9,8 @@ from typing import Any
 
 from passhat.errors import ReadError
 from passhat.ingest.rows import Sheet
-from passhat.messages import short_value
+from passhat.messages import short, short_value
 from passhat.records.outcome_words import ColumnCondition, is_missing, number
-from passhat.short_names import short
 
 # A decimal comma may stay: whether it is one is seen once the marks are gone.
 _NUMBER = r"[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?"

@@ -22,12 +22,11 @@ from passhat.ingest.small_files import Piece, checked_parts
 from passhat.ingest.sources import Part, describe_sources, keep_submissions_apart
 from passhat.ingest.transcripts.kept import by_trial, kept_texts
 from passhat.ingest.unknown_files import own_answer, unknown_file
-from passhat.messages import closest, plural
+from passhat.messages import closest, few_paths, plural, short
 from passhat.records import Duplicates, Trials
 from passhat.records.column_names import USUAL, ColumnMap
 from passhat.records.duplicates import check_duplicates
 from passhat.records.transcript import TranscriptKey, Transcripts
-from passhat.short_names import few_paths, short
 
 _TABULAR = ("text", "lines", "array", "json", "parquet")
 

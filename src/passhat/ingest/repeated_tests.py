@@ -6,12 +6,20 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
-from passhat.short_names import short
+from passhat.messages import short
 
 _REPEAT = re.compile(r"(.*)([\[-])(\d{1,9})-(\d{1,9})\]")
 _FLAKEFINDER = re.compile(r"([^\[]+)\[(\d{1,9})(?:-(.*))?\]")
 _PROMPTFOO = re.compile(r"test \d+: (.+)")
 _NUMBERED = re.compile(r"(.*\S)\s+#(\d{1,9})")
+
+_COUNTED = re.compile(
+    r"(?:.*(?:::|[>/\u203a]))?\s*(?:row|test|test ?case|case|task|question|example|sample|item|"
+    r"entry|issue|problem|scenario|instance|prompt|query|exercise|challenge|level|step|line|"
+    r"record)",
+    re.IGNORECASE,
+)
+"""Names that say nothing but what is counted: "Question #1" and "Question #2" are two tasks."""
 
 _SURELY_STEPS = 3
 """Three steps 1-3, 2-3, 3-3 are no parameters that somebody chose; 1-2 and 2-2 may be."""
@@ -60,7 +68,7 @@ def numbered_note(column: str) -> str:
 def without_numbers(names: Sequence[str]) -> list[str] | None:
     """`refund #3` is run 3 of `refund`, where that has the runs 1, 2, ... without a gap.
 
-    None where no name is numbered so.
+    None where no name is numbered so. "Question #3" is a task: it has no other name.
 
     >>> without_numbers(["refund #1", "refund #2", "issue #7"])
     ['refund', 'refund', 'issue #7']
@@ -70,7 +78,11 @@ def without_numbers(names: Sequence[str]) -> list[str] | None:
     for match in found:
         if match:
             runs[match[1]].add(int(match[2]))
-    full = {name for name, seen in runs.items() if 1 < len(seen) == max(seen) and min(seen) == 1}
+    full = {
+        name
+        for name, seen in runs.items()
+        if 1 < len(seen) == max(seen) and min(seen) == 1 and not _COUNTED.fullmatch(name)
+    }
     if not full:
         return None
     return [

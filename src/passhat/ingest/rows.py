@@ -14,10 +14,9 @@ from passhat.errors import ReadError
 from passhat.fast_dataclass import dataclass
 from passhat.ingest.document import Document
 from passhat.ingest.parquet import parquet_columns, parquet_names
-from passhat.messages import plural, short_value
+from passhat.messages import few, plural, short, short_value
 from passhat.records.column_names import USUAL, find_columns, has_column
 from passhat.records.outcome_words import outcome_of
-from passhat.short_names import few, short
 
 SCHEMA = "passhat.trials/1"
 """What the first line of passhat's own JSON Lines says."""

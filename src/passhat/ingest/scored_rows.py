@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from passhat.errors import ReadError
 from passhat.ingest.reader import TrialTable, first_line
-from passhat.messages import short_value
+from passhat.messages import few, short, short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.outcome_words import LETTER_GRADES, error_text, is_missing, number, outcome_of
-from passhat.short_names import few, short
 
 NOT_SCORED = "not scored"
+
+_LOWER_IS_BETTER = re.compile(
+    r"(?:^|[_/ .-])(?:toxic(?:ity)?|hallucinations?|bias|perplexity|latency|duration|"
+    r"token_count|tokens|cost|grade_level|error_rate|wer|cer)(?:$|[_/ .-])",
+    re.IGNORECASE,
+)
+"""Scores of which 1 may well be the worst: tools differ in what they call a pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +46,24 @@ def scored_table(
     read_as: Mapping[str, str] | None = None,
     left_out: Iterable[str] = (),
     default: Callable[[Collection[str]], str] | None = None,
+    unclear: Mapping[str, str] | None = None,
 ) -> TrialTable:
     """One trial a row, by the first scorer unless another is chosen; 1 or a word of success passes.
 
-    `default` chooses among the scorers where the first is not the one that decides.
+    `default` chooses among the scorers where the first is not the one that decides. A score of
+    which 1 may be the worst is not taken without `pass_if`: `unclear` says what the format knows
+    of its own scorers.
     """
     rows = list(rows)
     scorers = list(dict.fromkeys(scorer for row in rows for scorer in row.scores))
-    chosen = _chosen(name, scorers, mapping, default)
+    unclear = {one: _doubt(one) for one in scorers if _doubt(one)} | dict(unclear or {})
+    clear = [one for one in scorers if one not in unclear]
+    chosen = _chosen(name, clear or scorers, scorers, mapping, default)
+    if chosen in unclear and not mapping.pass_if:
+        raise ReadError(
+            f'{name}: score "{short(chosen)}" {unclear[chosen]}, so a score of 1 does not say that '
+            f"a run passed; say what passes with `pass_if='score>=...'`{_others(chosen, scorers)}"
+        )
     if rows and all(is_missing(row.scores.get(chosen)) and not row.error for row in rows):
         raise ReadError(
             f'{name}: score "{short(chosen)}" is empty everywhere, so nothing says what passed; '
@@ -69,8 +86,18 @@ def scored_table(
     )
 
 
+def _others(chosen: str, scorers: Sequence[str]) -> str:
+    others = [one for one in scorers if one != chosen]
+    return f", or choose another with `scorer` (there is also {few(others)})" if others else ""
+
+
+def _doubt(scorer: str) -> str:
+    return "is better the lower it is, as a rule" if _LOWER_IS_BETTER.search(scorer) else ""
+
+
 def _chosen(
     name: str,
+    usual: Sequence[str],
     scorers: Sequence[str],
     mapping: ColumnMap,
     default: Callable[[Collection[str]], str] | None,
@@ -81,8 +108,8 @@ def _chosen(
     if not scorers:
         raise ReadError(f"{name}: has no score, so nothing says what passed")
     if wanted is None and default is not None:
-        return default(scorers)
-    return wanted or scorers[0]
+        return default(usual)
+    return wanted or usual[0]
 
 
 def _trial(
@@ -122,5 +149,5 @@ def _value(score: Any) -> float | None:
     try:
         return number(score)
     except ValueError:
-        told = outcome_of(score)
-        return None if told is None or told is Outcome.ERRORED else float(told)
+        outcome = outcome_of(score)
+        return None if outcome in (None, Outcome.ERRORED) else float(outcome)

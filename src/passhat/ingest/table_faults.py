@@ -6,11 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from passhat.errors import ReadError
-from passhat.messages import short_value
+from passhat.messages import short, short_value
 from passhat.records.column_names import ColumnMap
-from passhat.records.table_meanings import aggregate_column
-from passhat.records.verdicts import Conflict
-from passhat.short_names import short
+from passhat.records.table_meanings import Conflict, aggregate_column
 
 
 def aggregates(

@@ -9,8 +9,8 @@ from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
 from passhat.ingest.readers import READERS
 from passhat.ingest.rows import column_names
+from passhat.messages import few, short
 from passhat.records.column_names import ColumnMap, find_columns
-from passhat.short_names import few, short
 
 SUMMARIES: Mapping[tuple[str, ...], str] = {
     ("results", "configs", "versions", "n-shot"): (
@@ -33,6 +33,28 @@ SUMMARIES: Mapping[tuple[str, ...], str] = {
         "holds solutions without verdicts; run evalplus.evaluate and give the "
         "*_eval_results.json that it writes"
     ),
+    ("resolved", "resolved_per_project"): (
+        "lists what a run of SWE-bench resolved, but not what it tried; give the report of the run "
+        "or its folder logs/run_evaluation"
+    ),
+    ("submission_date", "results", "submitting_organization"): (
+        "is a submission to the leaderboard of tau2-bench, with the means of each domain; give the "
+        "trajectory files that it names"
+    ),
+    ("instance_id", "test_result"): (
+        "is what OpenHands writes of SWE-bench; say where its verdicts are, with "
+        "`passed='test_result.report.resolved'`"
+    ),
+    ("pass@1", "detail"): (
+        "holds the means of a LiveCodeBench run; give the *_eval_all.json beside it"
+    ),
+    ("metric", "score"): (
+        "holds one mean for each metric, not runs; give the table with a row for each run"
+    ),
+    ("date", "config", "summary", "eval"): (
+        "holds the speed of solutions that EvalPerf measured, not whether they passed; give the "
+        "*_eval_results.json that evalplus.evaluate writes"
+    ),
     ("question_id", "output_list"): (
         "holds answers to LiveCodeBench without grades; evaluate them and give the *_eval_all.json"
     ),
@@ -47,7 +69,7 @@ SUMMARIES: Mapping[tuple[str, ...], str] = {
     ("task_id", "prompt", "entry_point"): (
         "holds problems, not results; give what the evaluation of their solutions wrote"
     ),
-    ("id", "scenario_spec"): (
+    ("scenario_spec", "adapter_spec"): (
         "holds the settings of a HELM run; give per_instance_stats.json from the same folder"
     ),
 }
@@ -77,9 +99,9 @@ def own_answer(document: Document) -> ReadError | None:
 def unknown_file(document: Document) -> ReadError:
     """The error of a file that no reader knows."""
     names = column_names(document)
-    told = _summary(document) or _nature(document, names)
-    if told is not None:
-        return ReadError(f"{document.name}: {told}")
+    nature = _summary(document, names) or _nature(document, names)
+    if nature is not None:
+        return ReadError(f"{document.name}: {nature}")
     found = find_columns(names, ColumnMap())
     if document.kind != "json" and not found.keys().isdisjoint(("task", "passed", "score")):
         fault = tables.lacking(document.name, names, ColumnMap())
@@ -103,8 +125,9 @@ def _way_out(document: Document, names: list[str]) -> str:
     )
 
 
-def _summary(document: Document) -> str | None:
-    return next((told for keys, told in SUMMARIES.items() if document.has(*keys)), None)
+def _summary(document: Document, names: list[str]) -> str | None:
+    known = document.first.keys() | set(names)
+    return next((what for keys, what in SUMMARIES.items() if known.issuperset(keys)), None)
 
 
 def _nature(document: Document, names: list[str]) -> str | None:

@@ -9,23 +9,23 @@ from passhat.lazy import lazy_exports
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import RunAnswer as RunAnswer
     from passhat.journeys.analyses import compare_results as compare_results
+    from passhat.journeys.analyses import diff_trials as diff_trials
+    from passhat.journeys.analyses import explain_results as explain_results
     from passhat.journeys.analyses import plan_gates as plan_gates
     from passhat.journeys.analyses import plan_results as plan_results
     from passhat.journeys.analyses import profile_results as profile_results
     from passhat.journeys.analyses import rank_results as rank_results
     from passhat.journeys.analyses import report_results as report_results
-    from passhat.journeys.explaining import diff_trials as diff_trials
-    from passhat.journeys.explaining import explain_results as explain_results
     from passhat.journeys.gating import gate_results as gate_results
-    from passhat.journeys.keeping import KeptResults as KeptResults
-    from passhat.journeys.keeping import keep_results as keep_results
+    from passhat.journeys.history_files import KeptResults as KeptResults
+    from passhat.journeys.history_files import keep_results as keep_results
     from passhat.journeys.reliability_check import assert_reliable as assert_reliable
-    from passhat.journeys.repeating import repeat_command as repeat_command
     from passhat.journeys.results import Results as Results
     from passhat.journeys.reviewing import review_change as review_change
     from passhat.journeys.run_events import RunEvent as RunEvent
     from passhat.journeys.run_events import RunOpened as RunOpened
     from passhat.journeys.run_plan import plan_run as plan_run
+    from passhat.journeys.running import repeat_command as repeat_command
     from passhat.journeys.running import resume_run as resume_run
     from passhat.journeys.running import run_suite as run_suite
     from passhat.journeys.trend_runs import flaky_tasks as flaky_tasks

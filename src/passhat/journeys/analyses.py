@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passhat.defaults import CONFIDENCE, PROFILE_KS, SEED
-from passhat.errors import InputError
+from passhat.errors import ArgumentError, InputError
 from passhat.journeys.results import (
     Results,
     ResultsLike,
@@ -17,17 +17,21 @@ from passhat.journeys.results import (
     subjects_of,
     trials_of,
 )
-from passhat.journeys.stored_days import days_between
-from passhat.messages import listed
+from passhat.journeys.stored_runs import days_between
+from passhat.messages import closest, listed
+from passhat.records.task_names import first_number
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison
     from passhat.analysis.comparing.days import Days
     from passhat.analysis.comparing.profile import Profile
     from passhat.analysis.comparing.rank import RankReport
+    from passhat.analysis.explaining.explain import Explanation
+    from passhat.analysis.explaining.side_by_side import SideBySide
     from passhat.analysis.gates.gate_plan import GatePlan
     from passhat.analysis.planning.plan import Plan
     from passhat.analysis.reports.report import Report
+    from passhat.journeys.results import Place
     from passhat.records import ErrorPolicy, Trials
 
 LARGEST_ICC = 0.95
@@ -292,3 +296,65 @@ def _labels(paths: Sequence[str]) -> list[str]:
     if len(set(paths)) == len(paths):
         return list(paths)
     return [f"{file}, {place}" for file, place in zip(files, ("first", "second"), strict=True)]
+
+
+ALPHA = 0.05
+"""How often something may be named where failing is pure luck."""
+
+MOST_RUNS = 12
+"""Numbers of runs that a message lists."""
+
+MOST_TASKS = 5
+"""Tasks that a message names."""
+
+
+def explain_results(
+    results: Results | Place | Sequence[Place],
+    *,
+    task: str | None = None,
+    only: Sequence[str] = (),
+    alpha: float = ALPHA,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
+) -> Explanation:
+    """What do failing runs do that passing runs of the same task do not?
+
+    `results` keep what was said in each run: files, or runs of the history.
+    """
+    from passhat.analysis.explaining.explain import explain
+
+    trials, said = as_results(results).with_transcripts()
+    chosen = choose_systems(trials, only)
+    if task is not None:
+        if task not in chosen.tasks:
+            near = closest(task, chosen.tasks)
+            guess = f" (did you mean {near}?)" if near else ""
+            rule = f"must be one of {listed(chosen.tasks, MOST_TASKS)}{guess}"
+            raise ArgumentError("task", rule, task)
+        chosen = chosen.where(task=task)
+    return explain(chosen, said, alpha=alpha, confidence=confidence, seed=seed)
+
+
+def diff_trials(
+    results: Results | Place | Sequence[Place],
+    task: str,
+    left: int | None = None,
+    right: int | None = None,
+    *,
+    only: str | None = None,
+) -> SideBySide:
+    """Two runs of a task side by side; by default a failing run and the nearest passing one.
+
+    `left` and `right` are the numbers that people see, counted from 1.
+    """
+    from passhat.analysis.explaining.side_by_side import side_by_side
+
+    trials, said = as_results(results).with_transcripts()
+    first = first_number(trials.trial.tolist())
+    known = [trial - first + 1 for trial in sorted(set(trials.where(task=task).trial.tolist()))]
+    for name, number in (("left", left), ("right", right)):
+        if number is not None and known and number not in known:
+            rule = f"must be the number of a run: {listed([str(one) for one in known], MOST_RUNS)}"
+            raise ArgumentError(name, rule, number)
+    numbers = (None if number is None else number - 1 + first for number in (left, right))
+    return side_by_side(trials, said, task, *numbers, system=only)

@@ -298,6 +298,6 @@ def _log_task(name: str, trials: Trials, said: Transcripts) -> FirstTask | None:
 
 
 def _suite_file(suite: FirstSuite) -> dict[str, str]:
-    from passhat.suite.starter import SUITE_FILE
+    from passhat.suite.first_suite import SUITE_FILE
 
     return {SUITE_FILE: suite_text(suite)}

@@ -20,7 +20,7 @@ from passhat.journeys.results import (
     store_is_there,
 )
 from passhat.journeys.run_gates import quarantined
-from passhat.journeys.stored_days import stored_days
+from passhat.journeys.stored_runs import stored_days
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.days import Days
@@ -175,21 +175,12 @@ def _of_store(results: Results) -> Results:
 
 def _read(results: Results) -> tuple[Trials, Run | None]:
     """The trials, and which run they are."""
-    run = _judged_run(results)
-    if run is None:
+    named = results.named_run()
+    if named is None:
         return results.trials(), None
+    run = results.noted(named).run
     with open_store(results.store) as history:
         return history.trials(run), run
-
-
-def _judged_run(results: Results) -> Run | None:
-    """The run of the history that results name; None for files."""
-    if len(results.paths) != 1 or not results.names_a_run(results.paths[0]):
-        return None
-    from passhat.history.references import look_up
-
-    with open_store(results.store) as history:
-        return results.noted(look_up(history, results.paths[0])).run
 
 
 def _replayed(
@@ -271,7 +262,9 @@ def read_baseline(results: ResultsLike, against: str | Path) -> Trials:
     if isinstance(results, Trials):
         return _Baselines(results=None, against=against).read(against, "against", None)
     read = _of_store(as_results(results))
-    return _Baselines(results=read, against=against).read(against, "against", _judged_run(read))
+    judged = read.named_run()
+    held = _Baselines(results=read, against=against)
+    return held.read(against, "against", None if judged is None else judged.run)
 
 
 def baseline_name(against: str | Path | Trials) -> str:

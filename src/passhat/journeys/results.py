@@ -15,6 +15,7 @@ from passhat.fast_dataclass import dataclass
 from passhat.messages import closest, plural
 
 if TYPE_CHECKING:
+    from passhat.analysis.gates.run_answer import MoreRuns
     from passhat.history import History
     from passhat.history.references import NamedRun
     from passhat.ingest import ColumnMap, Limits
@@ -77,7 +78,7 @@ class Results:
         return self._counted_in_store() if len(self.paths) == 1 else None
 
     def _counted_in_store(self) -> list[Tally] | None:
-        with self._open_stored() as (history, found):
+        with self.open_stored() as (history, found):
             if found.run.trials < COUNTED_IN_STORE:
                 return None
             tallies = history.tallies(self.noted(found).run, features=True)
@@ -121,7 +122,7 @@ class Results:
         from passhat.history.lookups import first_trial
         from passhat.history.transcripts import failures_of_run
 
-        with self._open_stored() as (history, found):
+        with self.open_stored() as (history, found):
             first, said = first_trial(history, found.run), failures_of_run(history, found.run)
         return tallies, SomeFailures(said=said, first_trial=first)
 
@@ -213,7 +214,7 @@ class Results:
         yield from self.each() if several and len(self.paths) > 1 else [self]
 
     @contextmanager
-    def _open_stored(self) -> Iterator[tuple[History, NamedRun]]:
+    def open_stored(self) -> Iterator[tuple[History, NamedRun]]:
         """The store that the path is, or is a run of, and the run that is meant."""
         from passhat.history.references import look_up
 
@@ -225,7 +226,7 @@ class Results:
     def _stored(self, *, transcripts: bool) -> tuple[Trials, Transcripts]:
         from passhat.history.transcripts import all_transcripts
 
-        with self._open_stored() as (history, found):
+        with self.open_stored() as (history, found):
             trials = history.trials(self.noted(found).run)
             said = all_transcripts(history, found.run) if transcripts else {}
         if len(self.names) == 1 and len(trials.systems) == 1:
@@ -233,6 +234,22 @@ class Results:
             said = {(new if s == old else s, t, n): text for (s, t, n), text in said.items()}
             trials = renamed(trials, new)
         return trials, said
+
+    def named_run(self) -> NamedRun | None:
+        """The one stored run that these results are; None for files, and for several runs."""
+        if len(self.paths) != 1 or not self.names_a_run(self.paths[0]):
+            return None
+        from passhat.history.references import look_up
+
+        with open_store(self.store) as history:
+            return look_up(history, self.paths[0])
+
+    def more_runs(self) -> MoreRuns | None:
+        """How to add runs to these results; None where they are no run that `passhat run` made."""
+        from passhat.journeys.run_store import more_runs
+
+        named = self.named_run()
+        return None if named is None else more_runs(named.run, self.paths[0], str(self.store))
 
     def noted(self, found: NamedRun) -> NamedRun:
         """The run that was found, after saying why it was taken."""

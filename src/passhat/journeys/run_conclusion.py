@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from passhat.defaults import CONFIDENCE
-from passhat.journeys.judge_agreement import judge_notes
 from passhat.journeys.run_gates import floored, quarantined
+from passhat.messages import plural
 from passhat.suite.fault_variants import plain_pairings, variants
 
 if TYPE_CHECKING:
-    from passhat.analysis.gates.run_answer import RunAnswer, ToolCoverage
+    from passhat.analysis.gates.run_answer import Failure, Reasons, RunAnswer, ToolCoverage
     from passhat.analysis.gates.verdict import Verdicts
     from passhat.analysis.reports.report import Report
     from passhat.journeys.run_store import RunStore
-    from passhat.records import Suite, Trials
+    from passhat.records import Expectation, Suite, Trial, Trials
     from passhat.runner import RunResult
 
 RAISED_BY = {
@@ -48,13 +51,12 @@ def conclude(
     from passhat.analysis.comparing.recovery import measure_recovery
     from passhat.analysis.gates.run_answer import RunAnswer
     from passhat.analysis.gates.tool_selection import suite_floors
-    from passhat.journeys.run_failures import count_unread, gather_failures, trial_reasons
     from passhat.records import Outcome
 
     confidence = suite.confidence or CONFIDENCE
     report = _report(suite, trials)
-    reasons = trial_reasons(suite, result, opened)
-    doubts = (*_perhaps_paid(result), *judge_notes(suite, result, opened))
+    reasons = _trial_reasons(suite, result, opened)
+    doubts = (*_perhaps_paid(result), *_judge_notes(suite, result, opened))
     opened.keep_notes(doubts)
     answer = RunAnswer(
         report=replace(
@@ -72,9 +74,9 @@ def conclude(
             trials, variants(suite), ks=suite.ks or None, confidence=confidence
         ),
         floors=suite_floors(plain_pairings(suite), trials, confidence=confidence),
-        failures=gather_failures(result, reasons),
+        failures=_gather_failures(result, reasons),
         reasons=reasons,
-        unread=count_unread(result),
+        unread=_count_unread(result),
         undone=undone_sentence(result, opened),
         transcripts=opened.transcripts(result.trials) if transcripts else None,
         quarantined=quarantined(suite),
@@ -86,6 +88,7 @@ def conclude(
         signal=result.signal,
         coverage=_coverage(result, coverage_threshold),
         cause=_cause(trials, result, opened),
+        more_runs=opened.more_runs,
     )
     return replace(answer, incomplete=_incomplete(answer, suite, result))
 
@@ -186,3 +189,125 @@ def _bars(suite: Suite, trials: Trials) -> Mapping[str, float] | None:
     ran = set(trials.tasks)
     bars = {t.name: t.bar for t in suite.tasks if t.bar is not None and t.name in ran}
     return bars or None
+
+
+_MOST_TRIALS = 1_000
+"""Trials whose checks are read."""
+
+
+def _judge_notes(suite: Suite, result: RunResult, opened: RunStore) -> Iterator[str]:
+    """What is known of the judge's reliability; nothing for a suite without a judge."""
+    rubrics = [e for e in _expectations(suite) if e.matcher == "judge"]
+    if not rubrics:
+        return
+    if all(int(rubric.options.get("repeats") or 1) < 2 for rubric in rubrics):
+        yield (
+            "the judge was asked once about each answer, so its agreement with itself is unknown: "
+            "`judge: {repeats: 3}` measures it"
+        )
+        return
+    judged = {task.name for task in suite.tasks if any(_is_judged(e) for e in task.expect)}
+    judged |= {task.name for task in suite.tasks if task.steps}
+    trials = tuple(trial for trial in result.trials if trial.task in judged)[:_MOST_TRIALS]
+    found = [
+        check["disagreement"]
+        for text in opened.transcripts(trials).values()
+        for check in json.loads(text).get("checks", ())
+        if check.get("disagreement") is not None
+    ]
+    if found:
+        mean, split = sum(found) / len(found), sum(value > 0 for value in found)
+        yield (
+            f"the judge disagreed with itself in {100 * mean:.0f} % of pairs of readings; its "
+            f"readings of {split:,} of {plural(len(found), 'answer')} were split"
+        )
+
+
+def _is_judged(expectation: Expectation) -> bool:
+    return expectation.matcher == "judge"
+
+
+def _expectations(suite: Suite) -> Iterator[Expectation]:
+    for task in suite.tasks:
+        yield from task.expect
+        for step in task.steps:
+            yield from step.expect
+
+
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
+"""The address of an object in memory, which differs from trial to trial."""
+
+MOST_TRIALS = 1_000
+"""Trials whose transcripts are read: enough to see what goes wrong, however long the run."""
+
+
+def _trial_reasons(suite: Suite, result: RunResult, store: RunStore) -> Reasons:
+    """Why each trial did not pass, for the first `MOST_TRIALS` of them."""
+    from passhat.records import Outcome
+
+    stopped = [trial for trial in result.trials if trial.outcome is not Outcome.PASSED]
+    said = store.transcripts(tuple(t for t in stopped[:MOST_TRIALS] if t.outcome is Outcome.FAILED))
+    tools = {t.name: t.tool_selection.expected_tool for t in suite.tasks if t.tool_selection}
+    return {
+        key: tuple(dict.fromkeys(_reasons(trial, said.get(key), tools.get(trial.task))))
+        for trial in stopped
+        for key in [(trial.system, trial.task, trial.trial)]
+    }
+
+
+def _gather_failures(result: RunResult, reasons: Reasons) -> tuple[Failure, ...]:
+    """Every reason with the trials it stopped, the most frequent first."""
+    from passhat.analysis.gates.run_answer import Failure
+    from passhat.records import Outcome
+
+    counts: Counter[tuple[str, str, str, bool]] = Counter()
+    for trial in result.trials:
+        errored = trial.outcome is Outcome.ERRORED
+        of_trial = reasons.get((trial.system, trial.task, trial.trial), ())
+        for reason in dict.fromkeys(_ADDRESS.sub("0x…", reason) for reason in of_trial):
+            counts[trial.system, trial.task, reason, errored] += 1
+    return tuple(
+        Failure(system=system, task=task, reason=reason, trials=number, errored=errored)
+        for (system, task, reason, errored), number in counts.most_common()
+    )
+
+
+def _count_unread(result: RunResult) -> int:
+    """How many failed trials there are beyond those whose transcripts are read."""
+    from passhat.records import Outcome
+
+    stopped = [trial for trial in result.trials if trial.outcome is not Outcome.PASSED]
+    return sum(trial.outcome is Outcome.FAILED for trial in stopped[MOST_TRIALS:])
+
+
+def _reasons(trial: Trial, transcript: str | None, tool: str | None) -> Iterator[str]:
+    if trial.error is not None:
+        yield trial.error
+        return
+    if transcript is None:
+        return
+    kept: dict[str, Any] = json.loads(transcript)
+    failed = [check for check in kept.get("checks", ()) if check["score"] < 1]
+    if cut := [check for check in failed if check["target"] == "stop_reason"]:
+        yield cut[0]["message"]  # what was expected of an answer that never came says nothing
+        return
+    if failed and kept.get("exit_code"):
+        yield _ending(kept)  # a crash explains what was not said
+    for check in failed:
+        yield check["message"]
+    if failed:
+        return
+    if tool is not None and tool not in trial.tools:
+        yield f"{tool} was not called; called: {', '.join(trial.tools) or 'nothing'}"
+    else:
+        yield _ending(kept)
+
+
+def _ending(kept: dict[str, Any]) -> str:
+    """How an attempt ended that no expectation speaks about."""
+    if kept.get("exit_code"):
+        from passhat.runner.agents.command import exit_sentence
+
+        return exit_sentence(kept["exit_code"], kept.get("stderr", ""))
+    reason = kept.get("stop_reason")
+    return f"stopped by its {reason}" if reason in ("timeout", "budget") else "did not pass"

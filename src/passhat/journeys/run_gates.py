@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from passhat.errors import ArgumentError, HistoryError
-from passhat.journeys.stored_days import days_around
+from passhat.journeys.stored_runs import days_around
 from passhat.messages import plural
 from passhat.suite.fault_variants import plain_pairings, variants
 

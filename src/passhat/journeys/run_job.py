@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from passhat.errors import RunError, RunInterrupted, SuiteError
 from passhat.fast_dataclass import dataclass
 from passhat.journeys.answer_source import choose_source, open_source, surely_asked
-from passhat.journeys.chosen_suite import apply_request
 from passhat.journeys.executors import Executor, lead, refuse_cassettes
 from passhat.journeys.run_conclusion import conclude, undone_sentence
 from passhat.journeys.run_events import RunOpened
@@ -25,6 +24,7 @@ from passhat.journeys.run_gates import (
     stopping_rule,
     verdicts_on,
 )
+from passhat.journeys.run_request import apply_request
 from passhat.journeys.run_store import RunStore, open_run_store, same_run
 from passhat.journeys.shards import read_shard, refuse_sequential_shard
 from passhat.suite import refuse_unknown_models
@@ -43,15 +43,25 @@ if TYPE_CHECKING:
     from passhat.runner.cassettes import CassetteSet
 
 
+JUDGED_BEFORE = (
+    "The gates were judged before these runs were added. Each look at a fixed number of runs may "
+    "be wrong at the stated rate, and the rates add up; a run until settled has one rate for all."
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunJob:
-    """One start of a run: what is run, where it is kept, and which stored run it continues."""
+    """One start of a run: what is run, where it is kept, and which stored run it continues.
+
+    `extended` says that runs are added to a plan that was judged before.
+    """
 
     suite: Suite
     request: RunRequest
     store: str | Path | None = None
     resumed: str | None = None
     retry_errors: bool = False
+    extended: bool = False
     faults_off: bool = False
     executor: Executor = "local"
     workers: int = 2
@@ -121,7 +131,13 @@ def conduct(
         refuse_unreachable(job.suite, asked)
     with (
         open_source(job.suite, source, job.request, sequential=job.sequential) as cassettes,
-        open_run_store(job.suite, job.request, store=job.store, resumed=job.resumed) as opened,
+        open_run_store(
+            job.suite,
+            job.request,
+            store=job.store,
+            resumed=job.resumed,
+            replays=not source.asks,
+        ) as opened,
     ):
         # Before anything is paid for: a baseline that is not there is an error of the request.
         baselines = baselines_of(job.gates, job.suite, opened)
@@ -157,8 +173,14 @@ def conduct(
             verdicts=verdicts,
             transcripts=transcripts,
             coverage_threshold=job.request.coverage_threshold,
-            notes=[late] if rule is not None and (late := rule.late_sentence) else [],
+            notes=_notes(job, rule),
         )
+
+
+def _notes(job: RunJob, rule: StoppingRule | None) -> list[str]:
+    if rule is not None:
+        return [rule.late_sentence] if rule.late_sentence else []
+    return [JUDGED_BEFORE] if job.extended and job.gates else []
 
 
 def _refuse_absent(suite: Suite) -> None:
@@ -170,10 +192,10 @@ def _refuse_absent(suite: Suite) -> None:
         return
     if suite.path is None:
         raise SuiteError("\n".join(map(str, absent)))
-    from passhat.suite.places import told_in_place
+    from passhat.suite.load import located_lines
 
     faults = [(one.section, one.name, one.key, one.reason) for one in absent]
-    raise SuiteError("\n".join(told_in_place(suite.path, faults)))
+    raise SuiteError("\n".join(located_lines(suite.path, faults)))
 
 
 def _lacks_trials(job: RunJob, opened: RunStore) -> bool:

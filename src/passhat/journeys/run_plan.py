@@ -154,7 +154,7 @@ def _cost(job: RunJob) -> tuple[float, float | None, str]:
 
 
 def _by_experience(job: RunJob) -> tuple[float, float, str] | None:
-    from passhat.analysis.planning.expected_cost import expected_cost
+    from passhat.analysis.planning.budgets import expected_cost
     from passhat.history import History
     from passhat.journeys.run_store import is_absent
     from passhat.stats.estimate import Estimate

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, field, fields, replace
-from typing import Any
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
 
+from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
+from passhat.messages import closest
+from passhat.suite.fault_variants import vary
+
+if TYPE_CHECKING:
+    from passhat.records import Budget, Pairing, Suite
 
 FREE = frozenset({"concurrency", "max_cost", "max_tokens", "max_minutes", "max_calls"})
 """Options that a resumed run may be given anew: how fast and how far it goes, not what is run."""
@@ -70,3 +78,81 @@ class RunRequest:
 
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
+
+
+ROW = re.compile(r"(?P<name>.+) #(?P<number>[0-9]{1,6})")
+"""One run of a task, as every report names it."""
+
+
+def apply_request(suite: Suite, request: RunRequest) -> Suite:
+    """The pairings, runs, seed, budget, concurrency and faults that were asked for."""
+    pairings = chosen_pairings(suite.pairings, request)
+    if request.runs is not None:
+        runs = request.runs * max(1, len(suite.seeds))
+        pairings = tuple(replace(pairing, runs=runs) for pairing in pairings)
+    _refuse_missing_runs(pairings)
+    chosen = replace(
+        suite,
+        pairings=pairings,
+        seed=suite.seed if request.seed is None else request.seed,
+        budget=_budget(suite.budget, request),
+        concurrency=request.concurrency or suite.concurrency,
+    )
+    return vary(chosen, request.faults)
+
+
+def chosen_pairings(pairings: Sequence[Pairing], request: RunRequest) -> tuple[Pairing, ...]:
+    """Those that match one name of each filter that is given."""
+    kept = tuple(pairings)
+    filters: list[tuple[str, Sequence[str], Callable[[Pairing], Sequence[str]]]] = [
+        ("only", request.only, lambda p: (p.system.name, p.task.name, p.label)),
+        ("tasks", request.tasks, lambda p: (p.task.name, p.label)),
+        ("tags", request.tags, lambda p: p.task.tags),
+    ]
+    for argument, patterns, names in filters:
+        for pattern in patterns:
+            _refuse_unknown(argument, pattern, [name for p in pairings for name in names(p)])
+        if patterns:
+            kept = tuple(p for each in kept if (p := _chosen(each, names(each), patterns)))
+    if not kept:
+        raise ArgumentError("only, tasks and tags", "must leave something to run", "nothing")
+    return kept
+
+
+def _chosen(pairing: Pairing, names: Sequence[str], patterns: Sequence[str]) -> Pairing | None:
+    """The pairing as far as patterns choose it: all of it, or single runs such as `refund #3`."""
+    whole = [p for p in patterns if p in names or not ROW.fullmatch(p)]
+    if whole and _matches(names, whole):
+        return pairing
+    rows = [row for p in patterns if (row := ROW.fullmatch(p)) and _matches(names, [row["name"]])]
+    if not rows:
+        return None
+    return replace(pairing, only=tuple(sorted({int(row["number"]) - 1 for row in rows})))
+
+
+def _refuse_missing_runs(pairings: Sequence[Pairing]) -> None:
+    for pairing in pairings:
+        if pairing.only and not 0 <= pairing.only[0] <= pairing.only[-1] < pairing.runs:
+            rule = f"must name one of the {pairing.runs} runs of {pairing.label}"
+            raise ArgumentError("tasks", rule, f"#{pairing.only[-1] + 1}")
+
+
+def _matches(names: Sequence[str], patterns: Sequence[str]) -> bool:
+    # A label such as "refund [gpt-5]" is a name first, and only then a pattern.
+    bare = [row["name"] for p in patterns if (row := ROW.fullmatch(p))]
+    return any(name == p or fnmatchcase(name, p) for name in names for p in (*patterns, *bare))
+
+
+def _refuse_unknown(argument: str, pattern: str, names: Sequence[str]) -> None:
+    if _matches(names, [pattern]):
+        return
+    known = list(dict.fromkeys(names))
+    near = closest(pattern, known)
+    rule = f"must be one of {', '.join(known)}" if known else "has nothing to choose from"
+    raise ArgumentError(argument, rule + (f" (did you mean {near}?)" if near else ""), pattern)
+
+
+def _budget(budget: Budget, request: RunRequest) -> Budget:
+    limits = ("max_cost", "max_tokens", "max_minutes", "max_calls")
+    given = {name: getattr(request, name) for name in limits}
+    return replace(budget, **{name: value for name, value in given.items() if value is not None})

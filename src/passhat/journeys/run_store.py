@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from passhat.errors import HistoryError, InputError, LostRun, StoreError
 
 if TYPE_CHECKING:
+    from passhat.analysis.gates.run_answer import MoreRuns
     from passhat.history import History, Run
     from passhat.history.leases import Lease
     from passhat.history.references import NamedRun
@@ -38,10 +39,12 @@ class RunStore:
         """The command that resumes this run; None where nothing was kept."""
         if self.run is None:
             return None
-        from passhat.history import DEFAULT_PATH
+        return _resume_command(self.run.key, self.name)
 
-        where = "" if self.name == str(DEFAULT_PATH) else f" --store {shlex.quote(self.name)}"
-        return f"passhat resume {self.run.key}{where}"
+    @property
+    def more_runs(self) -> MoreRuns | None:
+        """How to add runs to this run; None where that cannot be done."""
+        return None if self.run is None else more_runs(self.run, self.run.key, self.name)
 
     def close(self, result: RunResult) -> None:
         """Say how the run ended."""
@@ -69,9 +72,17 @@ class RunStore:
 
 @contextmanager
 def open_run_store(
-    suite: Suite, request: RunRequest, *, store: str | Path | None, resumed: str | None = None
+    suite: Suite,
+    request: RunRequest,
+    *,
+    store: str | Path | None,
+    resumed: str | None = None,
+    replays: bool = False,
 ) -> Iterator[RunStore]:
-    """The store of a new run, or of the stored run with the key `resumed`."""
+    """The store of a new run, or of the stored run with the key `resumed`.
+
+    `replays` says that all its answers come from a recording.
+    """
     from passhat.runner import MemoryJournal
 
     if store is None:
@@ -80,6 +91,7 @@ def open_run_store(
     from passhat.history import History, RunJournal, read_checkout
     from passhat.history.leases import hold
 
+    planned = {**_planned(suite, request), "replays": replays}
     with History.open(store) as history:
         if resumed is not None:
             run = history.find_run(resumed)
@@ -89,10 +101,11 @@ def open_run_store(
                 suite_hash=suite.digest,
                 seed=suite.seed,
                 checkout=read_checkout(suite.directory),
-                options={**request.to_json(), **_planned(suite, request)},
+                options={**request.to_json(), **planned},
             )
         with hold(history, run) as lease:
-            run = run if resumed is None else history.reopen_run(run)
+            if resumed is not None:
+                run = history.reopen_run(run, {"runs": request.runs, **planned})
             journal = RunJournal(history, run, lease)
             opened = RunStore(
                 journal=journal, history=history, run=run, lease=lease, name=history.name
@@ -108,6 +121,8 @@ def open_run_store(
                     else:
                         history.delete(run)
                 raise
+            finally:
+                journal.close()
 
 
 def _planned(suite: Suite, request: RunRequest) -> dict[str, Any]:
@@ -115,11 +130,14 @@ def _planned(suite: Suite, request: RunRequest) -> dict[str, Any]:
     written = [gate if isinstance(gate, str) else gate.get("require", "") for gate in suite.gates]
     gates = list(dict.fromkeys([*written, *request.require]))
     planned = {} if request.until_settled else {"planned": suite.trials}
-    return {**planned, "gates": gates}
+    return {**planned, "gates": gates, "seed_count": max(1, len(suite.seeds))}
 
 
-def unfinished_run(store: str | Path, reference: str | None) -> NamedRun:
-    """The run to resume: the one that is named, else the newest unfinished one."""
+def run_to_resume(store: str | Path, reference: str | None, *, runs: int | None = None) -> NamedRun:
+    """The run to resume: the one that is named, else the newest unfinished one.
+
+    With `runs`, which adds runs to finished ones too, else the newest that `passhat run` made.
+    """
     from passhat.history import History
     from passhat.history.references import NamedRun, look_up
 
@@ -127,9 +145,30 @@ def unfinished_run(store: str | Path, reference: str | None) -> NamedRun:
         if reference is not None:
             return look_up(history, reference)
         for run in history.runs():
-            if run.status in UNFINISHED and run.options.get("suite"):
+            if (run.status in UNFINISHED or runs is not None) and run.options.get("suite"):
                 return NamedRun(run=run)
     raise HistoryError(f"{store}: every run is finished; `passhat run` starts a new one")
+
+
+def more_runs(run: Run, reference: str, store: str) -> MoreRuns | None:
+    """How to add runs to a stored run, which a command is to call `reference`.
+
+    None for runs that `passhat run` did not make, for shards and for recorded answers, of which
+    there are no more than were recorded.
+    """
+    from passhat.analysis.gates.run_answer import MoreRuns
+
+    options = run.options
+    if not options.get("suite") or options.get("shard") or options.get("replays"):
+        return None
+    return MoreRuns(command=_resume_command(reference, store), seeds=options.get("seed_count", 1))
+
+
+def _resume_command(reference: str, store: str) -> str:
+    from passhat.history import DEFAULT_PATH
+
+    where = "" if store == str(DEFAULT_PATH) else f" --store {shlex.quote(store)}"
+    return f"passhat resume {shlex.quote(reference)}{where}"
 
 
 def same_run(store: str | Path, suite: Suite, request: RunRequest) -> Run | None:

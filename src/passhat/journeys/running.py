@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from passhat.errors import HistoryError
-from passhat.journeys.chosen_suite import apply_request
+from passhat.errors import ArgumentError, HistoryError, InputError
 from passhat.journeys.executors import Executor
 from passhat.journeys.run_job import RunJob, conduct, prepare
-from passhat.journeys.run_request import RunRequest
-from passhat.journeys.run_store import unfinished_run
+from passhat.journeys.run_request import RunRequest, apply_request
+from passhat.journeys.run_store import run_to_resume
 from passhat.suite import find_suite, load_suite
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def resume_run(
     workers: int = 2,
     retry_errors: bool = False,
     changed: bool = False,
+    runs: int | None = None,
     max_cost: float | None = None,
     max_tokens: int | None = None,
     max_minutes: float | None = None,
@@ -131,13 +133,15 @@ def resume_run(
 
     Finished trials are not run again, and no answered model call is paid for again. With
     `retry_errors` errored trials are run again; with `changed` the run continues even though its
-    suite file is not the one it was started with.
+    suite file is not the one it was started with. `runs` brings every task to so many runs, also
+    those of a finished run.
     """
-    found = unfinished_run(store, run).run
+    found = run_to_resume(store, run, runs=runs).run
     if not found.options.get("suite"):
         raise HistoryError(f"{store}: run {found.key} was not made by `passhat run`")
     kept = RunRequest.from_json(found.options)
     request = kept.changed(
+        runs=runs,
         max_cost=max_cost,
         max_tokens=max_tokens,
         max_minutes=max_minutes,
@@ -145,22 +149,37 @@ def resume_run(
         concurrency=concurrency,
         interface={**kept.interface, **(interface or {})},
     )
-    suite = apply_request(load_suite(request.suite, models_asked=False), request)
+    loaded = load_suite(request.suite, models_asked=False)
+    suite = apply_request(loaded, request)
     if not changed and found.suite_hash != suite.digest:
         raise HistoryError(
             f"{request.suite} has changed since run {found.key} was started: old and new trials "
             "would be mixed. Start a new run, or resume all the same with `changed=True`"
         )
+    if runs is not None:
+        _refuse_fewer_runs(apply_request(loaded, kept), kept, runs)
     job = RunJob(
         suite=suite,
         request=request,
         store=store,
         resumed=found.key,
         retry_errors=retry_errors,
+        extended=runs is not None and found.status == "finished",
         executor=executor,
         workers=workers,
     )
     return conduct(job, transcripts=transcripts, on_event=on_event, handle_signals=handle_signals)
+
+
+def _refuse_fewer_runs(suite: Suite, kept: RunRequest, runs: int) -> None:
+    """More runs can be added to a plan; runs that were done cannot be taken out of it."""
+    if kept.shard is not None:
+        raise HistoryError(
+            f"this run is shard {kept.shard} of a plan: start the plan again with more runs"
+        )
+    planned = max(pairing.runs for pairing in suite.pairings) // max(1, len(suite.seeds))
+    if runs < planned:
+        raise ArgumentError("runs", f"must be at least {planned}, which the run has already", runs)
 
 
 def load(suite: Suite | str | Path | None) -> tuple[str, Suite]:
@@ -171,3 +190,67 @@ def load(suite: Suite | str | Path | None) -> tuple[str, Suite]:
         return "", suite
     path = os.path.relpath(suite or find_suite(Path()))
     return path, load_suite(path, models_asked=False)
+
+
+TASK = "command"
+LONGEST_NAME = 40
+RUNS = 20
+TIMEOUT = 120.0
+
+
+def repeat_command(
+    command: Sequence[str],
+    *,
+    runs: int = RUNS,
+    least: float | None = None,
+    until_settled: bool = False,
+    outcome: Literal["auto", "exit", "json"] = "auto",
+    timeout: float = TIMEOUT,
+    concurrency: int = 1,
+    store: str | Path | None = None,
+    on_event: OnRunEvent | None = None,
+) -> RunAnswer:
+    """How often does a command succeed, and how sure is that?
+
+    `least` is the share of runs that must succeed; with `until_settled` the runs end as soon as it
+    is proved or disproved. `outcome` says what decides: the exit code ("exit"), or a JSON line on
+    its output with `score` or `passed` ("json").
+
+    >>> repeat_command(["true"], runs=3)
+    <RunAnswer: passed, 3 trials; see .report, .verdicts, .trials>
+    """
+    if until_settled and least is None:
+        raise ArgumentError("least", "must say which share to settle with until_settled", least)
+    if shutil.which(command[0]) is None:
+        raise InputError(f"{command[0]}: no such program on the PATH, or it is not executable")
+    return run_suite(
+        _suite(tuple(command), runs, outcome, timeout, concurrency),
+        require=() if least is None else (f"pass@1 >= {least}",),
+        until_settled=until_settled,
+        store=store,
+        on_event=on_event,
+    )
+
+
+def _suite(
+    command: tuple[str, ...],
+    runs: int,
+    outcome: Literal["auto", "exit", "json"],
+    timeout: float,
+    concurrency: int,
+) -> Suite:
+    from passhat.records import CommandSystem, Pairing, Suite, Task
+    from passhat.records.redaction import environment_redactor
+
+    whole = environment_redactor(os.environ).clean(shlex.join(command))
+    name = whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME - 1]}…"
+    system = CommandSystem(
+        name=name,
+        argv=command,
+        cwd=Path.cwd(),
+        inherit_env=True,
+        outcome=outcome,
+        timeout=timeout,
+    )
+    pairing = Pairing(system=system, task=Task(name=TASK), runs=runs, label=name)
+    return Suite(name=name, pairings=(pairing,), concurrency=concurrency)

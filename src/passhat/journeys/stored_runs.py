@@ -1,4 +1,4 @@
-"""What a stored run is asked beside its report: its baseline, its gates, why its runs fail."""
+"""Questions about a stored run beside its report: its baseline, gates, tasks, and why it fails."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from passhat.errors import PasshatError
-from passhat.journeys.results import COUNTED_IN_STORE, open_store, renamed
-from passhat.journeys.stored_days import days_around
+from passhat.journeys.results import COUNTED_IN_STORE, Results, open_store, renamed
 from passhat.messages import repr_fields
 
 if TYPE_CHECKING:
@@ -15,16 +14,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from passhat.analysis.comparing.comparison import Comparison
+    from passhat.analysis.comparing.days import Days
     from passhat.analysis.explaining.explain import Explanation
-    from passhat.analysis.gates.verdict import Verdicts
+    from passhat.analysis.explaining.side_by_side import SideBySide
     from passhat.analysis.reports.grouped_metrics import RunGroups
+    from passhat.drawing import Figure
     from passhat.history import History, Run
-    from passhat.records import Tally, Trials
+    from passhat.history.lookups import TaskMoment
+    from passhat.journeys.results import Results
+    from passhat.records import ErrorPolicy, Tally, Trial, Trials
+    from passhat.stats.estimate import Interval, Unavailable
 
 BASELINE = "baseline"
 """The tag of the run that others are compared with: `passhat history tag latest baseline`."""
 
-_BACK = 20  # runs that are looked through for the one before
+_BACK = 20  # runs that are searched for the one before
+_MOST_BESIDE = 50  # trials of a task that are read to find the nearest; a page shows all of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +60,13 @@ def baseline_of(history: History, run: Run) -> Run | None:
 
 
 def change_since(
-    history: History, run: Run, baseline: Run, *, k: int | None = None
+    history: History, run: Run, baseline: Run, *, k: int | None = None, only: str | None = None
 ) -> BaselineChange | None:
-    """The only system of a run against the same one in the baseline; None where there is none."""
-    now = {tally.system: tally for tally in history.tallies(run)}
+    """The only system of a run, or the named one, against the same in the baseline, if it is there.
+
+    None where the run has several systems and none is named.
+    """
+    now = {tally.system: tally for tally in history.tallies(run) if only in (None, tally.system)}
     before = {tally.system: tally for tally in history.tallies(baseline)}
     (system, *others) = now or ("",)
     if others or system not in before or not set(before[system].tasks) & set(now[system].tasks):
@@ -71,16 +79,30 @@ def change_since(
     return BaselineChange(baseline=baseline, tagged=BASELINE in baseline.tags, comparison=found)
 
 
-def change_of_run(store: str | Path, key: str) -> BaselineChange | None:
-    """A stored run of one system against its baseline; None where there is none to compare with."""
-    from passhat.analysis.reports.headline import glance
-
+def change_of_run(
+    store: str | Path, key: str, *, system: str | None = None
+) -> BaselineChange | None:
+    """One system of a stored run against its baseline; None where there is none to compare with."""
     with open_store(store) as history:
-        run = history.find_run(key)
-        baseline = baseline_of(history, run)
-        if baseline is None or not run.trials or not baseline.trials:
-            return None
-        return change_since(history, run, baseline, k=glance(history.tallies(run)[0]).k)
+        return _change(history, history.find_run(key), system)
+
+
+def change_of_results(results: Results, *, system: str) -> BaselineChange | None:
+    """One system of the stored run that results name against its baseline; None of files."""
+    if len(results.paths) != 1 or not results.is_stored(results.paths[0]) or results.names:
+        return None
+    with results.open_stored() as (history, found):
+        return _change(history, found.run, system)
+
+
+def _change(history: History, run: Run, system: str | None) -> BaselineChange | None:
+    from passhat.analysis.reports.headline_k import headline_number
+
+    baseline = baseline_of(history, run)
+    found = [one for one in history.tallies(run) if system in (None, one.system)]
+    if baseline is None or not found or not baseline.trials:
+        return None
+    return change_since(history, run, baseline, k=headline_number(found[0]).k, only=system)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,14 +164,127 @@ def gates_of(run: Run) -> tuple[str, ...]:
     return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
-def judge_run(history: History, run: Run) -> Verdicts | None:
-    """The verdicts on a stored run by its own gates; None where it has none, or needs more."""
-    from passhat.journeys.gating import gate_results
+def stored_days(results: Results, name: str, judged: Run | None, errors: ErrorPolicy) -> Days:
+    """Of the system of the named baseline, from the newest runs of its suite."""
+    from passhat.history.references import look_up_baseline
 
-    require = gates_of(run)
-    if not require or run.status != "finished":
+    with open_store(results.store) as history:
+        run = look_up_baseline(history, name, judged=judged).run
+        return days_around(history, run, judged, errors)
+
+
+def days_around(
+    history: History,
+    run: Run,
+    judged: Run | None,
+    errors: ErrorPolicy,
+    *,
+    system: str | None = None,
+) -> Days:
+    """Of a system of one run (its first), from the newest runs of its suite but the judged one."""
+    from passhat.analysis.comparing.days import MOST_RUNS, days_of
+
+    alike = history.runs(suite=run.suite, limit=MOST_RUNS)
+    past = [one for one in alike if one.trials and (judged is None or one.id != judged.id)]
+    if system is None:
+        system = next((tally.system for tally in history.tallies(run)), "")
+    counted = [tally for one in reversed(past) for tally in history.tallies(one)]
+    return days_of([tally for tally in counted if tally.system == system], errors)
+
+
+def days_between(results: Results, errors: ErrorPolicy) -> Days | None:
+    """Between two results of which one or both are runs of the history.
+
+    None where neither is, or where both are the same run: those were not run on different days.
+    """
+    from passhat.history.references import look_up
+
+    named = [name if results.names_a_run(name) else None for name in results.paths]
+    if not any(named):
         return None
-    try:
-        return gate_results(history.trials(run), require=require)
-    except PasshatError:  # a gate against another run or file, which is not at hand here
-        return None
+    with open_store(results.store) as history:
+        first, second = (look_up(history, name).run if name else None for name in named)
+        if first is not None and second is not None and first.id == second.id:
+            return None
+        baseline, judged = (first, None) if second is None else (second, first)
+        assert baseline is not None, "one of the two is a run"
+        return days_around(history, baseline, judged, errors)
+
+
+def beside_passing(history: History, run: Run, trial: Trial) -> SideBySide:
+    """The trial beside the nearest that passed; raises InputError where no other trial passed."""
+    from passhat.analysis.explaining.side_by_side import side_by_side
+    from passhat.history import lookups
+    from passhat.records import Trials
+
+    kept = lookups.page_of_trials(history, run, trial.system, trial.task, limit=_MOST_BESIDE)
+    records = [trial, *(one.trial for one in kept if one.trial.trial != trial.trial)]
+    texts = {
+        (one.system, one.task, one.trial): text
+        for one in records
+        if (text := history.transcript(run, one.system, one.task, one.trial)) is not None
+    }
+    first = lookups.first_trial(history, run)
+    trials = Trials.from_records(records)
+    return side_by_side(trials, texts, trial.task, trial.trial, first_trial=first)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskHistory:
+    """One task over the runs of its suite: its counts in each, in this run, and the picture."""
+
+    moments: Sequence[TaskMoment]
+    here: TaskMoment | None
+    interval: Interval | None
+    figure: Figure | Unavailable
+
+
+def task_history(history: History, run: Run, system: str, task: str) -> TaskHistory:
+    """How one task of one system fared in this run and in the others of its suite."""
+    from passhat.history.lookups import task_moments
+    from passhat.stats.proportions import proportion_interval
+
+    moments = task_moments(history, run.suite, system, task)
+    here = next((moment for moment in moments if moment.key == run.key), None)
+    return TaskHistory(
+        moments=moments,
+        here=here,
+        interval=proportion_interval(here.passed, here.trials) if here else None,
+        figure=_plot_task(moments),
+    )
+
+
+def _plot_task(moments: Sequence[TaskMoment]) -> Figure | Unavailable:
+    """The pass rate of a task run by run, with intervals; oldest first."""
+    from passhat.drawing import Series, line_chart
+    from passhat.stats.estimate import Unavailable
+    from passhat.stats.proportions import proportion_interval
+
+    if len(moments) < 2:
+        return Unavailable("a line over history needs two runs")
+    rates = [moment.passed / moment.trials for moment in moments]
+    bounds = [proportion_interval(moment.passed, moment.trials) for moment in moments]
+    line = Series(
+        name="pass rate",
+        x=list(range(len(moments))),
+        y=rates,
+        low=[bound.low for bound in bounds],
+        high=[bound.high for bound in bounds],
+    )
+    return line_chart(
+        [line],
+        title="This task over history",
+        finding=f"From {100 * rates[0]:.0f} % to {100 * rates[-1]:.0f} % over {len(rates)} runs.",
+        x_label="run, oldest first",
+        y_label="pass rate",
+        y_range=(0, 1),
+        y_kind="percent",
+        x_names=[(moment.commit or moment.key)[:9] for moment in moments],
+    )
+
+
+def rate_so_far(runs: int, passed: int) -> Interval:
+    """The interval of a pass rate that is watched while a run lasts: it holds at every look."""
+    from passhat.stats.sequential import confidence_sequence
+
+    return confidence_sequence(runs, passed)

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from passhat.errors import HistoryError, StoreError
-from passhat.journeys.chosen_suite import apply_request
-from passhat.journeys.run_request import RunRequest
+from passhat.journeys.run_request import RunRequest, apply_request
 from passhat.suite import load_suite
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from functools import cache, lru_cache
 
 from passhat.errors import ArgumentError, UnknownFile
 from passhat.fast_dataclass import dataclass
-from passhat.messages import closest
-from passhat.short_names import few, short
+from passhat.messages import closest, few, short
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "system": ("system", "agent", "agent_name", "agent_id", "model", "model_name", "system_name"),

@@ -1,16 +1,17 @@
-"""Columns from and to data frames: pandas, polars, Arrow, and whatever speaks the Arrow stream."""
+"""Columns from and to data frames (pandas, polars, Arrow), and from Trial objects and dicts."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from passhat.errors import ArgumentError, MissingExtra
-from passhat.records.column_names import ColumnMap
+from passhat.messages import closest
+from passhat.records.column_names import ALIASES, ColumnMap, find_columns, usual_name
 from passhat.records.source import Source
 from passhat.records.trial import Outcome, Trial
 from passhat.records.usual_columns import read_columns
@@ -25,9 +26,11 @@ WAY_IN = (
     "task='case', passed='ok') of one whose columns have names of their own"
 )
 
-_COLUMNS = (*(field.name for field in fields(Trial)), "passed")
 _LIBRARIES = ("pandas", "polars", "pyarrow")
 _LISTS = ("tags", "tools")
+_FIELDS = tuple(field.name for field in fields(Trial))
+_COLUMNS = (*_FIELDS, "passed")
+_NAMES = frozenset((*_COLUMNS, *(name for names in ALIASES.values() for name in names)))
 
 
 def is_frame(value: object) -> bool:
@@ -115,6 +118,25 @@ def frame_of_columns(columns: Columns, library: FrameLibrary | None = None) -> A
     )
 
 
+def columns_of_records(
+    records: Iterable[Trial | Mapping[str, Any]], renamed: Mapping[str, str | None]
+) -> tuple[dict[str, Any], Source | None]:
+    """The columns of trials in objects or dicts, and how they were found in dicts."""
+    refuse_frame("records", "must be Trial objects or dicts", records)
+    rows: list[Any] = list(records)
+    for row in rows:
+        if not isinstance(row, Trial | Mapping):
+            raise ArgumentError("records", "must be Trial objects or dicts", row)
+    if not rows:
+        return {"task": [], "outcome": []}, None
+    if all(isinstance(row, Trial) for row in rows):
+        return _of_trials(rows), None
+    names = dict.fromkeys(name for row in rows for name in _keys(row))
+    _check_keys(names, renamed)
+    given = {str(name): [_get(row, name) for row in rows] for name in names}
+    return columns_of_table("records", "records", given, renamed)
+
+
 def _available_library() -> str:
     """The data frame library that this program uses, or could use."""
     for name in _LIBRARIES:
@@ -164,3 +186,31 @@ def _from_arrow_stream(frame: Any) -> Columns:
         return dict(polars.DataFrame(frame).to_dict(as_series=False))
     except ImportError:
         raise MissingExtra("reading an Arrow stream", "frames") from None
+
+
+def _of_trials(rows: list[Trial]) -> dict[str, Any]:
+    columns = {name: [getattr(row, name) for row in rows] for name in _FIELDS}
+    return {
+        name: values
+        for name, values in columns.items()
+        if any(value is not None and value != () for value in values)
+    }
+
+
+def _check_keys(names: Iterable[str], renamed: Mapping[str, str | None]) -> None:
+    """Refuse keys that mean nothing: a slip of the pen would lose what it names."""
+    known = find_columns(names, column_map(renamed)).values()
+    for name in names:
+        if name not in known and usual_name(str(name)) not in _NAMES:
+            near = closest(str(name), _NAMES)
+            hint = f" (did you mean {near}?)" if near else ""
+            rule = f"have only keys that trials or files have{hint}; leave others out"
+            raise ArgumentError("records", rule, name)
+
+
+def _keys(row: Trial | Mapping[str, Any]) -> Iterable[str]:
+    return row if isinstance(row, Mapping) else _FIELDS
+
+
+def _get(row: Trial | Mapping[str, Any], name: str) -> Any:
+    return row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)

@@ -105,11 +105,7 @@ SHAPES: tuple[KeyShape, ...] = (
     _shape("an Airtable token", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{40,}", "pat"),
     _shape("a Shopify token", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{30,}", "shp"),
     _shape("an age key", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}", "AGE-SECRET-KEY"),
-    _shape(
-        "a JSON web token",
-        r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
-        "eyJ",
-    ),
+    _shape("a JSON web token", r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*", "eyJ"),
     _shape(
         "a bearer token",
         r"(?i)bearer\s{1,3}[A-Za-z0-9._~+/-]{16,}=*",
@@ -147,6 +143,30 @@ def shapes_near(text: str) -> tuple[KeyShape, ...]:
         if needle in text:
             return tuple(shape for shape in SHAPES if shape.may_be_in(text))
     return ()
+
+
+_NEAR_A_CUT = 300
+"""So many characters before and behind a cut are searched for a key that it would split. What
+begins earlier is longer than any shape asks for, and is found in what is kept."""
+
+
+def beginning(text: str, limit: int) -> str:
+    """The first `limit` characters; a key that would be split there is replaced as a whole.
+
+    Half a key has no shape that could be found later.
+
+    >>> beginning("log in with ghp_0123456789abcdefghij01 now", 20)
+    'log in with [redacted]'
+    """
+    start = max(0, limit - _NEAR_A_CUT)
+    near = text[start : limit + _NEAR_A_CUT]
+    begins = [
+        start + found.start()
+        for shape in shapes_near(near)
+        for found in shape.pattern.finditer(near)
+        if start + found.start() < limit < start + found.end()
+    ]
+    return f"{text[: min(begins)]}{MARK}" if begins else text[:limit]
 
 
 def has_certain_shape(text: str) -> bool:

@@ -30,8 +30,7 @@ WORDS: Mapping[str, Outcome] = {
         Outcome.FAILED,
     ),
     **dict.fromkeys(
-        ("error", "errored", "err", "infrastructure_error", "crashed", "exception"),
-        Outcome.ERRORED,
+        ("error", "errored", "err", "infrastructure_error", "crashed", "exception"), Outcome.ERRORED
     ),
 }
 """The words that say how a trial ended, in lower case."""

@@ -1,4 +1,4 @@
-"""What the columns of a table mean, by their names and by what is in them."""
+"""What the columns of a table mean, and how each of its rows ended."""
 
 from __future__ import annotations
 
@@ -6,15 +6,36 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from passhat.records.column_names import ColumnMap, find_columns, usual_name
-from passhat.records.outcome_words import is_missing, number
-from passhat.short_names import short
+from passhat.fast_dataclass import dataclass
+from passhat.messages import short
+from passhat.records.column_names import (
+    ColumnMap,
+    find_columns,
+    is_weak,
+    usual_name,
+    verdict_columns,
+)
+from passhat.records.outcome_words import (
+    LETTER_GRADES,
+    ColumnCondition,
+    is_missing,
+    letter_grades,
+    number,
+    outcomes_of,
+)
+from passhat.records.trial import Outcome
 
 Cells = Callable[[str], Sequence[Any]]
+"""The cells of a column, by its name."""
 
 LONGEST_AGENT = 120
 MOST_WORDS = 6
 """The name of an agent is no longer; what is longer is a system prompt."""
+
+TASK_IDS = frozenset(
+    ("task_id", "instance_id", "case_id", "problem_id", "question_id", "item_id", "scenario_id")
+)
+"""Columns that name one task, where a column called "task" holds its text or the benchmark."""
 
 COUNTS = frozenset(
     ("num_trials", "n_trials", "trials", "num_runs", "n_runs", "num_attempts", "n_attempts")
@@ -23,10 +44,19 @@ RATES = frozenset(("pass_rate", "success_rate", "passrate", "pass_at_1", "pass@1
 """Columns of tables that hold one row for all runs of a task."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """A row of which one column says that it passed, and another that it failed."""
+
+    row: int
+    columns: tuple[str, str]
+    cells: tuple[Any, Any]
+
+
 def find_meanings(
     names: Iterable[str], mapping: ColumnMap, cells: Cells
 ) -> tuple[dict[str, str], list[str]]:
-    """Which column holds what, and a note on a column that only seems to name the agent.
+    """Which column holds what, and notes on columns that only seem to name the agent or the task.
 
     >>> table = {"task": ["a"], "system": ["You are a helpful assistant. Be brief."], "ok": [1]}
     >>> find_meanings(table, ColumnMap(passed="ok"), table.__getitem__)[0]
@@ -36,14 +66,58 @@ def find_meanings(
     notes: list[str] = []
     while True:
         found = find_columns(names, mapping)
-        column = found.get("system")
-        if column is None or mapping.system or not holds_prompts(cells(column)):
+        unfit = _unfit_system(found, mapping, cells) or _unfit_task(found, names, mapping, cells)
+        if unfit is None:
             return found, notes
+        column, note = unfit
         names.remove(column)
-        notes.append(
-            f'column "{short(column)}" holds prompts, not the name of an agent, and was left out '
-            f"(--system {short(column)} takes it all the same)"
-        )
+        notes.append(note)
+
+
+def _unfit_system(
+    found: Mapping[str, str], mapping: ColumnMap, cells: Cells
+) -> tuple[str, str] | None:
+    """A column that is called like the agent's name and holds prompts, with a note on it."""
+    column = found.get("system")
+    if column is None or mapping.system or not holds_prompts(cells(column)):
+        return None
+    return column, (
+        f'column "{short(column)}" holds prompts, not the name of an agent, and was left out '
+        f"(--system {short(column)} takes it all the same)"
+    )
+
+
+def _unfit_task(
+    found: Mapping[str, str], names: Iterable[str], mapping: ColumnMap, cells: Cells
+) -> tuple[str, str] | None:
+    """A column "task" beside the column of ids that does tell tasks apart, with a note on it.
+
+    It holds objects, or the name of the benchmark in every row: read as the task, all rows would
+    be runs of one.
+    """
+    column = found.get("task")
+    if column is None or mapping.task or usual_name(column) in TASK_IDS:
+        return None
+    ids = [name for name in names if usual_name(name) in TASK_IDS and name not in found.values()]
+    if not ids:
+        return None
+    values = cells(column)
+    if any(isinstance(value, (Mapping, list)) for value in values):
+        holds = "holds objects"
+    elif "trial" not in found and _constant(values) and not _constant(cells(ids[0])):
+        holds = "is the same in every row"
+    else:
+        return None
+    instead = short(ids[0])
+    return column, (
+        f'column "{short(column)}" {holds}, so "{instead}" is read as the task '
+        f"(`task={short(column)!r}` takes the other)"
+    )
+
+
+def _constant(values: Sequence[Any]) -> bool:
+    """Whether all cells say the same."""
+    return all(value == values[0] for value in values)
 
 
 def holds_prompts(cells: Iterable[Any]) -> bool:
@@ -81,6 +155,61 @@ def aggregate_column(
     return None
 
 
+def told_outcomes(
+    found: Mapping[str, str], cells: Cells, scores: Sequence[Any]
+) -> list[Outcome | None]:
+    """How each row ended by its own word, or by a score of 1; None where that says nothing."""
+    if "passed" in found:
+        return outcomes_of(cells(found["passed"]))
+    return [_by_score(score) for score in scores]
+
+
+def judged_outcomes(
+    tests: Sequence[ColumnCondition], found: Mapping[str, str], cells: Cells
+) -> list[Outcome | None]:
+    """Whether all comparisons hold in each row; None where a cell cannot be compared."""
+    columns = [cells(found.get(test.column, test.column)) for test in tests]
+    return [_holds(tests, row) for row in zip(*columns, strict=True)]
+
+
+def with_errors(
+    told: Iterable[Outcome | None], errors: Iterable[str | None]
+) -> list[Outcome | None]:
+    """A row whose error column names an error is errored, unless its verdict says it passed."""
+    return [
+        one if error is None or one is Outcome.PASSED else Outcome.ERRORED
+        for one, error in zip(told, errors, strict=True)
+    ]
+
+
+def letter_scores(found: Mapping[str, str], cells: Cells) -> list[float | None] | None:
+    """The scores that Inspect's letters stand for, in a table without other scores."""
+    if "score" in found:
+        return letter_grades(cells(found["score"]))
+    return letter_grades(cells(found["passed"])) if "passed" in found else None
+
+
+def find_conflict(names: Iterable[str], found: Mapping[str, str], cells: Cells) -> Conflict | None:
+    """The first row that passed by one column and failed by another, both surely verdicts.
+
+    >>> table = {"passed": [True, True], "outcome": ["pass", "fail"]}
+    >>> find_conflict(table, {"passed": "outcome"}, table.__getitem__).row
+    1
+    """
+    if "passed" not in found:
+        return None
+    chosen = found["passed"]
+    others = [name for name in verdict_columns(names) if name != chosen and not is_weak(name)]
+    opposite = {Outcome.PASSED: Outcome.FAILED, Outcome.FAILED: Outcome.PASSED}
+    own = outcomes_of(cells(chosen)) if others else []
+    for other in others:
+        for row, (one, two) in enumerate(zip(own, outcomes_of(cells(other)), strict=True)):
+            if one is not None and opposite.get(one) is two and two is not None:
+                shown = cells(chosen)[row], cells(other)[row]
+                return Conflict(row=row, columns=(chosen, other), cells=shown)
+    return None
+
+
 def _is_prompt(text: str) -> bool:
     text = text.strip()
     return "\n" in text or len(text) > LONGEST_AGENT or len(text.split()) >= MOST_WORDS
@@ -91,3 +220,21 @@ def _number(cell: Any) -> float:
         return 0.0 if is_missing(cell) else number(cell)
     except ValueError:
         return 0.0
+
+
+def _by_score(cell: Any) -> Outcome | None:
+    if isinstance(cell, str) and cell.strip().lower() in LETTER_GRADES:
+        return Outcome(LETTER_GRADES[cell.strip().lower()] >= 1)
+    try:
+        return None if is_missing(cell) else Outcome(number(cell) >= 1)
+    except ValueError:
+        return None
+
+
+def _holds(tests: Sequence[ColumnCondition], cells: Sequence[Any]) -> Outcome | None:
+    try:
+        if any(is_missing(cell) for cell in cells):
+            return None
+        return Outcome(all(test.holds(cell) for test, cell in zip(tests, cells, strict=True)))
+    except ValueError:
+        return None

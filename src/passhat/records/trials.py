@@ -15,10 +15,9 @@ from passhat.fast_dataclass import dataclass
 from passhat.messages import closest, listed, plural
 from passhat.records import frames, given_columns
 from passhat.records.duplicates import TrialKeys, check_duplicates, duplicate_trials
+from passhat.records.frames import columns_of_records
 from passhat.records.given_columns import NO_SEED
-from passhat.records.given_records import columns_of_records
-from passhat.records.joined_columns import joined_labels, joined_numbers
-from passhat.records.labels import Labels
+from passhat.records.labels import Labels, joined_labels, joined_numbers
 from passhat.records.source import Source
 from passhat.records.tally import Tally, count_trials
 from passhat.records.trial import FEATURES, Duplicates, Outcome, Trial

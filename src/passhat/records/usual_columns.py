@@ -7,23 +7,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from passhat.errors import ArgumentError
-from passhat.messages import listed
-from passhat.records.column_names import (
-    ALIASES,
-    ColumnMap,
-    milliseconds,
-)
+from passhat.messages import listed, short
+from passhat.records.column_names import ALIASES, ColumnMap, milliseconds
 from passhat.records.outcome_words import error_text, is_missing, number, parse_pass_if
 from passhat.records.source import Facts
-from passhat.records.table_meanings import aggregate_column, find_meanings
-from passhat.records.verdicts import (
+from passhat.records.table_meanings import (
+    aggregate_column,
     find_conflict,
+    find_meanings,
     judged_outcomes,
     letter_scores,
     told_outcomes,
     with_errors,
 )
-from passhat.short_names import short
 
 Columns = Mapping[str, Sequence[Any]]
 

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from passhat.fast_dataclass import dataclass
-from passhat.reporters.blocks import Block, Chip
-from passhat.reporters.reading_lines import reading_paragraphs
+from passhat.messages import plural
+from passhat.records.source import how_read
+from passhat.reporters.blocks import Block, Chip, Paragraph
 
 if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation
+    from passhat.analysis.gates.run_answer import MoreRuns
     from passhat.analysis.reports.provenance import Provenance
     from passhat.drawing.figure import Figure
     from passhat.records import Trials
@@ -39,11 +41,12 @@ class DisplayOptions:
     where nothing was kept; they hold more systems than the answer where it is `narrowed`.
     `verbose` shows everything; None leaves that to the format: a terminal gets one screen.
     `explanation` says on the page of a report why its runs fail, and `change` how it differs from
-    a baseline.
+    a baseline. `more_runs` adds runs to the stored run that is reported.
     """
 
     ink: Ink | None = None
     results: str | None = RESULTS
+    more_runs: MoreRuns | None = None
     verbose: bool | None = None
     all_tasks: bool = False
     narrowed: bool = False
@@ -89,7 +92,7 @@ class AnswerKind:
 
     def all_blocks(self, answer: Any, options: DisplayOptions) -> list[Block]:
         """What an answer says, then how its inputs were read."""
-        return [*self.blocks(answer, options), *reading_paragraphs(self.provenance(answer))]
+        return [*self.blocks(answer, options), *_reading_paragraphs(self.provenance(answer))]
 
     def test_suites(self, answer: Any) -> list[TestSuite]:
         """The test cases of an answer, in text that every format can write."""
@@ -97,3 +100,28 @@ class AnswerKind:
 
         assert self.cases is not None, "the table of formats says so"
         return encodable_suites(self.cases(answer))
+
+
+_MOST_LINES = 4
+_LABEL = "Read as"
+
+
+def reading_lines(provenance: Provenance | None) -> list[str]:
+    """One line for each input that was read from a file or a frame, with its name if several."""
+    sources = [] if provenance is None else [one for one in provenance.sources if one.read_as]
+    several = len(sources) > 1
+    told = [how_read(source).removeprefix("read as: ") for source in sources]
+    lines = [
+        f"{source.name}: {line}" if several else line
+        for source, line in zip(sources, told, strict=True)
+    ]
+    if len(lines) > _MOST_LINES:
+        rest = plural(len(lines) - _MOST_LINES, "more input")
+        return [*lines[:_MOST_LINES], f"and {rest}: --format json says how each was read"]
+    return lines
+
+
+def _reading_paragraphs(provenance: Provenance | None) -> list[Paragraph]:
+    """The same as blocks, the label on the first."""
+    lines = reading_lines(provenance)
+    return [Paragraph(_LABEL if i == 0 else "", f"{line}.") for i, line in enumerate(lines)]

@@ -42,9 +42,10 @@ GLOSSARY: Mapping[str, str] = {
 
 LABEL_RULE = (
     f"A task gets the label whose chance is at least {CERTAINTY:.0%}: solid for a pass rate above "
-    f"{SOLID_ABOVE:.0%}, broken below {BROKEN_BELOW:.0%}, flaky between (never where all runs "
-    "ended alike); without one it is undecided. The chances come from the task's own runs and "
-    "from how the tasks of the suite differ."
+    f"{SOLID_ABOVE:.0%}, broken below {BROKEN_BELOW:.0%}, flaky between; without one it is "
+    "undecided. The chances come from the task's own runs and from how the tasks of the suite "
+    "differ, with a margin for how well that is known; flaky also takes runs that by themselves "
+    "exclude the other two, so never runs that all ended alike."
 ).replace("%", " %")
 """How labels are given: `label_tasks` in words."""
 

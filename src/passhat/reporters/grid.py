@@ -11,6 +11,7 @@ from passhat.fast_dataclass import dataclass
 from passhat.messages import listed
 
 if TYPE_CHECKING:
+    from passhat.display import FrameLibrary
     from passhat.reporters.answer_kind import AnswerKind
     from passhat.reporters.terminal_style import Ink
 
@@ -176,3 +177,21 @@ def render_html(answer: Any, **options: Any) -> str:
 def render_json(answer: Any) -> str:
     """Any answer as JSON, numbers unrounded."""
     return cast(str, render(answer, "json"))
+
+
+def to_frame(answer: Any, library: FrameLibrary | None = None) -> Any:
+    """The rows of an answer as a pandas, polars or Arrow table: those of its CSV file, unrounded.
+
+    >>> from passhat import judge, simulate
+    >>> verdicts = judge(simulate(tasks=5, runs=9, rate=0.9, seed=1), ["pass^1 >= 0.1"])
+    >>> to_frame(verdicts, "pandas")["verdict"].tolist()
+    ['PASS']
+    """
+    from passhat.records.frames import frame_of_columns
+
+    kind, answered = kind_and_answer(answer)
+    if kind.rows is None:
+        raise ArgumentError("answer", f"must have rows; a {kind.name} has none", answer)
+    rows = kind.rows(answered)
+    columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+    return frame_of_columns(columns, library)

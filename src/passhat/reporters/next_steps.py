@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 
-from passhat.analysis.reports.headline import all_errored, headline_k
-from passhat.analysis.reports.parts import Metric
+from passhat.analysis.gates.run_answer import MoreRuns
+from passhat.analysis.reports.headline_k import all_errored, headline_k
+from passhat.analysis.reports.parts import Metric, Unsettled
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import TaskRow
+from passhat.analysis.reports.unsettled import WORTH_RUNNING
 from passhat.defaults import CONFIDENCE
 from passhat.messages import plural
 from passhat.reporters.blocks import NextStep
@@ -18,15 +20,20 @@ from passhat.reporters.standings import DEPENDABLE, LONGEST_NAME, is_dependable
 from passhat.stats.estimate import Estimate
 
 
-def next_steps(system: SystemReport, results: str | None = "RESULTS") -> list[NextStep]:
+def next_steps(
+    system: SystemReport, results: str | None = "RESULTS", more_runs: MoreRuns | None = None
+) -> list[NextStep]:
     """What to do next; never empty, and every command ends well on these results.
 
     `results` is what a command is to read, as a shell has it; None where nothing was kept.
+    `more_runs` adds runs to them, where they are a stored run.
     """
     if all_errored(system):
         return [NextStep("Find out why every trial errored before you run it again.")]
     other_bars = {f"bars, pass^{k}" for k in system.ks if k != headline_k(system)}
-    steps = [NextStep(one.advice) for one in system.unsettled if one.what not in other_bars]
+    steps = [
+        _settle(one, system, more_runs) for one in system.unsettled if one.what not in other_bars
+    ]
     steps += _failures(system, results)
     return steps or _to_keep(system, results)
 
@@ -65,6 +72,15 @@ def results_of(report: Report, system: SystemReport, results: str | None) -> str
     if results is None or len(report.systems) == 1:
         return results
     return f"{results} {only(system.name)}"
+
+
+def _settle(open_point: Unsettled, system: SystemReport, more_runs: MoreRuns | None) -> NextStep:
+    """The advice, with the command that follows it where every task is to run as often."""
+    text, more = open_point.advice, open_point.more_runs
+    everywhere = len(open_point.tasks) in (0, system.design.tasks) and system.design.equal_runs
+    if more_runs is None or more is None or more > WORTH_RUNNING or not everywhere:
+        return NextStep(text)
+    return advise(text.removesuffix("."), more_runs.up_to(system.design.most_runs + more))
 
 
 def _failures(system: SystemReport, results: str | None) -> list[NextStep]:

@@ -16,7 +16,7 @@ from passhat.analysis.reports.tasks import TaskRow
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.clean_texts import CleanTexts
-from passhat.records.natural_order import natural_key
+from passhat.records.task_names import natural_key
 from passhat.records.transcript import CUT, Transcript, TranscriptKey, Transcripts
 from passhat.reporters.transcript_cards import transcript_page
 from passhat.reporters.transcript_text import is_in_turns
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 5_000
 """Tasks in the table of a page; the lowest ones, where there are more."""
+
+LONG_TABLE = 300
+"""Tasks from which a browser lays out only the rows that are in sight."""
 
 SHORTEST = 2_000
 """Characters to which transcripts are cut, at the shortest, so that more of them fit."""

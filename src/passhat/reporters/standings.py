@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat.analysis.reports.errors_apart import UNNAMED
 from passhat.analysis.reports.evidence import too_few_runs
-from passhat.analysis.reports.headline import all_errored, is_judged
+from passhat.analysis.reports.headline_k import all_errored, is_judged
+from passhat.analysis.reports.metrics import UNNAMED
 from passhat.analysis.reports.parts import Leaders, Metric
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.messages import plural

@@ -8,11 +8,11 @@ from itertools import groupby
 
 import numpy as np
 
-from passhat.analysis.reports.disturbance_sentences import disturbance_sentence
-from passhat.analysis.reports.headline import all_errored, is_judged
-from passhat.analysis.reports.headline import common_k as common_k
-from passhat.analysis.reports.headline import headline_k as headline_k
-from passhat.analysis.reports.headline import is_partial as is_partial
+from passhat.analysis.reports.disturbances import disturbance_sentence
+from passhat.analysis.reports.headline_k import all_errored, is_judged
+from passhat.analysis.reports.headline_k import common_k as common_k
+from passhat.analysis.reports.headline_k import headline_k as headline_k
+from passhat.analysis.reports.headline_k import is_partial as is_partial
 from passhat.analysis.reports.parts import BarCount, Exclusion, Metric, ResourceUse, Rounds
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.seed_grid import SeedSpread

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from passhat.stats.bars import bars_cleared as bars_cleared
     from passhat.stats.betabinomial import BetaPrior as BetaPrior
     from passhat.stats.betabinomial import fit_beta_binomial as fit_beta_binomial
-    from passhat.stats.bursts import Burst as Burst
-    from passhat.stats.bursts import find_bursts as find_bursts
     from passhat.stats.chains import Cascade as Cascade
     from passhat.stats.chains import cascade as cascade
     from passhat.stats.chains import containment_rate as containment_rate
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
     from passhat.stats.decay import DecaySummary as DecaySummary
     from passhat.stats.decay import decay_curve as decay_curve
     from passhat.stats.decay import decay_summary as decay_summary
-    from passhat.stats.diverging import DivergingTrend as DivergingTrend
-    from passhat.stats.diverging import divergence as divergence
     from passhat.stats.estimate import Estimate as Estimate
     from passhat.stats.estimate import Interval as Interval
     from passhat.stats.estimate import Scope as Scope
@@ -47,7 +43,9 @@ if TYPE_CHECKING:
     from passhat.stats.paired_power import runs_for_difference as runs_for_difference
     from passhat.stats.paired_power import tasks_for_difference as tasks_for_difference
     from passhat.stats.passk import pass_at_k as pass_at_k
+    from passhat.stats.passk import pass_at_k_of_rate as pass_at_k_of_rate
     from passhat.stats.passk import pass_hat_k as pass_hat_k
+    from passhat.stats.passk import pass_hat_k_of_rate as pass_hat_k_of_rate
     from passhat.stats.passk import plug_in_pass_hat_k as plug_in_pass_hat_k
     from passhat.stats.passk import pooled_pass_hat_k as pooled_pass_hat_k
     from passhat.stats.passk import window_pass_hat_k as window_pass_hat_k
@@ -67,7 +65,9 @@ if TYPE_CHECKING:
     from passhat.stats.proportions import upper_bound as upper_bound
     from passhat.stats.ranking import Ranking as Ranking
     from passhat.stats.ranking import rank_systems as rank_systems
+    from passhat.stats.rounds import Burst as Burst
     from passhat.stats.rounds import RoundTests as RoundTests
+    from passhat.stats.rounds import find_bursts as find_bursts
     from passhat.stats.rounds import round_tests as round_tests
     from passhat.stats.run_sequences import SequenceDecay as SequenceDecay
     from passhat.stats.score_mean import score_estimate as score_estimate
@@ -86,14 +86,14 @@ if TYPE_CHECKING:
     from passhat.stats.sequential import fixed_design as fixed_design
     from passhat.stats.series import MeanSeries as MeanSeries
     from passhat.stats.series import PassSeries as PassSeries
-    from passhat.stats.stated_rate import pass_at_k_of_rate as pass_at_k_of_rate
-    from passhat.stats.stated_rate import pass_hat_k_of_rate as pass_hat_k_of_rate
     from passhat.stats.suite_mean import suite_estimate as suite_estimate
     from passhat.stats.suite_mean import suite_estimates as suite_estimates
     from passhat.stats.task_sums import TaskSums as TaskSums
     from passhat.stats.trend import ChangePoint as ChangePoint
     from passhat.stats.trend import Changes as Changes
+    from passhat.stats.trend import DivergingTrend as DivergingTrend
     from passhat.stats.trend import change_points as change_points
+    from passhat.stats.trend import divergence as divergence
     from passhat.stats.variance import VarianceComponents as VarianceComponents
     from passhat.stats.variance import icc as icc
     from passhat.stats.variance import spearman_brown as spearman_brown

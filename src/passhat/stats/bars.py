@@ -12,9 +12,9 @@ from passhat.messages import repr_fields
 from passhat.stats.arguments import Counts, Floats, confidence_level, score_array, whole_number
 from passhat.stats.betabinomial import chance_above, fit_cells
 from passhat.stats.cells import count_cells, task_counts
+from passhat.stats.difficulty_model import prior_weights
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.extrapolation import MODEL_WARNING
-from passhat.stats.hyperposterior import prior_weights
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.proportions import lower_bound, upper_bound
 

@@ -89,12 +89,7 @@ def lower_ratio_quantile(
 
 
 def lower_ratio_tail(
-    sums: ArrayLike,
-    sizes: ArrayLike,
-    at: float,
-    *,
-    unseen: ArrayLike = 0.0,
-    share: float = UNSEEN,
+    sums: ArrayLike, sizes: ArrayLike, at: float, *, unseen: ArrayLike = 0.0, share: float = UNSEEN
 ) -> Floats:
     """The chance that the ratio is at most `at`, as `lower_tail` gives it for tasks."""
     law = _Ratio(sums, sizes, unseen, share)

@@ -9,9 +9,8 @@ from passhat.defaults import CONFIDENCE
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level, whole_number
 from passhat.stats.cells import Cells, count_cells, remembered
-from passhat.stats.difficulty_atoms import fit_with_atoms
+from passhat.stats.difficulty_model import fit_with_atoms, prior_weights
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
-from passhat.stats.hyperposterior import prior_weights
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.population_mean import population_bounds
 

@@ -8,7 +8,10 @@ from math import expm1, log, log1p, sqrt
 import numpy as np
 
 from passhat.fast_dataclass import dataclass
+from passhat.stats import special
+from passhat.stats.arguments import Floats
 from passhat.stats.estimate import Interval, Unavailable
+from passhat.stats.mean_intervals import SuiteSize, wilson_suite_bounds
 from passhat.stats.population_mean import population_bounds
 from passhat.stats.power import SuitePlan, plan_suite, round_up
 
@@ -20,9 +23,10 @@ GUESSED_ICC = 0.5
 
 UNKNOWN = Interval(0.0, 1.0)
 """Where an ICC may lie of which nothing is known."""
-
 # Of scores in [0, 1]; what did not vary at all was seen too seldom.
 _LEAST_VARIANCE, _LARGEST_VARIANCE = 1e-4, 0.25
+# Tasks as they would be drawn from a beta of that mean and spread: its quantiles.
+_LEVELS = (np.arange(64) + 0.5) / 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +56,64 @@ class Seen:
 
     rate: float | None = None
     """The mean, where it is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Widths:
+    """Half-widths at any number of runs (or tasks), through what was seen at `count` of them.
+
+    An interval is wider than the normal approximation, as it allows for not knowing the spread;
+    of few runs of one task it may be narrower. What it has beyond (or lacks) falls with the count
+    itself, the rest with its square root: Student's quantile, for one, exceeds the normal one by a
+    part in the degrees of freedom.
+    """
+
+    normal: float
+    seen: float
+    count: int
+
+    @classmethod
+    def through(cls, seen: float | None, *, now: float, normal: float, count: int) -> _Widths:
+        """Another spread than the one seen changes both parts by the same factor."""
+        if seen is None:
+            return cls(normal=normal, seen=normal, count=count)
+        return cls(normal=normal, seen=normal * seen / now if now else seen, count=count)
+
+    def width(self, count: float) -> float:
+        share = self.count / count
+        if share >= 1:
+            return self.seen * sqrt(share)
+        return self.normal * sqrt(share) + (self.seen - self.normal) * share
+
+    def needed(self, target: float) -> float:
+        """The count whose width is `target`: a quadratic equation in the root of the share."""
+        if self.seen <= target:
+            return self.count * (self.seen / target) ** 2
+        excess = self.seen - self.normal
+        root = 2 * target / (self.normal + sqrt(self.normal**2 + 4 * excess * target))
+        return self.count / root**2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ExactWidths:
+    """Half-widths of 1 - tail^(1/n), the exact bound while every run ends alike."""
+
+    tail: float
+
+    def width(self, count: float) -> float:
+        return -expm1(log(self.tail) / count) / 2
+
+    def needed(self, target: float) -> float:
+        return log(self.tail) / log1p(-2 * target)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """Mean pass rate, variance of a single run, and the share of it between tasks."""
+
+    rate: float
+    variance: float
+    icc: float
 
 
 def seen_spread(
@@ -143,53 +205,32 @@ def plan_from(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Widths:
-    """Half-widths at any number of runs (or tasks), through what was seen at `count` of them.
+def expected_half_widths(
+    expected: Expected, *, tasks: int, runs: int, confidence: float
+) -> tuple[float, float]:
+    """Half the width that a report will print for this suite and for tasks like these, about.
 
-    An interval is wider than the normal approximation, as it allows for not knowing the spread;
-    of few runs of one task it may be narrower. What it has beyond (or lacks) falls with the count
-    itself, the rest with its square root: Student's quantile, for one, exceeds the normal one by a
-    part in the degrees of freedom.
+    Near 0 and 1 that is more than the normal approximation says: few failures are expected, and
+    an interval must allow for those that were not seen.
+
+    >>> often = Expected(rate=0.99, variance=0.0099, icc=0.4)
+    >>> widths = expected_half_widths(often, tasks=20, runs=3, confidence=0.95)
+    >>> [round(width, 3) for width in widths]
+    [0.037, 0.079]
     """
-
-    normal: float
-    seen: float
-    count: int
-
-    @classmethod
-    def through(cls, seen: float | None, *, now: float, normal: float, count: int) -> _Widths:
-        """Another spread than the one seen changes both parts by the same factor."""
-        if seen is None:
-            return cls(normal=normal, seen=normal, count=count)
-        return cls(normal=normal, seen=normal * seen / now if now else seen, count=count)
-
-    def width(self, count: float) -> float:
-        share = self.count / count
-        if share >= 1:
-            return self.seen * sqrt(share)
-        return self.normal * sqrt(share) + (self.seen - self.normal) * share
-
-    def needed(self, target: float) -> float:
-        """The count whose width is `target`: a quadratic equation in the root of the share."""
-        if self.seen <= target:
-            return self.count * (self.seen / target) ** 2
-        excess = self.seen - self.normal
-        root = 2 * target / (self.normal + sqrt(self.normal**2 + 4 * excess * target))
-        return self.count / root**2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ExactWidths:
-    """Half-widths of 1 - tail^(1/n), the exact bound while every run ends alike."""
-
-    tail: float
-
-    def width(self, count: float) -> float:
-        return -expm1(log(self.tail) / count) / 2
-
-    def needed(self, target: float) -> float:
-        return log(self.tail) / log1p(-2 * target)
+    mean, luck = np.array(expected.rate), expected.variance * (1 - expected.icc) / runs
+    between = np.array(expected.variance * expected.icc + luck)
+    size = SuiteSize(tasks=np.array(float(tasks)), runs=np.array(float(tasks * runs)))
+    suite = wilson_suite_bounds(
+        mean, np.array(luck / tasks), size=size, model=mean, k=1, confidence=confidence
+    )
+    likes = population_bounds(
+        _typical_values(expected.rate, float(between)),
+        np.full(_LEVELS.size, tasks / _LEVELS.size),
+        confidence,
+    )
+    here, there = (float(high - low) / 2 for low, high in (suite, likes))
+    return here, max(here, there)
 
 
 def _least_width(rate: float, tasks: int, confidence: float) -> float:
@@ -229,3 +270,15 @@ def _promised(
     bounds = f"ICC {icc.low:.2f} to {icc.high:.2f}"
     floor = f"between ±{100 * low:.0f} and ±{100 * high:.0f} points ({bounds})"
     return Unavailable(f"for tasks like these, more runs of {these} stop helping somewhere {floor}")
+
+
+def _typical_values(rate: float, variance: float) -> Floats:
+    """Task means of a beta with this mean and variance; at the ends of [0, 1] where it has none."""
+    room = rate * (1 - rate)
+    size = room / variance - 1 if variance > 0 else np.inf
+    if room <= 0 or np.isinf(size):
+        return np.full(_LEVELS.size, rate)
+    if size <= 0:
+        return (rate >= 1 - _LEVELS).astype(np.float64)
+    values = special.betaincinv(rate * size, (1 - rate) * size, _LEVELS)
+    return np.asarray(np.clip(values + rate - values.mean(), 0.0, 1.0))

@@ -1,6 +1,9 @@
-"""Wilson's interval on as many coin flips as a mean of scores is worth, many suites at once."""
+"""Closed-form intervals of a suite's mean pass^k or score, many suites at once."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +11,13 @@ from numpy.typing import NDArray
 from passhat.fast_dataclass import dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Floats
+from passhat.stats.cells import Cells
+from passhat.stats.estimate import THIS_SUITE, Scope
+from passhat.stats.passk import share_of_passing_subsets
+from passhat.stats.passk_noise import observed_noise_and_values
+from passhat.stats.population_mean import population_bounds
 from passhat.stats.proportions import Bounds, wilson_bounds
+from passhat.stats.suite_law import suite_bounds
 
 # So many coin flips that Wilson's interval is a point: what constant scores amount to.
 _NO_NOISE = 1e12
@@ -26,7 +35,35 @@ class SuiteSize:
     runs: Floats
 
 
-def suite_bounds(
+class SuiteCurve:
+    """A suite's mean pass^k for several k, and its default intervals.
+
+    Each part is computed when first asked for and serves every scope and confidence; k run along
+    the last axis.
+    """
+
+    def __init__(self, cells: Cells, ks: Sequence[int]) -> None:
+        self.cells, self.ks = cells, tuple(ks)
+
+    @cached_property
+    def mean(self) -> Floats:
+        """The mean over tasks."""
+        return np.asarray(self.cells.tasks @ self._values.T / self.cells.task_count[..., None])
+
+    def bounds(self, scope: Scope, confidence: float) -> Bounds:
+        """The default intervals for the scope."""
+        if scope == THIS_SUITE:
+            return suite_bounds(self.cells, self.ks, confidence)
+        return population_bounds(self._values, self.cells.tasks[..., None, :], confidence)
+
+    @cached_property
+    def _values(self) -> Floats:
+        """pass^k of each cell, a row for each k."""
+        cells = self.cells
+        return np.stack([share_of_passing_subsets(cells.n, cells.c, k) for k in self.ks])
+
+
+def wilson_suite_bounds(
     mean: Floats,
     noise: Floats,
     *,
@@ -91,5 +128,44 @@ def few_strays_bound(
     return np.where(mean > 0, mean * np.exp(-reach), 0.0)
 
 
+def default_bounds(cells: Cells, k: int, scope: Scope, confidence: float) -> Bounds:
+    """The default interval for one k."""
+    low, high = SuiteCurve(cells, (k,)).bounds(scope, confidence)
+    return low[..., 0], high[..., 0]
+
+
+def student_bounds(cells: Cells, k: int, scope: Scope, confidence: float) -> Bounds:
+    """Mean plus and minus a t quantile of standard errors."""
+    return _around(cells, k, scope, student_quantile(cells.task_count - 1, confidence))
+
+
+def normal_bounds(cells: Cells, k: int, scope: Scope, confidence: float) -> Bounds:
+    """Mean plus and minus a normal quantile of standard errors: the CLT."""
+    return _around(cells, k, scope, special.ndtri((1 + confidence) / 2))
+
+
+def pooled_wilson_bounds(cells: Cells, k: int, scope: Scope, confidence: float) -> Bounds:
+    """Wilson as if all runs were independent coin flips of one coin."""
+    mean, _ = mean_and_variance(cells, k)
+    return wilson_bounds(mean, cells.run_count, special.ndtri((1 + confidence) / 2))
+
+
+def mean_and_variance(cells: Cells, k: int) -> tuple[Floats, Floats]:
+    """The mean over tasks of pass^k, and the sample variance of a task's value (0 for one task)."""
+    values = share_of_passing_subsets(cells.n, cells.c, k)
+    mean, tasks = cells.mean(values), cells.task_count
+    square = (cells.tasks * (values - mean[..., None]) ** 2).sum(axis=-1)
+    return mean, np.asarray(square / np.maximum(tasks - 1, 1))
+
+
 def _tail(confidence: float) -> float:
     return (1 - confidence) / 2
+
+
+def _around(cells: Cells, k: int, scope: Scope, quantile: Floats | float) -> Bounds:
+    mean, variance = mean_and_variance(cells, k)
+    square = variance / cells.task_count
+    if scope == THIS_SUITE:
+        square = observed_noise_and_values(cells, (k,))[0][..., 0]
+    reach = quantile * np.sqrt(square)
+    return np.maximum(mean - reach, 0.0), np.minimum(mean + reach, 1.0)

@@ -17,6 +17,7 @@ from passhat.stats.arguments import (
     probability,
     random_generator,
 )
+from passhat.stats.derived_intervals import to_zero
 from passhat.stats.estimate import (
     FEW_TASKS,
     TASKS_LIKE_THESE,
@@ -25,16 +26,8 @@ from passhat.stats.estimate import (
     Scope,
     Unavailable,
 )
-from passhat.stats.nesting import to_zero
 from passhat.stats.paired_exact import ExactP, divided_passes_test, sign_flip_test
-from passhat.stats.paired_fit import (
-    Fit,
-    Pair,
-    aligned,
-    family_sums,
-    population_fit,
-    suite_fit,
-)
+from passhat.stats.paired_fit import Fit, Pair, aligned, family_sums, population_fit, suite_fit
 from passhat.stats.population_mean import (
     FEWEST_FAMILIES,
     Families,
@@ -42,12 +35,16 @@ from passhat.stats.population_mean import (
     few_families_note,
     grouping,
 )
-from passhat.stats.settling import Needed, needed
+from passhat.stats.special import ndtri
 from passhat.stats.task_sums import TaskSums
 
 Answer = Literal["better", "worse", "equivalent", "undecided"]
 
 STATE_A_MARGIN = "no difference was seen: to show equivalence, state a margin"
+# The usual 80 % of a planned trial (Cohen 1988).
+SETTLING_POWER = 0.8
+# A plan for more than this many times the present runs is no plan.
+_HOPELESS = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +78,19 @@ class PairedDifference:
     notes: tuple[str, ...] = ()
 
     __repr__ = repr_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needed:
+    """What would settle an undecided comparison with `power`, if the difference stays as it is.
+
+    `more_runs` counts further runs of both systems on the same tasks; `more_tasks` counts new
+    tasks run like the present ones. None: no number of these would do, or it cannot be told.
+    """
+
+    more_runs: int | None
+    more_tasks: int | None
+    power: float = SETTLING_POWER
 
 
 def paired_difference(
@@ -117,18 +127,34 @@ def paired_difference(
     return _judged(pair, scope=scope, confidence=confidence, margin=margin, rng=rng)
 
 
-def _grouping(
-    a: TaskSums | ArrayLike, family: Families | None, weight: ArrayLike | None
-) -> TaskGroups | None:
-    tasks = a.runs.size if isinstance(a, TaskSums) else np.atleast_1d(np.asarray(a)).size
-    return grouping(family, weight, tasks)
-
-
 def in_agreement(found: PairedDifference) -> PairedDifference:
     """The same, with an interval that reaches 0 where the exact test does not tell it from 0."""
     if 0 in found.interval or found.p_value <= 1 - found.confidence:
         return found
     return replace(found, interval=to_zero(found.interval))
+
+
+def _needed(
+    pair: Pair, fit: Fit, scope: Scope, alpha: float, margin: float | None
+) -> Needed | None:
+    """The runs or tasks still needed; None where the observed difference gives no aim."""
+    target = _target_error(fit, alpha, margin)
+    if target <= 0 or fit.error == 0:
+        return None
+    growth = (fit.error / target) ** 2
+    if growth > _HOPELESS:
+        return None
+    tasks = max(1, int(np.ceil((growth - 1) * fit.tasks)))
+    if scope == THIS_SUITE:
+        return Needed(more_runs=_more_runs(pair, growth), more_tasks=None)
+    return Needed(more_runs=_population_runs(pair, fit, target), more_tasks=tasks)
+
+
+def _grouping(
+    a: TaskSums | ArrayLike, family: Families | None, weight: ArrayLike | None
+) -> TaskGroups | None:
+    tasks = a.runs.size if isinstance(a, TaskSums) else np.atleast_1d(np.asarray(a)).size
+    return grouping(family, weight, tasks)
 
 
 def _why_not(pair: Pair, scope: Scope) -> str | None:
@@ -166,7 +192,7 @@ def _judged(
         exact_method=exact.method if exact else None,
         standard_error=fit.error,
         unpaired_error=_unpaired_error(pair) if scope == TASKS_LIKE_THESE else None,
-        needed=needed(pair, fit, scope, 1 - confidence, margin) if undecided else None,
+        needed=_needed(pair, fit, scope, 1 - confidence, margin) if undecided else None,
         tasks=fit.tasks,
         runs=_run_counts(pair),
         excluded=pair.excluded,
@@ -232,3 +258,32 @@ def _notes(
     if answer == "undecided" and fit.value == 0 and margin is None:
         notes.append(STATE_A_MARGIN)
     return tuple(notes)
+
+
+def _target_error(fit: Fit, alpha: float, margin: float | None) -> float:
+    """The standard error that would settle it: away from 0, or inside the margin if nearer."""
+    power = float(ndtri(SETTLING_POWER))
+    target = abs(fit.value) / (fit.quantile(1 - alpha / 2) + power)
+    if margin is not None:
+        inside = (margin - abs(fit.value)) / (fit.quantile(1 - alpha) + power)
+        target = max(target, inside)
+    return target
+
+
+def _population_runs(pair: Pair, fit: Fit, target: float) -> int | None:
+    """Runs shrink only the noise within tasks; what tasks differ by stays."""
+    if pair.sums is None or pair.single.any():
+        return None
+    noise = float(pair.run_noise.mean())
+    between = max(0.0, fit.error**2 * fit.tasks - noise)
+    room = target**2 * fit.tasks - between
+    if room <= 0 or noise == 0:
+        return None
+    return _more_runs(pair, noise / room)
+
+
+def _more_runs(pair: Pair, growth: float) -> int:
+    assert pair.sums is not None
+    return sum(
+        int(np.maximum(np.ceil(side.runs * growth) - side.runs, 1).sum()) for side in pair.sums
+    )

@@ -1,7 +1,8 @@
-"""pass@k and pass^k of a task from its runs and passes, and the meanings others give them."""
+"""pass@k and pass^k: of a task from its runs and passes, of a stated rate, by other meanings."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, overload
 
@@ -10,9 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.stats.arguments import Counts, Floats, trial_counts, whole_number
+from passhat.stats.arguments import (
+    Counts,
+    Floats,
+    confidence_level,
+    probability,
+    trial_counts,
+    whole_number,
+)
 from passhat.stats.cells import task_counts
-from passhat.stats.estimate import Estimate
+from passhat.stats.estimate import Estimate, Interval
 
 # Ratios multiplied at once: bounds the memory of the product, whatever k and the array.
 _BLOCK = 1 << 16
@@ -23,8 +31,12 @@ _LONGEST_TABLE = 1 << 15
 
 @overload
 def pass_hat_k(n: int, c: int, k: int) -> float: ...
+
+
 @overload
 def pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> Any: ...
+
+
 def pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
     """The chance that k runs drawn from these n, c of them passed, all pass: C(c, k) / C(n, k).
 
@@ -39,8 +51,12 @@ def pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
 
 @overload
 def pass_at_k(n: int, c: int, k: int) -> float: ...
+
+
 @overload
 def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> Any: ...
+
+
 def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
     """The chance that k runs drawn from these n hold at least one pass: 1 - C(n - c, k) / C(n, k).
 
@@ -94,6 +110,74 @@ def window_pass_hat_k(outcomes: ArrayLike, k: int) -> Estimate:
 def share_of_passing_subsets(n: NDArray[Any], c: NDArray[Any], k: int) -> Floats:
     """C(c, k) / C(n, k) for counts already checked (n >= k)."""
     return _share_of_subsets(n, c, k)
+
+
+def task_values(runs: Counts, passes: Counts, k: int, *, metric: str = "pass^k") -> Floats:
+    """A value a task, in the order of the tasks: what pairs and ranks are made of.
+
+    >>> task_values(np.array([4, 1, 2]), np.array([3, 1, 2]), 2).tolist()
+    [0.5, nan, 1.0]
+    """
+    formula = pass_at_k if metric == "pass@k" else pass_hat_k
+    enough = runs >= k
+    found = np.full(runs.size, np.nan)
+    found[enough] = formula(runs[enough], passes[enough], k)
+    return found
+
+
+def pass_hat_k_of_rate(
+    rate: float | Estimate,
+    k: int,
+    *,
+    interval: Interval | None = None,
+    confidence: float = CONFIDENCE,
+) -> Estimate:
+    """p^k: the chance that k independent attempts at the same pass rate all succeed.
+
+    p^k grows with p, so the ends of the interval of p become those of p^k, at the same confidence.
+    `interval` belongs to a plain number; an Estimate brings its own.
+
+    >>> found = pass_hat_k_of_rate(0.8, 3, interval=Interval(0.62, 0.98))
+    >>> round(found.value, 3), round(found.interval.low, 2), round(found.interval.high, 2)
+    (0.512, 0.24, 0.94)
+    """
+    times = whole_number("k", k)
+    stated = _stated(rate, interval, confidence)
+    low_is = "a suite whose tasks differ has a larger pass^k than its mean rate to the power of k"
+    return replace(
+        stated,
+        value=stated.value**times,
+        interval=stated.interval
+        and Interval(stated.interval.low**times, stated.interval.high**times),
+        method=_method(f"p^{times}", stated),
+        notes=(*stated.notes, *((low_is,) if times > 1 else ())),
+    )
+
+
+def pass_at_k_of_rate(
+    rate: float | Estimate,
+    k: int,
+    *,
+    interval: Interval | None = None,
+    confidence: float = CONFIDENCE,
+) -> Estimate:
+    """1 - (1 - p)^k: the chance that at least one of k independent attempts succeeds.
+
+    >>> found = pass_at_k_of_rate(0.8, 3, interval=Interval(0.62, 0.98))
+    >>> round(found.value, 3), round(found.interval.low, 3)
+    (0.992, 0.945)
+    """
+    times = whole_number("k", k)
+    stated = _stated(rate, interval, confidence)
+    high_is = "a suite whose tasks differ has a smaller pass@k than its mean rate would give"
+    return replace(
+        stated,
+        value=_any_of(stated.value, times),
+        interval=stated.interval
+        and Interval(_any_of(stated.interval.low, times), _any_of(stated.interval.high, times)),
+        method=_method(f"1 - (1 - p)^{times}", stated),
+        notes=(*stated.notes, *((high_is,) if times > 1 else ())),
+    )
 
 
 def _checked(n: ArrayLike, c: ArrayLike, k: int) -> tuple[Counts, Counts, int]:
@@ -165,3 +249,28 @@ def _alternative(value: float, method: str, runs: Counts) -> Estimate:
         runs=int(runs.sum()),
         notes=("computed to reproduce another tool's number: no interval is offered for it",),
     )
+
+
+def _stated(rate: float | Estimate, interval: Interval | None, confidence: float) -> Estimate:
+    """The rate as an Estimate, if it is one between 0 and 1 inside its interval."""
+    if isinstance(rate, Estimate):
+        if interval is not None:
+            raise ArgumentError("interval", "must be left out: the estimate has its own", interval)
+        probability("rate", rate.value)
+        return rate
+    value, level = probability("rate", rate), confidence_level(confidence)
+    if interval is not None:
+        if not 0 <= interval.low <= interval.high <= 1:
+            raise ArgumentError("interval", "must lie within [0, 1]", (interval.low, interval.high))
+        if value not in interval:
+            rule = f"must hold the rate {value:g}"
+            raise ArgumentError("interval", rule, (interval.low, interval.high))
+    return Estimate(value=value, interval=interval, method="as stated", confidence=level)
+
+
+def _method(formula: str, stated: Estimate) -> str:
+    return f"{formula} of one rate for all attempts ({stated.method})"
+
+
+def _any_of(rate: float, k: int) -> float:
+    return 1 - (1 - rate) ** k

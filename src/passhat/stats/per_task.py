@@ -22,7 +22,7 @@ from passhat.stats.arguments import (
     trial_counts,
     whole_number,
 )
-from passhat.stats.boschloo import boschloo_greater
+from passhat.stats.exact_tests import boschloo_greater
 from passhat.stats.hypergeometric import log_choose
 from passhat.stats.multiplicity import discrete_benjamini_hochberg, discrete_holm
 from passhat.stats.null_laws import Alternative, NullLaws, pass_tests, score_tests

@@ -171,11 +171,7 @@ def _expected_losses(stated: Floats, happened: Floats, bins: int) -> tuple[float
 
 
 def _ece_interval(
-    error: float,
-    table: tuple[CalibrationBin, ...],
-    rng: np.random.Generator,
-    *,
-    confidence: float,
+    error: float, table: tuple[CalibrationBin, ...], rng: np.random.Generator, *, confidence: float
 ) -> Interval:
     """Bounds from |g + e| <= |g| + |e| below and |g + e| >= |g| + sign(g) e above."""
     count = np.array([row.count for row in table], dtype=np.float64)

@@ -17,7 +17,7 @@ from passhat.stats.arguments import (
     trial_counts,
     whole_number,
 )
-from passhat.stats.estimate import Interval
+from passhat.stats.estimate import Estimate, Interval, Scope
 
 _BISECTIONS = 60
 
@@ -85,6 +85,32 @@ def wilson_bounds(share: Floats, n: Floats, quantile: Floats | float) -> Bounds:
     low = np.where(share <= 0, 0.0, np.maximum(middle - spread, 0.0))
     high = np.where(share >= 1, 1.0, np.minimum(middle + spread, 1.0))
     return low, high
+
+
+def share_estimate(
+    count: int,
+    total: int,
+    *,
+    method: str = "Wilson",
+    confidence: float = CONFIDENCE,
+    scope: Scope | None = None,
+    tasks: int | None = None,
+) -> Estimate:
+    """`count` of `total` runs, with Wilson's interval.
+
+    >>> found = share_estimate(3, 10)
+    >>> round(found.interval.low, 3), round(found.interval.high, 3)
+    (0.108, 0.603)
+    """
+    return Estimate(
+        value=count / total,
+        interval=proportion_interval(count, total, confidence=confidence),
+        method=method,
+        confidence=confidence,
+        scope=scope,
+        tasks=tasks,
+        runs=total,
+    )
 
 
 def _wilson(c: Counts, n: Counts, tail: float) -> Bounds:

@@ -18,8 +18,8 @@ from passhat.stats.arguments import (
     score_array,
     whole_number,
 )
+from passhat.stats.derived_intervals import to_zero
 from passhat.stats.estimate import Interval, Unavailable
-from passhat.stats.nesting import to_zero
 from passhat.stats.population_mean import (
     FEWEST_FAMILIES,
     Families,

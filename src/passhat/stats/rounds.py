@@ -1,9 +1,10 @@
-"""Whether the rounds of a suite differ by more than chance: Cochran's Q, and a test of drift."""
+"""Whether runs moved together: rounds that differ by more than chance, a drift, bursts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from math import log
 from typing import TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.messages import repr_fields
-from passhat.stats.arguments import Floats, RandomSource, random_generator
+from passhat.stats.arguments import Counts, Floats, RandomSource, count_array, random_generator
 from passhat.stats.estimate import Unavailable
 from passhat.stats.special import chdtrc, ndtr
 
@@ -25,7 +26,6 @@ DRIFT_LEVEL = 0.003
 """The share of calm runs in which a drift is seen. With bursts, the three add up to 1 %."""
 
 _LARGEST_LEVEL = max(SPREAD_LEVEL, DRIFT_LEVEL)
-
 # Chi-squared and normal tails at these levels are right when at least this many tasks went both
 # ways (simulated); with fewer, p-values come from permuting the runs of each task.
 _MANY_TASKS = 100
@@ -44,6 +44,14 @@ _NO_VARIANCE = 1e-9
 _FEW_ROUNDS = 1 / 3
 # A line that explains less of the spread between rounds is not what moved them.
 _MOSTLY_STRAIGHT = 0.5
+# A stretch of failures is a burst when its chance, times the number of runs (of places where it
+# could have begun), is below this. In-sample rates make it rarer than that: with 0.008, calm runs
+# show a burst at most 0.3 % of the time (simulated in bench/calibrate/dependence.py).
+BURST_LEVEL = 0.008
+# A task's rate is drawn to the suite's by as much as 1.5 runs would: two runs do not make it 0.
+_BORROWED_RUNS = 1.5
+# Two failures in a row are no burst, whatever their chance.
+_FEWEST_FAILURES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +85,20 @@ class RoundTests:
         """Whether the rate moves along the rounds, and no few rounds explain it."""
         straight = self.straightness >= _MOSTLY_STRAIGHT
         return self.drift_p < DRIFT_LEVEL and straight and not self.out_of_line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Burst:
+    """Runs `first` to `last` (places in the order of their start) that failed one after another."""
+
+    first: int
+    last: int
+    tasks: int
+    p_value: float
+
+    @property
+    def runs(self) -> int:
+        return self.last - self.first + 1
 
 
 def round_tests(scores: ArrayLike, *, rng: RandomSource = None) -> RoundTests | Unavailable:
@@ -114,6 +136,37 @@ def round_tests(scores: ArrayLike, *, rng: RandomSource = None) -> RoundTests | 
         out_of_line=_out_of_line(telling, generator) if spread_p < SPREAD_LEVEL else (),
         tasks=len(telling),
         method="Cochran's Q and a linear contrast over rounds",
+    )
+
+
+def find_bursts(task: ArrayLike, passed: ArrayLike) -> tuple[Burst, ...]:
+    """Stretches of failures too long for chance among runs in the order they started.
+
+    The chance of a stretch is the product of 1 - p over its runs, p the rate of each run's task,
+    drawn towards the suite's: a hopeless task that fails again says nothing.
+
+    >>> find_bursts([0, 1, 2] * 20, [True] * 30 + [False] * 9 + [True] * 21)[0].runs
+    9
+    """
+    codes = count_array("task", task)
+    ended = np.asarray(passed, dtype=bool)
+    if codes.shape != ended.shape or codes.ndim != 1:
+        sizes = (codes.shape, ended.shape)
+        raise ArgumentError("task and passed", "must have one entry per run", sizes)
+    starts, ends = _stretches(~ended)
+    if not starts.size:
+        return ()
+    surprise = np.concatenate(([0.0], np.cumsum(np.log1p(-_rates(codes, ended)[codes]))))
+    logs = surprise[ends] - surprise[starts]
+    long = (ends - starts >= _FEWEST_FAILURES) & (logs <= log(BURST_LEVEL / codes.size))
+    return tuple(
+        Burst(
+            first=int(start),
+            last=int(end) - 1,
+            tasks=int(np.unique(codes[start:end]).size),
+            p_value=float(min(1.0, codes.size * np.exp(chance))),
+        )
+        for start, end, chance in zip(starts[long], ends[long], logs[long], strict=True)
     )
 
 
@@ -251,3 +304,16 @@ def _out_of_line(telling: Floats, rng: Generator) -> tuple[int, ...]:
         if min(_p_values(rest[_variances(rest) > 0], rng)) >= SPREAD_LEVEL:
             return tuple(sorted(gone))
     return ()
+
+
+def _stretches(failed: np.ndarray) -> tuple[Counts, Counts]:
+    """Where each run of consecutive failures begins, and the place after its end."""
+    edges = np.diff(np.concatenate(([0], failed.astype(np.int8), [0])))
+    return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+
+
+def _rates(codes: Counts, passed: np.ndarray) -> Floats:
+    runs = np.bincount(codes)
+    passes = np.bincount(codes, weights=passed)
+    mean = float(passes.sum() / codes.size)
+    return np.asarray((passes + _BORROWED_RUNS * mean) / (runs + _BORROWED_RUNS))

@@ -31,7 +31,7 @@ from passhat.stats.estimate import (
     Scope,
     Unavailable,
 )
-from passhat.stats.grouped_suite import population_of, weight_notes
+from passhat.stats.families import population_of, weight_notes
 from passhat.stats.mean_intervals import student_quantile
 from passhat.stats.partial_credit import score_bounds
 from passhat.stats.population_mean import Families, TaskGroups, grouping, task_value_bounds
@@ -166,10 +166,7 @@ def _stratified(scores: _Scores, group: TaskGroups, mean: float) -> tuple[Interv
     for weight in np.unique(group.weight):
         kept = group.weight == weight
         some = replace(
-            scores,
-            runs=scores.runs[kept],
-            totals=scores.totals[kept],
-            squares=scores.squares[kept],
+            scores, runs=scores.runs[kept], totals=scores.totals[kept], squares=scores.squares[kept]
         )
         share = float(weight * kept.sum() / group.weight.sum())
         interval, method, _ = _default(some)

@@ -13,20 +13,64 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells, remembered
-from passhat.stats.cumulant_sums import sum_of_long_tasks
-from passhat.stats.few_runs import few_runs_quantile
-from passhat.stats.lattice_sums import TABLED_RUNS, sum_of_tasks
+from passhat.stats.dirichlet_mean import UNSEEN
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.proportions import Bounds
-from passhat.stats.shrunk_law import ShrunkLaw
-from passhat.stats.sum_law import SumLaw
-from passhat.stats.task_laws import lattice_steps
+from passhat.stats.roots import crossing_within
+from passhat.stats.sum_laws import (
+    TABLED_RUNS,
+    SumLaw,
+    lattice_steps,
+    sum_of_long_tasks,
+    sum_of_tasks,
+)
 
 # One pass more than was seen, and half of one to be safe: how high the rate of a task may lie
 # that did not pass every time, for what a further pass of it would add to pass^k.
 _UNSEEN_PASSES = 1.5
+# Keeps logarithms and roots finite; no chance or variance that counts is as small.
+_TINY = 1e-300
+# Brackets of the root in ln(rho - 1): the usual one is tried first, the wide one always holds.
+_USUAL_RHO = (-4.0, 5.0)
+_RHO_RANGE = (-12.0, 40.0)
+
+
+class ShrunkLaw:
+    """The law of X U^(1/groups), with X at `places`, which rise along the last axis, U uniform.
+
+    U^(1/groups) is how low a rate may lie after so many groups of runs without a failure. The
+    chance of at most x is the mean of min(1, x / X)^groups. Between two places that is a constant
+    plus a multiple of x^groups, so every quantile has a closed form.
+    """
+
+    def __init__(self, places: Floats, chances: Floats, groups: Floats) -> None:
+        at_zero = places <= 0
+        self._chance_of_zero = (chances * at_zero).sum(axis=-1)
+        self._groups = groups
+        self._size = np.where(groups > 0, groups, 1.0)[..., None]
+        scaled = self._size * np.log(np.where(at_zero, 1.0, places))
+        with np.errstate(divide="ignore"):
+            each = np.log(np.where(at_zero, 0.0, chances)) - scaled
+        # From each place on: ln of the sum of chance / X^groups; and the chance before it.
+        self._from_here = np.logaddexp.accumulate(each[..., ::-1], axis=-1)[..., ::-1]
+        self._before = np.cumsum(chances, axis=-1) - chances
+        self._reached = self._before + np.exp(np.where(at_zero, -np.inf, scaled + self._from_here))
+
+    def quantile(self, tail: float) -> Floats:
+        """The x that lies above the law with the chance `tail`; 0 where nothing holds it up."""
+        last = self._reached.shape[-1] - 1
+        place = np.minimum((self._reached < tail).sum(axis=-1), last)[..., None]
+        before, from_here = (
+            np.take_along_axis(part, place, axis=-1) for part in (self._before, self._from_here)
+        )
+        with np.errstate(over="ignore"):
+            power = (np.log(np.maximum(tail - before, _TINY)) - from_here) / self._size
+            found = np.minimum(np.exp(power[..., 0]), 1.0)
+        nothing = (self._groups <= 0) | (self._chance_of_zero >= tail)
+        return np.where(nothing, 0.0, found)
 
 
 def suite_bounds(cells: Cells, ks: Sequence[int], confidence: float) -> Bounds:
@@ -48,6 +92,44 @@ def suite_bounds(cells: Cells, ks: Sequence[int], confidence: float) -> Bounds:
     means = np.stack([cells.mean(share_of_passing_subsets(cells.n, cells.c, k)) for k in ks], -1)
     asked = [helpers.index(k) for k in ks]
     return np.minimum(low[..., asked], means), np.maximum(high[..., asked], means)
+
+
+def _few_runs_quantile(values: Floats, tasks: Floats, weight: Floats, tail: float) -> Floats:
+    """The `tail` quantile of sum G Y / (sum G + G_0), with Y = 1 with the chance of each value.
+
+    G has the law Gamma(weight) for each task, and G_0 that of 3/4 for a task that was not seen.
+    The last axis runs over distinct values, the others over questions, each with its weight. By
+    the saddle point: for a ratio rho of its two factors, all else follows in closed form.
+    """
+    target = float(special.ndtri(1 - tail))
+    some = np.vecdot(tasks, values) > 0
+    missing, count = 1 - values, tasks.sum(axis=-1)
+
+    def at(log: Floats) -> tuple[Floats, Floats]:
+        rho = 1 + np.exp(log)
+        # beyond e^700 a float overflows; the tilt is 0 long before
+        odds = np.exp(np.minimum(weight * np.log(rho), 700.0))
+        tilted = values / (values + missing * odds[..., None])
+        held = np.vecdot(tasks, tilted)
+        ones = weight * held
+        rest = weight * (count - held) + UNSEEN
+        theta = ones / (ones + rest * rho)
+        s = (rho - 1) / (1 - theta + rho * theta)
+        up, down = 1 + s * (1 - theta), 1 - s * theta
+        mixed = values * (up**-weight)[..., None] + missing * (down**-weight)[..., None]
+        cumulant = np.vecdot(tasks, np.log(mixed)) - UNSEEN * np.log(down)
+        root = np.sqrt(np.maximum(-2 * cumulant, _TINY))
+        one, zero = (1 - theta) / up, theta / down
+        jump = np.vecdot(tasks, tilted * (1 - tilted)) * (weight * (one + zero)) ** 2
+        spread = s * np.sqrt(jump + ones * one**2 + rest * zero**2)
+        return theta, root + np.log(np.maximum(spread, _TINY) / root) / root
+
+    def beyond(minus_log: Floats) -> Floats:
+        return np.where(some, at(-minus_log)[1] - target, 0.0)
+
+    usual, range_ = ((-end[1], -end[0]) for end in (_USUAL_RHO, _RHO_RANGE))
+    theta = at(-crossing_within(beyond, some.shape, usual, range_))[0]
+    return np.where(some, theta, 0.0)
 
 
 def _helper(cells: Cells, k: int) -> int:
@@ -90,7 +172,13 @@ def _bounds_of_both(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
 
 
 def _bounds_together(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
-    """Tasks with fewer than 2k runs, each k along the last axis."""
+    """Bounds of tasks with fewer than 2k runs, each k along the last axis.
+
+    pass^k of each is known, its spread only for all together. With n = k runs a task's pass^k is
+    seen as 0 or 1, once. Of T such tasks the share that passed is bounded as a proportion is, by
+    Beta(S, T - S): a Dirichlet weight for each task. With more runs a task shows more, so the
+    weights vary less: Gamma(n / (2k - n)) in the place of Gamma(1).
+    """
     values = np.stack([share_of_passing_subsets(cells.n, cells.c, k) for k in ks])
     tasks = cells.tasks[..., None, :]
     mean = (tasks * values).sum(axis=-1) / cells.task_count[..., None]
@@ -98,7 +186,7 @@ def _bounds_together(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
     weight = (runs / (2 * np.array(ks)[:, None] - runs)).min(axis=-1)
     # Both ends at once: the upper is the lower of what is missing to 1.
     sides = np.stack((values, 1 - values)).reshape(2, *(1,) * (cells.tasks.ndim - 1), *values.shape)
-    found = few_runs_quantile(sides, tasks, weight, tail)
+    found = _few_runs_quantile(sides, tasks, weight, tail)
     fewer, more = _unseen_groups(cells, ks)
     with np.errstate(divide="ignore"):
         low = np.minimum(found[0], mean * tail ** (1 / fewer))

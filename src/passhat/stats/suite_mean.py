@@ -40,16 +40,16 @@ from passhat.stats.estimate import (
     Scope,
     Unavailable,
 )
-from passhat.stats.grouped_suite import grouped_bounds
-from passhat.stats.passk import share_of_passing_subsets
-from passhat.stats.population_mean import Families, TaskGroups, grouping
-from passhat.stats.proportions import Bounds, proportion_interval
-from passhat.stats.suite_intervals import (
+from passhat.stats.families import grouped_bounds
+from passhat.stats.mean_intervals import (
     SuiteCurve,
     normal_bounds,
     pooled_wilson_bounds,
     student_bounds,
 )
+from passhat.stats.passk import share_of_passing_subsets
+from passhat.stats.population_mean import Families, TaskGroups, grouping
+from passhat.stats.proportions import Bounds, proportion_interval
 
 METRICS = ("pass^k", "pass@k")
 SCOPES: dict[str, Scope] = {scope: scope for scope in (THIS_SUITE, TASKS_LIKE_THESE)}

@@ -1,4 +1,4 @@
-"""Change over history: where a rate moved, with a stated rate of false alarms."""
+"""Change over history: where a rate moved, and whether pass@k rises while pass^k falls."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats.arguments import Counts, confidence_level, probability, whole_number
-from passhat.stats.day_spread import DaySpread
-from passhat.stats.estimate import Interval
+from passhat.stats.estimate import Estimate, Interval, Unavailable
+from passhat.stats.group_spread import DaySpread
 from passhat.stats.series import MeanSeries, PassSeries
-from passhat.stats.special import ndtr
+from passhat.stats.special import ndtr, ndtri
 from passhat.stats.task_series import TaskSeries
 
 Direction = Literal["up", "down"]
@@ -77,6 +77,26 @@ class Changes:
     observations: int
     seed: int
     day_sigma: float | None = None
+
+    __repr__ = repr_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DivergingTrend:
+    """Whether pass@k rose while pass^k fell, and how much each moved from first to last.
+
+    `p_value` is the larger of the two one-sided ones: both must hold, so neither is corrected
+    (an intersection-union test; Berger, 1982).
+    """
+
+    name: str = "pass@k up while pass^k down"
+    diverging: bool
+    p_value: float
+    rise: Estimate
+    fall: Estimate
+    method: str
+    confidence: float
+    observations: int
 
     __repr__ = repr_fields
 
@@ -145,6 +165,53 @@ def alarm_threshold(false_alarm: float, horizon: int) -> float:
     return float(2 * ndtr(-np.quantile(largest, 1 - false_alarm)))
 
 
+def day_spread(series: TaskSeries, found: Changes) -> DaySpread:
+    """How far the points of a history lie apart between its changes."""
+    spread = DaySpread.unknown()
+    ends = [0, *(change.position for change in found.points), len(series)]
+    for start, end in pairwise(ends):
+        spread = spread.after(*series.days(start, end))
+    return spread
+
+
+def divergence(
+    pass_at: MeanSeries | TaskSeries,
+    pass_hat: MeanSeries | TaskSeries,
+    *,
+    confidence: float = CONFIDENCE,
+) -> DivergingTrend | Unavailable:
+    """Whether a history shows pass@k going up while pass^k goes down.
+
+    Two points compare two versions; more are fitted by a weighted line, which a series of tasks
+    has for each task around its own level.
+
+    >>> at = MeanSeries([0.80, 0.84, 0.90], [0.01, 0.01, 0.01])
+    >>> hat = MeanSeries([0.50, 0.46, 0.38], [0.02, 0.02, 0.02])
+    >>> found = divergence(at, hat)
+    >>> found.diverging, round(found.rise.value, 2), round(found.fall.value, 2)
+    (True, 0.1, -0.12)
+    """
+    confidence = confidence_level(confidence)
+    if len(pass_at) != len(pass_hat):
+        lengths = (len(pass_at), len(pass_hat))
+        raise ArgumentError("pass_at and pass_hat", "must be of one length", lengths)
+    if len(pass_at) < 2:
+        return Unavailable(f"a trend needs 2 points; there are {len(pass_at)}")
+    (rise, rise_error), (fall, fall_error) = _weighted_line(pass_at), _weighted_line(pass_hat)
+    if not (rise_error > 0 and fall_error > 0):
+        return Unavailable("a trend needs tasks that were run at more than one point")
+    p = float(max(ndtr(-rise / rise_error), ndtr(fall / fall_error)))
+    return DivergingTrend(
+        diverging=p <= 1 - confidence,
+        p_value=p,
+        rise=_line_change(rise, rise_error, confidence),
+        fall=_line_change(fall, fall_error, confidence),
+        method="weighted lines, intersection-union",
+        confidence=confidence,
+        observations=len(pass_at),
+    )
+
+
 def _windows(start: int, length: int, looked: int) -> tuple[Counts, Counts, Counts]:
     """(start, split, end) of every comparison whose newest point is `looked` or later."""
     rows = []
@@ -169,15 +236,6 @@ def _first_alarm(
             if _allowing_for_days(series, spread, (start, split, end), float(p[i])) <= threshold:
                 return newest
     return None
-
-
-def day_spread(series: TaskSeries, found: Changes) -> DaySpread:
-    """How far the points of a history lie apart between its changes."""
-    spread = DaySpread.unknown()
-    ends = [0, *(change.position for change in found.points), len(series)]
-    for start, end in pairwise(ends):
-        spread = spread.after(*series.days(start, end))
-    return spread
 
 
 def _has_days(series: Series) -> bool:
@@ -247,3 +305,24 @@ def _between_neighbours(
             after=after,
             interval=series.difference(start, change.position, end, confidence),
         )
+
+
+def _weighted_line(series: MeanSeries | TaskSeries) -> tuple[float, float]:
+    """How much the weighted line moves from the first point to the last, and its error."""
+    if isinstance(series, TaskSeries):
+        return series.change()
+    weight = 1 / series.error**2
+    place = np.linspace(0, 1, len(series))
+    off = place - weight @ place / weight.sum()
+    information = float(weight @ off**2)
+    return float((weight * off) @ series.value / information), information**-0.5
+
+
+def _line_change(value: float, error: float, confidence: float) -> Estimate:
+    half = float(ndtri(0.5 + confidence / 2)) * error
+    return Estimate(
+        value=value,
+        interval=Interval(value - half, value + half),
+        method="weighted line, normal",
+        confidence=confidence,
+    )

@@ -219,12 +219,7 @@ def _kind(part: Mapping[str, Any]) -> str:
 
 
 def _limits(part: Mapping[str, Any]) -> str:
-    signs = {
-        "minimum": ">=",
-        "exclusiveMinimum": ">",
-        "maximum": "<=",
-        "exclusiveMaximum": "<",
-    }
+    signs = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
     said = [f"{sign} {part[key]:g}" for key, sign in signs.items() if key in part]
     return f" ({', '.join(said)})" if said else ""
 

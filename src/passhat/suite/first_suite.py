@@ -1,4 +1,4 @@
-"""The text of a first suite for an agent, a server or a log that the user already has."""
+"""A first suite: the files that `passhat init` writes, and the text for what the user has."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import resources
 from typing import Any
 
 _PLAIN = re.compile("[A-Za-z][A-Za-z0-9_]*(?:[ ./-][A-Za-z0-9_]+)*")
@@ -13,6 +14,17 @@ _WORDS = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"}
 """Words that some YAML readers take for something else than text."""
 
 MODELINE = "# yaml-language-server: $schema=.passhat/suite.schema.json"
+
+SUITE_FILE = "passhat.yml"
+CASSETTES = "cassettes"
+IGNORE = """\
+# The history is yours alone; the schema is for everybody's editor.
+*
+!.gitignore
+!suite.schema.json
+"""
+CI_FILES = {"github": ".github/workflows/passhat.yml", "gitlab": ".gitlab-ci.yml"}
+TEST_FILE = "tests/test_reliability.py"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +62,7 @@ EXAMPLE_TASKS = (
         expect=({"icontains": "ann"}, {"not": {"regex": "[?]$"}}),
     ),
 )
-"""What nearly every agent can do: they show that it runs, until your own tasks stand there."""
+"""What nearly every agent can do: they show that it runs, until you put your own tasks there."""
 
 EXAMPLE_AGENT = '''\
 """The agent under test: call yours in the place of these lines."""
@@ -69,6 +81,30 @@ def {function}(prompt):
 def suite_text(suite: FirstSuite) -> str:
     """The suite as YAML. Every text is quoted, and names no variable of the environment."""
     return "\n".join(_lines(suite)) + "\n"
+
+
+def starter_files(
+    *, ci: str | None = None, pytest: bool = False, scripted: bool = False
+) -> Mapping[str, str]:
+    """Paths and texts: a suite that runs at once, its schema, and what was asked for beside it.
+
+    Its model is a small real one, whose recorded runs come with it; or, `scripted`, an actor.
+
+    >>> list(starter_files(ci="gitlab", scripted=True))
+    ['passhat.yml', '.passhat/suite.schema.json', '.passhat/.gitignore', '.gitlab-ci.yml']
+    """
+    files = {
+        SUITE_FILE: _shipped("templates/scripted.yml" if scripted else "templates/passhat.yml"),
+        ".passhat/suite.schema.json": _shipped("suite.schema.json"),
+        ".passhat/.gitignore": IGNORE,
+    }
+    if not scripted:
+        files |= _cassettes()
+    if ci is not None:
+        files[CI_FILES[ci]] = _shipped(f"templates/{ci}.yml")
+    if pytest:
+        files[TEST_FILE] = _shipped("templates/test_reliability.py.txt")
+    return files
 
 
 def _lines(suite: FirstSuite) -> Iterator[str]:
@@ -128,3 +164,14 @@ def _quoted(text: str) -> str:
     written = json.dumps(text.replace("${", "$${"), ensure_ascii=False)
     encodable = written.encode("utf-8", "replace").decode()
     return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in encodable)
+
+
+def _cassettes() -> dict[str, str]:
+    folder = resources.files("passhat.suite").joinpath("templates", CASSETTES)
+    return {
+        f"{CASSETTES}/{file.name}": file.read_text(encoding="utf-8") for file in folder.iterdir()
+    }
+
+
+def _shipped(name: str) -> str:
+    return resources.files("passhat.suite").joinpath(name).read_text(encoding="utf-8")

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from passhat.errors import MissingExtra, SuiteError
 from passhat.records import Suite
 from passhat.records.redaction import environment_redactor
+from passhat.suite.problems import Path as TreePath
 from passhat.suite.problems import Problem
 from passhat.suite.secrets import holds_secrets, literal_secrets, secret_names
-from passhat.suite.yaml_tree import MAX_BYTES, Tree, read_tree
+from passhat.suite.yaml_tree import MAX_BYTES, Tree, entries, read_tree, section
 
 SUITE_FILES = ("passhat.yml", "passhat.yaml", "suite.yml", "suite.yaml")
 """Where a suite is looked for when no file is named."""
+
+Fault = tuple[str, str, str, str]
+"""The section (systems, servers), the name in it, the key, and what is wrong."""
 
 
 def load_suite(
@@ -43,12 +47,7 @@ def check_suite(
 
 
 def check_text(
-    text: str,
-    *,
-    path: Path,
-    env: Mapping[str, str],
-    digest: str = "",
-    models_asked: bool = True,
+    text: str, *, path: Path, env: Mapping[str, str], digest: str = "", models_asked: bool = True
 ) -> tuple[Suite | None, tuple[Problem, ...]]:
     """As `check_suite`, for a text that belongs at `path`."""
     tree = read_tree(text, env=env, keeps_references=holds_secrets)
@@ -78,6 +77,30 @@ def find_suite(directory: Path) -> Path:
     raise SuiteError(f"no suite here ({names}): write one with `passhat init`")
 
 
+def refuse_unknown_models(suite: Suite) -> None:
+    """Raise where a suite that was loaded without that look names an unknown model."""
+    from passhat.suite.consistency import unknown_models
+
+    if suite.path is None:
+        return
+    tree = read_tree(_read(suite.path)[0], env=os.environ, keeps_references=holds_secrets)
+    if problems := list(unknown_models(tree, os.environ)):
+        raise SuiteError("\n".join(problem.at(str(suite.path)) for problem in problems))
+
+
+def located_lines(file: Path, faults: Iterable[Fault]) -> list[str]:
+    """A line with file, line, column and key for each fault found after the file was read."""
+    return [problem.at(str(file)) for problem in located_problems(file, faults)]
+
+
+def located_problems(file: Path, faults: Iterable[Fault]) -> list[Problem]:
+    """Each problem with its place, in the order of the file."""
+    text = file.read_text(encoding="utf-8-sig")
+    tree = read_tree(text, env=os.environ, keeps_references=holds_secrets)
+    problems = [_problem(tree, *fault) for fault in faults]
+    return sorted(problems, key=lambda p: (p.line, p.column))
+
+
 def _read(path: Path) -> tuple[str, str]:
     try:
         with path.open("rb") as file:
@@ -90,25 +113,13 @@ def _read(path: Path) -> tuple[str, str]:
         raise SuiteError(f"{path}: the suite is not UTF-8 at byte {error.start}") from None
 
 
-def refuse_unknown_models(suite: Suite) -> None:
-    """Raise where a suite that was loaded without that look names an unknown model."""
-    from passhat.suite.model_names import unknown_models
-
-    if suite.path is None:
-        return
-    tree = read_tree(_read(suite.path)[0], env=os.environ, keeps_references=holds_secrets)
-    if problems := list(unknown_models(tree, os.environ)):
-        raise SuiteError("\n".join(problem.at(str(suite.path)) for problem in problems))
-
-
 def _build(
     tree: Tree, path: Path, env: Mapping[str, str], digest: str, *, models_asked: bool
 ) -> tuple[Suite | None, list[Problem]]:
     # pydantic takes longer to import than a small suite takes to run: it is loaded here, once.
     try:
         from passhat.suite.build import BuildError, build_suite
-        from passhat.suite.consistency import as_written, inconsistencies
-        from passhat.suite.model_names import unknown_models
+        from passhat.suite.consistency import as_written, inconsistencies, unknown_models
         from passhat.suite.validation import validate
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("pydantic"):
@@ -125,3 +136,18 @@ def _build(
         return build_suite(model, path=path, env=env, gates=gates, digest=digest), []
     except BuildError as error:
         return None, [tree.problem(error.path, str(error))]
+
+
+def _problem(tree: Tree, part: str, name: str, key: str, message: str) -> Problem:
+    path = _path(tree, part, name)
+    if path is None:  # made by the run, such as a system under faults
+        return tree.problem((part,), f"{name}: {message}")
+    return tree.problem((*path, key), message)
+
+
+def _path(tree: Tree, part: str, name: str) -> TreePath | None:
+    for path, entry in section(tree, part):
+        if name in entry:
+            return (*path, name)
+    found = (path for path, entry in entries(tree, part) if entry.get("name") == name)
+    return next(found, None)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, TypeGuard
 
 from passhat.fast_dataclass import dataclass
 from passhat.suite.problems import Path, Problem, shown
@@ -14,7 +14,6 @@ from passhat.suite.references import UnsetVariable, refers, substitute
 MAX_BYTES = 2**20
 MAX_DEPTH = 40
 MAX_NODES = 200_000
-
 # The core schema of YAML 1.2.2, section 10.3.2: `no`, `0777` and `12:30` stay texts.
 NULL = re.compile(r"null|Null|NULL|~|")
 TRUE = re.compile(r"true|True|TRUE")
@@ -55,55 +54,6 @@ class Tree:
         return Problem(line=line, column=column, path=path, message=message)
 
 
-def read_tree(
-    text: str,
-    *,
-    env: Mapping[str, str],
-    keeps_references: Callable[[Path], bool] = lambda path: False,
-) -> Tree:
-    """Read a YAML text; references are replaced except where `keeps_references` says so.
-
-    >>> read_tree("runs: ${RUNS:-10}", env={}).value
-    {'runs': 10}
-    """
-    if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
-        return _failed(f"the file is larger than {MAX_BYTES} bytes: put tasks in a dataset")
-    builder = _Builder(env, keeps_references)
-    fault = _feed(text, builder)
-    if fault is not None:  # what was read of a torn file would be blamed for what is missing
-        return Tree(value=None, marks={}, problems=(*builder.problems, fault))
-    return Tree(value=builder.root, marks=builder.marks, problems=tuple(builder.problems))
-
-
-def resolve(text: str) -> Any:
-    """A plain scalar by the core schema.
-
-    >>> [resolve(t) for t in ("10", "0.5", "no", "true", "~", "0x1F")]
-    [10, 0.5, 'no', True, None, 31]
-    """
-    if NULL.fullmatch(text):
-        return None
-    if TRUE.fullmatch(text) or FALSE.fullmatch(text):
-        return bool(TRUE.fullmatch(text))
-    if INTEGER.fullmatch(text):
-        # Python refuses to read integers of more than 4300 digits: such a thing is a text.
-        return _integer(text) if len(text) < 1000 else text
-    if FLOAT.fullmatch(text):
-        return float(text)
-    if SPECIAL_FLOAT.fullmatch(text):
-        return float(text.lower().replace(".", ""))
-    return text
-
-
-def _integer(text: str) -> int:
-    return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
-
-
-def _failed(message: str) -> Tree:
-    problem = Problem(line=1, column=1, path=(), message=message)
-    return Tree(value=None, marks={}, problems=(problem,))
-
-
 @dataclass(slots=True)
 class _Open:
     """A collection whose end has not come yet."""
@@ -123,31 +73,6 @@ class _Stop(Exception):
     def __init__(self, mark: Mark, path: Path, message: str) -> None:
         super().__init__(message)
         self.problem = Problem(line=mark[0], column=mark[1], path=path, message=message)
-
-
-def _feed(text: str, builder: _Builder) -> Problem | None:
-    """Hand the events to the builder; the problem that ended it, if one did."""
-    # The pure-Python parser keeps its own stack, so that deep nesting cannot overflow ours.
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError, YAMLStreamError
-
-    try:
-        for event in YAML(typ="safe", pure=True).parse(text):
-            builder.take(event)
-    except _Stop as stop:
-        return stop.problem
-    except (YAMLError, YAMLStreamError) as error:
-        return _syntax_problem(error)
-    return None
-
-
-def _syntax_problem(error: Exception) -> Problem:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    said = getattr(error, "problem", None) or getattr(error, "context", None) or str(error)
-    line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
-    first = str(said).splitlines()[0]
-    hint = next((hint for words, hint in SYNTAX_HINTS.items() if words in first), "")
-    return Problem(line=line, column=column, path=(), message=f"not valid YAML: {first}{hint}")
 
 
 class _Builder:
@@ -278,3 +203,128 @@ class _Builder:
 
     def _problem(self, mark: Mark, path: Path, message: str) -> None:
         self.problems.append(Problem(line=mark[0], column=mark[1], path=path, message=message))
+
+
+def read_tree(
+    text: str,
+    *,
+    env: Mapping[str, str],
+    keeps_references: Callable[[Path], bool] = lambda path: False,
+) -> Tree:
+    """Read a YAML text; references are replaced except where `keeps_references` says so.
+
+    >>> read_tree("runs: ${RUNS:-10}", env={}).value
+    {'runs': 10}
+    """
+    if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
+        return _failed(f"the file is larger than {MAX_BYTES} bytes: put tasks in a dataset")
+    builder = _Builder(env, keeps_references)
+    fault = _feed(text, builder)
+    if fault is not None:  # what was read of a torn file would be blamed for what is missing
+        return Tree(value=None, marks={}, problems=(*builder.problems, fault))
+    return Tree(value=builder.root, marks=builder.marks, problems=tuple(builder.problems))
+
+
+def resolve(text: str) -> Any:
+    """A plain scalar by the core schema.
+
+    >>> [resolve(t) for t in ("10", "0.5", "no", "true", "~", "0x1F")]
+    [10, 0.5, 'no', True, None, 31]
+    """
+    if NULL.fullmatch(text):
+        return None
+    if TRUE.fullmatch(text) or FALSE.fullmatch(text):
+        return bool(TRUE.fullmatch(text))
+    if INTEGER.fullmatch(text):
+        # Python refuses to read integers of more than 4300 digits: such a thing is a text.
+        return _integer(text) if len(text) < 1000 else text
+    if FLOAT.fullmatch(text):
+        return float(text)
+    if SPECIAL_FLOAT.fullmatch(text):
+        return float(text.lower().replace(".", ""))
+    return text
+
+
+def entries(tree: Tree, key: str) -> list[tuple[Path, Mapping[str, Any]]]:
+    """The mappings in a list of the suite, with where they stand."""
+    found = enumerate(as_list(tree.value.get(key)))
+    return [((key, index), entry) for index, entry in found if is_map(entry)]
+
+
+def section(tree: Tree, key: str) -> list[tuple[Path, Mapping[str, Any]]]:
+    """A mapping of the suite with its path; nothing where there is none."""
+    found = tree.value.get(key)
+    return [((key,), found)] if is_map(found) else []
+
+
+def expectations(tree: Tree) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Every expectation of the suite with its path."""
+    owners = [*entries(tree, "agents"), *entries(tree, "tasks"), *section(tree, "defaults")]
+    for path, entry in owners:
+        steps = [
+            ((*path, "steps", index), step)
+            for index, step in enumerate(as_list(entry.get("steps")))
+            if is_map(step)
+        ]
+        for place, owner in [(path, entry), *steps]:
+            for index, expectation in enumerate(as_list(owner.get("expect"))):
+                if is_map(expectation):
+                    yield (*place, "expect", index), expectation
+
+
+def texts(value: Any) -> list[str]:
+    """The texts of a list, or the one text.
+
+    >>> texts("a"), texts(["a", 1]), texts(None)
+    (['a'], ['a'], [])
+    """
+    return [text for text in (value if isinstance(value, list) else [value]) if is_text(text)]
+
+
+def as_list(value: Any) -> list[Any]:
+    """The list, or none where it is something else."""
+    return value if isinstance(value, list) else []
+
+
+def is_map(value: Any) -> TypeGuard[dict[Any, Any]]:
+    """Whether it is a mapping."""
+    return isinstance(value, dict)
+
+
+def is_text(value: Any) -> TypeGuard[str]:
+    """Whether it is a text."""
+    return isinstance(value, str)
+
+
+def _integer(text: str) -> int:
+    return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
+
+
+def _failed(message: str) -> Tree:
+    problem = Problem(line=1, column=1, path=(), message=message)
+    return Tree(value=None, marks={}, problems=(problem,))
+
+
+def _feed(text: str, builder: _Builder) -> Problem | None:
+    """Hand the events to the builder; the problem that ended it, if one did."""
+    # The pure-Python parser keeps its own stack, so that deep nesting cannot overflow ours.
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError, YAMLStreamError
+
+    try:
+        for event in YAML(typ="safe", pure=True).parse(text):
+            builder.take(event)
+    except _Stop as stop:
+        return stop.problem
+    except (YAMLError, YAMLStreamError) as error:
+        return _syntax_problem(error)
+    return None
+
+
+def _syntax_problem(error: Exception) -> Problem:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    said = getattr(error, "problem", None) or getattr(error, "context", None) or str(error)
+    line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
+    first = str(said).splitlines()[0]
+    hint = next((hint for words, hint in SYNTAX_HINTS.items() if words in first), "")
+    return Problem(line=line, column=column, path=(), message=f"not valid YAML: {first}{hint}")

@@ -2,8 +2,7 @@
 
 import pytest
 
-from passhat.analysis.explaining.feature_words import feature_words
-from passhat.analysis.explaining.features import KINDS, RunFeature, features
+from passhat.analysis.explaining.features import KINDS, RunFeature, feature_words, features
 
 
 def having(*runs):

@@ -4,7 +4,7 @@ import pytest
 from passhat import compare, judge, measure, plan, profile, rank, simulate
 from passhat.analysis.comparing.trends import Moment, trends
 from passhat.analysis.reports.evidence import gather, typical_runs
-from passhat.analysis.reports.headline import glance
+from passhat.analysis.reports.headline_k import headline_number
 from passhat.errors import ArgumentError
 from passhat.records import Trials
 
@@ -48,12 +48,12 @@ def test_most_tasks_have_the_typical_runs_and_no_more_than_half_have_more(runs):
         lambda errors: profile(ONE, PAIR, errors=errors),
         lambda errors: judge(PAIR, "pass^1 >= 0.5", errors=errors),
         lambda errors: plan(errors=errors),
-        lambda errors: glance(ONE.tally(), errors=errors),
+        lambda errors: headline_number(ONE.tally(), errors=errors),
         lambda errors: trends(
             [Moment(key="1", label="1", started="", tallies=(ONE.tally(),))], errors=errors
         ),
     ],
-    ids=["measure", "compare", "rank", "profile", "judge", "plan", "glance", "trends"],
+    ids=["measure", "compare", "rank", "profile", "judge", "plan", "headline number", "trends"],
 )
 def test_an_unknown_error_policy_is_refused_by_everything_that_takes_one(ask):
     with pytest.raises(ArgumentError, match="errors must be one of 'fail', 'exclude', got 'drop'"):

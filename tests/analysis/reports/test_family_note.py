@@ -1,5 +1,7 @@
 """Families that nobody named are noted where they are clear, and only there."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -76,3 +78,13 @@ def test_a_single_tag_of_every_task_is_a_family():
 
 def test_several_tags_of_a_task_are_no_family():
     assert not measure(_tagged(lambda task: ("web", f"t{task % 3}"))).system().notes
+
+
+@pytest.mark.parametrize(("families", "told"), [(4, "from these 4 families"), (12, "these 12")])
+def test_families_that_were_named_say_whose_the_numbers_are(families, told):
+    tally = _tally(np.random.default_rng(1), families, 5, 5, 1.0)
+    named = replace(tally, family=tuple(name.split("-")[0] for name in tally.tasks))
+    (note,) = measure([named]).system().notes
+    assert told in note
+    mean = measure([named]).system().metrics["mean_score"].tasks_like_these
+    assert (mean.family_interval is not None) == (families < 8) == ("other families" in note)

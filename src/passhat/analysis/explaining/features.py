@@ -21,33 +21,55 @@ RARE = 0.2
 """A tool that at most this share of the runs of a task call is rare there."""
 
 _SHORTEST_MENTION = 3  # shorter values are found in any text by accident
-
-# The order in which properties that hold for the same runs are preferred: the simplest to act on.
-KINDS = (
-    "stop reason",
-    "unmended error",
-    "repeated call",
-    "without first",
-    "called",
-    "left out",
-    "rare tool",
-    "error",
-    "error text",
-    "times",
-    "many calls",
-    "argument",
-    "list length",
-    "unmentioned",
-    "unusual argument",
-    "pair",
-    "first call",
-    "last call",
-)
+# kind: (what a run with it did, what a run without it did); {tool} and {0}, {1} are filled in. Of
+# properties that hold for the same runs the first kind is preferred: the simplest to act on.
+_WORDS = {
+    "stop reason": ("stopped with {0}", "did not stop with {0}"),
+    "unmended error": (
+        "got an error from {tool} and no success after it",
+        "left no error of {tool} without a success after it",
+    ),
+    "repeated call": ("made the same call of {tool} twice", "never made a call of {tool} twice"),
+    "without first": (
+        "called {tool} without calling {0} first",
+        "never called {tool} without calling {0} first",
+    ),
+    "called": ("called {tool}", "never called {tool}"),
+    "left out": (
+        "left out a tool that most runs of the task call",
+        "called every tool that most runs of the task call",
+    ),
+    "rare tool": (
+        "called a tool that few runs of the task call",
+        "called no tool that few runs of the task call",
+    ),
+    "error": ("got an error from {tool}", "got no error from {tool}"),
+    "error text": ('got "{0}" from {tool}', 'never got "{0}" from {tool}'),
+    "times": ("called {tool} {0} times or more", "called {tool} fewer than {0} times"),
+    "many calls": (
+        "made more calls than the median run of the task",
+        "made no more calls than the median run of the task",
+    ),
+    "argument": ("called {tool} with {0} = {1}", "never called {tool} with {0} = {1}"),
+    "list length": ("called {tool} with {1} in {0}", "never called {tool} with {1} in {0}"),
+    "unmentioned": (
+        "called {tool} with a value of {0} that nobody had mentioned",
+        "called {tool} with no value of {0} that nobody had mentioned",
+    ),
+    "unusual argument": (
+        "called {tool} with another {0} than most calls of the task",
+        "called {tool} with no other {0} than most calls of the task",
+    ),
+    "pair": ("called {tool} right after {0}", "never called {tool} right after {0}"),
+    "first call": ("called {tool} first", "did not call {tool} first"),
+    "last call": ("called {tool} last", "did not call {tool} last"),
+}
+KINDS = tuple(_WORDS)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class RunFeature:
-    """A property of a run: its kind, the tool it speaks of ("" for any), and what else it says."""
+    """A property of a run: its kind, its tool ("" for any), and details such as an argument."""
 
     kind: str
     tool: str = ""
@@ -56,6 +78,27 @@ class RunFeature:
 
 Having = dict[RunFeature, set[int]]
 """The runs, by number, that have each property."""
+
+
+class _Mentions:
+    """Whether a value occurs in the conversation before a call; each value is searched once."""
+
+    def __init__(self, run: ExplainedRun) -> None:
+        turns = run.transcript.messages if run.transcript else ()
+        # The agent's own words are no source, but the results of its earlier calls are.
+        texts = ["" if turn.role == "assistant" else turn.text.lower() for turn in turns]
+        self._text = "\0".join(texts)
+        self._starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
+        self._first: dict[str, int] = {}
+
+    def before(self, value: str, call: NormalCall) -> bool:
+        """Whether the value occurs before this call; short and composed values count as if."""
+        if len(value) < _SHORTEST_MENTION or value[0] in "[{" or not self._text:
+            return True
+        if value not in self._first:
+            place = self._text.find(value.lower())
+            self._first[value] = len(self._text) if place < 0 else place
+        return self._first[value] < self._starts[call.said_in]
 
 
 def features(runs: Sequence[ExplainedRun], groups: Sequence[Sequence[int]]) -> Having:
@@ -70,6 +113,22 @@ def features(runs: Sequence[ExplainedRun], groups: Sequence[Sequence[int]]) -> H
         for feature, number in _against_the_group(runs, group):
             having[feature].add(number)
     return having
+
+
+def feature_words(feature: RunFeature, *, lacking: bool = False) -> str:
+    """What runs did that have a property, or that lack it.
+
+    >>> feature_words(RunFeature("without first", "refund", ("find_order",)))
+    'called refund without calling find_order first'
+    >>> feature_words(RunFeature("error"), lacking=True)
+    'got no error from a tool'
+    """
+    detail = feature.detail
+    if feature.kind == "list length":
+        detail = (_argument(detail[0]), "1 entry" if detail[1] == "1" else f"{detail[1]} entries")
+    elif feature.kind in ("argument", "unmentioned", "unusual argument"):
+        detail = (_argument(detail[0]), *detail[1:])
+    return _WORDS[feature.kind][lacking].format(*detail, tool=feature.tool or "a tool")
 
 
 def _of_one_run(run: ExplainedRun) -> Iterator[RunFeature]:
@@ -120,27 +179,6 @@ def _arguments(run: ExplainedRun) -> Iterator[RunFeature]:
                     yield RunFeature("unmentioned", call.tool, (name,))
         for name, length in list_lengths(call.arguments):
             yield RunFeature("list length", call.tool, (name, str(length)))
-
-
-class _Mentions:
-    """Whether a value occurs in what was said before a call; each value is looked for once."""
-
-    def __init__(self, run: ExplainedRun) -> None:
-        turns = run.transcript.messages if run.transcript else ()
-        # What the agent says itself is no source, but its earlier calls' results are.
-        texts = ["" if turn.role == "assistant" else turn.text.lower() for turn in turns]
-        self._text = "\0".join(texts)
-        self._starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
-        self._first: dict[str, int] = {}
-
-    def before(self, value: str, call: NormalCall) -> bool:
-        """Whether the value was said before this call; short and composed values always were."""
-        if len(value) < _SHORTEST_MENTION or value[0] in "[{" or not self._text:
-            return True
-        if value not in self._first:
-            place = self._text.find(value.lower())
-            self._first[value] = len(self._text) if place < 0 else place
-        return self._first[value] < self._starts[call.said_in]
 
 
 def _order_breaches(runs: Sequence[ExplainedRun]) -> Iterator[tuple[RunFeature, int]]:
@@ -194,9 +232,7 @@ def _against_the_group(
                     yield RunFeature("unusual argument", call.tool, (name,)), number
 
 
-def _usual_arguments(
-    calls_of_runs: Iterable[Sequence[NormalCall]],
-) -> dict[tuple[str, str], str]:
+def _usual_arguments(calls_of_runs: Iterable[Sequence[NormalCall]]) -> dict[tuple[str, str], str]:
     """The most common value of each argument; of several, the first in the alphabet."""
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for calls in calls_of_runs:
@@ -206,3 +242,7 @@ def _usual_arguments(
     return {
         key: min(found, key=lambda value: (-found[value], value)) for key, found in counts.items()
     }
+
+
+def _argument(name: str) -> str:
+    return name or "its argument"

@@ -1,19 +1,28 @@
-"""Two runs of one task beside each other."""
+"""Two runs of one task next to each other, call by call."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
-from passhat.analysis.explaining.alignment import AlignedCalls, align, first_parting
-from passhat.analysis.explaining.divergence import nearest_passing
+from passhat.analysis.explaining.divergence import differing_arguments, nearest_passing
+from passhat.analysis.explaining.normal_calls import NormalCall
 from passhat.analysis.explaining.runs import ExplainedRun, explained_runs
 from passhat.display import Displayed
 from passhat.errors import ArgumentError, InputError
 from passhat.messages import closest, listed, repr_fields
 from passhat.records import Trials
-from passhat.records.run_numbers import first_number, run_number
+from passhat.records.task_names import first_number, run_number
 from passhat.records.transcript import Transcripts
+
+Relation = Literal["same", "other result", "other arguments", "left only", "right only"]
+
+MOST_CALLS = 1_000
+"""Calls of each run that are aligned; later ones are shown on their own."""
+
+# Two calls of one tool pair up, but never at the expense of two equal calls.
+_SAME, _SAME_TOOL = 4, 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +43,16 @@ class SideBySide(Displayed):
     first_trial: int = 0
 
     __repr__ = repr_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlignedCalls:
+    """A call of the left run beside one of the right; `arguments` are those that differ."""
+
+    left: NormalCall | None
+    right: NormalCall | None
+    relation: Relation
+    arguments: tuple[str, ...] = ()
 
 
 def side_by_side(
@@ -68,16 +87,34 @@ def aligned_runs(
 ) -> SideBySide:
     """Two runs of a task call by call, among all `runs` of it."""
     pairs = align(one.calls, other.calls)
-    said = [run for run in runs if run.transcript is not None]
+    kept = [run for run in runs if run.transcript is not None]
     return SideBySide(
         left=one,
         right=other,
         pairs=pairs,
         parting=first_parting(pairs),
-        runs=tuple(sorted(said, key=lambda run: (not run.passed, run.trial))),
-        partings=dict(_partings(said)),
+        runs=tuple(sorted(kept, key=lambda run: (not run.passed, run.trial))),
+        partings=dict(_partings(kept)),
         first_trial=first_trial,
     )
+
+
+def align(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> tuple[AlignedCalls, ...]:
+    """The calls of two runs in order, with as many equal calls paired as possible.
+
+    Only calls of the same tool are paired (Needleman and Wunsch 1970, with free gaps).
+    """
+    shared, rest = _shared_start(left, right)
+    middle = _aligned(left[shared:MOST_CALLS], right[shared:MOST_CALLS])
+    start = [_pair(left[i], right[i]) for i in range(shared)]
+    tail = [_alone(call, "left only") for call in left[max(shared, MOST_CALLS) :]]
+    tail += [_alone(call, "right only") for call in right[max(shared, MOST_CALLS) :]]
+    return (*start, *middle, *tail) if rest else tuple(start)
+
+
+def first_parting(pairs: Sequence[AlignedCalls]) -> int | None:
+    """The place of the first pair that is not the same; None where all are."""
+    return next((i for i, pair in enumerate(pairs) if pair.relation != "same"), None)
 
 
 def _partings(runs: Sequence[ExplainedRun]) -> Iterator[tuple[int, int]]:
@@ -131,3 +168,65 @@ def _nearest(one: ExplainedRun, runs: Iterable[ExplainedRun]) -> ExplainedRun:
         raise InputError(f"no other run of task {one.task} passed: name the trial to compare with")
     tools = frozenset(tool for run in (one, *passing) for tool in run.tools)
     return nearest_passing(one, passing, tools)
+
+
+def _shared_start(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> tuple[int, bool]:
+    shared = 0
+    for one, other in zip(left, right, strict=False):
+        if one.key != other.key:
+            break
+        shared += 1
+    return shared, shared < max(len(left), len(right))
+
+
+def _aligned(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> list[AlignedCalls]:
+    best = _best_scores(left, right)
+    pairs: list[AlignedCalls] = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        score = _score(left[i], right[j])
+        if score and best[i][j] == score + best[i + 1][j + 1]:
+            pairs.append(_pair(left[i], right[j]))
+            i, j = i + 1, j + 1
+        elif best[i][j] == best[i + 1][j]:
+            pairs.append(_alone(left[i], "left only"))
+            i += 1
+        else:
+            pairs.append(_alone(right[j], "right only"))
+            j += 1
+    pairs += [_alone(call, "left only") for call in left[i:]]
+    return pairs + [_alone(call, "right only") for call in right[j:]]
+
+
+def _best_scores(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> list[list[int]]:
+    """The best score that the calls from (i, j) on can reach."""
+    best = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
+    for i in range(len(left) - 1, -1, -1):
+        here, below = best[i], best[i + 1]
+        for j in range(len(right) - 1, -1, -1):
+            score = _score(left[i], right[j])
+            apart = below[j] if below[j] > here[j + 1] else here[j + 1]
+            here[j] = max(apart, score + below[j + 1]) if score else apart
+    return best
+
+
+def _score(one: NormalCall, other: NormalCall) -> int:
+    if one.tool != other.tool:
+        return 0
+    return _SAME if one.key == other.key else _SAME_TOOL
+
+
+def _pair(left: NormalCall, right: NormalCall) -> AlignedCalls:
+    relation: Relation = "other arguments"
+    if left.key == right.key:
+        relation = "same" if left.error == right.error else "other result"
+    return AlignedCalls(
+        left=left, right=right, relation=relation, arguments=differing_arguments(left, right)
+    )
+
+
+def _alone(call: NormalCall, relation: Literal["left only", "right only"]) -> AlignedCalls:
+    here = relation == "left only"
+    return AlignedCalls(
+        left=call if here else None, right=None if here else call, relation=relation
+    )

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from passhat.analysis.explaining.features import KINDS, Having, RunFeature
 from passhat.analysis.explaining.runs import ComparedRuns
 from passhat.stats.arguments import Counts, Floats
-from passhat.stats.step_down import step_down_p
-from passhat.stats.stratified_exact import StratifiedLaw, stratified_law
+from passhat.stats.exact_tests import StratifiedLaw, stratified_law
+from passhat.stats.multiplicity import step_down_p
 
 MOST_CLASSES = 2_000
 """Classes of properties that are tested at most: those that could give the smallest p."""

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
-from passhat.analysis.explaining.behaviours import (
-    CostSplit,
-    ObservedBehaviour,
-    cost_splits,
-    find_behaviours,
-)
 from passhat.analysis.explaining.divergence import Divergence
 from passhat.analysis.explaining.runs import COSTS, ExplainedRun
-from passhat.analysis.explaining.tool_matrix import ToolMatrix, expected_matrix, seen_matrix
+from passhat.analysis.explaining.side_by_side import align
 from passhat.messages import repr_fields
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
+from passhat.stats.proportions import share_estimate
 from passhat.stats.score_mean import score_estimate
 
 MOST_RUNS = 10
@@ -26,6 +22,11 @@ MOST_RUNS = 10
 
 MOST_STEPS = 50
 """Calls of a run whose order is compared: the time grows with their square."""
+MOST_CALLS = 100
+"""Calls of each run that are set against each other."""
+
+NOTHING = ""
+"""What stands in a matrix of tools where no tool was expected, or none was chosen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,74 @@ class Trajectories:
     matrix: ToolMatrix
 
     __repr__ = repr_fields
+
+
+class _Remembered:
+    """A measure of two paths, worked out once for each pair of different paths."""
+
+    def __init__(self, measure: Callable[[Sequence[str], Sequence[str]], float]) -> None:
+        self._measure = measure
+        self._known: dict[tuple[tuple[str, ...], tuple[str, ...]], float] = {}
+
+    def __call__(self, one: tuple[str, ...], other: tuple[str, ...]) -> float:
+        if one == other:
+            return 1.0
+        pair = (one, other) if one < other else (other, one)
+        if pair not in self._known:
+            self._known[pair] = self._measure(*pair)
+        return self._known[pair]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedBehaviour:
+    """Something that runs do along the way, and how often runs pass that do it."""
+
+    words: str
+    runs: int
+    runs_of: int
+    passed: int
+    share: Estimate
+    pass_rate: Estimate
+
+    __repr__ = repr_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostSplit:
+    """What passing and failing runs take: the mean of each, and the share that failing ones had."""
+
+    name: str
+    passing: float | None
+    failing: float | None
+    failing_share: float
+    runs: int
+
+    __repr__ = repr_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolMatrix:
+    """Tools expected against tools chosen: how often each stood in the place of each.
+
+    Expected is what the nearest passing run of the task called, unless `given` says that the
+    suite names it.
+    """
+
+    counts: Mapping[tuple[str, str], int]
+    given: bool
+
+    __repr__ = repr_fields
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The tools that were ever mistaken, most often first."""
+        wrong: Counter[str] = Counter()
+        for (expected, chosen), count in self.counts.items():
+            if expected != chosen:
+                wrong[expected] += count
+                wrong[chosen] += count
+        del wrong[NOTHING]
+        return tuple(tool for tool, _ in sorted(wrong.items(), key=lambda one: (-one[1], one[0])))
 
 
 def trajectories(
@@ -79,6 +148,83 @@ def trajectories(
     )
 
 
+def find_behaviours(
+    runs: Sequence[ExplainedRun], confidence: float
+) -> tuple[ObservedBehaviour, ...]:
+    """Repeats, errors, retries and recoveries, each where some run has it."""
+    doing: tuple[tuple[str, Callable[[ExplainedRun], bool]], ...] = (
+        ("made the same call twice", _repeats),
+        ("got an error from a tool", lambda run: any(not call.worked for call in run.calls)),
+        ("called a tool again after its error", lambda run: bool(_retried(run))),
+        ("got a success after an error of the same tool", lambda run: bool(_mended(run))),
+    )
+    found = []
+    for words, does in doing:
+        those = [run for run in runs if does(run)]
+        if those:
+            passed = sum(run.passed for run in those)
+            found.append(
+                ObservedBehaviour(
+                    words=words,
+                    runs=len(those),
+                    runs_of=len(runs),
+                    passed=passed,
+                    share=share_estimate(len(those), len(runs), confidence=confidence),
+                    pass_rate=share_estimate(passed, len(those), confidence=confidence),
+                )
+            )
+    return tuple(found)
+
+
+def cost_splits(runs: Sequence[ExplainedRun]) -> tuple[CostSplit, ...]:
+    """What passing and failing runs took, of each cost that the log has."""
+    found = []
+    for name in COSTS:
+        passing = [run.costs[name] for run in runs if run.passed and name in run.costs]
+        failing = [run.costs[name] for run in runs if not run.passed and name in run.costs]
+        total = sum(passing) + sum(failing)
+        if total > 0:
+            found.append(
+                CostSplit(
+                    name=name,
+                    passing=_mean(passing),
+                    failing=_mean(failing),
+                    failing_share=sum(failing) / total,
+                    runs=len(passing) + len(failing),
+                )
+            )
+    return tuple(found)
+
+
+def seen_matrix(found: Sequence[Divergence]) -> ToolMatrix:
+    """What failing runs called where the nearest passing run called something."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for one in found:
+        expected: list[str] = []
+        chosen: list[str] = []
+        for pair in align(one.passing.calls[:MOST_CALLS], one.run.calls[:MOST_CALLS]):
+            if pair.left and pair.right:
+                counts.update(_replaced(expected, chosen))
+                expected, chosen = [], []
+                counts[pair.left.tool, pair.right.tool] += 1
+            elif pair.left:
+                expected.append(pair.left.tool)
+            elif pair.right:
+                chosen.append(pair.right.tool)
+        counts.update(_replaced(expected, chosen))
+    return ToolMatrix(counts=dict(counts), given=False)
+
+
+def expected_matrix(runs: Sequence[ExplainedRun], expected: Mapping[str, str]) -> ToolMatrix:
+    """The tool that the suite names against the first one called, or that one if it ever was."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for run in runs:
+        if (wanted := expected.get(run.task)) is not None:
+            first = run.tools[0] if run.tools else NOTHING
+            counts[wanted, wanted if wanted in run.tools else first] += 1
+    return ToolMatrix(counts=dict(counts), given=True)
+
+
 def _mean_likeness(
     groups: Sequence[Sequence[ExplainedRun]],
     measure: Callable[[ExplainedRun, ExplainedRun], float | None],
@@ -109,22 +255,6 @@ def _dice(one: set[str], other: set[str]) -> float:
     """Shared over mean size (Dice 1945, Sorensen 1948); two runs without calls are alike."""
     size = len(one) + len(other)
     return 2 * len(one & other) / size if size else 1.0
-
-
-class _Remembered:
-    """A measure of two paths, worked out once for each pair of different paths."""
-
-    def __init__(self, measure: Callable[[Sequence[str], Sequence[str]], float]) -> None:
-        self._measure = measure
-        self._known: dict[tuple[tuple[str, ...], tuple[str, ...]], float] = {}
-
-    def __call__(self, one: tuple[str, ...], other: tuple[str, ...]) -> float:
-        if one == other:
-            return 1.0
-        pair = (one, other) if one < other else (other, one)
-        if pair not in self._known:
-            self._known[pair] = self._measure(*pair)
-        return self._known[pair]
 
 
 def _order_likeness(one: Sequence[str], other: Sequence[str]) -> float:
@@ -160,3 +290,44 @@ def _smaller_over_larger(one: float | None, other: float | None) -> float | None
     if one is None or other is None or min(one, other) < 0:
         return None
     return min(one, other) / max(one, other) if max(one, other) else 1.0
+
+
+def _repeats(run: ExplainedRun) -> bool:
+    return len({call.key for call in run.calls}) < len(run.calls)
+
+
+def _retried(run: ExplainedRun) -> set[str]:
+    """Tools that were called again after an error."""
+    broken: set[str] = set()
+    again: set[str] = set()
+    for call in run.calls:
+        if call.tool in broken:
+            again.add(call.tool)
+        if not call.worked:
+            broken.add(call.tool)
+    return again
+
+
+def _mended(run: ExplainedRun) -> set[str]:
+    """Tools that worked after an error."""
+    broken: set[str] = set()
+    mended: set[str] = set()
+    for call in run.calls:
+        if not call.worked:
+            broken.add(call.tool)
+        elif call.tool in broken:
+            mended.add(call.tool)
+    return mended
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _replaced(expected: Sequence[str], chosen: Sequence[str]) -> Iterable[tuple[str, str]]:
+    """Calls of a stretch without a common one, each beside the one in its place."""
+    for i in range(max(len(expected), len(chosen))):
+        yield (
+            expected[i] if i < len(expected) else NOTHING,
+            chosen[i] if i < len(chosen) else NOTHING,
+        )

@@ -23,8 +23,8 @@ from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.targets import Target
 from passhat.messages import plural
 from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.stats.derived_intervals import hull
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Number, Unavailable
-from passhat.stats.nesting import hull
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.quantiles import quantile_estimate
 from passhat.stats.score_mean import score_estimate

@@ -207,12 +207,7 @@ def _task_tests(
 
 
 def _task_words(
-    gate: Gate,
-    word: Word,
-    worse: list[TaskEvidence],
-    total: int,
-    blind: int,
-    tests: TaskTests,
+    gate: Gate, word: Word, worse: list[TaskEvidence], total: int, blind: int, tests: TaskTests
 ) -> str:
     if word == "FAIL":
         named = listed(

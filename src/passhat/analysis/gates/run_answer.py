@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal
@@ -77,6 +78,22 @@ class ToolCoverage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MoreRuns:
+    """How a stored run gets more runs of its tasks, each done once for every seed of the suite.
+
+    >>> MoreRuns(command="passhat resume latest", seeds=3).up_to(20)
+    'passhat resume latest --runs 7'
+    """
+
+    command: str
+    seeds: int = 1
+
+    def up_to(self, runs: int) -> str:
+        """The command that brings every task to so many runs."""
+        return f"{self.command} --runs {math.ceil(runs / self.seeds)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunAnswer(Displayed):
     """Everything that a run says when it is over.
 
@@ -90,7 +107,7 @@ class RunAnswer(Displayed):
     at all. `nothing_ran` says that every trial errored; `incomplete` why a run with no failed
     demand has still not passed. `by_run` asks for a test case a run where formats have test cases.
     `coverage` says which of the servers' tools were called, `cause` what goes together with failing
-    beyond luck, in one sentence.
+    beyond luck, in one sentence. `more_runs` adds to the stored run.
     """
 
     report: Report
@@ -99,9 +116,7 @@ class RunAnswer(Displayed):
     floors: tuple[SelectionFloor, ...] = ()
     recoveries: tuple[Recovery, ...] = ()
     failures: tuple[Failure, ...] = ()
-    reasons: Mapping[tuple[str, str, int], tuple[str, ...]] = field(
-        default_factory=dict, repr=False
-    )
+    reasons: Reasons = field(default_factory=dict, repr=False)
     unread: int = 0
     undone: str | None = None
     transcripts: Transcripts | None = field(default=None, repr=False)
@@ -116,6 +131,7 @@ class RunAnswer(Displayed):
     by_run: bool = False
     coverage: ToolCoverage | None = None
     cause: str | None = None
+    more_runs: MoreRuns | None = None
 
     def __repr__(self) -> str:
         trials = [] if self.trials is None else [plural(len(self.trials), "trial")]

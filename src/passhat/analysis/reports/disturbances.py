@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from math import ceil
 from typing import Literal
 
 import numpy as np
@@ -14,9 +15,8 @@ from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.messages import listed, plural, repr_fields
 from passhat.records import ErrorPolicy, Trials
-from passhat.stats.bursts import Burst, find_bursts
 from passhat.stats.estimate import Unavailable
-from passhat.stats.rounds import RoundTests, round_tests
+from passhat.stats.rounds import Burst, RoundTests, find_bursts, round_tests
 
 Floats = NDArray[np.float64]
 
@@ -28,16 +28,17 @@ MOST_TRIALS = 200_000
 FALSE_ALARMS = 0.01
 """How often a disturbance is seen where runs are independent, over all its kinds."""
 
-# A burst of which this share lies in rounds that are out of line is those rounds again.
+# A burst with this share of its runs in rounds out of line is those rounds again.
 _MOSTLY = 0.9
 _DROPPED = "left out by request: "
+_MINUTE, _HOUR = 60, 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disturbance:
     """Something that moved runs together, so that they are not independent evidence.
 
-    `rounds` are counted from 1, in the order of each task's trials. Of the runs it speaks of (those
+    `rounds` are counted from 1, in the order of each task's trials. Of the runs it is about (those
     rounds, or the burst), `failed` of `runs` failed, on `tasks` tasks, between `began` and `ended`.
     `others` is the pass rate of the other rounds, `change` what a drift moves from first to last.
     """
@@ -66,7 +67,7 @@ class Disturbance:
 
 
 def find_disturbances(trials: Trials, errors: ErrorPolicy) -> tuple[Disturbance, ...]:
-    """What moved the runs of one system together, if anything; what calm runs show 1 % of the time.
+    """What moved the runs of one system together, if anything; 1 % false alarms in calm runs.
 
     >>> rows = [(t, r, r != 3) for t in range(20) for r in range(5)]
     >>> tasks, trial, passed = zip(*rows)
@@ -132,6 +133,38 @@ def dropped_note(trials: Trials) -> str | None:
     """What `drop_rounds` left out of these trials; None if nothing."""
     notes = (note for one in trials.sources for note in one.notes)
     return next((note for note in notes if note.startswith(_DROPPED)), None)
+
+
+def disturbance_sentence(found: Sequence[Disturbance]) -> str | None:
+    """The gravest one in a sentence, and how many more there are; None where there is none.
+
+    >>> disturbance_sentence(()) is None
+    True
+    """
+    if not found:
+        return None
+    more = f" (and {plural(len(found) - 1, 'more such stretch', 'more such stretches')})"
+    return f"{_seen(found[0])}{more if len(found) > 1 else ''}."
+
+
+def disturbance_advice(found: Disturbance) -> str:
+    """What to do before paying for more runs."""
+    if found.kind == "drift":
+        moved = f"Find out what changed while it ran ({_from_to(found)})"
+        return f"{moved}: no number of runs settles a rate that moves."
+    if found.kind == "rounds differ":
+        return (
+            f"Find out what differs between rounds ({_range(found)} passed), or spread the runs "
+            "over time: more runs of the same kind would not settle the rate."
+        )
+    if found.kind == "burst":
+        return f"Re-run the {_failures(found)}: that looks like an outage."
+    them = "it" if len(found.rounds) == 1 else "them"
+    way_out = f"--drop-rounds {','.join(map(str, found.rounds))} leaves {them} out"
+    is_low = found.others is None or found.failed / max(found.runs, 1) > 1 - found.others
+    if not is_low:
+        return f"Find out what {_rounds(found)} had that the others did not; {way_out}."
+    return f"Re-run {_rounds(found)}: {_failures(found)}; {way_out}."
 
 
 def _places(trials: Trials) -> NDArray[np.int64]:
@@ -215,7 +248,7 @@ def _bursts(trials: Trials, errors: ErrorPolicy, apart: Collection[int]) -> tupl
 
 
 def _starts(trials: Trials) -> Floats | None:
-    """When each run started; of a single task its trial numbers tell the order as well."""
+    """When each run started; the trial numbers of a single task give the order as well."""
     if trials.started is None or (trials.started.codes < 0).any():
         return trials.trial.astype(np.float64) if len(trials.tasks) == 1 else None
     times = _start_times(trials.started.names)
@@ -257,3 +290,50 @@ def _start_times(names: Collection[str]) -> Floats | None:
     except ValueError:
         return None
     return np.array([(t if t.tzinfo else t.replace(tzinfo=UTC)).timestamp() for t in times])
+
+
+def _seen(found: Disturbance) -> str:
+    if found.kind == "drift":
+        return f"The rate drifted while it ran, {_from_to(found)}"
+    if found.kind == "rounds differ":
+        return f"Rounds differ by more than chance, {_range(found)} passed"
+    if found.kind == "burst":
+        return f"Runs did not fail independently: {_failures(found)}"
+    usual = 100 * (1 - (found.others or 0.0))
+    which = _rounds(found)
+    is_out = "is" if len(found.rounds) == 1 else "are"
+    head = f"{which[0].upper()}{which[1:]} {is_out} out of line"
+    return f"{head}: {_failures(found)}, {usual:.0f} % in the other rounds"
+
+
+def _rounds(found: Disturbance) -> str:
+    word = "round" if len(found.rounds) == 1 else "rounds"
+    return f"{word} {listed(found.rounds)}"
+
+
+def _failures(found: Disturbance) -> str:
+    if found.kind == "burst":
+        which = f"{plural(found.failed, 'run')} on {plural(found.tasks, 'task')}"
+        return f"{which} failed one after another{_time(found)}"
+    return f"{found.failed:,} of {plural(found.runs, 'run')} failed{_time(found)}"
+
+
+def _time(found: Disturbance) -> str:
+    seconds = found.seconds
+    if seconds is None or seconds > 24 * _HOUR:
+        return ""
+    when = f" (from {(found.began or '')[:16].replace('T', ' ')})"
+    if seconds <= _MINUTE:
+        return f" within a minute{when}"
+    if seconds <= 2 * _HOUR:
+        return f" within {ceil(seconds / _MINUTE)} minutes{when}"
+    return f" within {ceil(seconds / _HOUR)} hours{when}"
+
+
+def _from_to(found: Disturbance) -> str:
+    first, last = found.means[0], found.means[-1]
+    return f"{100 * first:.0f} % passed in the first round and {100 * last:.0f} % in the last"
+
+
+def _range(found: Disturbance) -> str:
+    return f"{100 * min(found.means):.0f} to {100 * max(found.means):.0f} %"

@@ -1,9 +1,9 @@
-"""A note where tasks seem to come in families that nobody named.
+"""A note on the families of tasks: what they change, or what families nobody named would change.
 
-The rule: no family is given; the names of tasks up to their number, slash or colon, or a single
-tag of each task, make at least 3 groups and leave at least 8 tasks beside one of each; the means of
-groups differ by an F test and a permutation test at 0.05 %; and groups explain at least a quarter
-of the variance between tasks.
+The rule for the second: no family is given; the names of tasks up to their number, slash or colon,
+or a single tag of each task, make at least 3 groups and leave at least 8 tasks beside one of each;
+the means of groups differ by an F test and a permutation test at 0.05 %; and groups explain at
+least a quarter of the variance between tasks.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from passhat.analysis.reports.evidence import Evidence
+from passhat.analysis.reports.parts import Metric
 from passhat.messages import listed
 from passhat.records import Trials
-from passhat.records.family_names import families_by_prefix
+from passhat.records.task_names import families_by_prefix
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
-from passhat.stats.family_variance import families_differ, family_components
+from passhat.stats.families import families_differ, family_components
 from passhat.stats.population_mean import FEWEST_FAMILIES
 from passhat.stats.score_mean import score_estimate
 
@@ -37,6 +38,19 @@ def family_note(evidence: Evidence, trials: Trials | None, *, confidence: float)
         if _is_clear(evidence, labels):
             return _sentence(evidence, source, labels, confidence)
     return None
+
+
+def given_families_note(mean: Metric) -> str | None:
+    """Whose numbers they are: of families like these, or of tasks from these few families."""
+    found = mean.tasks_like_these
+    if not isinstance(found, Estimate) or found.families is None:
+        return None
+    if found.families >= FEWEST_FAMILIES:
+        return f"numbers for tasks like these are for families like these {found.families}"
+    start = f"tasks like these means tasks from these {found.families} families"
+    if found.family_interval is None:
+        return start
+    return f"{start}; for other families the mean score is {_points(found.family_interval)}"
 
 
 def _candidates(evidence: Evidence, trials: Trials | None) -> Iterator[tuple[str, _Labels]]:

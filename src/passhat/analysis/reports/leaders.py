@@ -1,4 +1,4 @@
-"""Which of several systems is ahead, said only of tasks that all of them ran."""
+"""Which of several systems is ahead, on the tasks that all of them ran."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from passhat.analysis.reports.evidence import value_table
-from passhat.analysis.reports.headline import common_k, is_judged
+from passhat.analysis.reports.headline_k import common_k, is_judged
 from passhat.analysis.reports.parts import Leaders
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.records import Tally
+from passhat.stats.derived_intervals import independent_difference
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
-from passhat.stats.independent import independent_difference
+from passhat.stats.passk import task_values
 from passhat.stats.ranking import Ranking, rank_systems
 from passhat.stats.suite_mean import suite_estimate
-from passhat.stats.task_values import task_values
 
 
 def find_leaders(
@@ -46,15 +46,11 @@ def find_leaders(
 
 
 _First = tuple[Sequence[int], Sequence[Sequence[int]], Scope, str]
-"""The places of those that may be first, groups of ties, what both are said of, and how found."""
+"""The places of those that may be first, groups of ties, the scope, and the method."""
 
 
 def _leaders_among(
-    judged: Sequence[SystemReport],
-    tallies: Sequence[Tally],
-    k: int,
-    confidence: float,
-    seed: int,
+    judged: Sequence[SystemReport], tallies: Sequence[Tally], k: int, confidence: float, seed: int
 ) -> Leaders | Unavailable:
     tasks, values = value_table(
         [one.tasks.names for one in judged],

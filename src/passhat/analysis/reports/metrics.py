@@ -1,22 +1,27 @@
-"""The suite's numbers, each in both scopes: mean score, pass^k, pass@k."""
+"""The suite's numbers in both scopes (mean score, pass^k, pass@k), and what errors change."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from passhat.analysis.reports.evidence import Evidence, typical_runs
+import numpy as np
+
+from passhat.analysis.reports.evidence import Evidence, gather, typical_runs
 from passhat.analysis.reports.grouped_metrics import RunGroups, include_groups
-from passhat.analysis.reports.parts import Metric
+from passhat.analysis.reports.parts import ErrorSplit, Metric
+from passhat.analysis.reports.provenance import ReportOptions
 from passhat.defaults import KS
+from passhat.records import ErrorPolicy, Outcome, Tally, Trials
 from passhat.stats.arguments import Counts
+from passhat.stats.derived_intervals import no_narrower, rising
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
-from passhat.stats.monotone import rising
-from passhat.stats.nesting import no_narrower
+from passhat.stats.proportions import share_estimate
 from passhat.stats.score_mean import score_estimate
 from passhat.stats.suite_mean import suite_estimates
 
 _NOT_ASKED = Unavailable("only this suite was asked for")
+UNNAMED = "unnamed"
 
 
 def usual_ks(evidence: Evidence) -> tuple[int, ...]:
@@ -25,11 +30,7 @@ def usual_ks(evidence: Evidence) -> tuple[int, ...]:
 
 
 def measure_metrics(
-    evidence: Evidence,
-    ks: Sequence[int],
-    *,
-    confidence: float,
-    groupings: Sequence[RunGroups] = (),
+    evidence: Evidence, ks: Sequence[int], *, confidence: float, groupings: Sequence[RunGroups] = ()
 ) -> dict[str, Metric]:
     """mean_score, then pass^k and pass@k for each k; `groupings` are what moved runs together."""
     # The usual k take part whether asked for or not: no number depends on which others are shown.
@@ -79,6 +80,29 @@ def this_suite_chain(
     return dict(zip(chain, rising(list(chain.values())), strict=True))
 
 
+def split_errors(
+    tally: Tally, trials: Trials | None, ks: Sequence[int], options: ReportOptions
+) -> ErrorSplit:
+    """How many trials errored, of which kinds, and what the other policy would say."""
+    count = int(tally.errored.sum())
+    other: ErrorPolicy = "exclude" if options.errors == "fail" else "fail"
+    level = options.confidence
+    return ErrorSplit(
+        policy=options.errors,
+        count=count,
+        rate=share_estimate(
+            count,
+            tally.trials,
+            method="Wilson over all trials",
+            confidence=level,
+            scope=THIS_SUITE,
+            tasks=len(tally.tasks),
+        ),
+        kinds={} if trials is None or not count else _kinds(trials),
+        otherwise=measure_metrics(gather(tally, other), ks, confidence=level) if count else {},
+    )
+
+
 def _in_order(metrics: Sequence[Metric]) -> list[Metric]:
     suite = rising([metric.this_suite for metric in metrics])
     alike = rising([metric.tasks_like_these for metric in metrics])
@@ -108,9 +132,7 @@ def _mean_score(evidence: Evidence, confidence: float) -> Metric:
         )
 
     return Metric(
-        name="mean_score",
-        this_suite=within(THIS_SUITE),
-        tasks_like_these=within(TASKS_LIKE_THESE),
+        name="mean_score", this_suite=within(THIS_SUITE), tasks_like_these=within(TASKS_LIKE_THESE)
     )
 
 
@@ -137,3 +159,15 @@ def _pass_metrics(
         Metric(name=name, this_suite=this_suite, tasks_like_these=tasks_like_these)
         for name, (this_suite, tasks_like_these) in zip(names, found, strict=True)
     ]
+
+
+def _kinds(trials: Trials) -> dict[str, int]:
+    """Errors by kind, the most frequent first."""
+    errored = trials.outcome == Outcome.ERRORED
+    if trials.error is None:
+        return {UNNAMED: int(np.count_nonzero(errored))}
+    names = [*trials.error.names, UNNAMED]
+    codes = trials.error.codes[errored]
+    counts = np.bincount(np.where(codes < 0, len(names) - 1, codes), minlength=len(names))
+    order = sorted(range(len(names)), key=lambda i: (-counts[i], names[i]))
+    return {names[i]: int(counts[i]) for i in order if counts[i]}

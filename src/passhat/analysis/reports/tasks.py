@@ -1,22 +1,27 @@
-"""The tasks of a system: how often each passed, and what it can be called."""
+"""The tasks of a system: how often each passed, its label, and tasks against systems."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.reports.evidence import Counts, Evidence, Floats
+from passhat.display import Displayed
 from passhat.fast_dataclass import dataclass
 from passhat.messages import plural, repr_fields, short_repr
 from passhat.records import Tally
-from passhat.records.natural_order import natural_key
+from passhat.records.task_names import natural_key
 from passhat.stats.estimate import Estimate, Interval
-from passhat.stats.labels import label_tasks
+from passhat.stats.labels import label_tasks, runs_to_label
 from passhat.stats.proportions import proportion_bounds
-from passhat.stats.runs_to_label import runs_to_label
+
+if TYPE_CHECKING:
+    from passhat.analysis.reports.system_report import SystemReport
+    from passhat.drawing.figure import Figure
+    from passhat.stats.estimate import Unavailable
 
 Label = Literal["solid", "flaky", "broken", "undecided"]
 
@@ -25,7 +30,7 @@ LABELS: tuple[Label, ...] = ("solid", "flaky", "broken", "undecided")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRow:
-    """One task: how often it passed, and what can be said about it.
+    """One task: how often it passed, and its label.
 
     `sequence` writes the runs in order as P, F and E; it is None where only counts were read.
     """
@@ -89,10 +94,7 @@ class TaskTable(Sequence[TaskRow]):
         return (self._row(i) for i in range(len(self)))
 
     def count(self, value: Any) -> int:
-        """How many tasks carry a label (or equal a row).
-
-        Labels: solid, flaky, broken, undecided.
-        """
+        """How many tasks have a label: solid, flaky, broken or undecided (or equal a row)."""
         if value in LABELS:
             return int(np.count_nonzero(self.labels == LABELS.index(value)))
         return sum(row == value for row in self)
@@ -145,6 +147,32 @@ class TaskTable(Sequence[TaskRow]):
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixCell:
+    """How often one system passed one task."""
+
+    passed: int
+    runs: int
+
+    @property
+    def rate(self) -> float:
+        return self.passed / self.runs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskMatrix(Displayed):
+    """A row a task, a cell a system; None where a system did not run a task."""
+
+    systems: tuple[str, ...]
+    tasks: tuple[str, ...]
+    cells: tuple[tuple[MatrixCell | None, ...], ...]
+    figure: Figure | Unavailable
+
+    def __repr__(self) -> str:
+        size = f"{plural(len(self.tasks), 'task')} x {plural(len(self.systems), 'system')}"
+        return short_repr("TaskMatrix", size, see=".cells, .figure, .to_frame()")
+
+
 def tabulate_tasks(
     tally: Tally, evidence: Evidence, sequences: tuple[str, ...] | None, *, confidence: float
 ) -> TaskTable:
@@ -167,6 +195,26 @@ def tabulate_tasks(
         more_runs=more_runs,
         sequences=None if sequences is None else tuple(sequences[i] for i in rows),
         confidence=confidence,
+    )
+
+
+def task_matrix(systems: tuple[SystemReport, ...], figure: Figure | Unavailable) -> TaskMatrix:
+    """The tasks of some systems side by side, in the natural order of their names."""
+    found = [
+        {
+            name: MatrixCell(passed=passed, runs=runs)
+            for name, passed, runs in zip(
+                one.tasks.names, one.tasks.passed.tolist(), one.tasks.runs.tolist(), strict=True
+            )
+        }
+        for one in systems
+    ]
+    tasks = sorted({name for cells in found for name in cells}, key=natural_key)
+    return TaskMatrix(
+        systems=tuple(one.name for one in systems),
+        tasks=tuple(tasks),
+        cells=tuple(tuple(cells.get(task) for cells in found) for task in tasks),
+        figure=figure,
     )
 
 

@@ -15,10 +15,9 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
-from passhat.messages import plural
+from passhat.messages import plural, short_path
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
-from passhat.short_names import short_path
 
 _OLD_RESULT = "gorilla_openfunctions_v1_test_"
 """How the files of answers begin in the first version: its score files have the category alone."""
@@ -31,7 +30,6 @@ class _Line(msgspec.Struct):
     """
 
     id: str | int | None = None
-    model_name: str | None = None
     error: Any = None
     error_type: str | None = None
     correct_count: int | None = None
@@ -66,7 +64,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     tasks = [_task(category, place, answer) for place, answer in enumerate(answers)]
     failures = {_failed_task(tasks, line): line for line in lines}
     _check_counts(document, head, tasks, failures)
-    system = _model(document, lines)
+    system = _model(document)
     rows = [
         _row(system, category, task, answer, failures.get(task))
         for task, answer in zip(tasks, answers, strict=True)
@@ -168,13 +166,11 @@ def _kind(folder: str) -> str:
     return folder.partition("-")[0]
 
 
-def _model(document: Document, lines: Sequence[_Line]) -> str:
-    named = next((line.model_name for line in lines if line.model_name), None)
-    if document.path is None:
-        return named or document.stem
-    parts = document.path.absolute().parts
+def _model(document: Document) -> str:
+    """The folder below `score`: only failures name the model, and not all in the same way."""
+    parts = document.path.absolute().parts if document.path else ()
     place = max((i for i, part in enumerate(parts[:-2]) if _kind(part) == "score"), default=None)
-    return named or (parts[place + 1] if place is not None else document.stem)
+    return document.stem if place is None else parts[place + 1]
 
 
 def _category(document: Document) -> str:

@@ -11,10 +11,9 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, TrialTable
-from passhat.messages import plural
+from passhat.messages import plural, short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
-from passhat.short_names import short
 
 _PASS = "pass"  # noqa: S105 # the tool's word
 _OLD = {"success": _PASS}

@@ -10,10 +10,9 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
-from passhat.messages import plural
+from passhat.messages import few, plural, short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
-from passhat.short_names import few, short
 
 _VERDICTS = ("success", "resolved", "correct", "passed", "is_correct", "solved")
 _SCORES = ("reward", "score", "success_rate", "accuracy")

@@ -14,10 +14,10 @@ from passhat.ingest.reader import Reader, Reading, TrialTable, first_line, secon
 from passhat.ingest.sibling_files import sibling_decoded, sibling_text
 from passhat.ingest.transcripts.files import end_room
 from passhat.ingest.transcripts.messages import answered_id, as_text, mappings, turns_of
+from passhat.messages import few, short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
-from passhat.short_names import few, short
 
 Number = TypeVar("Number", int, float)
 

@@ -13,11 +13,10 @@ from passhat.ingest.archive import Archive, listing_names
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.ingest.transcripts.inspect_scores import Score, is_grade, score_value
-from passhat.messages import plural, short_value
+from passhat.messages import few, plural, short, short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Transcript
-from passhat.short_names import few, short
 
 # A log whose run crashed has no header, only what was written at the start.
 _FIRST_MEMBERS = "header.json", "_journal/start.json"

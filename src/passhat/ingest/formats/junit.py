@@ -16,6 +16,7 @@ from passhat.ingest.document import Document
 from passhat.ingest.junit_suites import (
     EXTRA_ATTEMPTS,
     PRINTED,
+    UNNAMED,
     VERDICTS,
     JUnitCase,
     JUnitSuite,
@@ -24,11 +25,10 @@ from passhat.ingest.junit_suites import (
 )
 from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.ingest.repeated_tests import repeated_by_flakefinder, tests_of
-from passhat.messages import plural
+from passhat.messages import few, plural, short
 from passhat.records import FEATURES, Outcome
 from passhat.records.column_names import ColumnMap, find_columns
 from passhat.records.transcript import Transcript, Turn
-from passhat.short_names import few, short
 
 _PYTEST = "pytest"
 _PYTEST_REPORT = "pytest tests"
@@ -109,10 +109,11 @@ def _systems(
     provider. `system='suite'` and `system='hostname'` say otherwise.
     """
     if mapping.system == "hostname":
-        return [case.hostname or "junit" for case in cases], {"system": "hostname of the suite"}
+        return [case.hostname or UNNAMED for case in cases], {"system": "hostname of the suite"}
     names = list(dict.fromkeys(suite.name for suite in suites if suite.cases))
     if mapping.system == "suite" or report == _PROMPTFOO or len(names) <= 1:
-        return [case.suite for case in cases], {"system": "suite name"}
+        found = "no name of a suite" if names == [UNNAMED] else "suite name"
+        return [case.suite for case in cases], {"system": found}
     return [report or document.stem] * len(cases), {
         "system": "name of the report" if report else "file name",
         "task": "suite, class and test name",

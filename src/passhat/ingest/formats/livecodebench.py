@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
+
+_SETTINGS = re.compile(r"Scenario\.([a-z]+)_\d+_([\d.]+)_eval_all")
+_USUAL = {"codegeneration": "", "0.2": ""}
+"""The scenario and the temperature that LiveCodeBench uses unless others are chosen."""
 
 
 class _Question(msgspec.Struct):
@@ -47,7 +53,7 @@ READER = Reader(
     reading=Reading(
         format="LiveCodeBench results",
         versions="*_eval_all.json",
-        system="folder of the model, or file name",
+        system="folder of the model (scenario and temperature unless usual), or file name",
         task="question_id",
         run="place in graded_list",
         outcome="graded_list",
@@ -57,7 +63,15 @@ READER = Reader(
 
 
 def _system(document: Document) -> str:
-    """The folder output/MODEL, where the file is called by scenario and settings alone."""
-    if document.path is not None and document.path.name.startswith("Scenario."):
-        return document.path.resolve().parent.name
-    return document.stem.removesuffix("_eval_all")
+    """The folder output/MODEL, where the file is called by scenario and settings alone.
+
+    One model's answers to another scenario, or at another temperature, are another system's.
+    """
+    if document.path is None or not document.path.name.startswith("Scenario."):
+        return document.stem.removesuffix("_eval_all")
+    model = document.path.resolve().parent.name
+    named = _SETTINGS.fullmatch(document.stem)
+    scenario, temperature = named.groups() if named else ("", "")
+    warm = f"temperature {temperature}" if _USUAL.get(temperature, temperature) else ""
+    settings = [one for one in (_USUAL.get(scenario, scenario), warm) if one]
+    return f"{model} ({', '.join(settings)})" if settings else model

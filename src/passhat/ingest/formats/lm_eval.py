@@ -17,11 +17,10 @@ from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.sibling_files import sibling_bytes
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
-from passhat.messages import short_value
+from passhat.messages import few, short, short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
-from passhat.short_names import few, short
 
 _FILE = re.compile(r"samples_(.+?)_(\d{4}-\d\d-\d\dT.+)")
 

@@ -10,11 +10,12 @@ from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.scored_rows import ScoredRow, scored_table
-from passhat.messages import plural
+from passhat.messages import few, plural, short
 from passhat.records.column_names import ColumnMap
-from passhat.short_names import few, short
 
 _ENDINGS = ("/score", "/value")
+_GRADED = "/justification"
+"""What lies beside the score of a judge: MLflow's judges grade from 1, the worst, to 5."""
 _TASKS = ("request_id", "task", "task_id", "inputs", "question", "request", "input", "prompt")
 
 
@@ -49,7 +50,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
             )
     rows = [_row(dict(zip(split.columns, cells, strict=True)), task) for cells in split.data]
     facts = {"task": f'column "{short(task)}"'}
-    return scored_table(document.name, rows, mapping, entry="row", read_as=facts)
+    graded = {name.removesuffix(_GRADED) for name in split.columns if name.endswith(_GRADED)}
+    unclear = dict.fromkeys(graded, "is a judge's grade, in MLflow from 1 (the worst) to 5")
+    return scored_table(document.name, rows, mapping, entry="row", read_as=facts, unclear=unclear)
 
 
 READER = Reader(

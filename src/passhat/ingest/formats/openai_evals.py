@@ -11,10 +11,10 @@ from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.transcripts.messages import as_text, asked_and_answered
+from passhat.messages import few, short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
-from passhat.short_names import few, short
 
 _JUDGED = ("match", "metrics")
 

@@ -27,12 +27,11 @@ from passhat.ingest.span_attributes import (
     operation,
 )
 from passhat.ingest.transcripts.otel_spans import spans_transcript
-from passhat.messages import short_value
+from passhat.messages import few, short, short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.outcome_words import is_missing, number, outcome_of, parse_pass_if
 from passhat.records.transcript import Transcript
-from passhat.short_names import few, short
 
 STATUS_ERROR = ("ERROR", "STATUS_CODE_ERROR", "2")
 
@@ -302,8 +301,8 @@ def _row(
     names = [str(first_of(span.attributes, TOOL_NAMES) or span.name) for span in tools]
     row = {
         "task": _find(spans, mapping.task or ""),
-        "tokens_in": _total(document, calls, TOKENS_IN),
-        "tokens_out": _total(document, calls, TOKENS_OUT),
+        "tokens_in": _tokens(document, root, calls, TOKENS_IN),
+        "tokens_out": _tokens(document, root, calls, TOKENS_OUT),
         "seconds": root.seconds,
         "turns": len(calls) or None,
         "tool_calls": len(tools),
@@ -317,6 +316,14 @@ def _row(
     for name in chosen.keys() - {"task", "system", "passed", "score", "error"}:
         row[name] = _find(spans, chosen[name])
     return row | ({"system": system} if system is not None else {})
+
+
+def _tokens(
+    document: Document, root: OtelSpan, calls: Sequence[OtelSpan], attributes: Sequence[str]
+) -> float | None:
+    """Those of the model calls; where no call states any, what the whole trial states."""
+    of_calls = _total(document, calls, attributes)
+    return _total(document, [root], attributes) if of_calls is None else of_calls
 
 
 def _total(

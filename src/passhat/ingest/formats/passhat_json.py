@@ -11,10 +11,9 @@ from passhat.defaults import CONFIDENCE
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, TrialTable
-from passhat.messages import short_value
+from passhat.messages import short, short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
-from passhat.short_names import short
 
 _SCHEMAS = (b'"passhat.report/1"', b'"passhat.run/1"')
 _LETTERS = {"P": Outcome.PASSED, "F": Outcome.FAILED, "E": Outcome.ERRORED}

@@ -19,11 +19,11 @@ from passhat.ingest.transcripts.messages import (
     asked_and_answered,
     mappings,
 )
+from passhat.messages import short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.outcome_words import number
 from passhat.records.transcript import Check, Transcript
-from passhat.short_names import short
 
 _ANSWERS = re.compile(r"\[(.+?)\] (.*)", re.DOTALL)
 """How a column of the CSV is headed: the provider and the prompt."""

@@ -13,10 +13,10 @@ from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
+from passhat.messages import few, short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript
-from passhat.short_names import few, short
 
 _REPEAT = re.compile(r"(.*) \[(\d+)/\d+\]")
 

@@ -8,8 +8,8 @@ from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.rows import column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
+from passhat.messages import short
 from passhat.records.column_names import ColumnMap
-from passhat.short_names import short
 
 _KINDS = ("text", "lines", "array", "parquet")
 _TASKS = ("user_input", "question")

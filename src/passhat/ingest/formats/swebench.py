@@ -26,7 +26,10 @@ _INSTANCE = re.compile(r"(.+?)__(.+)-\d+")
 _PRO_INSTANCE = re.compile(r"instance_(.+?)__(.+?)-[0-9a-f]{40}(?:-.*)?")
 _PLAIN_NAMES = ("results", "result", "report", "eval_results", "final_report")
 """What reports are called that are named after nothing: their folder has the name."""
-_CONTAINERS = ("results", "evaluation", "eval", "reports")
+_CONTAINER = re.compile(r"(?:.*[_-])?(?:results?|evaluations?|evals?|reports?|logs)", re.IGNORECASE)
+"""Folders of reports that are named after nothing either, as `new_eval_results`."""
+_NUMBERED_RUN = re.compile(r"(.+?)[-_.]run[-_]?\d{1,3}", re.IGNORECASE)
+"""A folder for each run of a system: `acr-run-1`, `acr-run-2`."""
 # sb-cli writes SUBSET__SPLIT__RUN.json.
 _SB_CLI = re.compile(r"(?:Subset\.)?swe[-_]bench[-_\w]*?__(?:dev|test)__(.+)")
 # The dot between model and run in MODEL.RUN.json; a model has dots too, as in claude-3.5.
@@ -146,8 +149,9 @@ def _system(document: Document) -> tuple[str, str, str | None]:
             if named := _SUBMISSION.fullmatch(folder.name):
                 return named[1], "submission's folder", str(folder)
         if stem in _PLAIN_NAMES:
-            home = next((one for one in folders if one.name not in _CONTAINERS), folders[0])
-            return home.name, "folder name", str(home)
+            home = next((one for one in folders if not _CONTAINER.fullmatch(one.name)), folders[0])
+            numbered = _NUMBERED_RUN.fullmatch(home.name)
+            return numbered[1] if numbered else home.name, "folder name", str(home)
     if named := _SB_CLI.fullmatch(stem):
         return named[1], "run in the file's name", None
     dots = list(_RUN_DOT.finditer(stem))

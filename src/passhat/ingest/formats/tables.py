@@ -22,7 +22,7 @@ from passhat.ingest.rows import Sheet, column_names, is_own_file, raw_rows, shee
 from passhat.ingest.table_faults import aggregates, conflicting
 from passhat.ingest.transcript_shards import ROW_COLUMN, read_rows
 from passhat.ingest.transcripts.messages import transcript_of
-from passhat.messages import short_value
+from passhat.messages import few, short, short_value
 from passhat.records import FEATURES, Outcome
 from passhat.records.column_names import (
     MOST_KEPT,
@@ -41,17 +41,17 @@ from passhat.records.outcome_words import (
     parse_pass_if,
     seen,
 )
-from passhat.records.table_meanings import find_meanings, may_aggregate
-from passhat.records.transcript import Transcript
-from passhat.records.usual_columns import typed_cells
-from passhat.records.verdicts import (
+from passhat.records.table_meanings import (
     find_conflict,
+    find_meanings,
     judged_outcomes,
     letter_scores,
+    may_aggregate,
     told_outcomes,
     with_errors,
 )
-from passhat.short_names import few, short
+from passhat.records.transcript import Transcript
+from passhat.records.usual_columns import typed_cells
 
 _NO_WORD = 'no outcome; write "error" for a trial that broke, or leave its row out'
 _NO_NUMBER = (

@@ -23,6 +23,9 @@ from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
 
+METADATA = "run_metadata.json"
+"""What a run was made with: the agent and its model."""
+
 LOGS = "agent-logs"
 """The folder of a trial with its episodes: what the agent was shown, and what it answered."""
 
@@ -97,6 +100,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
 
 READER = Reader(
     name="terminal-bench",
+    companions=(METADATA,),
     recognises=recognises,
     read=read,
     transcripts=transcripts,
@@ -183,7 +187,7 @@ def _system(document: Document) -> tuple[str, str | None, str]:
 def _metadata(document: Document, folders: Sequence[Path]) -> tuple[Path, _Metadata]:
     """The folder of the run, and what its metadata say."""
     for folder in folders:
-        metadata = folder / "run_metadata.json"
+        metadata = folder / METADATA
         if not os.access(metadata, os.R_OK):  # it is not there, or not for us
             continue
         if metadata.is_file() and metadata.stat().st_size <= document.limits.max_bytes:

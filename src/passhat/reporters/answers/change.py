@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from passhat.analysis.comparing.comparison import Comparison
-from passhat.analysis.comparing.difference import Difference
+from passhat.analysis.comparing.differences import Difference
 from passhat.analysis.gates.change import ChangeReview
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.answers.comparison import comparison_rows
-from passhat.reporters.answers.comparison_tasks import differing_tasks
+from passhat.reporters.answers.comparison_data import differing_tasks
 from passhat.reporters.answers.explanation_blocks import verdict as cause_sentence
 from passhat.reporters.answers.report_blocks import task_table, worst_tasks
 from passhat.reporters.answers.verdicts import judged

@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from passhat.analysis.comparing.comparison import Comparison
-from passhat.analysis.comparing.difference import Difference
-from passhat.analysis.comparing.task_differences import TaskDifference
+from passhat.analysis.comparing.differences import Difference, TaskDifference
 from passhat.messages import listed, plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Facts, Records
-from passhat.reporters.answers.comparison_data import called, comparison_object, stated, verdict
-from passhat.reporters.answers.comparison_tasks import (
+from passhat.reporters.answers.comparison_data import (
     MOST_TASKS,
+    called,
+    comparison_object,
     differing_table,
     differing_tasks,
     legend,
+    stated,
+    verdict,
 )
 from passhat.reporters.blocks import (
     Bar,

@@ -7,7 +7,7 @@ from passhat.analysis.reports.system_report import SystemReport
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.answers import report
-from passhat.reporters.answers.report_figures import report_figures
+from passhat.reporters.answers.report_blocks import report_figures
 from passhat.reporters.blocks import (
     Bar,
     Block,

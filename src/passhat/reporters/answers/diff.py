@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-from passhat.analysis.explaining.alignment import AlignedCalls, Relation
 from passhat.analysis.explaining.normal_calls import NormalCall
 from passhat.analysis.explaining.runs import ExplainedRun
-from passhat.analysis.explaining.side_by_side import SideBySide
+from passhat.analysis.explaining.side_by_side import AlignedCalls, Relation, SideBySide
 from passhat.messages import plural
-from passhat.records.run_numbers import run_number
+from passhat.records.task_names import run_number
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.answers.diff_page import diff_values
-from passhat.reporters.answers.diff_words import LONGEST_CALL, OUTCOMES, call_words, verdict
+from passhat.reporters.answers.diff_page import (
+    LONGEST_CALL,
+    OUTCOMES,
+    call_words,
+    diff_values,
+    verdict,
+)
 from passhat.reporters.blocks import Block, Headline, Paragraph, Table
 from passhat.reporters.safe_text import shorten
 from passhat.reporters.wording import short

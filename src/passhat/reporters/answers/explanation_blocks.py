@@ -9,7 +9,7 @@ from passhat.analysis.explaining.categories import CHECK, ERROR, STOP, Category
 from passhat.analysis.explaining.causes import Cause, Example
 from passhat.analysis.explaining.explain import Explanation
 from passhat.messages import listed, plural
-from passhat.records.run_numbers import run_number
+from passhat.records.task_names import run_number
 from passhat.records.transcript import TranscriptKey
 from passhat.reporters.answer_kind import DisplayOptions
 from passhat.reporters.answers.explanation_ways import way_blocks

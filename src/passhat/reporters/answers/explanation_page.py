@@ -9,11 +9,16 @@ from typing import Any
 from passhat.analysis.explaining.causes import Example
 from passhat.analysis.explaining.explain import Explanation
 from passhat.analysis.explaining.side_by_side import SideBySide
-from passhat.records.run_numbers import run_number
+from passhat.records.task_names import run_number
 from passhat.records.transcript import TranscriptKey
 from passhat.reporters.answer_kind import DisplayOptions, Facts
-from passhat.reporters.answers.diff_page import RunView, Stretch, run_views, stretches
-from passhat.reporters.answers.diff_words import parting_words
+from passhat.reporters.answers.diff_page import (
+    RunView,
+    Stretch,
+    parting_words,
+    run_views,
+    stretches,
+)
 from passhat.reporters.answers.explanation_blocks import (
     category_tables,
     caution,

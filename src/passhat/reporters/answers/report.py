@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from passhat.analysis.reports.provenance import Provenance
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
+from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.answers.report_blocks import report_blocks
-from passhat.reporters.answers.report_figures import report_figures
-from passhat.reporters.numbers import interval_of
+from passhat.reporters.answers.report_blocks import report_blocks, report_figures
+from passhat.reporters.numbers import interval_of, percent
 from passhat.reporters.wording import verdict_title
+from passhat.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from passhat.reporters.test_cases import TestSuite
@@ -41,9 +43,8 @@ def _page(report: Report, options: DisplayOptions) -> Mapping[str, Any]:
 
 
 def _methods(report: Report) -> str:
-    from passhat.reporters.methods import report_methods
 
-    return report_methods(report)
+    return _report_methods(report)
 
 
 KIND = AnswerKind(
@@ -93,3 +94,62 @@ def _system_rows(system: SystemReport) -> Iterator[dict[str, object]]:
             "passed": row.passed,
             "label": row.label,
         }
+
+
+_METRICS = (
+    "pass@k is the unbiased estimator of Chen et al. (2021, arXiv:2107.03374); pass^k, also called "
+    "reliability@k, is the chance that all k attempts at a task succeed (Yao et al., 2024, "
+    "arXiv:2406.12045), estimated without bias from the same counts and averaged over tasks."
+)
+
+
+def _report_methods(report: Report) -> str:
+    """How the numbers of a report were made, in sentences that a reviewer can check."""
+    system = report.systems[0]
+    return " ".join(
+        [
+            _design(report),
+            _METRICS,
+            _intervals(system, report.provenance),
+            _errors(report.provenance),
+            _software(report.provenance),
+        ]
+    )
+
+
+def _design(report: Report) -> str:
+    system = report.systems[0]
+    shape = system.design
+    runs = (
+        f"{shape.fewest_runs}" if shape.equal_runs else f"{shape.fewest_runs} to {shape.most_runs}"
+    )
+    who = plural(len(report.systems), "system")
+    return f"We ran {who} {runs} times on each of {plural(shape.tasks, 'task')}."
+
+
+def _intervals(system: SystemReport, origin: Provenance) -> str:
+    level = percent(origin.options.confidence)
+    metric = system.pass_hat(max(system.ks)) if system.ks else system.mean_score
+    told = [
+        f'"{number.scope}" ({number.method})'
+        for number in (metric.this_suite, metric.tasks_like_these)
+        if isinstance(number, Estimate)
+    ]
+    return (
+        f"Brackets are {level} confidence intervals in two scopes: {' and '.join(told)}; the first "
+        "treats the tasks as fixed, the second as a sample of more tasks of their kind."
+        if told
+        else f"Confidence intervals are at {level}."
+    )
+
+
+def _errors(origin: Provenance) -> str:
+    counted = "counted as failures" if origin.options.errors == "fail" else "left out"
+    return f"Trials that errored were {counted}."
+
+
+def _software(origin: Provenance) -> str:
+    return (
+        f"Computed with passhat {origin.versions['passhat']} (seed {origin.options.seed}, "
+        f"fingerprint of the trials {origin.input_sha256[:12]})."
+    )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from passhat.analysis.reports.headline import all_errored
+from passhat.analysis.reports.headline_k import all_errored
 from passhat.analysis.reports.parts import Metric, ResourceUse
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
@@ -29,14 +29,16 @@ from passhat.reporters.blocks import (
     paragraphs,
 )
 from passhat.reporters.glossary import LABEL_RULE, meaning
-from passhat.reporters.luck_wording import luck_and_icc
 from passhat.reporters.next_steps import advise, at_confidence, next_steps, only, results_of
-from passhat.reporters.noise_words import noise_sentence
+from passhat.reporters.noise_words import luck_and_icc, noise_sentence
 from passhat.reporters.numbers import amount, interval_of, points, span, value_of
+from passhat.reporters.safe_text import safe_text
+from passhat.reporters.terminal_style import Ink
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
 
 if TYPE_CHECKING:
-    pass
+    from passhat.analysis.reports.target_families import Value
+    from passhat.drawing.figure import Figure
 
 MOST_STEPS = 3
 WORST_TASKS, MORE_TASKS = 5, 20
@@ -270,7 +272,7 @@ def _correlation(link: Number) -> str:
 
 
 def _next(system: SystemReport, options: DisplayOptions) -> tuple[NextStep, ...]:
-    steps = next_steps(system, options.results)[:MOST_STEPS]
+    steps = next_steps(system, options.results, options.more_runs)[:MOST_STEPS]
     if options.brief and options.results is not None and not all_errored(system):
         command = f"passhat report {options.results} -v"
         steps = [*steps[: MOST_STEPS - 1], advise("See every number", command)]
@@ -311,3 +313,44 @@ def _by(report: Report) -> str:
     if any(one.design.typical_runs >= found.k for one in others):
         return ""
     return f" --by pass^{found.k}{at_confidence(found.confidence)}"
+
+
+def report_figures(report: Report) -> Mapping[str, Figure]:
+    """The pictures of a report by name: of one system its own, of several one of all."""
+    plots = report.plots
+    found: dict[str, Figure | Unavailable]
+    if len(report.systems) == 1:
+        names = ("decay", "forest", "runs", "variance")
+        found = {name: getattr(plots, name)() for name in names}
+    else:
+        found = {
+            "systems": plots.compared(report.leaders),
+            "curves": plots.curves(report.leaders),
+            "matrix": plots.matrix(),
+            "cost": plots.cost(),
+        }
+        if isinstance(found["cost"], Unavailable):  # tokens are what many logs know of the price
+            found["cost"] = plots.cost(feature="tokens")
+    return {name: one for name, one in found.items() if not isinstance(one, Unavailable)}
+
+
+def render_targets(report: Report, ink: Ink | None = None) -> str:
+    """Name, value and interval in the scope "this suite"."""
+    from passhat.analysis.reports.targets import targets
+
+    ink = ink or Ink()
+    found = {safe_text(path): number for path, number in targets(report).items()}
+    width = min(44, max(map(len, found)))
+    return ink.finish(
+        [f"{path:<{width}}  {_target_value(number)}" for path, number in found.items()]
+    )
+
+
+def _target_value(number: Value) -> str:
+    if isinstance(number, Unavailable):
+        return f"- ({safe_text(number.reason)})"
+    if isinstance(number, Estimate):
+        bounds = number.interval
+        between = f"  [{amount(bounds.low)}, {amount(bounds.high)}]" if bounds else ""
+        return f"{amount(number.value)}{between}"
+    return amount(number)

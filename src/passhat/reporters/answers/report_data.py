@@ -50,8 +50,7 @@ from passhat.reporters.data import (
     number_object,
     provenance_object,
 )
-from passhat.reporters.luck_wording import luck
-from passhat.reporters.noise_words import noise_object
+from passhat.reporters.noise_words import luck, noise_object
 from passhat.stats.estimate import Unavailable
 
 

@@ -6,22 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from passhat.analysis.comparing.recovery import Recovery
+from passhat.analysis.comparing.recovery import Recovery, RecoveryAt
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.gates.tool_selection import SelectionFloor
 from passhat.analysis.gates.verdict import Verdict, Verdicts, Word
 from passhat.messages import plural
-from passhat.records import Outcome, Trial
+from passhat.records import Trial
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.answers import report
 from passhat.reporters.answers.report import report_rows
-from passhat.reporters.answers.report_blocks import report_blocks
+from passhat.reporters.answers.report_blocks import report_blocks, report_figures
 from passhat.reporters.answers.report_data import report_object
-from passhat.reporters.answers.report_figures import report_figures
 from passhat.reporters.answers.report_objects import ReportObject
-from passhat.reporters.answers.verdicts_data import VerdictObject, verdict_object
+from passhat.reporters.answers.verdicts import VerdictObject, verdict_object
 from passhat.reporters.blocks import (
+    Bar,
     Block,
+    Headline,
     Judged,
     Line,
     NextStep,
@@ -31,8 +32,9 @@ from passhat.reporters.blocks import (
     paragraphs,
 )
 from passhat.reporters.data import IntervalObject, interval_object, plain
-from passhat.reporters.numbers import amount
+from passhat.reporters.numbers import amount, interval_of, percent_range, points, span, value_of
 from passhat.reporters.wording import verdict_title
+from passhat.stats.estimate import Estimate, Number
 
 if TYPE_CHECKING:
     from passhat.reporters.test_cases import TestSuite
@@ -43,8 +45,6 @@ MOST_FAILURES = 8
 LONGEST_REASON = 200
 MOST_ROWS = 200
 """Single runs that text lists with `verbose`; files of test cases hold them all."""
-
-OUTCOMES = {Outcome.PASSED: "passed", Outcome.FAILED: "failed", Outcome.ERRORED: "errored"}
 
 
 class FloorObject(TypedDict):
@@ -77,7 +77,7 @@ class RunObject(TypedDict):
 
 def run_blocks(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
     """The report and what follows from it; what a terminal shows last is read first."""
-    options = replace(options, results=answer.results)
+    options = replace(options, results=answer.results, more_runs=answer.more_runs)
     report = [*report_blocks(answer.report, options), *_run_rows(answer, options), *_after(answer)]
     verdicts = _demands(answer, options)
     return [*report, *verdicts] if options.ink is not None else [*verdicts, *report]
@@ -153,7 +153,7 @@ def _run_row(answer: RunAnswer, trial: Trial, *, several: bool) -> tuple[str, ..
     return (
         f"{trial.task} #{trial.trial + 1}",
         *([trial.system] * several),
-        OUTCOMES[trial.outcome],
+        trial.outcome.name.lower(),
         f"{tokens:,.0f}" if tokens else "-",
         "-" if trial.seconds is None else amount(trial.seconds),
         why[:LONGEST_REASON],
@@ -163,9 +163,7 @@ def _run_row(answer: RunAnswer, trial: Trial, *, several: bool) -> tuple[str, ..
 def _after(answer: RunAnswer) -> list[Block]:
     blocks: list[Block] = []
     for recovery in answer.recoveries:
-        from passhat.reporters.answers.recovery import recovery_blocks
-
-        blocks += recovery_blocks(recovery)
+        blocks += _recovery_blocks(recovery)
     if answer.failures:
         told = failure_lines(answer, most=MOST_FAILURES)
         blocks.append(Steps(_failures_title(answer), tuple(map(NextStep, told))))
@@ -225,6 +223,7 @@ def _page(answer: RunAnswer, options: DisplayOptions) -> Mapping[str, Any]:
     kept = replace(
         options,
         results=answer.results,
+        more_runs=answer.more_runs,
         transcripts=answer.transcripts if options.transcripts is None else options.transcripts,
         trials=answer.trials if options.trials is None else options.trials,
     )
@@ -255,3 +254,78 @@ KIND = AnswerKind(
     provenance=lambda answer: answer.report.provenance,
     title=_title,
 )
+
+
+_TOLD_K = 5
+"""Successes in a row that the sentence speaks of: more are rarely known well enough."""
+
+
+def _recovery_blocks(recovery: Recovery) -> list[Block]:
+    """One system with and without faults."""
+    blocks: list[Block] = [Headline(_sentence(recovery)), _levels(recovery)]
+    if recovery.kinds:
+        blocks.append(_kinds(recovery))
+    if recovery.reactions:
+        blocks.append(_reactions(recovery))
+    return blocks
+
+
+def _sentence(recovery: Recovery) -> str:
+    told = [level for level in recovery.levels if level.k <= _TOLD_K]
+    level = (told or recovery.levels)[-1]
+    struck = f"faults struck {recovery.struck:,} of {plural(recovery.trials, 'trial')}"
+    if not isinstance(level.score, Estimate):
+        return f"How {recovery.system} recovers is not known: {level.score.reason}; {struck}."
+    kept = f"{points(level.score.value)} % of its pass^{level.k}"
+    bounds = f" ({percent_range(level.score.interval)})" if level.score.interval else ""
+    return f"Under faults {recovery.system} keeps {kept}{bounds}; {struck}."
+
+
+def _levels(recovery: Recovery) -> Table:
+    return Table(
+        header=("in %", "without", "", "under", "", "kept", "", ""),
+        rows=tuple(_level_row(level) for level in recovery.levels),
+        left=(0, 2, 4, 6),
+    )
+
+
+def _level_row(level: RecoveryAt) -> tuple[str | Bar, ...]:
+    return (
+        f"pass^{level.k}",
+        *_cells(level.without),
+        *_cells(level.under),
+        *_cells(level.score),
+        Bar(value=_capped(level.score), inner=None),
+    )
+
+
+def _capped(number: Number) -> float | None:
+    value = value_of(number)
+    return None if value is None else min(1.0, value)
+
+
+def _kinds(recovery: Recovery) -> Table:
+    return Table(
+        header=("fault that struck", "trials", "passed", "", "kept", ""),
+        rows=tuple(
+            (one.kind.replace("_", " "), f"{one.trials:,}", *_cells(one.rate), *_cells(one.score))
+            for one in recovery.kinds
+        ),
+        left=(0, 3, 5),
+    )
+
+
+def _reactions(recovery: Recovery) -> Table:
+    return Table(
+        header=("what it did next", "trials", "share", "", "passed", ""),
+        rows=tuple(
+            (one.reaction, f"{one.trials:,}", *_cells(one.share), *_cells(one.rate))
+            for one in recovery.reactions
+        ),
+        left=(0, 3, 5),
+    )
+
+
+def _cells(number: Number) -> tuple[str, str]:
+    value = value_of(number)
+    return ("-" if value is None else points(value), span(interval_of(number), digits=0))

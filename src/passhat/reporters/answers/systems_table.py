@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from passhat.analysis.reports.headline import all_errored, common_k, is_judged
+from passhat.analysis.reports.headline_k import all_errored, common_k, is_judged
 from passhat.analysis.reports.parts import Metric
 from passhat.analysis.reports.system_report import SystemReport
-from passhat.records.natural_order import NaturalKey, natural_key
+from passhat.records.task_names import NaturalKey, natural_key
 from passhat.reporters.blocks import Bar, Cell, Table
 from passhat.reporters.numbers import interval_of, percent, points, span
 from passhat.reporters.wording import common_design

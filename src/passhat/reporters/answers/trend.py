@@ -7,12 +7,17 @@ from typing import Literal, TypedDict
 
 from passhat.analysis.comparing.trends import SystemTrend, TrendPoint, Turn
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.answers.trend_blocks import runs_table, sentences
-from passhat.reporters.answers.trend_page import chip, facts, headline, trend_page
+from passhat.reporters.answers.trend_page import (
+    chip,
+    facts,
+    headline,
+    runs_table,
+    sentences,
+    trend_page,
+)
 from passhat.reporters.blocks import Block, Headline, Paragraph, Picture, Section
 from passhat.reporters.safe_text import safe_text
-from passhat.stats.diverging import DivergingTrend
-from passhat.stats.trend import Changes, Direction
+from passhat.stats.trend import Changes, Direction, DivergingTrend
 
 SCHEMA: Literal["passhat.trend/1"] = "passhat.trend/1"
 

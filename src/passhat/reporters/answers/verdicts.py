@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
-from passhat.analysis.gates.plots import evidence_figure
+from passhat.analysis.gates.demands import (
+    Design,
+    EvidenceKind,
+    Gate,
+    GateScope,
+    OnUndecided,
+    Severity,
+)
 from passhat.analysis.gates.sentences import opening
-from passhat.analysis.gates.verdict import Verdict, Verdicts
-from passhat.drawing import Figure
+from passhat.analysis.gates.verdict import DecisionLine, TaskEvidence, Verdict, Verdicts, Word
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.answers.verdicts_data import verdicts_object
 from passhat.reporters.blocks import (
     Block,
     Chip,
@@ -22,9 +27,11 @@ from passhat.reporters.blocks import (
     Table,
     Tone,
 )
+from passhat.reporters.data import NumberObject, number_object, plain
 from passhat.reporters.numbers import interval_of, value_of
 
 if TYPE_CHECKING:
+    from passhat.drawing import Figure
     from passhat.reporters.test_cases import TestSuite
 
 _FIRST, _LAST = 10, 20
@@ -87,8 +94,7 @@ def _explanation(verdict: Verdict) -> list[Block]:
         blocks.append(_steps_table(verdict))
     elif verdict.tasks:
         blocks.append(_tasks_table(verdict))
-    figure = evidence_figure(verdict)
-    return [*blocks, Picture(figure)] if isinstance(figure, Figure) else blocks
+    return [*blocks, *(Picture(figure) for figure in _figures([verdict]).values())]
 
 
 def _promise(verdict: Verdict) -> str:
@@ -164,9 +170,43 @@ def _record(verdict: Verdict) -> dict[str, object]:
     }
 
 
-def _figures(verdicts: Verdicts) -> Mapping[str, Figure]:
-    drawn = ((verdict.demand, evidence_figure(verdict)) for verdict in verdicts)
-    return {name: figure for name, figure in drawn if isinstance(figure, Figure)}
+def _figures(verdicts: Iterable[Verdict]) -> Mapping[str, Figure]:
+    """The picture of each gate; where several systems have the same gate, by system as well."""
+    from passhat.analysis.gates.plots import evidence_figure
+    from passhat.stats.estimate import Unavailable
+
+    every = list(verdicts)
+    demands = [one.demand for one in every]
+    names = (f"{v.system}: {v.demand}" if demands.count(v.demand) > 1 else v.demand for v in every)
+    drawn = zip(names, map(evidence_figure, every), strict=True)
+    return {name: figure for name, figure in drawn if not isinstance(figure, Unavailable)}
+
+
+def _page(verdicts: Verdicts, options: DisplayOptions) -> Mapping[str, object]:
+    """The values of the template: all gates in one picture, and the evidence of each in a fold."""
+    from passhat.analysis.gates.plots import gates_figure
+    from passhat.stats.estimate import Unavailable
+
+    overview = gates_figure(list(verdicts))
+    return {
+        "subject": "gates",
+        "headline": headline(verdicts),
+        "counts": verdicts.sentence if len(verdicts) > 1 else "",
+        "overview": None if isinstance(overview, Unavailable) else overview,
+        "gates": [judged(verdict) for verdict in verdicts],
+        "evidence": _figures(verdicts),
+    }
+
+
+def headline(verdicts: Verdicts) -> str:
+    """Whether the gates are met, in one sentence."""
+    if len(verdicts) == 1:
+        (verdict,) = verdicts
+        return f"{_ONE[verdict.word]}: {_beside_word(verdict)}"
+    words = [verdict.word for verdict in verdicts]
+    count = words.count(verdicts.word)
+    which = f"All {count}" if count == len(words) else f"{count} of {len(words)}"
+    return f"{which} gates are {_MANY[verdicts.word]}."
 
 
 def _cases(verdicts: Verdicts) -> Sequence[TestSuite]:
@@ -175,15 +215,148 @@ def _cases(verdicts: Verdicts) -> Sequence[TestSuite]:
     return [gate_suite(verdicts)]
 
 
+_ONE = {
+    "PASS": "The gate is met",
+    "FAIL": "The gate is not met",
+    "UNDECIDED": "The gate is undecided",
+}
+_MANY = {"PASS": "met", "FAIL": "not met", "UNDECIDED": "undecided"}
 _TONES: Mapping[str, Tone] = {"PASS": "good", "FAIL": "bad", "UNDECIDED": "open"}
+
+
+_SCHEMA: Literal["passhat.verdicts/1"] = "passhat.verdicts/1"
+
+
+class _TermsObject(TypedDict):
+    """How the demand was to be decided, and what follows."""
+
+    name: str | None
+    system: str | None
+    confidence: float
+    scope: GateScope
+    evidence: EvidenceKind | None
+    indifference: float | None
+    alpha: float
+    beta: float
+    max_runs: int | None
+    design: Design
+    on_undecided: OnUndecided
+    severity: Severity
+    tags: list[str]
+
+
+class _StepObject(TypedDict):
+    """One line of the decision log; the logarithms are natural."""
+
+    draw: int
+    task: str
+    outcome: str
+    log_pass: float
+    log_fail: float
+    pass_boundary: float
+    fail_boundary: float
+
+
+class VerdictObject(TypedDict):
+    """One gate's word on one system: the demand, the evidence, and the log."""
+
+    require: str
+    terms: _TermsObject
+    system: str
+    verdict: Word
+    exit_code: int
+    sentence: str
+    estimate: NumberObject
+    evidence: EvidenceKind
+    method: str
+    alpha: float | None
+    beta: float | None
+    runs: int
+    fixed_runs: int | None
+    runs_saved: int | None
+    max_runs: int | None
+    more_runs: int | None
+    seed: int | None
+    errors: str
+    notes: list[str]
+    tasks: list[TaskEvidence]
+    steps: list[_StepObject]
+
+
+class VerdictsObject(TypedDict):
+    """Every gate's verdict, and the one that follows from all."""
+
+    schema: Literal["passhat.verdicts/1"]
+    verdict: Word
+    exit_code: int
+    sentence: str
+    verdicts: list[VerdictObject]
+
+
+def _verdicts_object(verdicts: Verdicts) -> VerdictsObject:
+    """The whole answer, numbers unrounded."""
+    return {
+        "schema": _SCHEMA,
+        "verdict": verdicts.word,
+        "exit_code": verdicts.exit_code,
+        "sentence": verdicts.sentence,
+        "verdicts": [verdict_object(verdict) for verdict in verdicts],
+    }
+
+
+def verdict_object(verdict: Verdict) -> VerdictObject:
+    """One verdict: the demand, the evidence, and the log."""
+    return {
+        "require": verdict.gate.require,
+        "terms": _terms(verdict.gate),
+        "system": verdict.system,
+        "verdict": verdict.word,
+        "exit_code": verdict.exit_code,
+        "sentence": verdict.sentence,
+        "estimate": number_object(verdict.estimate),
+        "evidence": verdict.evidence,
+        "method": verdict.method,
+        "alpha": verdict.alpha,
+        "beta": verdict.beta,
+        "runs": verdict.runs,
+        "fixed_runs": verdict.fixed_runs,
+        "runs_saved": verdict.runs_saved,
+        "max_runs": verdict.max_runs,
+        "more_runs": verdict.more_runs,
+        "seed": verdict.seed,
+        "errors": verdict.errors,
+        "notes": list(verdict.notes),
+        "tasks": plain(verdict.tasks),
+        "steps": [_step(step) for step in verdict.steps],
+    }
+
+
+def _terms(gate: Gate) -> _TermsObject:
+    found = {name: plain(getattr(gate, name)) for name in _TermsObject.__annotations__}
+    return cast(_TermsObject, found)
+
+
+def _step(step: DecisionLine) -> _StepObject:
+    return {
+        "draw": step.number,
+        "task": step.task,
+        "outcome": step.outcome,
+        "log_pass": step.log_pass,
+        "log_fail": step.log_fail,
+        "pass_boundary": step.pass_boundary,
+        "fail_boundary": step.fail_boundary,
+    }
+
 
 KIND = AnswerKind(
     name="verdicts",
     blocks=verdicts_blocks,
-    data=verdicts_object,
+    data=_verdicts_object,
     rows=_rows,
     figures=_figures,
     cases=_cases,
+    page=_page,
+    template="gate.html",
     title=lambda verdicts: f"{verdicts.word}: {plural(len(verdicts), 'gate')}",
     chip=lambda verdicts: Chip(verdicts.word, _TONES[verdicts.word]),
 )

@@ -13,20 +13,19 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from passhat.analysis.reports.headline import common_k
+from passhat.analysis.reports.headline_k import common_k
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import LABELS
 from passhat.drawing.figure import DARK, LIGHT, STYLE
 from passhat.reporters import wording
-from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, reading_lines
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
 from passhat.reporters.blocks import Chip, Headline, Marks, Picture
 from passhat.reporters.glossary import GLOSSARY
 from passhat.reporters.next_steps import next_steps
 from passhat.reporters.numbers import amount, percent_range, points, span
 from passhat.reporters.page_layout import lay_out
-from passhat.reporters.page_transcripts import MOST_ROWS, page_rows
-from passhat.reporters.reading_lines import reading_lines
+from passhat.reporters.page_transcripts import LONG_TABLE, MOST_ROWS, page_rows
 from passhat.reporters.safe_text import safe_text
 from passhat.stats.estimate import Interval
 
@@ -88,6 +87,7 @@ def templates() -> Environment:
     environment.globals |= {
         "reading_lines": reading_lines,
         "labels": LABELS,
+        "long_table": LONG_TABLE,
         "most_rows": MOST_ROWS,
         "glossary": GLOSSARY,
     }
@@ -227,8 +227,10 @@ def page_style() -> str:
 
 @cache
 def page_script() -> str:
-    """What makes tables sort and filter, and runs open by their address."""
-    return _asset("page.js") + _asset("cards.js")
+    """What makes tables sort and filter, and runs open by their address; without comments."""
+    lines = (_asset("page.js") + _asset("cards.js")).splitlines()
+    bare = (line.strip() for line in lines)
+    return "\n".join(line for line in bare if line and not line.startswith("//")) + "\n"
 
 
 def content_policy(script: str, style: str) -> str:

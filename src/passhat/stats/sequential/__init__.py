@@ -1,7 +1,6 @@
 """Gates that may be watched: they stop as soon as the verdict is settled, at a known error rate."""
 
 from passhat.stats.sequential.best_of import BestOf, BestOfState
-from passhat.stats.sequential.blocks import BlockMetric, block_outcomes
 from passhat.stats.sequential.comparison_gate import ComparisonGate, ComparisonState
 from passhat.stats.sequential.confidence_sequence import confidence_sequence
 from passhat.stats.sequential.draws import DrawTicket
@@ -13,7 +12,7 @@ from passhat.stats.sequential.outage_guard import GuardState, Outage, OutageGuar
 from passhat.stats.sequential.random_tasks import SuiteState
 from passhat.stats.sequential.score_gate import ScoreGate
 from passhat.stats.sequential.simulation import simulated_characteristics
-from passhat.stats.sequential.suite_gate import SuiteGate
+from passhat.stats.sequential.suite_gate import BlockMetric, SuiteGate, block_outcomes
 from passhat.stats.sequential.task_gate import TaskGate, TaskState
 from passhat.stats.sequential.verdicts import (
     SET_ASIDE,

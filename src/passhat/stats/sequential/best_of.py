@@ -13,7 +13,7 @@ from passhat.stats.arguments import Counts, Floats, probability, score_array, wh
 from passhat.stats.sequential.draws import drawn_task
 from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE
 from passhat.stats.sequential.random_tasks import draws_per_bet
-from passhat.stats.sequential.score_wealth import ScoreWealth
+from passhat.stats.sequential.score_gate import ScoreWealth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -15,8 +15,7 @@ from passhat.messages import repr_fields
 from passhat.stats.arguments import Floats
 from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE, Drawn
 from passhat.stats.sequential.random_tasks import RandomTaskGate, SuiteState
-from passhat.stats.sequential.score_gate import ScoreGate
-from passhat.stats.sequential.score_wealth import ScoreWealth
+from passhat.stats.sequential.score_gate import ScoreGate, ScoreWealth
 from passhat.stats.sequential.verdicts import GateResult
 from passhat.stats.special import ndtri
 

@@ -17,12 +17,12 @@ from passhat.stats.sequential import task_designs
 from passhat.stats.sequential.confidence_sequence import confidence_sequence
 from passhat.stats.sequential.draws import Draws
 from passhat.stats.sequential.fixed_design import fixed_design, two_rates
-from passhat.stats.sequential.mixture import log_mixture_evidence
 from passhat.stats.sequential.operating import (
     Boundaries,
     OperatingCharacteristics,
     operating_characteristics,
 )
+from passhat.stats.sequential.task_designs import log_mixture_evidence
 from passhat.stats.sequential.verdicts import (
     SET_ASIDE,
     DecisionStep,

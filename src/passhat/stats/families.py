@@ -1,0 +1,232 @@
+"""Tasks that come in families or weigh unequally: intervals, and how much families explain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
+from passhat.messages import plural, repr_fields
+from passhat.stats import special
+from passhat.stats.arguments import Floats
+from passhat.stats.cells import count_cells
+from passhat.stats.estimate import THIS_SUITE, Scope, Unavailable
+from passhat.stats.passk import share_of_passing_subsets
+from passhat.stats.population_mean import (
+    FEWEST_FAMILIES,
+    Families,
+    TaskGroups,
+    family_bounds,
+    few_families_note,
+    grouping,
+)
+from passhat.stats.proportions import Bounds
+from passhat.stats.suite_law import suite_bounds
+from passhat.stats.variance import variance_components
+
+# Less variance than this is a rounding error of equal values.
+_ROUNDING = 1e-12
+# Shuffles that can show a chance of 0.1 %, and the tasks up to which they take milliseconds.
+_SHUFFLES, _MOST_SHUFFLED = 3_999, 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GroupedBounds:
+    """Values and bounds of a question for each k, and what is said of families and weights.
+
+    `family_bounds` is the interval over families where there are too few of them to print it.
+    """
+
+    values: Floats
+    bounds: Bounds
+    family_bounds: Bounds | None
+    method: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyComponents:
+    """The variance of a single run's score, split into families, tasks inside them, and luck."""
+
+    between_families: float
+    between_tasks: float
+    within_tasks: float
+    families: int
+    tasks: int
+
+    __repr__ = repr_fields
+
+    @property
+    def total(self) -> float:
+        return self.between_families + self.between_tasks + self.within_tasks
+
+    @property
+    def family_share(self) -> float:
+        """The share of the variance between tasks that their family explains."""
+        between = self.between_families + self.between_tasks
+        return self.between_families / between if between > 0 else 0.0
+
+
+def grouped_bounds(
+    n: Floats, c: Floats, group: TaskGroups, *, ks: Sequence[int], scope: Scope, confidence: float
+) -> GroupedBounds:
+    """The mean pass^k over weighted tasks, all with at least k runs, and its interval."""
+    values = np.stack([share_of_passing_subsets(n, c, k) for k in ks])
+    mean = values @ group.weight / group.weight.sum()
+    notes = weight_notes(group)
+    if scope == THIS_SUITE:
+        bounds = _stratified(n, c, group, mean, ks, confidence)
+        return GroupedBounds(
+            values=mean,
+            bounds=bounds,
+            family_bounds=None,
+            method="run noise within tasks, ordered laws",
+            notes=notes,
+        )
+    return population_of(values, mean, group, confidence)
+
+
+def population_of(
+    values: Floats, mean: Floats, group: TaskGroups, confidence: float
+) -> GroupedBounds:
+    """The interval of a weighted mean of one value per task, for tasks or families like these."""
+    few = group.repeats and group.families < FEWEST_FAMILIES
+    over_families = family_bounds(values, group, confidence)
+    alone = replace(group, family=np.arange(group.family.size))
+    unit = "task" if few or not group.repeats else "family"
+    return GroupedBounds(
+        values=mean,
+        bounds=family_bounds(values, alone, confidence) if few else over_families,
+        family_bounds=over_families if few else None,
+        method=f"{unit} mean, Dirichlet weights",
+        notes=(*((few_families_note(group.families),) if few else ()), *weight_notes(group)),
+    )
+
+
+def weight_notes(group: TaskGroups) -> tuple[str, ...]:
+    """How many equal tasks the weighted ones amount to, where they are not equal."""
+    if np.ptp(group.weight) == 0:
+        return ()
+    alone = replace(group, family=np.arange(group.family.size))
+    tasks = plural(group.family.size, "weighted task")
+    return (f"{tasks}, as good as {alone.effective:.1f} equal ones",)
+
+
+def shares_to_weights(stratum: ArrayLike, shares: Mapping[str, float]) -> Floats:
+    """The weight of each task, from its stratum and the share that each stratum stands for.
+
+    >>> shares_to_weights(["easy", "easy", "hard"], {"easy": 0.9, "hard": 0.1}).tolist()
+    [0.45, 0.45, 0.1]
+    """
+    labels = [str(label) for label in np.asarray(stratum, dtype=object).tolist()]
+    missing = sorted(set(labels) - set(shares))
+    if missing:
+        raise ArgumentError("shares", f"must name every stratum; {missing[0]!r} is not", shares)
+    counts = {label: labels.count(label) for label in set(labels)}
+    return np.array([shares[label] / counts[label] for label in labels])
+
+
+def family_components(
+    n: ArrayLike, total: ArrayLike, squares: ArrayLike | None = None, *, family: Families
+) -> FamilyComponents | Unavailable:
+    """Split the variance of the scores into families, tasks and runs (nested analysis of variance).
+
+    The sums are those of `variance_components`; `family` labels each task. Task means count
+    equally; negative components are 0.
+
+    >>> split = family_components([4] * 4, [4, 3, 1, 0], family=["a", "a", "b", "b"])
+    >>> split.families, round(split.family_share, 2)
+    (2, 1.0)
+    """
+    runs = np.atleast_1d(np.asarray(n, dtype=np.float64))
+    sums = np.atleast_1d(np.asarray(total, dtype=np.float64))
+    group = grouping(family, None, runs.size)
+    if group is None or not group.repeats:
+        return Unavailable("no family has more than one task")
+    if group.families < 2:
+        return Unavailable("all tasks are of one family")
+    plain = variance_components(n, total, squares)
+    if isinstance(plain, Unavailable):
+        return plain
+    kept = runs > 0
+    some = group.taken(kept)
+    luck = plain.within * float((1 / runs[kept]).mean())
+    inner, outer = _components(sums[kept] / runs[kept], some.family, luck)
+    return FamilyComponents(
+        between_families=outer,
+        between_tasks=inner,
+        within_tasks=plain.within,
+        families=some.families,
+        tasks=int(kept.sum()),
+    )
+
+
+def families_differ(values: ArrayLike, family: Families, *, level: float = 0.001) -> bool:
+    """Whether the means of families differ by a one-way F test of one value a task.
+
+    Where failures are rare, F is far from its law in small suites: up to 200 tasks, shuffled labels
+    must agree (a permutation test at the same level, with a fixed seed).
+
+    >>> rates = [1.0, 0.9, 1.0, 1.0, 0.8, 0.9, 0.1, 0.0, 0.2, 0.1, 0.0, 0.3]
+    >>> families_differ(rates, ["a"] * 6 + ["b"] * 6, level=0.01)
+    True
+    """
+    found = np.asarray(values, dtype=np.float64)
+    group = grouping(family, None, found.size)
+    if group is None or not 1 < group.families < found.size:
+        return False
+    sizes = np.bincount(group.family)
+    centres = np.bincount(group.family, found) / sizes
+    degrees = group.families - 1, found.size - group.families
+    between = float((sizes * (centres - found.mean()) ** 2).sum()) / degrees[0]
+    within = float(((found - centres[group.family]) ** 2).sum()) / degrees[1]
+    if between <= within * float(special.fdtri(*degrees, 1 - level)) + _ROUNDING:
+        return False
+    return found.size > _MOST_SHUFFLED or _shuffled_p(found, group) <= level
+
+
+def _stratified(
+    n: Floats, c: Floats, group: TaskGroups, mean: Floats, ks: Sequence[int], confidence: float
+) -> Bounds:
+    """Bounds of strata of equal weight, joined: the distances of their ends add up as squares do.
+
+    The method of variance estimates recovery (Zou and Donner 2008). It is coherent: an end rises
+    with the mean of each stratum and with its bound.
+    """
+    below, above = np.zeros(len(ks)), np.zeros(len(ks))
+    for weight in np.unique(group.weight):
+        kept = group.weight == weight
+        cells = count_cells(n[kept], c[kept])
+        share = weight * kept.sum() / group.weight.sum()
+        values = np.array([cells.mean(share_of_passing_subsets(cells.n, cells.c, k)) for k in ks])
+        low, high = suite_bounds(cells, ks, confidence)
+        below += (share * (values - low)) ** 2
+        above += (share * (high - values)) ** 2
+    return np.maximum(mean - np.sqrt(below), 0.0), np.minimum(mean + np.sqrt(above), 1.0)
+
+
+def _shuffled_p(values: Floats, group: TaskGroups) -> float:
+    """The chance that shuffled labels put the means of families as far apart."""
+    sizes = np.bincount(group.family)
+    members = np.eye(group.families)[group.family] / np.sqrt(sizes)
+    rng = np.random.default_rng(0)
+    shuffled = rng.permuted(np.broadcast_to(values, (_SHUFFLES, values.size)), axis=1)
+    seen = float(((values @ members) ** 2).sum())
+    as_far = ((shuffled @ members) ** 2).sum(axis=1) >= seen - _ROUNDING
+    return (1 + int(as_far.sum())) / (1 + _SHUFFLES)
+
+
+def _components(means: Floats, family: ArrayLike, luck: float) -> tuple[float, float]:
+    """The variances of tasks inside families and of families, from one mean a task."""
+    codes = np.asarray(family)
+    sizes = np.bincount(codes).astype(np.float64)
+    centres = np.bincount(codes, means) / sizes
+    tasks, families = means.size, sizes.size
+    square = float(((means - centres[codes]) ** 2).sum()) / max(tasks - families, 1)
+    spread = float((sizes * (centres - means.mean()) ** 2).sum()) / max(families - 1, 1)
+    typical = (tasks - float((sizes**2).sum()) / tasks) / max(families - 1, 1)
+    return max(0.0, square - luck), max(0.0, (spread - square) / typical)

@@ -1,0 +1,343 @@
+"""The law of each task's pass^k given its runs, and the law of their sum.
+
+A task's law moves to the right with every pass. Adding up costs the same for any number of tasks.
+
+The characteristic functions of the tasks' laws are multiplied, and the product is turned back into
+chances over a window outside which there is next to none. Tasks with hundreds of runs have hundreds
+of different counts, and a table of each one's law would take seconds; their sum is so close to
+normal that twelve cumulants, which add up over tasks, give it to eight digits.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import comb, factorial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.fast_dataclass import dataclass
+from passhat.stats import special
+from passhat.stats.arguments import Floats
+from passhat.stats.cells import Cells
+from passhat.stats.passk import share_of_passing_subsets
+
+# Splitting a value between two points of the lattice adds up to a sixth of a squared step to
+# its variance; four steps to the standard deviation of the tightest law, one failure in n runs,
+# keep that at 1 %.
+_STEPS_PER_DEVIATION = 4
+_FEWEST_STEPS, _MOST_STEPS = 64, 512
+NO_VALUE = 1e-12
+"""A pass^k below this is 0 to every digit that is ever shown."""
+
+_REACH = 40.0
+# From so many times k runs on, betas of these means and variances are in order.
+_BETAS_IN_ORDER = 3
+
+Complex = NDArray[np.complex128]
+# Points at which the law of the sum is given, unless laws on few points ask for all of them.
+_POINTS = 1024
+# A window of so many standard deviations leaves less than 1e-20 outside.
+_WINDOW = 20.0
+# Frequencies this small add nothing that eight digits show.
+_DEAD = 1e-8
+# Laws on a few points have frequencies that never die away: the whole lattice is taken for
+# them up to this length, and the last frequencies are tapered beyond it.
+_LONGEST = 1 << 15
+# exp(-12.5) = 4e-6 at the last frequency: the ringing of a sharp cut is gone.
+_TAPER = 12.5
+TABLED_RUNS = 128
+"""Tables of every count of passes are kept up to so many runs; they serve pass@k too."""
+# Keeps a logarithm finite; e^-690 is far below any chance that counts.
+_NOTHING = 1e-300
+# Cumulants used; `_NEGLIGIBLE` checks that those beyond would not matter.
+_ORDER = 12
+# The characteristic function is below 1e-15 from here on, in standard deviations.
+_LAST_FREQUENCY = 8.5
+# What the last cumulant adds to any chance, at the most, for those beyond it not to matter.
+_NEGLIGIBLE = 1e-8
+# The largest of t^12 exp(-t^2 / 2).
+_PEAK = (_ORDER / np.e) ** (_ORDER / 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScaledBetas:
+    """Laws of pass^k: scale * Beta(a, b) where it `varies` (those entries only), else `value`."""
+
+    value: Floats
+    varies: NDArray[np.bool_]
+    a: Floats
+    b: Floats
+    scale: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SumLaw:
+    """`chances` of the sum being at `positions`, which rise along the last axis."""
+
+    positions: Floats
+    chances: Floats
+
+
+def lattice_steps(n: Floats, k: int) -> int:
+    """Into how many steps [0, 1] is divided for tasks of so many runs: a power of two."""
+    wanted = np.clip(_STEPS_PER_DEVIATION * n.max() / k, _FEWEST_STEPS, _MOST_STEPS)
+    return int(2 ** np.ceil(np.log2(wanted)))
+
+
+def task_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
+    """Chances of pass^k being 0, 1/steps, ... 1 after c passes in n >= 2k runs; a row for each.
+
+    Mean and variance are those that the counts say without bias: f = C(c, k) / C(n, k) and
+    f^2 - C(c, 2k) / C(n, 2k). A row with more passes lies to the right of one with fewer, at
+    every chance, and so does whatever only adds and mixes rows.
+    """
+    laws = np.empty((n.size, steps + 1))
+    close = ~betas_in_order(n, k)
+    laws[~close] = _beta_laws(n[~close], c[~close], k, steps)
+    for runs in set(n[close].tolist()):
+        rows = n == runs
+        laws[rows] = _chained_laws(int(runs), k, steps)[c[rows].astype(np.intp)]
+    return laws
+
+
+def scaled_betas(n: Floats, c: Floats, k: int) -> ScaledBetas:
+    """Betas; with fewer than 2k - 1 passes, where the variance is f^2, that of 2k - 1 scaled."""
+    used = np.maximum(c, 2 * k - 1)
+    value, top = (share_of_passing_subsets(n, passes, k) for passes in (c, used))
+    twice = share_of_passing_subsets(n, used, 2 * k)
+    varies = (c < n) & (c >= k) & (top > NO_VALUE)
+    most = top[varies]
+    relative = 1 - twice[varies] / most / most
+    first = (1 - most) / relative - most
+    second = first * (1 - most) / most
+    return ScaledBetas(value=value, varies=varies, a=first, b=second, scale=value[varies] / most)
+
+
+def betas_in_order(n: Floats, k: int) -> NDArray[np.bool_]:
+    """Where so many runs make `scaled_betas` move to the right with every pass."""
+    return np.asarray(n >= _BETAS_IN_ORDER * k)
+
+
+def sum_of_tasks(cells: Cells, k: int, steps: int) -> SumLaw:
+    """The law of the summed pass^k of tasks with at least 2k runs, on [0, 1] in so many steps."""
+    longest = float(cells.task_count.max()) * steps + 1
+    if cells.n.max() > TABLED_RUNS:
+        cells = _with_value(cells, k)
+    means, variances = _per_cell(cells, k, steps, _moment_table)
+    centre, variance = cells.tasks @ means, cells.tasks @ variances
+    window = min(longest, _WINDOW * float(np.sqrt(variance.max(initial=0.0))))
+    # A power of two, so that the tables of one report serve all its questions.
+    period = max(_POINTS, int(2 ** np.ceil(np.log2(max(window, 1.0)))))
+    spectrum, points = _spectrum(cells, k, steps, period), _POINTS
+    if period > _POINTS and np.abs(spectrum[..., -8:]).max() > _DEAD:
+        whole = int(2 ** np.ceil(np.log2(longest)))
+        if whole <= _LONGEST:
+            period = points = whole
+            spectrum = _spectrum(cells, k, steps, period, points)
+        else:
+            spectrum = spectrum * np.exp(-_TAPER * np.linspace(0, 1, spectrum.shape[-1]) ** 2)
+    chances = np.maximum(np.fft.irfft(spectrum, points, axis=-1), 0.0)
+    start = np.zeros_like(centre) if longest <= period else centre - period / 2
+    return _turned(chances, start=start, period=period, unit=steps)
+
+
+def sum_of_long_tasks(cells: Cells, k: int) -> SumLaw | None:
+    """The law of the summed pass^k by cumulants, or None where it is too far from normal."""
+    if not betas_in_order(cells.n, k).all():
+        return None
+    means, cumulants = _cumulants(cells, k)
+    centre, sums = cells.tasks @ means, cells.tasks @ cumulants.T
+    deviation = np.sqrt(sums[..., 2])
+    if not (deviation > 0).all():
+        return None
+    orders = np.arange(_ORDER + 1)
+    terms = sums / deviation[..., None] ** orders / [float(factorial(one)) for one in orders]
+    if (np.abs(terms[..., -2:]) * _PEAK > _NEGLIGIBLE).any():
+        return None
+    return _from_spectrum(terms, centre, deviation)
+
+
+def _beta_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
+    betas = scaled_betas(n, c, k)
+    points = np.arange(steps + 2) / steps
+    below = np.maximum(points - betas.value[:, None], 0.0)
+    below[betas.varies] = _expected_shortfall((betas.a, betas.b), betas.scale, points)
+    return _split(below, steps)
+
+
+@lru_cache(maxsize=64)
+def _chained_laws(n: int, k: int, steps: int) -> Floats:
+    """Laws for every count of passes where n is close to 2k, and betas would cross.
+
+    From one failure downward, a pass^k with one pass fewer is that with one more, times a share:
+    its mean, or else 1 or 0 with that mean, mixed so that the second moment comes out.
+    """
+    passes = np.arange(n + 1.0)
+    runs = np.full(n + 1, float(n))
+    value = share_of_passing_subsets(runs, passes, k)
+    square = 2 * value**2 - share_of_passing_subsets(runs, passes, 2 * k)
+    laws = np.zeros((n + 1, steps + 1))
+    laws[n, steps], laws[:k, 0] = 1.0, 1.0
+    spread = square[n - 1] - value[n - 1] ** 2
+    size = value[n - 1] * (1 - value[n - 1]) / spread - 1
+    if size > 1e-9:
+        shapes = (np.array([value[n - 1] * size]), np.array([(1 - value[n - 1]) * size]))
+        points = np.arange(steps + 2) / steps
+        laws[n - 1] = _split(_expected_shortfall(shapes, np.ones(1), points), steps)[0]
+    else:
+        laws[n - 1, [0, steps]] = 1 - value[n - 1], value[n - 1]
+    for one in range(n - 2, k - 1, -1):
+        if value[one] < NO_VALUE:
+            laws[one, 0] = 1.0
+            continue
+        share = value[one] / value[one + 1]
+        moment = square[one] / square[one + 1]
+        thinned = float(np.clip((moment - share**2) / (share - share**2), 0.0, 1.0))
+        laws[one] = (1 - thinned) * _scaled(laws[one + 1], share)
+        laws[one] += thinned * share * laws[one + 1]
+        laws[one, 0] += thinned * (1 - share)
+    return laws
+
+
+def _scaled(law: Floats, share: float) -> Floats:
+    """The law of a share of what has this law, each value split between its neighbours."""
+    places = np.arange(law.size) * share
+    left = np.minimum(places.astype(np.intp), law.size - 2)
+    right = (places - left) * law
+    found = np.bincount(left, law - right, law.size)
+    found[1:] += np.bincount(left, right, law.size)[:-1]
+    return np.asarray(found)
+
+
+def _expected_shortfall(shapes: tuple[Floats, Floats], scale: Floats, points: Floats) -> Floats:
+    """E max(x - s X, 0) for X from Beta(a, b)."""
+    a, b = (shape[:, None] for shape in shapes)
+    mean, factor = a / (a + b), scale[:, None]
+    x = points / factor
+    short = np.maximum(x - mean, 0.0)
+    # Beyond its reach X lies on one side of x, to every digit.
+    below, above = mean - _reach(b, a), mean + _reach(a, b)
+    rows, columns = np.nonzero((x < 1) & (x > below) & (x < above))
+    inside, first, second = x[rows, columns], shapes[0][rows], shapes[1][rows]
+    missing = mean[rows, 0] * special.betainc(first + 1, second, inside)
+    short[rows, columns] = inside * special.betainc(first, second, inside) - missing
+    return np.asarray(factor * short)
+
+
+def _reach(a: Floats, b: Floats) -> Floats:
+    """How far above its mean Beta(a, b) reaches: Bernstein's inequality at exp(-_REACH)."""
+    mean = a / (a + b)
+    variance = mean * (1 - mean) / (a + b + 1)
+    heavy = _REACH * variance / mean
+    return np.asarray(heavy + np.sqrt(heavy**2 + 2 * _REACH * variance))
+
+
+def _split(below: Floats, steps: float) -> Floats:
+    """Chances on the lattice with the mean of the law: each value is split between neighbours."""
+    before = np.concatenate((np.zeros((len(below), 1)), below[:, :-2]), axis=1)
+    chances = steps * (below[:, 1:] - 2 * below[:, :-1] + before)
+    return np.maximum(chances, 0.0)
+
+
+def _turned(chances: Floats, *, start: Floats, period: float, unit: float) -> SumLaw:
+    """The law whose points repeat after a period, cut open at `start`, in multiples of `unit`."""
+    points = chances.shape[-1]
+    step = period / points
+    first = np.ceil(start[..., None] / step).astype(np.intp)
+    places = first + np.arange(points)
+    # The points are a power of two, so their remainder is a mask of bits.
+    laid = np.take_along_axis(chances, places & (points - 1), axis=-1)
+    total = laid.sum(axis=-1, keepdims=True)
+    return SumLaw(positions=places * (step / unit), chances=laid / total)
+
+
+def _spectrum(cells: Cells, k: int, steps: int, period: int, points: int = _POINTS) -> Complex:
+    """The characteristic function of the sum at the lowest frequencies of the period."""
+    tables = _per_cell(cells, k, steps, lambda *key: _log_table(*key, period, points))
+    return np.asarray(np.exp(cells.tasks @ tables[0] + 1j * (cells.tasks @ tables[1])))
+
+
+def _per_cell(cells: Cells, k: int, steps: int, table):  # type: ignore[no-untyped-def]
+    """The columns of a table for every cell, with the tables of each number of runs joined."""
+    parts = []
+    for runs in cells.lengths.tolist():
+        rows = cells.n == runs
+        if runs <= TABLED_RUNS:
+            passes = cells.c[rows].astype(np.intp)
+            parts.append(tuple(column[passes] for column in table(int(runs), None, k, steps)))
+        else:
+            parts.append(table(int(runs), tuple(cells.c[rows].tolist()), k, steps))
+    return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
+
+
+def _with_value(cells: Cells, k: int) -> Cells:
+    """The cells whose pass^k is not 0, for the others add nothing; one where there is none."""
+    kept = share_of_passing_subsets(cells.n, cells.c, k) > NO_VALUE
+    kept[0] |= not kept.any()
+    return Cells(n=cells.n[kept], c=cells.c[kept], tasks=cells.tasks[..., kept])
+
+
+@lru_cache(maxsize=256)
+def _laws(n: int, passes: tuple[float, ...] | None, k: int, steps: int) -> Floats:
+    c = np.arange(n + 1.0) if passes is None else np.array(passes)
+    return task_laws(np.full(c.size, float(n)), c, k, steps)
+
+
+@lru_cache(maxsize=256)
+def _moment_table(
+    n: int, passes: tuple[float, ...] | None, k: int, steps: int
+) -> tuple[Floats, Floats]:
+    laws, places = _laws(n, passes, k, steps), np.arange(steps + 1.0)
+    means = laws @ places
+    return means, np.maximum(laws @ places**2 - means**2, 0.0)
+
+
+@lru_cache(maxsize=128)
+def _log_table(
+    n: int, passes: tuple[float, ...] | None, k: int, steps: int, period: int, points: int
+) -> tuple[Floats, Floats]:
+    """Ln of the characteristic functions, its real part and its turns."""
+    found = np.fft.rfft(_laws(n, passes, k, steps), period, axis=-1)[:, : points // 2 + 1]
+    # By parts: numpy's logarithm of complex numbers takes ten times as long.
+    square = found.real**2 + found.imag**2
+    return np.log(np.maximum(square, _NOTHING)) / 2, np.arctan2(found.imag, found.real)
+
+
+def _from_spectrum(terms: Floats, centre: Floats, deviation: Floats) -> SumLaw:
+    """The law from its cumulants in standard deviations, over the widest window of the suites."""
+    period = _WINDOW * float(deviation.max())
+    turns = 2 * np.pi / period * np.arange(_POINTS // 2 + 1)
+    angle = turns * deviation[..., None]
+    kept = turns[angle.reshape(-1, angle.shape[-1]).min(axis=0) < _LAST_FREQUENCY]
+    angle = angle[..., : kept.size]
+    log = np.zeros(angle.shape, dtype=np.complex128)
+    for order in range(_ORDER, 1, -1):
+        log = 1j * angle * log + terms[..., order, None]
+    log = (1j * angle) ** 2 * log + 1j * kept * centre[..., None]
+    spectrum = np.where(angle < _LAST_FREQUENCY, np.exp(log), 0.0)
+    # irfft reads its input as the transform with the opposite sign of the angle.
+    chances = np.maximum(np.fft.irfft(np.conj(spectrum), _POINTS, axis=-1), 0.0)
+    return _turned(chances, start=centre - period / 2, period=period, unit=1.0)
+
+
+def _cumulants(cells: Cells, k: int) -> tuple[Floats, Floats]:
+    """The mean of each cell's law, and its cumulants from the second on, a row for each order."""
+    betas = scaled_betas(cells.n, cells.c, k)
+    size = betas.a + betas.b
+    mean = betas.a / size
+    moments = [np.ones_like(mean), np.zeros_like(mean)]
+    for order in range(1, _ORDER):
+        # Integrating (x - mean)^r x (1 - x) f by parts gives each central moment from two before.
+        inner = mean * (1 - mean) * moments[order - 1] + (1 - 2 * mean) * moments[order]
+        moments.append(order / (size + order) * inner)
+    found = np.zeros((_ORDER + 1, cells.n.size))
+    central: list[Floats] = [np.zeros_like(mean), np.zeros_like(mean)]
+    for order in range(2, _ORDER + 1):
+        lower = sum(
+            comb(order - 1, one - 1) * central[one] * moments[order - one]
+            for one in range(2, order - 1)
+        )
+        central.append(moments[order] - lower)
+        found[order, betas.varies] = central[order] * betas.scale**order
+    return betas.value, found

@@ -1,0 +1,89 @@
+"""A finished run gets more runs of its tasks, and keeps those it has."""
+
+import re
+
+import pytest
+from click.testing import CliRunner
+
+import passhat
+from passhat.cli import main
+from passhat.errors import ArgumentError, HistoryError
+from passhat.journeys.run_job import JUDGED_BEFORE
+
+SUITE = """
+name: smoke
+seed: 7
+systems:
+  - {name: agent, model: scripted, script: [{answer: hello, weight: 2}, {answer: "no"}]}
+tasks:
+  - {name: a, prompt: hi, runs: 5, expect: [{contains: hello}]}
+  - {name: b, prompt: hi, runs: 5, expect: [{contains: hello}]}
+"""
+
+
+@pytest.fixture
+def suite(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "passhat.yml"
+    path.write_text(SUITE)
+    return path
+
+
+def outcomes(trials):
+    return sorted((one.task, one.trial, one.outcome.name, one.seed) for one in trials)
+
+
+@pytest.mark.parametrize("seeds", ["", "seeds: [1, 2, 3]\n"])
+def test_runs_that_are_added_are_those_of_a_longer_run(suite, seeds):
+    suite.write_text(SUITE + seeds)
+    first = passhat.run_suite(suite, store="short.db")
+    added = passhat.resume_run(store="short.db", runs=9)
+    at_once = passhat.run_suite(suite, store="long.db", runs=9)
+    assert outcomes(added.trials) == outcomes(at_once.trials)
+    assert set(outcomes(first.trials)) < set(outcomes(added.trials))
+
+
+def test_an_interrupted_extension_is_resumed_to_its_new_length(suite):
+    passhat.run_suite(suite, store="h.db")
+    cut = passhat.resume_run(store="h.db", runs=30, max_calls=20)
+    assert len(cut.trials) < 60
+    assert len(passhat.resume_run(store="h.db", max_calls=100).trials) == 60
+
+
+def test_the_advice_to_run_more_is_a_command_that_adds_the_runs(suite):
+    CliRunner().invoke(main, ["run", "--runs", "20", "-q"])
+    report = CliRunner().invoke(main, ["report", "latest"]).output
+    command = re.search(r"Run every task (\d+) more\s+times.*?passhat (resume.*?)\n", report, re.S)
+    assert command, report
+    more, words = int(command[1]), command[2].split()
+    assert words == ["resume", "latest", "--runs", str(20 + more)]
+    done = CliRunner().invoke(main, [*words, "--json"])
+    assert f'"trials": {2 * (20 + more)}' in done.output, done.output
+
+
+def test_a_gate_that_is_judged_again_on_more_runs_says_that_its_errors_add_up(suite):
+    demand = {"require": "pass^1 >= 0.5", "store": "h.db"}
+    assert JUDGED_BEFORE not in passhat.run_suite(suite, **demand).report.notes
+    assert JUDGED_BEFORE in passhat.resume_run(store="h.db", runs=8).report.notes
+
+
+def test_an_open_sequential_gate_continues_where_it_stopped(suite):
+    demand = {"require": "pass^1 >= 0.5", "until_settled": True}
+    cut = passhat.run_suite(suite, **demand, store="h.db", runs=2)
+    assert cut.outcome == "undecided"
+    answer = passhat.resume_run(store="h.db", runs=200)
+    at_once = passhat.run_suite(suite, **demand, runs=200)
+    assert JUDGED_BEFORE not in answer.report.notes
+    assert answer.outcome == at_once.outcome == "passed"
+
+
+def test_runs_cannot_be_taken_away(suite):
+    passhat.run_suite(suite, store="h.db")
+    with pytest.raises(ArgumentError, match="runs must be at least 5, which the run has already"):
+        passhat.resume_run(store="h.db", runs=3)
+
+
+def test_a_shard_is_no_plan_of_its_own(suite):
+    passhat.run_suite(suite, store="h.db", shard="1/2")
+    with pytest.raises(HistoryError, match="start the plan again with more runs"):
+        passhat.resume_run(store="h.db", runs=9)

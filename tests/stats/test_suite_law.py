@@ -1,0 +1,80 @@
+"""The parts of the suite's law: sums of tasks with long runs, and shrunk quantiles."""
+
+import numpy as np
+import pytest
+
+from passhat.stats.cells import Cells, count_cells, remembered
+from passhat.stats.suite_law import ShrunkLaw
+from passhat.stats.sum_laws import lattice_steps, scaled_betas, sum_of_long_tasks, sum_of_tasks
+
+
+def suite(tasks, runs, seed=1):
+    rng = np.random.default_rng(seed)
+    return count_cells(np.full(tasks, runs), rng.binomial(runs, rng.beta(4, 2, tasks)))
+
+
+def moments(law):
+    mean = float(law.positions @ law.chances)
+    centred = law.positions - mean
+    return mean, *(float(centred**power @ law.chances) for power in (2, 3))
+
+
+@pytest.mark.parametrize(("tasks", "runs", "k"), [(300, 150, 1), (300, 150, 5), (45, 1000, 3)])
+def test_cumulants_give_the_law_that_drawing_every_task_gives(tasks, runs, k):
+    cells = suite(tasks, runs)
+    law = sum_of_long_tasks(cells, k)
+    betas = scaled_betas(cells.n, cells.c, k)
+    rng = np.random.default_rng(7)
+    sums = np.full(20_000, float(cells.tasks[~betas.varies] @ betas.value[~betas.varies]))
+    held = cells.tasks[betas.varies].astype(int)
+    for a, b, scale, times in zip(betas.a, betas.b, betas.scale, held, strict=True):
+        sums += scale * rng.beta(a, b, (20_000, times)).sum(axis=1)
+    for chance in (0.025, 0.5, 0.975):
+        place = np.quantile(sums, chance)
+        reached = law.chances[law.positions <= place].sum()
+        assert reached == pytest.approx(chance, abs=0.015)
+
+
+def test_cumulants_and_tables_have_the_same_moments():
+    cells = suite(300, 150)
+    ours = moments(sum_of_long_tasks(cells, 1))
+    tables = moments(sum_of_tasks(cells, 1, lattice_steps(cells.n, 1)))
+    # The lattice adds up to a sixth of a squared step to the variance of a task.
+    assert ours[0] == pytest.approx(tables[0], abs=1e-9)
+    assert 0 < tables[1] - ours[1] <= 300 / 6 / 512**2 * 1.01
+    assert ours[2] == pytest.approx(tables[2], rel=1e-4)
+
+
+def test_a_sum_far_from_normal_is_left_to_the_tables():
+    cells = count_cells([200] * 3, [199, 199, 200])
+    assert sum_of_long_tasks(cells, 1) is None
+
+
+@pytest.mark.parametrize("groups", [0.5, 3.0, 400.0])
+@pytest.mark.parametrize("tail", [0.001, 0.025, 0.3])
+def test_a_shrunk_quantile_has_the_chance_it_was_asked_for(groups, tail):
+    rng = np.random.default_rng(3)
+    places = np.sort(rng.uniform(0.2, 1, 50))
+    chances = rng.dirichlet(np.ones(50))
+    x = float(ShrunkLaw(places, chances, np.array(groups)).quantile(tail))
+    assert chances @ np.minimum(1, x / places) ** groups == pytest.approx(tail, rel=1e-9)
+
+
+def test_without_groups_or_above_the_chance_of_zero_nothing_holds_a_quantile_up():
+    places, chances = np.array([0.0, 1.0]), np.array([0.1, 0.9])
+    assert ShrunkLaw(places, chances, np.array(0.0)).quantile(0.2) == 0
+    assert ShrunkLaw(places, chances, np.array(5.0)).quantile(0.05) == 0
+    assert ShrunkLaw(places, chances, np.array(5.0)).quantile(0.2) > 0
+
+
+def test_what_is_remembered_of_a_suite_depends_on_the_further_arguments():
+    asked = []
+
+    @remembered
+    def times(cells: Cells, factor: int) -> float:
+        asked.append(factor)
+        return float(cells.task_count) * factor
+
+    cells = count_cells([5, 5], [1, 2])
+    assert [times(cells, 2), times(cells, 3), times(cells, 2)] == [4, 6, 4]
+    assert asked == [2, 3]
