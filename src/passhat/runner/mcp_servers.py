@@ -38,6 +38,9 @@ class RunningServer:
     def __init__(self, server: Server, *, directory: Path, workdir: Path | None = None) -> None:
         self.server = server
         self.tools: tuple[ToolSpec, ...] = ()
+        self.may_change: dict[str, bool] = {}
+        """Tools of which the server says whether they may change something, by name. Models are
+        not shown it, so it is no part of a ToolSpec."""
         self._pipe = (
             StdioPipe(server, directory=directory, workdir=workdir)
             if isinstance(server, StdioServer)
@@ -175,7 +178,13 @@ class RunningServer:
     async def _own(self) -> None:
         try:
             async with self._connected() as client:
-                self.tools = await _list_tools(client)
+                listed = await _pages(client.list_tools, "tools")
+                self.tools = tuple(map(_tool_spec, listed))
+                self.may_change = {
+                    tool.name: said
+                    for tool in listed
+                    if (said := _says_it_changes(tool)) is not None
+                }
                 self._client = client
                 self._ready.set()
                 await self._stop.wait()
@@ -218,15 +227,23 @@ async def _ended(owner: asyncio.Task[None]) -> None:
     await asyncio.gather(owner, return_exceptions=True)
 
 
-async def _list_tools(client: Client) -> tuple[ToolSpec, ...]:
-    return tuple(
-        ToolSpec(
-            name=tool.name,
-            description=tool.description or "",
-            parameters=dict(tool.input_schema),
-        )
-        for tool in await _pages(client.list_tools, "tools")
+def _tool_spec(tool: Any) -> ToolSpec:
+    return ToolSpec(
+        name=tool.name, description=tool.description or "", parameters=dict(tool.input_schema)
     )
+
+
+def _says_it_changes(tool: Any) -> bool | None:
+    """What the annotations of a tool say; None if they say nothing that decides it.
+
+    A tool that is "not destructive" may still add something.
+    """
+    hints = tool.annotations
+    if hints is None:
+        return None
+    if hints.read_only_hint is not None:
+        return not hints.read_only_hint
+    return True if hints.destructive_hint else None
 
 
 async def _pages(listing: Callable[..., Awaitable[Any]], what: str) -> list[Any]:

@@ -53,7 +53,8 @@ def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
         _add_thinking(body, model, given.reasoning)
     if given.prompt_cache:
         _mark_for_cache(body)
-    return body | dict(given.extra)
+    # Converse refuses a key that it does not know, and streams are elsewhere.
+    return body | {key: value for key, value in given.extra.items() if key != "stream"}
 
 
 def _add_thinking(body: dict[str, Any], model: str, reasoning: str | int) -> None:
