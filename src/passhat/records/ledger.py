@@ -1,4 +1,4 @@
-"""What a run writes down as it goes: what was launched, asked, answered and finished."""
+"""The ledger of a run: what was launched, asked, answered and finished."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Amount:
 class CallIntent:
     """The intent to make a paid call, written before the call goes out.
 
-    Where no answer follows, the process died or gave up while the call was on the wire: it was
-    paid, perhaps, and cost at most `most`.
+    Where no answer follows, the process died or gave up during the call: it may have been paid,
+    and cost at most `most`.
     """
 
     system: str
@@ -85,7 +85,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """A trial that ended, by the ticket it ran on; `transcript` is JSON text of what was said."""
+    """A trial that ended, by the ticket it ran on; `transcript` is JSON text."""
 
     ticket: Ticket
     trial: Trial
@@ -98,7 +98,7 @@ Entry = Ticket | CallIntent | Refused | Answer | Finished
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnansweredCalls:
-    """Calls that were on the wire when their process died or gave up: paid, perhaps.
+    """Calls in progress when their process died or gave up: perhaps paid.
 
     `cost` bounds those whose price is known; `unpriced` counts the others.
 
