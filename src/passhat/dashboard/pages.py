@@ -113,9 +113,9 @@ class Pages:
         found = self.reports.change(history, run, report)
         if found is None:
             return None
-        what = "Against baseline" if found.tagged else "Against the run before"
         link = url("/compare", run=[run.key, found.baseline.key])
-        return change_tile(found.comparison, f"{what}, {found.baseline.started[:10]}", link=link)
+        day = found.baseline.started[:10]
+        return change_tile(found.comparison, tagged=found.tagged, day=day, link=link)
 
     def _run_body(
         self, request: Request, run: Run, report: Report, change: ChangeTile | None

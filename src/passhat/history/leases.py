@@ -191,6 +191,10 @@ class ProcessIdentity:
             return False
         return _born(self.pid) != self.born
 
+    def is_this(self) -> bool:
+        """Whether it is the process that asks."""
+        return self == this_process()
+
 
 def this_process() -> ProcessIdentity:
     """The identity of the process that asks."""

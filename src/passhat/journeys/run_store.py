@@ -121,6 +121,8 @@ def open_run_store(
                     else:
                         history.delete(run)
                 raise
+            finally:
+                journal.close()
 
 
 def _planned(suite: Suite, request: RunRequest) -> dict[str, Any]:

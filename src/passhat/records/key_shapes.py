@@ -145,6 +145,30 @@ def shapes_near(text: str) -> tuple[KeyShape, ...]:
     return ()
 
 
+_NEAR_A_CUT = 300
+"""So many characters before and behind a cut are searched for a key that it would split. What
+begins earlier is longer than any shape asks for, and is found in what is kept."""
+
+
+def beginning(text: str, limit: int) -> str:
+    """The first `limit` characters; a key that would be split there is replaced as a whole.
+
+    Half a key has no shape that could be found later.
+
+    >>> beginning("log in with ghp_0123456789abcdefghij01 now", 20)
+    'log in with [redacted]'
+    """
+    start = max(0, limit - _NEAR_A_CUT)
+    near = text[start : limit + _NEAR_A_CUT]
+    begins = [
+        start + found.start()
+        for shape in shapes_near(near)
+        for found in shape.pattern.finditer(near)
+        if start + found.start() < limit < start + found.end()
+    ]
+    return f"{text[: min(begins)]}{MARK}" if begins else text[:limit]
+
+
 def has_certain_shape(text: str) -> bool:
     """Whether a text holds what is a key wherever it stands.
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
+from passhat.records.key_shapes import beginning
 
 TranscriptKey = tuple[str, str, int]
 """System, task and trial."""
@@ -202,7 +203,7 @@ def cut_text(text: str, limit: int) -> str:
     'abcd [cut here: 2 more characters]'
     """
     more = len(text) - limit
-    return text if more <= 0 else f"{text[:limit].rstrip()} {cut_mark(more, 'character')}"
+    return text if more <= 0 else f"{beginning(text, limit).rstrip()} {cut_mark(more, 'character')}"
 
 
 def cut_mark(more: int, noun: str) -> str:
