@@ -37,10 +37,10 @@ COUNTED = {
     "langsmith": ("langsmith/experiment.csv", 1, 3, 6, 3),
     "braintrust": ("braintrust/experiment.jsonl", 1, 3, 6, 3),
     "langfuse": ("langfuse", 1, 3, 3, 2),
-    "phoenix": ("phoenix/experiment.json", 1, 3, 6, 3),
+    "phoenix": ("phoenix", 1, 3, 6, 3),
     "weave": ("weave", 1, 3, 6, 3),  # true_fraction 0.5, it says
     "ragas": ("ragas", 1, 2, 4, 2),  # exact_match 0.5, it says
-    "aider": ("handmade/aider", 1, 1, 1, 1),
+    "aider": ("aider", 1, 2, 2, 1),  # pass_rate_2 50.0, it says
     "score-array": ("handmade/score_array", 1, 3, 8, 5),
     "swe-bench": ("handmade/swe_bench/run_evaluation", 1, 2, 4, 3),
 }

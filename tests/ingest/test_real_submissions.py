@@ -6,6 +6,7 @@ import pytest
 
 from passhat.errors import ReadError
 from passhat.ingest import ColumnMap, read_tallies, read_trials, tallies
+from passhat.records.source import how_read
 
 
 def notes_of(trials):
@@ -168,6 +169,23 @@ def test_appworld_once_called_success_passes_fully():
 
 
 def test_both_downloads_of_phoenix_say_the_same(samples):
-    tables = [read_trials(samples / "phoenix" / f"experiment.{kind}") for kind in ("json", "csv")]
+    tables = [read_trials(samples / folder) for folder in ("phoenix", "phoenix_csv")]
     assert tables[0].outcome.tolist() == tables[1].outcome.tolist() == [1, 1, 1, 0, 0, 2]
     assert tables[0].tasks == tables[1].tasks
+
+
+def test_scores_of_the_third_version_of_langfuse_are_found_by_their_subject(samples):
+    trials = read_trials(samples / "langfuse_v3")
+    assert dict(zip(trials.tasks, trials.outcome.tolist(), strict=True)) == {
+        "t1": 1,
+        "t2": 0,
+        "t3": 1,  # of an observation within the trace
+    }
+    assert "1 score of a whole experiment" in how_read(trials.sources[0])
+
+
+def test_a_second_score_of_one_name_on_a_trace_is_noted():
+    rows = "traceId,name,value,dataType\nt1,correct,1,NUMERIC\nt1,correct,0,NUMERIC\n"
+    trials = read_trials(rows.encode())
+    assert trials.outcome.tolist() == [0]
+    assert "1 score has the name of an earlier one of the same trace" in notes_of(trials)

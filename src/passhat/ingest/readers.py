@@ -48,7 +48,11 @@ _FORMATS: Mapping[str, tuple[str, tuple[Kind, ...], tuple[str, ...]]] = {
     "mlflow": ("mlflow_table", ("json",), ("columns",)),
     "langsmith": ("langsmith", _TABLES, ("feedback.",)),
     "braintrust": ("braintrust", ("text", "lines", "array"), ("span_id",)),
-    "langfuse": ("langfuse", ("text", "lines", "array"), ("dataType", "data_type")),
+    "langfuse": (
+        "langfuse",
+        ("text", "lines", "array", "json"),
+        ("dataType", "data_type", "data\nmeta"),  # an answer of its API has these two keys
+    ),
     "phoenix": ("phoenix", ("text", "lines", "array"), ("example_id",)),
     "weave": ("weave", ("lines", "array"), ("op_name",)),
     "ragas": ("ragas", _TABLES, ("contexts",)),

@@ -1,6 +1,6 @@
 """Run an experiment on a local Phoenix server (`phoenix serve`) and keep its two downloads.
 
-python phoenix_sample.py http://127.0.0.1:6006 ../phoenix
+python phoenix_sample.py http://127.0.0.1:6006 ..
 """
 
 import sys
@@ -39,6 +39,6 @@ dataset = client.datasets.create_dataset(
 done = client.experiments.run_experiment(
     dataset=dataset, task=task, evaluators=[correct, length], repetitions=2
 )
-for kind in ("json", "csv"):
+for kind, home in (("json", "phoenix"), ("csv", "phoenix_csv")):
     with urllib.request.urlopen(f"{url}/v1/experiments/{done['experiment_id']}/{kind}") as answer:
-        (folder / f"experiment.{kind}").write_bytes(answer.read())
+        (folder / home / f"experiment.{kind}").write_bytes(answer.read())

@@ -9,14 +9,9 @@ from passhat.analysis.gates.demands import NoWorseDemand
 from passhat.analysis.gates.gate_plan import GatePlan
 from passhat.analysis.gates.plots import plan_figure, plan_finding
 from passhat.messages import plural
-from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.blocks import (
-    Block,
-    Headline,
-    Paragraph,
-    Picture,
-    Table,
-)
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Facts, Records
+from passhat.reporters.blocks import Block, Headline, Paragraph, Picture, Table
+from passhat.reporters.data import shaped
 from passhat.reporters.numbers import percent, points
 
 SCHEMA: Literal["passhat.gate-plan/1"] = "passhat.gate-plan/1"
@@ -125,35 +120,30 @@ def _how(plan: GatePlan) -> str:
 
 
 def _plain(plan: GatePlan) -> GatePlanObject:
-    return {
-        "require": plan.gate.require,
-        "alpha": plan.gate.alpha,
-        "beta": plan.gate.beta,
-        "indifference": plan.gate.indifference,
-        "tasks": plan.tasks,
-        "icc": plan.icc,
-        "exact": plan.exact,
-        "repetitions": plan.repetitions,
-        "seed": plan.seed,
-        "max_runs": plan.max_runs,
-        "fixed_runs": plan.fixed_runs,
-        "sentence": plan_finding(plan),
-        "rows": [
-            {
-                "truth": row.truth,
-                "pass": row.passes,
-                "fail": row.fails,
-                "undecided": row.undecided,
-                "expected_runs": row.expected_runs,
-                "runs_95": row.runs_95,
-            }
-            for row in plan.rows
-        ],
-    }
+    gate = {name: getattr(plan.gate, name) for name in ("require", "alpha", "beta", "indifference")}
+    rows = [
+        {"truth": row.truth, "pass": row.passes, "fail": row.fails, "undecided": row.undecided,
+         "expected_runs": row.expected_runs, "runs_95": row.runs_95}
+        for row in plan.rows
+    ]  # fmt: skip
+    return shaped(plan, GatePlanObject, sentence=plan_finding(plan), rows=rows, **gate)
 
 
 def _rows(plans: Sequence[GatePlan]) -> Records:
     return [{"gate": plan.gate.require, **row} for plan in plans for row in _plain(plan)["rows"]]
+
+
+def _facts(plans: Sequence[GatePlan]) -> Facts:
+    """What the first gate takes on average, at most, and with a fixed number of runs."""
+    plan = plans[0]
+    low = min(row.expected_runs for row in plan.rows)
+    found = [
+        (f"{low:,.0f} to {plan.worst_runs:,.0f}", "runs on average, over all truths below"),
+        (f"{plan.max_runs:,}", "runs at most"),
+    ]
+    if plan.fixed_runs is not None:
+        found.append((f"{plan.fixed_runs:,}", "runs of a fixed design with the same error rates"))
+    return found
 
 
 KIND = AnswerKind(
@@ -163,5 +153,6 @@ KIND = AnswerKind(
     rows=_rows,
     figures=lambda plans: {plan.gate.require: plan_figure(plan) for plan in plans},
     title=lambda plans: f"What {plural(len(plans), 'gate')} will cost",
+    facts=_facts,
     several=True,
 )

@@ -12,7 +12,7 @@ from passhat.drawing import lines
 from passhat.drawing.figure import WIDTH
 from passhat.drawing.scale import Scale
 from passhat.records.task_names import run_number
-from passhat.reporters import wording
+from passhat.reporters import headline, wording
 from passhat.reporters.answer_kind import DisplayOptions
 from passhat.reporters.answers.explanation_blocks import category_words, why_section
 from passhat.reporters.answers.report_blocks import origin, report_figures, system_blocks
@@ -20,11 +20,13 @@ from passhat.reporters.answers.several_page import (
     RunLink,
     RunLinks,
     at_each_k,
+    effort_table,
     system_facts,
     tag_table,
     tasks_together,
 )
 from passhat.reporters.blocks import Block, Chip, Judged, Paragraph
+from passhat.reporters.glossary import LABEL_RULE
 from passhat.reporters.next_steps import next_steps, results_of
 from passhat.reporters.numbers import interval_of, percent
 from passhat.reporters.page_transcripts import (
@@ -57,7 +59,7 @@ def page_of(
     shown = _by_task(said, report, options)
     return {
         "subject": "reliability report",
-        "chip": wording.overview_chip(report) if many else wording.chip(report.systems[0]),
+        "chip": headline.overview_chip(report) if many else headline.chip(report.systems[0]),
         "hero": None if many else hero_numbers(report.systems[0]),
         "facts": system_facts(report) if many else [],
         "at_k": at_each_k(report) if many else None,
@@ -72,10 +74,11 @@ def page_of(
             for s in report.systems
         },
         "many": many,
-        "answer": wording.opening(report),
+        "answer": headline.opening(report),
         "gates": gates,
         "after": [*after, *([] if why is None else why_section(why))],
-        "sentences": {s.name: page_sentences(s) for s in report.systems},
+        "effort": effort_table(report) if many else None,
+        "sentences": {s.name: page_sentences(s, among=many) for s in report.systems},
         "transcripts": shown,
         "blocks": said.blocks,
         "packed": len(said.places),
@@ -126,8 +129,8 @@ def _at_k(system: SystemReport, k: int) -> dict[str, Any]:
         "suite": None if inner is None else [inner.low, inner.high],
         "like": None if outer is None else [outer.low, outer.high],
         "model": False,
-        "answer": wording.verdict(system, k=k),
-        "chip": _shown_chip(wording.chip(system, k=k)),
+        "answer": headline.verdict(system, k=k),
+        "chip": _shown_chip(headline.chip(system, k=k)),
     }
 
 
@@ -153,10 +156,14 @@ def reasons_by_task(explanation: Explanation) -> dict[tuple[str, str], str]:
     return {key: found.most_common(1)[0][0] for key, found in counts.items()}
 
 
-def page_sentences(system: SystemReport) -> list[Paragraph]:
-    """The sentences of a report on one system that its page does not show as figures or tables."""
+def page_sentences(system: SystemReport, *, among: bool = False) -> list[Paragraph]:
+    """The sentences of a report on one system that its page does not show as figures or tables.
+
+    `among` several systems, the rule of the labels is not repeated for each.
+    """
     blocks = system_blocks(system, DisplayOptions(results=None, verbose=True))
-    return [block for block in blocks if isinstance(block, Paragraph) and block.label]
+    found = [block for block in blocks if isinstance(block, Paragraph) and block.label]
+    return [one for one in found if not (among and one.text == LABEL_RULE)]
 
 
 def _by_task(said: PageTranscripts, report: Report, options: DisplayOptions) -> RunLinks:

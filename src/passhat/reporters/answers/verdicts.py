@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Literal, TypedDict
 
-from passhat.analysis.gates.demands import (
-    Design,
-    EvidenceKind,
-    Gate,
-    GateScope,
-    OnUndecided,
-    Severity,
-)
+from passhat.analysis.gates.demands import Design, EvidenceKind, GateScope, OnUndecided, Severity
 from passhat.analysis.gates.sentences import opening
 from passhat.analysis.gates.verdict import DecisionLine, TaskEvidence, Verdict, Verdicts, Word
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.blocks import (
-    Block,
-    Chip,
-    Headline,
-    Judged,
-    Paragraph,
-    Picture,
-    Table,
-    Tone,
-)
-from passhat.reporters.data import NumberObject, number_object, plain
+from passhat.reporters.blocks import Block, Chip, Headline, Judged, Paragraph, Picture, Table, Tone
+from passhat.reporters.data import NumberObject, shaped
 from passhat.reporters.numbers import interval_of, value_of
 
 if TYPE_CHECKING:
@@ -171,11 +155,42 @@ def _record(verdict: Verdict) -> dict[str, object]:
 
 
 def _figures(verdicts: Iterable[Verdict]) -> Mapping[str, Figure]:
+    """The picture of each gate; where several systems have the same gate, by system as well."""
     from passhat.analysis.gates.plots import evidence_figure
     from passhat.stats.estimate import Unavailable
 
-    drawn = ((verdict.demand, evidence_figure(verdict)) for verdict in verdicts)
+    every = list(verdicts)
+    demands = [one.demand for one in every]
+    names = (f"{v.system}: {v.demand}" if demands.count(v.demand) > 1 else v.demand for v in every)
+    drawn = zip(names, map(evidence_figure, every), strict=True)
     return {name: figure for name, figure in drawn if not isinstance(figure, Unavailable)}
+
+
+def _page(verdicts: Verdicts, options: DisplayOptions) -> Mapping[str, object]:
+    """The values of the template: all gates in one picture, and the evidence of each in a fold."""
+    from passhat.analysis.gates.plots import gates_figure
+    from passhat.stats.estimate import Unavailable
+
+    overview = gates_figure(list(verdicts))
+    return {
+        "subject": "gates",
+        "headline": headline(verdicts),
+        "counts": verdicts.sentence if len(verdicts) > 1 else "",
+        "overview": None if isinstance(overview, Unavailable) else overview,
+        "gates": [judged(verdict) for verdict in verdicts],
+        "evidence": _figures(verdicts),
+    }
+
+
+def headline(verdicts: Verdicts) -> str:
+    """Whether the gates are met, in one sentence."""
+    if len(verdicts) == 1:
+        (verdict,) = verdicts
+        return f"{_ONE[verdict.word]}: {_beside_word(verdict)}"
+    words = [verdict.word for verdict in verdicts]
+    count = words.count(verdicts.word)
+    which = f"All {count}" if count == len(words) else f"{count} of {len(words)}"
+    return f"{which} gates are {_MANY[verdicts.word]}."
 
 
 def _cases(verdicts: Verdicts) -> Sequence[TestSuite]:
@@ -184,6 +199,12 @@ def _cases(verdicts: Verdicts) -> Sequence[TestSuite]:
     return [gate_suite(verdicts)]
 
 
+_ONE = {
+    "PASS": "The gate is met",
+    "FAIL": "The gate is not met",
+    "UNDECIDED": "The gate is undecided",
+}
+_MANY = {"PASS": "met", "FAIL": "not met", "UNDECIDED": "undecided"}
 _TONES: Mapping[str, Tone] = {"PASS": "good", "FAIL": "bad", "UNDECIDED": "open"}
 
 
@@ -269,46 +290,18 @@ def _verdicts_object(verdicts: Verdicts) -> VerdictsObject:
 
 def verdict_object(verdict: Verdict) -> VerdictObject:
     """One verdict: the demand, the evidence, and the log."""
-    return {
-        "require": verdict.gate.require,
-        "terms": _terms(verdict.gate),
-        "system": verdict.system,
-        "verdict": verdict.word,
-        "exit_code": verdict.exit_code,
-        "sentence": verdict.sentence,
-        "estimate": number_object(verdict.estimate),
-        "evidence": verdict.evidence,
-        "method": verdict.method,
-        "alpha": verdict.alpha,
-        "beta": verdict.beta,
-        "runs": verdict.runs,
-        "fixed_runs": verdict.fixed_runs,
-        "runs_saved": verdict.runs_saved,
-        "max_runs": verdict.max_runs,
-        "more_runs": verdict.more_runs,
-        "seed": verdict.seed,
-        "errors": verdict.errors,
-        "notes": list(verdict.notes),
-        "tasks": plain(verdict.tasks),
-        "steps": [_step(step) for step in verdict.steps],
-    }
-
-
-def _terms(gate: Gate) -> _TermsObject:
-    found = {name: plain(getattr(gate, name)) for name in _TermsObject.__annotations__}
-    return cast(_TermsObject, found)
+    return shaped(
+        verdict,
+        VerdictObject,
+        require=verdict.gate.require,
+        terms=shaped(verdict.gate, _TermsObject),
+        verdict=verdict.word,
+        steps=[_step(step) for step in verdict.steps],
+    )
 
 
 def _step(step: DecisionLine) -> _StepObject:
-    return {
-        "draw": step.number,
-        "task": step.task,
-        "outcome": step.outcome,
-        "log_pass": step.log_pass,
-        "log_fail": step.log_fail,
-        "pass_boundary": step.pass_boundary,
-        "fail_boundary": step.fail_boundary,
-    }
+    return shaped(step, _StepObject, draw=step.number)
 
 
 KIND = AnswerKind(
@@ -318,6 +311,8 @@ KIND = AnswerKind(
     rows=_rows,
     figures=_figures,
     cases=_cases,
+    page=_page,
+    template="gate.html",
     title=lambda verdicts: f"{verdicts.word}: {plural(len(verdicts), 'gate')}",
     chip=lambda verdicts: Chip(verdicts.word, _TONES[verdicts.word]),
 )
