@@ -111,7 +111,7 @@ class RunProgress:
         from passhat.reporters.numbers import percent, span
         from passhat.stats.sequential import confidence_sequence
 
-        # Somebody watches it, and may stop when they like it: it holds at every look at once. In
+        # A person watches it and may stop at any moment, so it must hold at every look. In
         # full rounds over unequal tasks the passes vary less than the binomial that it is made for.
         interval = confidence_sequence(self.done, self.passed)
         return f"passed {percent(self.passed / self.done)} {span(interval, digits=0)}"

@@ -63,7 +63,7 @@ def plan_object(plan: Plan) -> dict[str, object]:
 
 
 def verdict(plan: Plan) -> str:
-    """What was asked for: a difference to be told, else what a budget buys, else a precision."""
+    """What was asked for: a difference to detect, else what a budget buys, else a precision."""
     if plan.difference is not None:
         return _for_difference(plan, plan.difference)
     return _budget(plan.budgets[0]) if plan.budgets else _precision(plan)
@@ -185,8 +185,10 @@ def _comparing(plan: Plan) -> str:
         return f"{found.reason[:1].upper()}{found.reason[1:]}."
     size = f"{plural(chosen.tasks, 'task')} at {plural(chosen.runs, 'run')} per agent"
     least = f"two agents apart that differ by {100 * found.value:.1f} points"
-    told = f"tell {least}" if found.value < 1 else "cannot tell any two agents apart"
-    return f"{size} {told} on tasks like these, both run on the same tasks (paired, {power} power)."
+    shows = f"tell {least}" if found.value < 1 else "cannot tell any two agents apart"
+    return (
+        f"{size} {shows} on tasks like these, both run on the same tasks (paired, {power} power)."
+    )
 
 
 def _for_difference(plan: Plan, difference: float) -> str:
