@@ -89,7 +89,7 @@ def list_runs(
 
 @history.command()
 @click.argument("run")
-@click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
+@click.option("--transcripts", is_flag=True, help="Show transcripts on the page.")
 @output_options("report", verbose=True)
 @_of_store
 def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:

@@ -40,6 +40,8 @@ OTHER_OPTIONS = {
 class WholeNumber(click.IntRange):
     """A whole number within a range; anything else gets a sentence about numbers, not ranges."""
 
+    name = "N"
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
             int(value)
