@@ -61,7 +61,7 @@ def matrix(
     width = max(width, WIDTH) + room.more
     places, cell = _places(shares, groups, room.width, width - 16)
     notes = _notes(groups, int((width - 48) / _LETTER))
-    height = TOP + ROW * len(names) + 30 + _LINE * len(notes)
+    height = TOP + ROW * len(names) + 30 + _LINE * len(notes) + 6 * bool(notes)
     body = label(x_label, room.width, 14) + "".join(
         element(
             "g",
