@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, NotRequired, TypedDict, cast
 
+from passhat.analysis.reports.lazy_value import Later
 from passhat.analysis.reports.parts import Metric
 from passhat.analysis.reports.provenance import Provenance
 from passhat.records import ErrorPolicy
@@ -96,6 +97,8 @@ def plain(value: Any) -> Any:
         return number_object(value)
     if isinstance(value, Interval):
         return interval_object(value)
+    if isinstance(value, Later):
+        return plain(value.look())
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, (list, tuple)):

@@ -29,6 +29,7 @@ from passhat.reporters.answers.report_objects import (
     DecayObject,
     DisturbanceObject,
     ErrorPolicyObject,
+    FamilySharesObject,
     FeatureObject,
     LabelCounts,
     LeadersObject,
@@ -52,6 +53,7 @@ from passhat.reporters.data import (
 )
 from passhat.reporters.noise_words import luck, noise_object
 from passhat.stats.estimate import Unavailable
+from passhat.stats.families import FamilyShares
 
 
 def report_object(report: Report) -> ReportObject:
@@ -147,7 +149,23 @@ def _variance(system: SystemReport) -> VarianceObject | UnavailableObject:
         "luck": number_object(split.luck),
         "icc": number_object(split.icc),
         "reliability": number_object(split.reliability),
+        "families": _families(split.families),
         "sentence": luck(split),
+    }
+
+
+def _families(
+    found: FamilyShares | Unavailable | None,
+) -> FamilySharesObject | UnavailableObject | None:
+    if found is None:
+        return None
+    if isinstance(found, Unavailable):
+        return {"value": None, "reason": found.reason}
+    return {
+        "family": number_object(found.family),
+        "task": number_object(found.task),
+        "run": number_object(found.run),
+        "families": found.families,
     }
 
 
