@@ -27,6 +27,7 @@ AT_WORK = (
     "SELECT DISTINCT s.pid FROM sessions s JOIN tickets t ON t.session = s.id "
     "WHERE s.role = 'worker' AND s.alive = 1 AND t.state = 1"
 )
+LEADING = "SELECT pid FROM sessions WHERE role = 'owner' AND alive = 1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +124,10 @@ class Fleet:
         frozen = {pid for _, pid in self._frozen}
         pids = sorted(pid for (pid,) in rows_of(self.store, AT_WORK) if pid not in frozen)
         return self._rng.choice(pids) if pids else None
+
+    def has_driver(self) -> bool:
+        """Whether the driver has the run, and is not just starting."""
+        return (self.driver.pid,) in rows_of(self.store, LEADING)
 
     @property
     def _lead(self) -> tuple[str, ...]:

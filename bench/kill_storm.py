@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from passhat.history import History, RunJournal
-from passhat.records import TokenUsage
+from passhat.records import TokenUsage, UnansweredCalls
 from passhat.runner.models.exchange import Reply
 from passhat.testing import ReceivedRequest, WireServer
 
@@ -26,11 +26,19 @@ systems:
     base_url: "{url}"
     prices: {{input: 1, output: 1}}
     max_tokens: 64
-    extra: {{store: {store}}}
+    wire: {wire}
+    extra: {extra}
 defaults: {{expect: [{{contains: done}}]}}
 tasks:
 {tasks}
 """
+
+KEPT = {
+    "": ("openai-chat", "{}"),
+    "store": ("openai-chat", "{store: true}"),
+    "background": ("openai-responses", "{background: true}"),
+}
+"""How a model can keep its answers: the wire format, and what asks for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +46,8 @@ class Storm:
     """What came of a run that was killed again and again.
 
     `billed` counts calls that the model was asked, `needed` the different ones among them;
-    `reported` is what the last start says was perhaps paid twice.
+    `reported` is what the last start says was perhaps paid twice, `unsure` how many of those it
+    says were perhaps never sent, and `found` those whose answers the model still had.
     """
 
     kills: int
@@ -48,6 +57,8 @@ class Storm:
     billed: int
     needed: int
     reported: int
+    unsure: int
+    found: int
     most_at_once: int
 
     @property
@@ -64,11 +75,11 @@ def storm(
     concurrency: int = 10,
     latency: float = 0.05,
     seed: int = 1,
-    store: bool = False,
+    keep: str = "",
 ) -> Storm:
     """Start a run, kill it after a moment, resume it and kill it again; then let it finish.
 
-    With `store` the model keeps its answers, and a resumed run finds those that were lost.
+    With `keep`, one of `KEPT`, the model keeps its answers, and a resumed run finds lost ones.
     """
     rng = random.Random(seed)
     with (
@@ -76,7 +87,7 @@ def storm(
         WireServer(answer_done, latency=latency) as server,
     ):
         home = Path(folder)
-        home.joinpath("suite.yml").write_text(suite_text(server.url, tasks, store=store))
+        home.joinpath("suite.yml").write_text(suite_text(server.url, tasks, keep=keep))
         done = lost = made = most = 0
         seen: set[tuple[str, int]] = set()
         first = ["run", "suite.yml", "--runs", str(runs), "-q"]
@@ -95,6 +106,7 @@ def storm(
         _passhat(["resume", "-q"] if made else first, home)
         done = len(_finished(home))
         calls = Counter(call_identity(asked) for asked in server.asked)
+        said, found = _reported(home)
         return Storm(
             kills=made,
             trials=tasks * runs,
@@ -102,7 +114,9 @@ def storm(
             lost=lost,
             billed=calls.total(),
             needed=len(calls),
-            reported=_reported(home),
+            reported=said.calls,
+            unsure=said.unsure,
+            found=found,
             most_at_once=most,
         )
 
@@ -113,21 +127,26 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--tasks", type=int, default=20)
     parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--store", action="store_true", help="let the model keep its answers")
+    parser.add_argument("--keep", choices=[*KEPT], default="", help="how the model keeps answers")
     chosen = parser.parse_args([] if __name__ != "__main__" else None)
-    result = storm(kills=chosen.kills, tasks=chosen.tasks, runs=chosen.runs, store=chosen.store)
+    result = storm(kills=chosen.kills, tasks=chosen.tasks, runs=chosen.runs, keep=chosen.keep)
     print(f"## {result.kills} kills of a run at concurrency 10\n")
-    print("| tool | kills | trials kept | finished trials lost | calls | paid twice | it says |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "| tool | kills | trials kept | finished trials lost | calls | paid twice | it says | "
+        "perhaps never sent | found at the provider |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
     print(
         f"| passhat | {result.kills} | {result.kept} of {result.trials} | {result.lost} | "
-        f"{result.billed} | {result.paid_twice} | at most {result.reported} |"
+        f"{result.billed} | {result.paid_twice} | {result.reported} | {result.unsure} | "
+        f"{result.found} |"
     )
 
 
-def suite_text(url: str, tasks: int, *, store: bool = False) -> str:
+def suite_text(url: str, tasks: int, *, keep: str = "") -> str:
     lines = "\n".join(f"  - {{name: t{i}, prompt: 'question {i}'}}" for i in range(tasks))
-    return SUITE.format(url=url, tasks=lines, store=str(store).lower())
+    wire, extra = KEPT[keep]
+    return SUITE.format(url=url, tasks=lines, wire=wire, extra=extra)
 
 
 def answer_done(asked: ReceivedRequest) -> Reply:
@@ -135,8 +154,12 @@ def answer_done(asked: ReceivedRequest) -> Reply:
 
 
 def call_identity(asked: ReceivedRequest) -> tuple[str, object]:
-    """Which call it is: the conversation so far, and the seed that every trial has of its own."""
-    return str(asked.body["messages"]), asked.body.get("seed")
+    """Which call it is: the conversation so far, and what every trial has of its own.
+
+    That is the seed, or the name under which the answer is kept: Responses take no seed.
+    """
+    said = asked.body.get("messages") or asked.body.get("input")
+    return str(said), asked.body.get("seed") or str(asked.body.get("metadata"))
 
 
 def _start_and_kill(command: list[str], home: Path, rng: random.Random, server: WireServer) -> None:
@@ -177,10 +200,11 @@ def _finished(home: Path) -> set[tuple[str, int]]:
         return {(trial.task, trial.trial) for trial in history.trials(runs[0])}
 
 
-def _reported(home: Path) -> int:
-    """The number in the sentence of the report, as a user reads it."""
+def _reported(home: Path) -> tuple[UnansweredCalls, int]:
+    """The numbers in the sentence of the report: perhaps paid twice, and found."""
     with History.open(home / ".passhat/history.db") as history:
-        return RunJournal(history, history.find_run("latest")).asked_again().calls
+        journal = RunJournal(history, history.find_run("latest"))
+        return journal.asked_again(), journal.found()
 
 
 if __name__ == "__main__":

@@ -61,9 +61,10 @@ class WorkerStorm:
     """What came of a run whose processes were killed, frozen and cut off again and again.
 
     `billed` counts calls as the model saw them, `needed` the different ones among them, `reported`
-    the calls that the report says were perhaps paid twice, `answered` those whose answers the store
-    has. `overwritten` counts journalled answers that were replaced: paid again. `broken` counts
-    drivers that ended by themselves.
+    the calls that the report says were perhaps paid twice, `unsure` those of them that it says were
+    perhaps never sent, `answered` those whose answers the store has. `overwritten` counts
+    journalled answers that were replaced: paid again. `broken` counts drivers that ended by
+    themselves.
     """
 
     happened: Counter[str]
@@ -76,6 +77,7 @@ class WorkerStorm:
     needed: int
     answered: int
     reported: int
+    unsure: int
     overwritten: int
     max_cost: float | None
     same_report: bool | None
@@ -160,6 +162,8 @@ def _strike(event: str, fleet: Fleet, postgres: PostgresServer) -> bool:
     if event == "driver":
         fleet.kill_driver()
     elif event == "restart":
+        if not fleet.has_driver():
+            return False  # a driver that starts meanwhile finds no store, and rightly ends
         postgres.restart(how="immediate")
     elif (pid := fleet.victim()) is None:
         return False
@@ -229,7 +233,8 @@ def _count(
         billed=calls.total(),
         needed=len(calls),
         answered=int(rows_of(fleet.store, answered)[0][0]),
-        reported=_reported(fleet.home / "report.json"),
+        reported=_reported(fleet.home / "report.json", r"perhaps paid twice: ([\d,]+) call"),
+        unsure=_reported(fleet.home / "report.json", r"([\d,]+) of them perhaps never sent"),
         overwritten=int(rows_of(fleet.store, "SELECT count(*) FROM watched")[0][0]),
         max_cost=fleet.plan.max_cost,
         same_report=same,
@@ -237,11 +242,9 @@ def _count(
     )
 
 
-def _reported(file: Path) -> int:
-    """The number in the sentence of the report, as a user reads it."""
-    found = re.search(
-        r"perhaps paid twice: ([\d,]+) call", json.dumps(json.loads(file.read_text()))
-    )
+def _reported(file: Path, pattern: str) -> int:
+    """A number in a sentence of the report, as a user reads it."""
+    found = re.search(pattern, json.dumps(json.loads(file.read_text())))
     return int(found[1].replace(",", "")) if found else 0
 
 
@@ -291,8 +294,8 @@ def _line(result: WorkerStorm) -> str:
         f"{happened['kill']} ({result.ray_kills})", happened["driver"], happened["freeze"],
         f"{happened['restart']} crash", f"{result.kept:,} of {result.trials:,}",
         result.counted_twice, f"{result.billed:,}", result.paid_twice,
-        f"at most {result.reported}", result.overwritten, f"${result.cost:.4f}{budget}",
-        same[result.same_report],
+        f"{result.reported} ({result.unsure} perhaps never sent)", result.overwritten,
+        f"${result.cost:.4f}{budget}", same[result.same_report],
     )  # fmt: skip
     return f"| {' | '.join(map(str, cells))} |"
 

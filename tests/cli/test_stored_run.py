@@ -129,3 +129,48 @@ def test_who_is_profiled_must_be_said_where_there_are_several(call, store):
     told = call("profile", store)
     assert told.exit_code == 2
     assert "a profile is of one agent; there are 2: a, b. Name one with --only AGENT" in told.stderr
+
+
+@pytest.fixture
+def two_days(here):
+    with History.open(here / ".passhat" / "history.db") as history:
+        for day, passed in ((1, 2), (2, 6)):
+            run = history.start_run("suite", started=f"2026-11-0{day}")
+            trials = [
+                Trial(system=name, task=f"t{i}", trial=n, outcome=Outcome(int(n < passed)))
+                for name in ("a", "b")
+                for i in range(8)
+                for n in range(8)
+            ]
+            history.add_trials(run, trials)
+            history.finish_run(run)
+    return ".passhat/history.db"
+
+
+def test_the_page_of_a_kept_run_says_what_changed_since_the_run_before(call, here, two_days):
+    commands = (
+        ("report", "latest", "--only", "a"),
+        ("report", two_days, "--only", "a"),
+    )
+    for command in commands:
+        assert call(*command, "-o", "page.html").exit_code == 0
+        page = (here / "page.html").read_text()
+        assert "Against the run before, 2026-11-01" in page
+        assert re.search(r'<p class="chip good"[^>]*>. Better</p>', page)
+
+
+def test_the_tag_decides_what_a_kept_run_is_compared_with(call, here, two_days):
+    call("history", "tag", "latest", "baseline")
+    call("report", "latest", "--only", "a", "-o", "page.html")
+    assert "Against" not in (here / "page.html").read_text()
+    with History.open(here / two_days) as history:
+        first = history.runs()[-1]
+    call("history", "tag", first.key, "baseline")
+    call("report", "latest", "--only", "a", "-o", "page.html")
+    assert "Against baseline, 2026-11-01" in (here / "page.html").read_text()
+
+
+def test_results_in_a_file_have_no_baseline(call, here):
+    (here / "a.csv").write_text("task,passed\nt,1\nt,0\n")
+    assert call("report", "a.csv", "-o", "page.html").exit_code == 0
+    assert "Against" not in (here / "page.html").read_text()

@@ -1,14 +1,18 @@
 import threading
+from dataclasses import replace
 
 import pytest
 
 from passhat.history import History, RunJournal
+from passhat.history.leases import hold
 from passhat.records import Outcome, Trial
 from passhat.records.ledger import (
+    AcceptedCall,
     Amount,
     Answer,
     CallIntent,
     Finished,
+    LostAnswer,
     Refused,
     Ticket,
     UnansweredCalls,
@@ -90,6 +94,78 @@ def test_calls_without_an_answer_are_counted_once_however_often_they_are_asked(j
 def test_a_call_given_up_in_a_trial_that_finished_is_not_asked_again(journal):
     journal.write([ticket(0, trial=0), asked(0, 0, cost=1.0), finished(ticket(0, trial=0))])
     assert not journal.asked_again()
+
+
+def test_only_calls_that_were_sent_count_when_their_process_is_gone(address):
+    with History.open(address) as history:
+        run = history.start_run("suite")
+        with hold(history, run) as lease:
+            first = RunJournal(history, run, lease)
+            first.write([ticket(0, trial=0), *(asked(0, step, cost=0.5) for step in range(4))])
+            for step in (0, 1, 2):
+                first.mark_sent(("agent", "refund", 0, step))
+            first.unmark_sent(("agent", "refund", 0, 1))
+            first.write([answer(0, 2)])
+            first.close()
+        with hold(history, run) as lease:
+            assert RunJournal(history, run, lease).asked_again() == UnansweredCalls(
+                calls=1, cost=0.5
+            )
+
+
+def test_calls_of_a_process_on_another_machine_were_perhaps_never_sent(address):
+    with History.open(address) as history:
+        run = history.start_run("suite")
+        with hold(history, run) as lease:
+            RunJournal(history, run, lease).write([asked(0, 0, cost=0.5)])
+        history.database.execute("UPDATE sessions SET place = 'elsewhere'")
+        with hold(history, run) as lease:
+            found = RunJournal(history, run, lease).asked_again()
+    assert found == UnansweredCalls(calls=1, cost=0.5, unsure=1)
+
+
+def test_marks_are_removed_with_the_last_call_that_is_under_way(tmp_path):
+    with History.open(tmp_path / "history.db") as history:
+        run = history.start_run("suite")
+        with hold(history, run) as lease:
+            journal = RunJournal(history, run, lease)
+            journal.write([asked(0, 0, cost=0.5)])
+            journal.mark_sent(("agent", "refund", 0, 0))
+            assert list(tmp_path.glob("*-sent-*"))
+            journal.write([answer(0, 0)])
+            journal.close()
+    assert not list(tmp_path.glob("*-sent-*"))
+
+
+def test_calls_given_up_are_remembered_by_later_starts(journal):
+    memory = MemoryJournal()
+    lost = LostAnswer(system="agent", task="refund", trial=1, step=0, most=Amount(cost=0.25))
+    for ledger in (memory, journal):
+        ledger.write([ticket(0, trial=0), asked(0, 0, cost=1.0), finished(ticket(0, trial=0))])
+        ledger.write([asked(1, 0, cost=0.25), lost, replace(answer(1, 0), found=True)])
+        assert not ledger.asked_again()
+        assert ledger.given_up() == UnansweredCalls(calls=2, cost=1.25)
+        assert ledger.given_up() == UnansweredCalls(calls=2, cost=1.25)
+        assert ledger.found() == 1
+
+
+def test_an_intent_that_is_withdrawn_in_the_same_batch_leaves_nothing(journal):
+    journal.write([asked(0, 0, cost=1.0), refused(0, 0)])
+    assert not journal.asked_again()
+
+
+def test_an_answer_in_preparation_is_remembered_until_it_is_there(journal):
+    accepted = AcceptedCall(system="agent", task="refund", trial=0, step=0, remote="resp_1")
+    memory = MemoryJournal()
+    for ledger in (memory, journal):
+        ledger.write([asked(0, 0, cost=1.0)])
+        ledger.write([accepted])
+        assert ledger.asked_again().calls == 1
+        assert ledger.remotes() == {("agent", "refund", 0, 0): "resp_1"}
+        assert ledger.asked_again().calls == 1
+        ledger.write([asked(0, 0, cost=1.0)])
+        ledger.write([answer(0, 0)])
+        assert not ledger.remotes()
 
 
 def test_a_trial_finished_again_takes_the_place_of_the_first(journal):

@@ -1,14 +1,29 @@
 """What a worker may do in the store, and what it may no longer do."""
 
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from passhat.errors import LostRun
-from passhat.history import History
+from passhat.history import History, RunJournal
+from passhat.history.dead_workers import reap
 from passhat.history.leases import hold
 from passhat.history.run_board import RunBoard
-from passhat.history.worker_session import WorkerSession, reap
+from passhat.history.worker_session import WorkerSession
 from passhat.records import Budget, Outcome, Trial
-from passhat.records.ledger import Amount, Answer, CallIntent, Finished, Refused, Ticket
+from passhat.records.ledger import (
+    AcceptedCall,
+    Amount,
+    Answer,
+    CallIntent,
+    Finished,
+    LostAnswer,
+    Refused,
+    Ticket,
+    UnansweredCalls,
+)
 
 
 @pytest.fixture
@@ -95,12 +110,114 @@ def test_a_dead_worker_leaves_its_answers_and_its_open_calls_are_counted(history
     dead.write([asked(0, 0)])
     dead.write([answer(0, 0)])
     dead.write([asked(0, 1, cost=0.25)])
+    dead.mark_sent(("agent", "refund", 0, 1))
     expire(history, dead)
     reap(history.database, board.run)
     next_life = WorkerSession(history, board.run, hands=4)
     (claim,) = next_life.claim(1)
     assert {step: kept.reply for step, kept in claim.answers.items()} == {0: b"{}"}
     assert str(board.lost()) == "1 call, at most $0.2500"
+
+
+def test_a_call_that_a_dead_worker_had_not_sent_is_not_counted_and_frees_its_reservation(
+    history, board
+):
+    board.open(Budget(max_cost=2.0))
+    dead = WorkerSession(history, board.run, hands=4)
+    dead.claim(2)
+    dead.write([asked(0), asked(1)])
+    dead.mark_sent(("agent", "refund", 1, 0))
+    expire(history, dead)
+    reap(history.database, board.run)
+    assert board.lost() == UnansweredCalls(calls=1, cost=1.0)
+    next_life = WorkerSession(history, board.run, hands=4)
+    next_life.claim(2)
+    assert list(next_life.write([asked(0), asked(1)])) == [1]
+
+
+def test_of_a_worker_on_another_machine_nobody_knows_what_it_had_sent(history, board):
+    dead = WorkerSession(history, board.run, hands=4)
+    dead.claim(1)
+    dead.write([asked(0)])
+    history.database.execute("UPDATE sessions SET place = 'elsewhere' WHERE id = ?", (dead.number,))
+    expire(history, dead)
+    reap(history.database, board.run)
+    assert str(board.lost()) == "1 call, at most $1.0000 (1 of them perhaps never sent)"
+
+
+def test_a_worker_that_froze_may_send_its_other_calls_later(history, board):
+    frozen = WorkerSession(history, board.run, hands=4)
+    frozen.claim(2)
+    frozen.write([asked(0), asked(1)])
+    frozen.mark_sent(("agent", "refund", 0, 0))
+    with subprocess.Popen(["sleep", "60"]) as alive:
+        born = Path(f"/proc/{alive.pid}/stat").read_text().rpartition(")")[2].split()[19]
+        history.database.execute(
+            "UPDATE sessions SET pid = ?, born = ? WHERE id = ?", (alive.pid, born, frozen.number)
+        )
+        expire(history, frozen)
+        reap(history.database, board.run)
+        alive.kill()
+    assert board.lost() == UnansweredCalls(calls=2, cost=2.0, unsure=1)
+
+
+def test_answers_lost_on_their_way_and_answers_found_are_in_the_account(history, board):
+    board.open(Budget(max_cost=2.5))
+    session = WorkerSession(history, board.run, hands=4)
+    session.claim(2)
+    session.write([asked(0)])
+    most = Amount(cost=1.0, tokens=10)
+    session.write([LostAnswer(system="agent", task="refund", trial=0, step=0, most=most)])
+    session.write([replace(answer(0), found=True)])
+    journal = RunJournal(history, board.run)
+    assert (journal.found(), journal.given_up()) == (1, UnansweredCalls(calls=1, cost=1.0))
+    # Half a dollar was spent and one perhaps: another dollar fits, two do not.
+    assert list(session.write([asked(1)])) == []
+    assert list(session.write([asked(1, 1)])) == [0]
+
+
+def test_an_answer_in_preparation_is_handed_to_the_next_worker(history, board):
+    dead = WorkerSession(history, board.run, hands=4)
+    dead.claim(1)
+    dead.write([asked(0)])
+    dead.mark_sent(("agent", "refund", 0, 0))
+    dead.write([AcceptedCall(system="agent", task="refund", trial=0, step=0, remote="resp_1")])
+    expire(history, dead)
+    next_life = WorkerSession(history, board.run, hands=4)
+    (claim,) = next_life.claim(1)
+    assert (claim.cut_short, claim.remotes, claim.answers) == (True, {0: "resp_1"}, {})
+    assert board.lost().calls == 1
+    next_life.write([asked(0)])
+    next_life.write([answer(0)])
+    next_life.close()
+    assert board.lost().calls == 1
+
+
+def test_an_intent_and_its_withdrawal_in_one_batch_leave_nothing(history, board):
+    session = WorkerSession(history, board.run, hands=4)
+    session.claim(1)
+    refused = Refused(system="agent", task="refund", trial=0, step=0)
+    session.write([asked(0), refused])
+    session.write([asked(0), refused, asked(0)])
+    session.mark_sent(("agent", "refund", 0, 0))
+    session.close()
+    assert board.lost().calls == 1
+
+
+def test_attempts_of_agents_spend_what_their_trials_report(history, board):
+    board.open(Budget(max_cost=1.25))
+    session = WorkerSession(history, board.run, hands=4)
+    session.claim(3)
+
+    def attempt(trial):
+        return replace(asked(trial), request="agent:x")
+
+    assert list(session.write([attempt(0)])) == []
+    session.write([finished(0)])  # ten cents
+    assert list(session.write([attempt(1), attempt(2)])) == [1]
+    session.mark_sent(("agent", "refund", 1, 0))
+    session.close()
+    assert board.lost() == UnansweredCalls(calls=1, cost=1.0)
 
 
 def test_calls_are_granted_while_what_they_may_cost_fits_into_the_budget(history, board):

@@ -23,24 +23,24 @@ COUNTED = {
     "junit": ("junit/junit_reruns_subtests.xml", 1, 7, 12, 6),
     "ctrf": ("ctrf/jest.json", 1, 4, 8, 3),
     "playwright": ("playwright/report.json", 2, 5, 32, 12),
-    "mlflow": ("mlflow/eval_results_table.json", 1, 2, 4, 3),
+    "mlflow": ("mlflow", 1, 2, 4, 3),  # right/mean 0.75, it says
     "inspect-dataframe": ("inspect_dataframe/samples.csv", 1, 3, 6, 4),
     "evalplus": ("evalplus", 1, 2, 6, 2),  # pass@1 0.333, it says
     "livecodebench": ("handmade/livecodebench", 1, 2, 6, 3),
     "hal": ("handmade/hal/taubench_agent_UPLOAD.json", 1, 2, 2, 1),
     "bfcl": ("bfcl", 1, 3, 3, 2),  # as its correct_count
-    "appworld": ("handmade/appworld", 1, 3, 3, 2),
-    "helm": ("handmade/helm", 1, 2, 4, 3),
+    "appworld": ("appworld", 1, 3, 3, 2),  # task_goal_completion 66.7, it says
+    "helm": ("helm", 1, 4, 8, 6),  # exact_match 0.75, it says
     "metr": ("handmade/metr/runs.jsonl", 2, 2, 5, 2),
     "nemo-evaluator": ("handmade/nemo_evaluator", 1, 2, 2, 1),
     "tracelens": ("tracelens/trials.json", 1, 2, 10, 3),  # of 9 that it can grade, it says
     "langsmith": ("langsmith/experiment.csv", 1, 3, 6, 3),
     "braintrust": ("braintrust/experiment.jsonl", 1, 3, 6, 3),
     "langfuse": ("langfuse", 1, 3, 3, 2),
-    "phoenix": ("handmade/phoenix", 1, 2, 4, 2),
-    "weave": ("handmade/weave", 1, 2, 3, 2),
+    "phoenix": ("phoenix", 1, 3, 6, 3),
+    "weave": ("weave", 1, 3, 6, 3),  # true_fraction 0.5, it says
     "ragas": ("ragas", 1, 2, 4, 2),  # exact_match 0.5, it says
-    "aider": ("handmade/aider", 1, 1, 1, 1),
+    "aider": ("aider", 1, 2, 2, 1),  # pass_rate_2 50.0, it says
     "score-array": ("handmade/score_array", 1, 3, 8, 5),
     "swe-bench": ("handmade/swe_bench/run_evaluation", 1, 2, 4, 3),
 }

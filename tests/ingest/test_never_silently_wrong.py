@@ -142,24 +142,24 @@ def test_letters_of_inspect_are_grades_with_half_credit(samples):
     assert frame.score.tolist() == trials.score.tolist()
 
 
-def test_a_system_prompt_is_no_agent():
-    row = {
-        "task_id": "a",
-        "system": "You are a helpful assistant. Answer in one word.",
-        "passed": 1,
-    }
-    trials = read_trials(json.dumps([row, row | {"passed": 0}]).encode())
-    assert trials.systems == ("input",)
+def test_a_system_prompt_is_no_agent(samples, counts):
+    trials = read_trials(samples / "inspect_dataframe" / "prompts.csv")
+    assert trials.systems == ("prompts",)
+    assert counts(trials) == {"france": (3, 1, 0), "italy": (3, 1, 0)}
     assert 'column "system" holds prompts' in notes_of(trials)
+    row = {"task_id": "a", "system": "You are a helpful assistant. Be brief.", "passed": 1}
     named = read_trials(json.dumps([row | {"model": "gpt-5"}]).encode())
     assert named.systems == ("gpt-5",)
 
 
-def test_columns_that_disagree_are_refused_and_one_can_be_chosen():
-    table = b"task,trial,passed,outcome\na,1,true,fail\n"
-    with pytest.raises(ReadError, match=r'line 2: the columns "outcome" .* "passed" .* disagree'):
+def test_columns_that_disagree_are_refused_and_one_can_be_chosen(samples, counts):
+    table = samples / "inspect_dataframe" / "two_verdicts.csv"
+    with pytest.raises(ReadError, match=r'line 4: the columns "passed" .* "correct" .* disagree'):
         read_trials(table)
-    assert read_trials(table, mapping=ColumnMap(passed="passed")).outcome.tolist() == [1]
+    strict = read_trials(table, mapping=ColumnMap(passed="correct"))
+    assert counts(strict) == {"france": (2, 2, 0), "italy": (2, 2, 0)}
+    lenient = read_trials(table, mapping=ColumnMap(passed="passed"))
+    assert counts(lenient) == {"france": (3, 1, 0), "italy": (3, 1, 0)}
     # "status" as often says that a run came to its end: it is no second verdict
     assert read_trials(b"task,passed,status\na,0,ok\n").outcome.tolist() == [0]
 
@@ -185,16 +185,26 @@ def test_an_answer_of_passhat_is_no_trials(schema):
         read_trials(json.dumps(answer).encode())
 
 
-def test_rows_that_are_numbered_by_name_are_runs(counts):
-    rows = "\n".join(f"weather selection #{run},{run % 2}" for run in range(1, 11))
-    trials = read_trials(f"task,passed\n{rows}\n".encode())
-    assert counts(trials) == {"weather selection": (5, 5, 0)}
+def test_rows_that_are_numbered_by_name_are_runs(samples, counts):
+    report = samples / "junit" / "node_numbered.xml"  # its own end says: pass 8, fail 3
+    trials = read_trials(report)
+    assert counts(trials) == {"test::weather selection": (7, 3, 0), "test::greeting": (1, 0, 0)}
     assert "read as runs of one task" in notes_of(trials)
-    kept = read_trials(f"task,passed\n{rows}\n".encode(), mapping=ColumnMap(task="task"))
-    assert len(kept.tasks) == 10
-    cases = "".join(f'<testcase name="weather selection #{run}"/>' for run in (1, 2, 3))
-    xml = f'<testsuites><testsuite name="mcptest" tests="3">{cases}</testsuite></testsuites>'
-    assert counts(read_trials(xml.encode())) == {"weather selection": (3, 0, 0)}
+    assert len(read_trials(report, mapping=ColumnMap(task="name")).tasks) == 11
+    rows = "\n".join(f"weather selection #{run},{run % 2}" for run in range(1, 11))
+    table = f"task,passed\n{rows}\n".encode()
+    assert counts(read_trials(table)) == {"weather selection": (5, 5, 0)}
+    assert len(read_trials(table, mapping=ColumnMap(task="task")).tasks) == 10
+
+
+def test_tests_of_one_name_in_different_blocks_are_no_reruns(samples, counts):
+    trials = read_trials(samples / "junit" / "node_nested.xml")  # its own end says: pass 3, fail 1
+    assert counts(trials) == {
+        "email::test::is offered": (1, 0, 0),
+        "email > refund::test::is offered": (1, 0, 0),
+        "chat::test::is offered": (1, 0, 0),
+        "chat > refund::test::is offered": (0, 1, 0),
+    }
 
 
 def test_issues_that_are_numbered_with_gaps_stay_tasks():

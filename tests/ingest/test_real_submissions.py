@@ -6,6 +6,7 @@ import pytest
 
 from passhat.errors import ReadError
 from passhat.ingest import ColumnMap, read_tallies, read_trials, tallies
+from passhat.records.source import how_read
 
 
 def notes_of(trials):
@@ -137,3 +138,54 @@ def test_what_terminal_bench_was_run_with_is_no_unknown_file(tmp_path):
     write_json(tmp_path / "run" / "results.json", run)
     write_json(tmp_path / "run" / "run_metadata.json", {"agent_name": "me", "model_name": "m"})
     assert notes_of(read_trials(tmp_path)) == ""
+
+
+def helm_instance(**metrics):
+    stats = [{"name": {"name": name}, "count": 1, "mean": mean} for name, mean in metrics.items()]
+    return {"instance_id": "id1", "train_trial_index": 0, "stats": stats}
+
+
+def test_what_helm_counts_of_every_request_is_no_verdict():
+    alone = helm_instance(num_references=1.0, finish_reason_stop=1.0, f1_score=0.4)
+    assert read_trials(json.dumps([alone]).encode()).outcome.tolist() == [0]
+    several = helm_instance(num_references=1.0, f1_score=1.0, bleu_4=0.3)
+    with pytest.raises(ReadError, match=r"several metrics \(f1_score, bleu_4\).*`scorer`"):
+        read_trials(json.dumps([several]).encode())
+    chosen = read_trials(json.dumps([several]).encode(), mapping=ColumnMap(scorer="f1_score"))
+    assert chosen.outcome.tolist() == [1]
+
+
+def test_the_metric_of_a_helm_scenario_comes_before_an_exact_match():
+    instance = helm_instance(exact_match=0.0, final_number_exact_match=1.0)
+    assert read_trials(json.dumps([instance]).encode()).outcome.tolist() == [1]
+
+
+def test_appworld_once_called_success_passes_fully():
+    tasks = {"82e2fac_1": {"passes_fully": True}, "82e2fac_2": {"passes_fully": False}}
+    trials = read_trials(json.dumps({"aggregate": {}, "individual": tasks}).encode())
+    assert trials.outcome.tolist() == [1, 0]
+    with pytest.raises(ReadError, match='task "82e2fac_1": has no success'):
+        read_trials(json.dumps({"aggregate": {}, "individual": {"82e2fac_1": {}}}).encode())
+
+
+def test_both_downloads_of_phoenix_say_the_same(samples):
+    tables = [read_trials(samples / folder) for folder in ("phoenix", "phoenix_csv")]
+    assert tables[0].outcome.tolist() == tables[1].outcome.tolist() == [1, 1, 1, 0, 0, 2]
+    assert tables[0].tasks == tables[1].tasks
+
+
+def test_scores_of_the_third_version_of_langfuse_are_found_by_their_subject(samples):
+    trials = read_trials(samples / "langfuse_v3")
+    assert dict(zip(trials.tasks, trials.outcome.tolist(), strict=True)) == {
+        "t1": 1,
+        "t2": 0,
+        "t3": 1,  # of an observation within the trace
+    }
+    assert "1 score of a whole experiment" in how_read(trials.sources[0])
+
+
+def test_a_second_score_of_one_name_on_a_trace_is_noted():
+    rows = "traceId,name,value,dataType\nt1,correct,1,NUMERIC\nt1,correct,0,NUMERIC\n"
+    trials = read_trials(rows.encode())
+    assert trials.outcome.tolist() == [0]
+    assert "1 score has the name of an earlier one of the same trace" in notes_of(trials)

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from passhat.cli import main
-from passhat.ingest import read_trials, read_with_transcripts
+from passhat.ingest import Limits, read_trials, read_with_transcripts
 
 KEY = "sk-ant-api03-" + "0123456789abcdef" * 2
 SAID = [{"role": "user", "content": f"log in with\n{KEY}"}, {"role": "assistant", "content": "Ok"}]
@@ -56,3 +56,21 @@ def test_a_history_stores_no_key(log, tmp_path, monkeypatch):
     page = (tmp_path / "page.html").read_text()
     assert KEY not in page
     assert "log in with" in page
+
+
+@pytest.mark.parametrize("before", [*range(170, 202, 3), 188, 187])
+def test_a_cut_leaves_no_part_of_a_key_in_an_error(before):
+    error = "x" * (before - 1) + " " + KEY
+    table = {"columns": ["inputs", "right/score", "error"], "data": [["a", None, error]]}
+    columns = read_trials(json.dumps(table).encode()).to_columns()
+    assert columns["error"][0].startswith("xxx")
+    assert not any(part in columns["error"][0] for part in ("sk", "api03", "0123"))
+
+
+@pytest.mark.parametrize("shown", range(10, 60, 7))
+def test_a_cut_leaves_no_part_of_a_key_in_a_transcript(log, shown):
+    limits = Limits(max_transcript=shown + 40)
+    _, said = read_with_transcripts(log, limits=limits)
+    assert said
+    for text in said.values():
+        assert not any(part in text for part in ("sk-", "api03", "0123"))

@@ -55,14 +55,20 @@ def test_runs_that_are_killed_lose_nothing_and_say_what_they_paid_twice():
     assert result.kills > 0
     assert (result.kept, result.lost) == (160, 0)
     assert result.needed == 160
-    assert result.paid_twice <= result.reported
+    # Between the mark and the bytes lie two system calls: one kill in a thousand comes there.
+    assert result.paid_twice <= result.reported <= result.paid_twice + 1
+    assert result.unsure == 0
 
 
-def test_answers_that_the_provider_stored_are_found_and_not_paid_again():
-    result = storm(kills=3, tasks=4, runs=40, store=True)
+@pytest.mark.parametrize("keep", ["store", "background"])
+def test_answers_that_the_provider_kept_are_found_and_not_paid_again(keep):
+    result = storm(kills=3, tasks=4, runs=40, keep=keep)
     assert (result.kept, result.lost) == (160, 0)
     assert result.reported > 0
-    assert result.paid_twice == 0
+    if keep == "store":
+        assert result.paid_twice == 0
+    # A call in the background is lost only before its name has come back.
+    assert result.paid_twice <= result.reported - result.found <= result.paid_twice + 1
 
 
 def test_a_full_disk_is_a_sentence_and_the_run_is_resumed_when_there_is_room(server, tmp_path):

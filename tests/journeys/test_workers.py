@@ -117,7 +117,8 @@ def test_a_storm_over_workers_driver_and_server_loses_nothing(postgres):
     assert (result.kept, result.counted_twice) == (result.trials, 0)
     assert (result.needed, result.answered) == (600, 600)
     assert (result.overwritten, result.broken) == (0, 0)
-    assert result.paid_twice <= result.reported
+    # Equal, but for what a frozen worker had intended, and kills between the mark and the bytes.
+    assert result.reported - result.unsure - 1 <= result.paid_twice <= result.reported
     assert result.cost <= plan.max_cost
     assert result.same_report
 

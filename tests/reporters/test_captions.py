@@ -49,3 +49,36 @@ def test_the_counts_of_reasons_say_so_where_a_trial_has_several():
         said = render_terminal(RunAnswer(report=report, failures=tuple(failures)))
         assert "Why trials did not pass" in said
         assert ("a trial can have several reasons" in said) is told
+
+
+def _headings(page):
+    return re.findall(r'<h\d class="of-figure">(.*?)</h\d>', page)
+
+
+def test_every_heading_of_a_picture_states_a_number():
+    mixed = {f"t{i}": "PPPF"[i % 4 :] + "PF"[: i % 3] + "PPPP" for i in range(16)}
+    for report in (_report(a=SHAKY), _report(a=SHAKY, b=mixed)):
+        headings = _headings(render_html(report))
+        assert len(headings) >= 2
+        assert not [one for one in headings if not re.search(r"\d", one)]
+
+
+def test_the_heading_of_the_systems_agrees_with_the_answer_at_every_k():
+    steady = {f"t{i}": "PPPPPPPP" if i < 18 else "FFFFFFFF" for i in range(20)}
+    report = _report(steady=steady, shaky=SHAKY)
+    for k in (1, 2, 4):
+        leaders = report.leaders_at(k)
+        figure = report.plots.compared(leaders, k=k)
+        tied = len(leaders.names) > 1
+        assert ("cannot be told apart" in figure.title) is tied
+        assert ("has the highest" in figure.title) is not tied
+
+
+def test_pictures_name_the_systems_that_they_leave_out():
+    once = {task: runs[:1] for task, runs in SHAKY.items()}
+    report = _report(a=SHAKY, b=SHAKY, single=once)
+    figure = report.plots.compared(report.leaders)
+    assert "single" not in [row[0] for row in figure.rows]
+    assert "Left out, as they have no pass^" in figure.finding
+    assert "single" in figure.finding
+    assert "1 system without a curve left out" in report.plots.curves().finding

@@ -247,7 +247,8 @@ def test_latex_from_data_means_nothing():
 
 
 def test_a_figure_is_chosen_by_name(answers):
-    assert "Every run of each task" in render(answers["report"], "svg", figure="runs")
+    assert "only sometimes" in render(answers["report"], "svg", figure="runs")
+    assert "is luck" in render(answers["report"], "svg", figure="variance")
     with pytest.raises(ArgumentError, match="figure must be one of decay"):
         render(answers["report"], "svg", figure="nope")
 

@@ -339,6 +339,23 @@ def _dead(pid):
     return False
 
 
+def test_a_transcript_has_the_calls_and_the_answer_that_an_agents_messages_leave_out(suite_of):
+    told = {
+        "answer": "24",
+        "passed": True,
+        "messages": [{"role": "user", "content": "hi"}],
+        "tool_calls": [{"function": {"name": "g", "arguments": '{"b": 2}'}}],
+    }
+    code = f"print({json.dumps(told)!r})"
+    journal = MemoryJournal()
+    run_trials(suite_of(command(code), task=Task(name="t", prompt="?")), journal=journal)
+    assert json.loads(journal.finished()[0].transcript)["messages"] == [
+        {"role": "user", "text": "hi"},
+        {"role": "assistant", "calls": [{"name": "g", "arguments": {"b": 2}}]},
+        {"role": "assistant", "text": "24"},
+    ]
+
+
 REFUNDED = Task(name="t", expect=(Expectation(matcher="contains", value="refunded"),))
 CRASH = "import sys; print('refunded'); print('kaboom', file=sys.stderr); exit(7)"
 

@@ -1,9 +1,11 @@
 """What a run may spend: in money, tokens and calls, with many calls under way at once."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
+from passhat.history import History, RunJournal
 from passhat.records import (
     Amount,
     Budget,
@@ -13,6 +15,7 @@ from passhat.records import (
     Observation,
     Pairing,
     Prices,
+    RateLimit,
     Suite,
     Task,
     TokenUsage,
@@ -94,6 +97,30 @@ def test_the_next_start_says_which_calls_were_on_the_wire_when_the_last_one_ende
     result = run_trials(suite_at(server.url, runs=3, max_tokens=100), journal=journal)
     assert result.asked_again.calls == 3
     assert not result.given_up
+
+
+def test_a_call_that_waits_for_its_turn_is_not_perhaps_paid():
+    journal = MemoryJournal()
+    with WireServer(lambda asked: Reply(text="4", usage=CALL), latency=30) as slow:
+        suite = suite_at(slow.url, runs=6, max_tokens=100)
+        one_by_one = replace(suite, rate_limits={"openai": RateLimit(concurrency=1)})
+        result = run_trials(one_by_one, journal=journal, budget=Budget(max_minutes=0.02))
+        assert result.given_up.calls == len(slow.asked) == 1
+    assert journal.asked_again().calls == 1
+
+
+def test_answers_lost_on_their_way_are_remembered_by_later_starts(tmp_path):
+    with (
+        WireServer(lambda asked: Reply(text="4", usage=CALL), troubles={"cut": 0.4}) as server,
+        History.open(tmp_path / "history.db") as history,
+    ):
+        journal = RunJournal(history, history.start_run("s"))
+        suite = suite_at(server.url, runs=10)
+        first = run_trials(suite, journal=journal, budget=Budget(max_calls=5))
+        assert first.given_up.calls == server.troubled["cut"] > 0
+        second = run_trials(suite, journal=journal)
+        assert second.given_up.calls == server.troubled["cut"] > first.given_up.calls
+        assert second.given_up.cost > first.given_up.cost
 
 
 def test_a_call_that_the_provider_refuses_is_not_perhaps_paid():

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passhat.cli.baseline_change import change_of_named_run
 from passhat.cli.options import SectionedCommand, StoreType, WholeNumber, output_options
-from passhat.cli.output import Output, fitted_transcripts, ink_for, wants_page
+from passhat.cli.output import Output, fitted_transcripts, ink_for, wants_page, writes_page
 from passhat.cli.reading import ReadingOptions, reading_options, say_note
 from passhat.defaults import STORE
 from passhat.messages import listed, plural
@@ -104,6 +105,8 @@ def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:
     trials, said = results.with_transcripts() if wants_page(transcripts, output) else (None, {})
     answer = report_results(results if trials is None else trials)
     page = fitted_transcripts(answer, trials, said, output) if said else {}
+    if writes_page(output) and len(answer.systems) == 1:
+        page["change"] = change_of_named_run(results, answer.systems[0].name)
     again = shlex.join([str(path), *(["--run", run] if run != LATEST else [])])
     output.write(answer, results=again, **page)
 

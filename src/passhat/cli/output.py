@@ -127,11 +127,15 @@ def _save(path: Path, found: str | bytes) -> None:
 
 def wants_page(transcripts: bool, output: Output, *, html: str | None = None) -> bool:
     """Whether transcripts were asked for and there is a page to show them; says so if not."""
-    pages = [name for name in output.paths_out if name.lower().endswith((".html", ".htm"))]
-    page = bool(pages) or html is not None
+    page = writes_page(output) or html is not None
     if transcripts and not page:
         output.say("transcripts are shown on a page: add -o report.html")
     return transcripts and page
+
+
+def writes_page(output: Output) -> bool:
+    """Whether one of the files that were asked for is a page."""
+    return any(name.lower().endswith((".html", ".htm")) for name in output.paths_out)
 
 
 def fitted_transcripts(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passhat.cli.baseline_change import change_of_named_run
 from passhat.cli.forge_output import announce, forge_options, wanted
 from passhat.cli.options import (
     Analysing,
@@ -16,7 +17,7 @@ from passhat.cli.options import (
     output_options,
     parse_bars,
 )
-from passhat.cli.output import Output, fitted_transcripts, ink_for, wants_page
+from passhat.cli.output import Output, fitted_transcripts, ink_for, wants_page, writes_page
 from passhat.cli.reading import ReadingOptions, reading_options
 
 if TYPE_CHECKING:
@@ -110,6 +111,8 @@ def report(
     page: dict[str, Any] = {}
     if said and not isinstance(subjects, list):
         page = fitted_transcripts(answer, subjects, said, output)
+    if writes_page(output) and len(answer.systems) == 1:
+        page["change"] = change_of_named_run(reading.results(), answer.systems[0].name)
     again = reading.again(*again_options(analysing, only))
     output.write(
         answer,

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from passhat.cli.baseline_change import change_of_kept_run
 from passhat.cli.event_stream import ENDING, EventStream
 from passhat.cli.exit_codes import ExitCode
-from passhat.cli.output import fitted_transcripts
+from passhat.cli.output import fitted_transcripts, writes_page
 from passhat.cli.progress import Progress
 from passhat.errors import RunInterrupted
 
@@ -85,7 +86,7 @@ def _show(
     said: dict[str, Any] = {}
     if answer.transcripts is not None:
         said = fitted_transcripts(answer.report, answer.trials, answer.transcripts, output)
-    if any(path.lower().endswith((".html", ".htm")) for one in places for path in one.paths_out):
+    if any(map(writes_page, places)):
         said["change"] = _change(answer)
     for place in places:
         place.write(answer, **said)
@@ -102,14 +103,7 @@ def _change(answer: RunAnswer) -> ChangeTile | None:
     """What changed against the baseline of the suite, for the page of a run that is kept."""
     if answer.results is None or answer.run is None or len(answer.report.systems) != 1:
         return None
-    from passhat.journeys.stored_runs import change_of_run
-    from passhat.reporters.baseline_words import change_tile
-
-    found = change_of_run(shlex.split(answer.results)[0], answer.run)
-    if found is None:
-        return None
-    what = "Against baseline" if found.tagged else "Against the run before"
-    return change_tile(found.comparison, f"{what}, {found.baseline.started[:10]}")
+    return change_of_kept_run(shlex.split(answer.results)[0], answer.run)
 
 
 def exit_code(answer: RunAnswer) -> ExitCode:

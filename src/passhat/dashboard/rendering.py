@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -77,9 +78,17 @@ def _templates() -> Environment:
         "run_label": run_label,
         "percent": lambda share: percent(share, digits=1),
         "plural": plural,
+        "suite_anchor": lambda name: (
+            "suite-" + sha256(name.encode(errors="replace")).hexdigest()[:8]
+        ),
         "when": lambda text: (text or "")[:16].replace("T", " "),
     }
     return environment
+
+
+def _suite_anchor(name: str) -> str:
+    """The address of a suite on the overview, whatever it is called."""
+    return "suite-" + sha256(name.encode(errors="replace")).hexdigest()[:8]
 
 
 @cache

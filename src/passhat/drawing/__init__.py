@@ -4,13 +4,14 @@ from passhat.drawing.figure import STYLE, Figure
 from passhat.drawing.grid import CellRow, cell_grid
 from passhat.drawing.intervals import IntervalRow, interval_rows
 from passhat.drawing.lines import Guide, Level, Marker, Series, line_chart, sparkline
-from passhat.drawing.matrix import matrix
+from passhat.drawing.matrix import ColumnGroup, matrix
 from passhat.drawing.parts import NamedShare, stacked_bar
-from passhat.drawing.scatter import Point, scatter
+from passhat.drawing.scatter import Point, front, scatter
 
 __all__ = [
     "STYLE",
     "CellRow",
+    "ColumnGroup",
     "Figure",
     "Guide",
     "IntervalRow",
@@ -20,6 +21,7 @@ __all__ = [
     "Point",
     "Series",
     "cell_grid",
+    "front",
     "interval_rows",
     "line_chart",
     "matrix",

@@ -35,6 +35,7 @@ svg.ph{font:12px system-ui,-apple-system,"Segoe UI",sans-serif}
 .ph .mid{text-anchor:middle}.ph .key{fill:var(--s);font-weight:600}
 .ph .thick{stroke:var(--s);stroke-width:10}.ph .inner{stroke:var(--band);stroke-width:8}
 .ph .ring{fill:var(--s);stroke:var(--ground,#fff);stroke-width:1.5}
+.ph .hollow{fill:var(--ground,#fff);stroke:var(--s);stroke-width:1.5}
 .ph .l0{fill:var(--l0)}.ph .l1{fill:var(--l1)}.ph .l2{fill:var(--l2)}
 .ph .l3{fill:var(--l3)}.ph .l4{fill:var(--l4)}
 .ph .level{stroke:var(--ink);fill:none;stroke-width:2}

@@ -27,7 +27,8 @@ _MOST_LETTERS, _NAME_HEIGHT = 28, 14
 class Series:
     """A line, with a band where `low` and `high` are given; beyond `model_from` it is dotted.
 
-    `colour` is one of "abcden"; without it, that of its place among the lines.
+    `colour` is one of "abcden"; without it, that of its place among the lines. A `faint` line is
+    thin, grey and without dots.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Series:
     model_from: float | None = None
     dots: bool = True
     colour: str | None = None
+    faint: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,17 +83,20 @@ def line_chart(
     levels: Sequence[Level] = (),
     x_notes: Sequence[str] | None = None,
     x_range: tuple[float, float] | None = None,
+    x_kind: Kind = "number",
     width: int = WIDTH,
+    within: bool = False,
 ) -> Figure:
     """Lines over a shared x axis, named at their right ends, where no name covers another.
 
-    `x_notes` are written below `x_names`.
+    `x_notes` are written below `x_names`. Long names make the picture wider than `width`, unless
+    it has to stay `within` that.
     """
     right = _room_for_names(series)
-    width += right - RIGHT
+    width += 0 if within else right - RIGHT
     height = max(HEIGHT, TOP + _NAME_HEIGHT * len(series) + BOTTOM)
     x_scale, y_scale = _scales(
-        series, guides, y_range, y_kind, (LEFT, width - right), height, x_range
+        series, guides, y_range, y_kind, (LEFT, width - right), height, x_range, x_kind
     )
     height += _NAME_HEIGHT if x_notes else 0
     body = (
@@ -137,12 +142,13 @@ def _scales(
     sides: tuple[float, float],
     height: int,
     x_range: tuple[float, float] | None = None,
+    x_kind: Kind = "number",
 ) -> tuple[Scale, Scale]:
     xs = [x for s in series for x in s.x] or [0.0, 1.0]
     values = [y for s in series for part in (s.y, s.low, s.high) if part for y in part]
     low, high = y_range or spread(values + [guide.y for guide in guides])
     left, right = x_range or (min(xs), max(xs))
-    x_scale = Scale(low=left, high=right, start=sides[0], stop=sides[1])
+    x_scale = Scale(low=left, high=right, start=sides[0], stop=sides[1], kind=x_kind)
     return x_scale, Scale(low=low, high=high, start=height - BOTTOM, stop=TOP, kind=y_kind)
 
 
@@ -176,7 +182,7 @@ def _frame(
 
 def _x_ticks(x: Scale, names: Sequence[str] | None) -> list[tuple[float, str]]:
     if names is None:
-        whole = [tick for tick in x.ticks(9) if tick == int(tick)]
+        whole = [tick for tick in x.ticks(9) if tick == int(tick)] if x.kind == "number" else []
         return [(tick, x.show(tick)) for tick in whole or x.ticks(6)]
     room = int((x.stop - x.start) / (_LETTER * 13))  # a name has twelve letters at most
     step = max(1, math.ceil(len(names) / max(room, 1)))
@@ -239,10 +245,12 @@ def _line(series: Series, index: int, x: Scale, y: Scale) -> str:
         upper = list(zip(series.x, series.high, strict=True))
         lower = list(zip(series.x, series.low, strict=True))[::-1]
         parts.append(element("path", d=_path(upper + lower, x, y) + "Z", class_="band"))
-    parts.append(element("path", d=_path(solid, x, y), class_=f"line {DASHES[index % 5]}".strip()))
+    parts.append(
+        element("path", d=_path(solid, x, y), class_=f"line {_dash(series, index)}".strip())
+    )
     if len(model) > 1:
         parts.append(element("path", d=_path(model, x, y), class_="line dot"))
-    if series.dots and len(points) <= 60:
+    if series.dots and not series.faint and len(points) <= 60:
         kind = "ring" if index % 2 == 0 else "open"
         parts += [
             element("circle", cx=x(a), cy=y(b), r=3.5, class_=kind, data_x=f"{a:g}")
@@ -252,7 +260,12 @@ def _line(series: Series, index: int, x: Scale, y: Scale) -> str:
 
 
 def _colour(series: Series, index: int) -> str:
-    return series.colour or COLOURS[index % len(COLOURS)]
+    return "n" if series.faint else series.colour or COLOURS[index % len(COLOURS)]
+
+
+def _dash(series: Series, index: int) -> str:
+    """Lines differ in dash as well as in colour; faint ones are a background to the others."""
+    return "thin" if series.faint else DASHES[index % 5]
 
 
 def _path(points: Sequence[tuple[float, float]], x: Scale, y: Scale) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
+from textwrap import wrap
 
 from passhat.drawing.figure import (
     WIDTH,
@@ -21,6 +24,19 @@ LEVELS = ("l1", "l2", "l3", "l4")
 """The classes of shares above 0: one hue, ever darker; 0 is the empty ground."""
 _SHADES = " ░▒▓█"
 _TEXT_WIDTH = 60
+_GROUP_GAP = 6
+_LINE, _LETTER = (
+    18,
+    6.6,
+)  # the lines below the picture: their height, and about how wide a letter is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnGroup:
+    """Neighbouring columns that belong together, and what they have in common."""
+
+    name: str
+    columns: int
 
 
 def matrix(
@@ -32,36 +48,86 @@ def matrix(
     x_label: str,
     width: int = WIDTH,
     columns_named: Sequence[str] = (),
+    groups: Sequence[ColumnGroup] = (),
 ) -> Figure:
     """Rows of shares from 0 to 1 as cells; None leaves a dash. Columns get narrower as they grow.
+
+    `groups` stand apart under a letter each, and what they have in common is written below.
 
     >>> matrix(["a"], [[0.0, 1.0]], title="t", finding="f", x_label="task").text.splitlines()[1]
     'a                         █'
     """
     room = Names.of(names)
     width = max(width, WIDTH) + room.more
-    columns = max((len(row) for row in shares), default=0)
-    cell = (width - room.width - 16) / max(columns, 1)
-    height = TOP + ROW * len(names) + 30
+    places, cell = _places(shares, groups, room.width, width - 16)
+    notes = _notes(groups, int((width - 48) / _LETTER))
+    height = TOP + ROW * len(names) + 30 + _LINE * len(notes)
     body = label(x_label, room.width, 14) + "".join(
         element(
             "g",
             label(name, room.width - 10, TOP + ROW * i + 15, "end", most=room.letters)
-            + _cells(shares[i], room.width, TOP + ROW * i, cell),
+            + _cells(shares[i], places, TOP + ROW * i, cell),
         )
         for i, name in enumerate(names)
     )
-    body += _legend(room.width, height - 10)
-    text = "\n".join([title, *(_text_row(n, row) for n, row in zip(names, shares, strict=True))])
+    body += _letters(groups, places, cell)
+    body += _legend(room.width, TOP + ROW * len(names) + 20)
+    body += _written_notes(notes, TOP + ROW * len(names) + 30)
+    text = [title, *(_text_row(n, row) for n, row in zip(names, shares, strict=True))]
+    text += [f"{letter:2} {note}" for letter, note in notes]
     return Figure(
         title=title,
         finding=finding,
         width=width,
         height=height,
         body=body,
-        text=text,
+        text="\n".join(text),
         rows=_data(names, shares, columns_named),
     )
+
+
+def _places(
+    shares: Sequence[Sequence[float | None]],
+    groups: Sequence[ColumnGroup],
+    left: float,
+    right: float,
+) -> tuple[list[float], float]:
+    """Where each column begins, and how wide it is."""
+    columns = max((len(row) for row in shares), default=0)
+    cell = (right - left - _GROUP_GAP * max(len(groups) - 1, 0)) / max(columns, 1)
+    before = [i for i, group in enumerate(groups) for _ in range(group.columns)] or [0] * columns
+    return [left + cell * i + _GROUP_GAP * before[i] for i in range(columns)], cell
+
+
+def _letters(groups: Sequence[ColumnGroup], places: Sequence[float], cell: float) -> str:
+    """The letter of each group above its columns."""
+    parts, first = [], 0
+    for i, group in enumerate(groups):
+        middle = (places[first] + places[first + group.columns - 1] + cell) / 2
+        parts.append(label(_letter(i), middle, TOP - 4, "strong mid"))
+        first += group.columns
+    return "".join(parts)
+
+
+def _notes(groups: Sequence[ColumnGroup], most: int) -> list[tuple[str, str]]:
+    """The lines below the picture: a letter and its sentence, broken where it is too long."""
+    return [
+        (_letter(i) if first else "", line)
+        for i, group in enumerate(groups)
+        for first, line in zip(chain([True], repeat(False)), wrap(group.name, most), strict=False)
+    ]
+
+
+def _written_notes(notes: Sequence[tuple[str, str]], top: float) -> str:
+    return "".join(
+        (label(letter, 12, top + _LINE * (i + 1) - 4, "strong") if letter else "")
+        + label(note, 32, top + _LINE * (i + 1) - 4)
+        for i, (letter, note) in enumerate(notes)
+    )
+
+
+def _letter(place: int) -> str:
+    return chr(ord("A") + place)
 
 
 def _data(
@@ -75,20 +141,34 @@ def _data(
     return (("", *names), *rows) if columns else ()
 
 
-def _cells(row: Sequence[float | None], left: float, top: float, cell: float) -> str:
+def _cells(row: Sequence[float | None], lefts: Sequence[float], top: float, cell: float) -> str:
     """The cells of a row, one path for each level, so that many stay small."""
-    parts = [element("path", d=_box(left, top, cell * len(row)), class_="l0")]
+    ground = "".join(
+        _box(start, top, stop - start + cell) for start, stop in _stretches(lefts, cell)
+    )
+    parts = [element("path", d=ground, class_="l0")]
     for level, name in enumerate(LEVELS, 1):
         places = [i for i, share in enumerate(row) if share is not None and _level(share) == level]
         if places:
-            drawn = "".join(_box(left + cell * i, top, cell) for i in places)
+            drawn = "".join(_box(lefts[i], top, cell) for i in places)
             parts.append(element("path", d=drawn, class_=name))
     missing = "".join(
-        f"M{number(left + cell * i + cell / 4)} {number(top + ROW / 2)}h{number(cell / 2)}"
+        f"M{number(lefts[i] + cell / 4)} {number(top + ROW / 2)}h{number(cell / 2)}"
         for i, share in enumerate(row)
         if share is None
     )
     return "".join(parts) + (element("path", d=missing, class_="axis") if missing else "")
+
+
+def _stretches(lefts: Sequence[float], cell: float) -> list[tuple[float, float]]:
+    """The first and the last column of each stretch without a gap."""
+    found: list[tuple[float, float]] = []
+    for left in lefts:
+        if found and left - found[-1][1] < cell + _GROUP_GAP / 2:
+            found[-1] = (found[-1][0], left)
+        else:
+            found.append((left, left))
+    return found
 
 
 def _box(x: float, y: float, width: float) -> str:

@@ -37,10 +37,9 @@ def scatter(
 ) -> Figure:
     """Named points on two axes, joined where no other point has more for less.
 
-    Points on that front are named first; others where a name covers no other.
+    Points on that front have a colour and are named first; others where a name covers no other.
     """
-    low, high = spread([v for p in points for v in (p.x, *(p.x_interval or ()))])
-    x = Scale(low=max(low, 0.0), high=high, start=LEFT, stop=width - RIGHT)
+    x = _x_scale(points, width)
     y_low, y_high = y_range or spread([v for p in points for v in (p.y, *(p.y_interval or ()))])
     y = Scale(low=y_low, high=y_high, start=HEIGHT - BOTTOM, stop=TOP, kind=y_kind)
     best = front(points)
@@ -50,8 +49,8 @@ def scatter(
         _frame(x, y, x_label, y_label)
         + _front_line(best, x, y)
         + "".join(
-            _point(point, "abcde"[i % 5], x, y, names.get(point.name))
-            for i, point in enumerate(points)
+            _point(point, "a" if point in best else "n", x, y, names.get(point.name))
+            for point in reversed(order)
         )
     )
     lines = [f"{p.name}: {x_label} {p.x:.4g}, {y_label} {y.show(p.y)}" for p in points]
@@ -64,6 +63,19 @@ def scatter(
         text="\n".join([title, *lines]),
         rows=(("name", x_label, y_label), *((p.name, rounded(p.x), rounded(p.y)) for p in points)),
     )
+
+
+def _x_scale(points: Sequence[Point], width: int) -> Scale:
+    """From 0 or a little below the least; by powers of ten where values differ by more than one."""
+    values = [v for p in points for v in (p.x, *(p.x_interval or ()))]
+    low, high = spread(values)
+    least = min(p.x for p in points) if points else 0.0
+    if least > 0 and max(p.x for p in points) / least > 10:
+        kept = [max(v, least / 2) for v in values]
+        return Scale(
+            low=min(kept) / 1.2, high=max(kept) * 1.2, start=LEFT, stop=width - RIGHT, kind="log"
+        )
+    return Scale(low=max(low, 0.0), high=high, start=LEFT, stop=width - RIGHT)
 
 
 def front(points: Sequence[Point]) -> list[Point]:
@@ -90,14 +102,14 @@ def _front_line(best: Sequence[Point], x: Scale, y: Scale) -> str:
 def _name_places(
     points: Sequence[tuple[Point, float, float]], x: Scale
 ) -> dict[str, tuple[float, float, str]]:
-    """Where each name goes without covering one before it; those without room get none."""
-    taken: list[tuple[float, float, float, float]] = []
+    """Where each name goes without covering a point or a name; those without room get none."""
+    taken = [(at_x - 5, at_y - 5, at_x + 5, at_y + 5) for _, at_x, at_y in points]
     found: dict[str, tuple[float, float, str]] = {}
     for point, at_x, at_y in points:
         width = _LETTER * min(len(point.name), _MOST_LETTERS)
         # Names lean inwards where they can: there is no margin for them.
         sides = ["key end", "key"] if at_x > (x.start + x.stop) / 2 else ["key", "key end"]
-        for kind, drop in ((kind, drop) for drop in (-7, 15) for kind in sides):
+        for kind, drop in ((kind, drop) for drop in (-7, 15, -20, 28) for kind in sides):
             left = at_x + 9 if kind == "key" else at_x - 9 - width
             box = (left, at_y + drop - 11, left + width, at_y + drop + 3)
             inside = x.start <= box[0] and box[2] <= x.stop + RIGHT - 4
@@ -137,7 +149,9 @@ def _point(
     if point.y_interval:
         line = f"M{number(at_x)} {number(y(point.y_interval[0]))}V{number(y(point.y_interval[1]))}"
         parts.append(element("path", d=line, class_="thin"))
-    parts.append(element("circle", cx=at_x, cy=at_y, r=5, class_="ring"))
+    kind = "ring" if colour == "a" else "hollow"
+    parts.append(element("circle", cx=at_x, cy=at_y, r=5, class_=kind))
     if place is not None:
-        parts.append(label(point.name, place[0], place[1], place[2], most=_MOST_LETTERS))
+        look = place[2] if colour == "a" else place[2].replace("key", "soft")
+        parts.append(label(point.name, place[0], place[1], look, most=_MOST_LETTERS))
     return element("g", "".join(parts), class_=colour)

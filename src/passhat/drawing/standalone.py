@@ -6,6 +6,7 @@ librsvg, CairoSVG, LaTeX's converters) know attributes best, so that is all a fi
 
 from __future__ import annotations
 
+import copy
 import textwrap
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -94,8 +95,18 @@ def _paint(element: ET.Element, series: str) -> None:
     series = next((SERIES[one] for one in classes if one in SERIES), series)
     for name, value in _attributes(element.tag, classes, series).items():
         element.set(name, value)
-    for child in element:
+    for child in list(element):
+        halo = "strong" in child.get("class", "").split()
         _paint(child, series)
+        if halo:
+            element.insert(list(element).index(child), _halo(child))
+
+
+def _halo(text: ET.Element) -> ET.Element:
+    """A white outline behind a text that lies on lines: few programs know `paint-order`."""
+    behind = copy.deepcopy(text)
+    behind.attrib |= {"fill": "#ffffff", "stroke": "#ffffff", "stroke-width": "4"}
+    return behind
 
 
 def _attributes(tag: str, classes: list[str], series: str) -> dict[str, str]:
@@ -124,6 +135,8 @@ def _attributes(tag: str, classes: list[str], series: str) -> dict[str, str]:
             found |= {"fill": "none", "stroke": colour, "stroke-width": width}
     if "ring" in classes:
         found |= {"fill": series, "stroke": "#ffffff", "stroke-width": "1.5"}
+    if "hollow" in classes:
+        found |= {"fill": "#ffffff", "stroke": series, "stroke-width": "1.5"}
     if "fill" in classes:
         found["fill"] = series
     if "band" in classes:

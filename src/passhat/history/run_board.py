@@ -8,12 +8,12 @@ from typing import Any
 
 from passhat.errors import HistoryError
 from passhat.history.database import is_postgres
+from passhat.history.dead_workers import WORKER, reap
 from passhat.history.leases import Lease
 from passhat.history.lookups import read_trials_from
 from passhat.history.run_journal import MICRO, micro
 from passhat.history.runs import Run
 from passhat.history.store import History
-from passhat.history.worker_session import WORKER, reap
 from passhat.records import Budget, Trial, UnansweredCalls
 from passhat.records.ledger import Ticket
 
@@ -127,7 +127,7 @@ class RunBoard:
     def limit_reached(self) -> str:
         """The limit that stopped the run, by what was spent."""
         cost, tokens, calls = self._row(
-            "SELECT (cost + lost_cost) / nullif(CAST(max_cost AS FLOAT), 0), "
+            "SELECT (cost + lost_cost + given_up_cost) / nullif(CAST(max_cost AS FLOAT), 0), "
             "tokens / nullif(CAST(max_tokens AS FLOAT), 0), "
             "(calls + lost_calls) / nullif(CAST(max_calls AS FLOAT), 0) "
             "FROM accounts WHERE run = ?",
@@ -138,10 +138,11 @@ class RunBoard:
 
     def lost(self) -> UnansweredCalls:
         """Calls that were on the wire when their worker died."""
-        calls, cost, unpriced = self._row(
-            "SELECT lost_calls, lost_cost, unpriced FROM accounts WHERE run = ?", (self._run.id,)
+        calls, cost, unpriced, unsure = self._row(
+            "SELECT lost_calls, lost_cost, unpriced, unsure_calls FROM accounts WHERE run = ?",
+            (self._run.id,),
         )
-        return UnansweredCalls(calls=calls, cost=cost / MICRO, unpriced=unpriced)
+        return UnansweredCalls(calls=calls, cost=cost / MICRO, unpriced=unpriced, unsure=unsure)
 
     def _row(self, sql: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
         row = self._database.execute(sql, values).fetchone()

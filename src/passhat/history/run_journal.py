@@ -7,17 +7,27 @@ from collections.abc import Sequence
 
 from passhat.history.leases import Lease
 from passhat.history.lookups import read_trials_from
+from passhat.history.open_calls import OpenCall, read_open_calls
 from passhat.history.runs import Run
+from passhat.history.sent_marks import SentMarks, marks_path
 from passhat.history.store import History
 from passhat.records.ledger import (
+    AcceptedCall,
     Answer,
+    CallEntry,
     CallIntent,
+    CallKey,
     Entry,
     Finished,
+    LostAnswer,
     Refused,
     Ticket,
     UnansweredCalls,
+    one_entry_a_call,
 )
+
+MICRO = 1_000_000
+"""Money is kept in millionths of a dollar, so that sums are exact."""
 
 _UPSERT_TICKET = (
     "INSERT INTO tickets (run, number, system, task, trial, stamp) VALUES (?, ?, ?, ?, ?, ?) "
@@ -30,22 +40,31 @@ _UPSERT_ANSWER = (
     "ON CONFLICT (run, system, task, trial, step) DO UPDATE SET request = excluded.request, "
     "reply = excluded.reply, reserved_cost = excluded.reserved_cost, "
     "reserved_tokens = excluded.reserved_tokens, priced = excluded.priced, "
-    "session = excluded.session"
+    "session = excluded.session, remote = NULL"
 )
 _FORGET_INTENT = (
     "DELETE FROM answers WHERE run = ? AND system = ? AND task = ? AND trial = ? AND step = ? "
     "AND reply IS NULL"
 )
-# Calls without an answer whose trials will run again: they are asked a second time.
-_TO_ASK_AGAIN = (
-    "a.run = ? AND a.reply IS NULL AND NOT EXISTS (SELECT 1 FROM trials x WHERE x.run = a.run "
-    "AND x.system = a.system AND x.task = a.task AND x.trial = a.trial)"
+_FORGET_OPEN = (
+    "DELETE FROM answers WHERE run = ? AND system = ? AND task = ? AND trial = ? AND step = ?"
 )
-
-# An agent that keeps its own accounts is paid where one of its finished trials says so.
-_PERHAPS_PAID = _TO_ASK_AGAIN + (  # noqa: S608  our words
-    " AND (substr(a.request, 1, 6) <> 'agent:' OR EXISTS (SELECT 1 FROM trials y "
-    "WHERE y.run = a.run AND y.system = a.system AND y.cost > 0))"
+_KEEP_REMOTE = (
+    "UPDATE answers SET session = 0, reserved_cost = 0, reserved_tokens = 0 "
+    "WHERE run = ? AND system = ? AND task = ? AND trial = ? AND step = ?"
+)
+_ACCEPTED = (
+    "UPDATE answers SET remote = ? WHERE run = ? AND system = ? AND task = ? AND trial = ? "
+    "AND step = ? AND reply IS NULL"
+)
+_ACCOUNT = (
+    "lost_calls", "lost_cost", "unpriced", "unsure_calls", "found_calls",
+    "given_up_calls", "given_up_cost", "given_up_unpriced",
+)  # fmt: skip
+_ADD_TO_ACCOUNT = (
+    f"INSERT INTO accounts (run, {', '.join(_ACCOUNT)}) "  # noqa: S608  our names
+    f"VALUES (?{', ?' * len(_ACCOUNT)}) ON CONFLICT (run) DO UPDATE SET "
+    + ", ".join(f"{name} = accounts.{name} + excluded.{name}" for name in _ACCOUNT)
 )
 
 
@@ -59,6 +78,7 @@ class RunJournal:
         self.history = history
         self.run = run
         self._lease = lease
+        self._marks = SentMarks(history.database, run, None if lease is None else lease.session)
 
     @property
     def key(self) -> str:
@@ -68,14 +88,14 @@ class RunJournal:
     def write(self, entries: Sequence[Entry], /) -> None:
         """Everything in one transaction: all of it is kept, or none."""
         finished = [entry for entry in entries if isinstance(entry, Finished)]
+        if any(isinstance(entry, CallIntent) for entry in entries):
+            self._marks.open()
         with self.history.writing():
             if self._lease is not None:
                 self._lease.renew(self.history.database)
-            self._forget_intents([entry for entry in entries if isinstance(entry, Refused)])
             self._insert_tickets([entry for entry in entries if isinstance(entry, Ticket)])
-            self._insert_answers(
-                [entry for entry in entries if isinstance(entry, CallIntent | Answer)]
-            )
+            for part in one_entry_a_call(entries):
+                self._write_calls(part)
             if finished:
                 self.history.insert_trials(
                     self.run.id, [(f.ticket.number, f.trial) for f in finished], replace=True
@@ -83,6 +103,19 @@ class RunJournal:
             for entry in finished:
                 if entry.transcript is not None:
                     self.history.add_transcript(self.run.id, entry.trial, entry.transcript)
+        self._marks.settle(entries)
+
+    def mark_sent(self, call: CallKey) -> None:
+        """Note that a call is about to be sent: the note outlives this process."""
+        self._marks.add(call)
+
+    def unmark_sent(self, call: CallKey) -> None:
+        """Take the note back: the provider refused the call, which costs nothing."""
+        self._marks.remove(call)
+
+    def close(self) -> None:
+        """Put away what only a start after a crash would need."""
+        self._marks.close()
 
     def launched(self) -> Sequence[Ticket]:
         """All tickets, by number."""
@@ -142,7 +175,7 @@ class RunJournal:
         return int(row[0]) if row else 0
 
     def asked_again(self) -> UnansweredCalls:
-        """All calls, of every earlier start, that were on the wire when it ended.
+        """All calls of earlier starts that were sent, brought no answer, and are asked again.
 
         Their intents are counted into the run's account and removed, because the same calls are
         now asked again under the same keys.
@@ -151,27 +184,82 @@ class RunJournal:
         with self.history.writing():
             if self._lease is not None:
                 self._lease.renew(database)
-            row = database.execute(
-                "SELECT count(*), coalesce(sum(reserved_cost), 0), "  # noqa: S608  our words
-                f"coalesce(sum(1 - priced), 0) FROM answers a WHERE {_PERHAPS_PAID}",
-                (self.run.id,),
-            ).fetchone()
-            if row is not None and row[0]:
-                database.execute(
-                    "INSERT INTO accounts (run, lost_calls, lost_cost, unpriced) "
-                    "VALUES (?, ?, ?, ?) ON CONFLICT (run) DO UPDATE SET "
-                    "lost_calls = accounts.lost_calls + excluded.lost_calls, "
-                    "lost_cost = accounts.lost_cost + excluded.lost_cost, "
-                    "unpriced = accounts.unpriced + excluded.unpriced",
-                    (self.run.id, *map(int, row)),
-                )
-            database.execute(f"DELETE FROM answers AS a WHERE {_TO_ASK_AGAIN}", (self.run.id,))  # noqa: S608  our words
-            total = database.execute(
-                "SELECT lost_calls, lost_cost, unpriced FROM accounts WHERE run = ?",
-                (self.run.id,),
-            ).fetchone() or (0, 0, 0)
-        calls, cost, unpriced = map(int, total)
-        return UnansweredCalls(calls=calls, cost=cost / MICRO, unpriced=unpriced)
+            calls = read_open_calls(database, self.run)
+            self._add_to_account(calls)
+            for statement, chosen in (
+                (_FORGET_OPEN, [call for call in calls if call.remote is None]),
+                (_KEEP_REMOTE, [call for call in calls if call.remote is not None]),
+            ):
+                database.executemany(statement, [(self.run.id, *call.key) for call in chosen])
+        for session in {call.session for call in calls} - {None}:
+            marks_path(database, self.run, int(session or 0)).unlink(missing_ok=True)
+        calls_lost, cost, unpriced, unsure, *_ = self._account()
+        return UnansweredCalls(
+            calls=calls_lost, cost=cost / MICRO, unpriced=unpriced, unsure=unsure
+        )
+
+    def found(self) -> int:
+        """How many answers of lost calls the provider still had."""
+        return self._account()[4]
+
+    def given_up(self) -> UnansweredCalls:
+        """Calls that were sent, brought no answer, and are not asked again."""
+        *_, number, cost, unpriced = self._account()
+        known = UnansweredCalls(calls=number, cost=cost / MICRO, unpriced=unpriced)
+        late = [
+            c for c in read_open_calls(self.history.database, self.run) if c.verdict == "given up"
+        ]
+        return known + UnansweredCalls(
+            calls=len(late),
+            cost=sum(call.cost for call in late) / MICRO,
+            unpriced=sum(not call.priced for call in late),
+        )
+
+    def remotes(self) -> dict[CallKey, str]:
+        """The provider's names of answers that it prepared in the background for lost calls."""
+        rows = self.history.database.execute(
+            "SELECT s.text, t.text, a.trial, a.step, a.remote FROM answers a "
+            "JOIN names s ON s.id = a.system JOIN names t ON t.id = a.task "
+            "WHERE a.run = ? AND a.reply IS NULL AND a.remote IS NOT NULL",
+            (self.run.id,),
+        )
+        return {(system, task, trial, step): remote for system, task, trial, step, remote in rows}
+
+    def _account(self) -> tuple[int, ...]:
+        row = self.history.database.execute(
+            f"SELECT {', '.join(_ACCOUNT)} FROM accounts WHERE run = ?",  # noqa: S608  our names
+            (self.run.id,),
+        ).fetchone()
+        return tuple(map(int, row)) if row else (0,) * len(_ACCOUNT)
+
+    def _add_to_account(self, calls: Sequence[OpenCall], *, found: int = 0) -> None:
+        again = [call for call in calls if call.verdict in ("lost", "unsure")]
+        late = [call for call in calls if call.verdict == "given up"]
+        amounts = (
+            len(again),
+            sum(call.cost for call in again),
+            sum(not call.priced for call in again),
+            sum(call.verdict == "unsure" for call in again),
+            found,
+            len(late),
+            sum(call.cost for call in late),
+            sum(not call.priced for call in late),
+        )
+        if any(amounts):
+            self.history.database.execute(_ADD_TO_ACCOUNT, (self.run.id, *amounts))
+
+    def _write_calls(self, entries: Sequence[CallEntry]) -> None:
+        """Write what is said of calls, at most one entry for each."""
+        self._insert_answers([e for e in entries if isinstance(e, CallIntent | Answer)])
+        self._forget_intents([e for e in entries if isinstance(e, Refused)])
+        accepted = [e for e in entries if isinstance(e, AcceptedCall)]
+        if accepted:
+            rows = [(entry.remote, *self._key(entry)) for entry in accepted]
+            self.history.database.executemany(_ACCEPTED, rows)
+        lost = [_lost_call(entry) for entry in entries if isinstance(entry, LostAnswer)]
+        found = sum(isinstance(entry, Answer) and entry.found for entry in entries)
+        if lost or found:
+            self._add_to_account(lost, found=found)
 
     def _insert_tickets(self, tickets: Sequence[Ticket]) -> None:
         if not tickets:
@@ -195,7 +283,7 @@ class RunJournal:
         if entries:
             self.history.database.executemany(_FORGET_INTENT, map(self._key, entries))
 
-    def _key(self, entry: CallIntent | Answer | Refused) -> tuple[int, int, int, int, int]:
+    def _key(self, entry: CallEntry) -> tuple[int, int, int, int, int]:
         name_id = self.history.name_id
         return self.run.id, name_id(entry.system), name_id(entry.task), entry.trial, entry.step
 
@@ -208,7 +296,15 @@ class RunJournal:
         return entry.request, None, micro(cost), tokens, int(cost is not None), session
 
 
-MICRO = 1_000_000
+def _lost_call(entry: LostAnswer) -> OpenCall:
+    return OpenCall(
+        session=None,
+        key=(0, 0, 0, 0),
+        cost=micro(entry.most.cost),
+        priced=entry.most.cost is not None,
+        remote=None,
+        verdict="given up",
+    )
 
 
 def micro(dollars: float | None) -> int:

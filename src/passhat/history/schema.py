@@ -147,6 +147,18 @@ ALTER TABLE trials ADD COLUMN family TEXT;
 ALTER TABLE trials ADD COLUMN weight REAL;
 """
 
+# `unsure_calls` counts the lost calls that were perhaps never sent, `found_calls` those whose
+# answers the provider still had. A call is given up if a deadline came first or the connection
+# was cut. `remote` is the provider's name for an answer that it prepares in the background.
+_VERSION_4 = """
+ALTER TABLE accounts ADD COLUMN unsure_calls INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE accounts ADD COLUMN found_calls INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE accounts ADD COLUMN given_up_calls INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE accounts ADD COLUMN given_up_cost INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE accounts ADD COLUMN given_up_unpriced INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE answers ADD COLUMN remote TEXT;
+"""
+
 # What only a store with many workers needs: what is ready and what a session holds are found by
 # index; rates may be forgotten when the server crashes.
 _QUEUE_OF_POSTGRES = """
@@ -189,6 +201,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _same(_VERSION_1, first="CREATE TABLE passhat_version (version BIGINT NOT NULL);"),
     _same(_VERSION_2, more=_QUEUE_OF_POSTGRES),
     _same(_VERSION_3),
+    _same(_VERSION_4),
 )
 """Step i leads from version i to version i + 1. Never edit one that was released."""
 

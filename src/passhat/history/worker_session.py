@@ -7,21 +7,31 @@ statements, a worker that freezes never blocks the others.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from passhat.errors import LostRun
-from passhat.history.database import Database
-from passhat.history.leases import LEASE_SECONDS, ProcessIdentity, open_session, this_process
-from passhat.history.run_journal import micro
+from passhat.history.database import Database, Row
+from passhat.history.dead_workers import CALL_KEY, WORKER, as_json, reap
+from passhat.history.leases import LEASE_SECONDS, open_session, this_process
+from passhat.history.run_journal import MICRO, micro
 from passhat.history.runs import Run
+from passhat.history.sent_marks import SentMarks
 from passhat.history.store import History
 from passhat.history.trial_rows import TRIAL_COLUMNS, pack, trial_row
-from passhat.records.ledger import Answer, CallIntent, Entry, Finished, Refused, Ticket
-
-WORKER = "worker"
+from passhat.records.ledger import (
+    AcceptedCall,
+    Answer,
+    CallIntent,
+    CallKey,
+    Entry,
+    Finished,
+    LostAnswer,
+    Refused,
+    Ticket,
+    one_entry_a_call,
+)
 
 _TYPES = {
     **dict.fromkeys(("trial", "sequence", "outcome", "seed"), "BIGINT"),
@@ -30,7 +40,6 @@ _TYPES = {
 _TRIAL_RECORD = ", ".join(f"{name} {_TYPES.get(name, 'FLOAT8')}" for name in TRIAL_COLUMNS)
 _TRIAL_NAMES = ", ".join(TRIAL_COLUMNS)
 _TRIAL_UPDATES = ", ".join(f"{n} = excluded.{n}" for n in TRIAL_COLUMNS if n != "trial")
-_KEY = "system BIGINT, task BIGINT, trial BIGINT, step BIGINT"
 
 _CLAIM = """
 WITH me AS (
@@ -54,13 +63,13 @@ WITH me AS (
   UPDATE sessions SET lease = {{clock}} + :lease WHERE id = :me AND alive = 1 RETURNING run),
 intents AS (
   SELECT me.run, i.* FROM me, jsonb_to_recordset(CAST(:intents AS JSONB))
-    AS i(n BIGINT, {_KEY}, request TEXT, cost BIGINT, tokens BIGINT, priced BIGINT)),
+    AS i(n BIGINT, {CALL_KEY}, request TEXT, cost BIGINT, tokens BIGINT, priced BIGINT)),
 replies AS (
   SELECT me.run, r.*, b.body FROM me, jsonb_to_recordset(CAST(:replies AS JSONB))
-    AS r(n BIGINT, {_KEY}, request TEXT, cost BIGINT, tokens BIGINT),
+    AS r(n BIGINT, {CALL_KEY}, request TEXT, cost BIGINT, tokens BIGINT),
     unnest(CAST(:bodies AS BYTEA[])) WITH ORDINALITY AS b(body, place) WHERE b.place = r.n),
 refusals AS (
-  SELECT me.run, x.* FROM me, jsonb_to_recordset(CAST(:refusals AS JSONB)) AS x({_KEY})),
+  SELECT me.run, x.* FROM me, jsonb_to_recordset(CAST(:refusals AS JSONB)) AS x({CALL_KEY})),
 finished AS (
   SELECT me.run, f.* FROM me, jsonb_to_recordset(CAST(:finished AS JSONB))
     AS f(system BIGINT, task BIGINT, {_TRIAL_RECORD})),
@@ -71,15 +80,25 @@ said AS (
 account AS (
   SELECT * FROM accounts WHERE run = :run AND :limited
     AND (max_cost IS NOT NULL OR max_tokens IS NOT NULL OR max_calls IS NOT NULL) FOR UPDATE),
+attempts AS (
+  SELECT a.run, a.system, a.task, a.trial, a.step, a.reserved_cost, a.reserved_tokens
+  FROM answers a JOIN finished f USING (run, system, task, trial)
+  WHERE a.reply IS NULL AND a.request LIKE 'agent:%'),
 settled AS (
   SELECT a.reserved_cost, a.reserved_tokens FROM answers a JOIN (
     SELECT run, system, task, trial, step FROM replies UNION ALL
     SELECT run, system, task, trial, step FROM refusals) k USING (run, system, task, trial, step)
-  WHERE a.reply IS NULL),
+  WHERE a.reply IS NULL
+  UNION ALL SELECT reserved_cost, reserved_tokens FROM attempts),
+agents AS (
+  SELECT CAST(coalesce(sum(ceil(f.cost * {MICRO})), 0) AS BIGINT) AS cost,
+    CAST(coalesce(sum(coalesce(f.tokens_in, 0) + coalesce(f.tokens_out, 0)), 0) AS BIGINT) AS tokens
+  FROM finished f WHERE (f.system, f.task, f.trial) IN (SELECT system, task, trial FROM attempts)),
 sums AS (
-  SELECT (SELECT coalesce(sum(cost), 0) FROM replies) AS cost,
-    (SELECT coalesce(sum(tokens), 0) FROM replies) AS tokens,
-    (SELECT count(*) FROM replies WHERE request LIKE 'model:%') AS calls,
+  SELECT (SELECT coalesce(sum(cost), 0) FROM replies) + (SELECT cost FROM agents) AS cost,
+    (SELECT coalesce(sum(tokens), 0) FROM replies) + (SELECT tokens FROM agents) AS tokens,
+    (SELECT count(*) FROM replies WHERE request LIKE 'model:%')
+      + (SELECT count(*) FROM attempts) AS calls,
     coalesce(sum(reserved_cost), 0) AS free_cost, coalesce(sum(reserved_tokens), 0) AS free_tokens,
     count(*) AS free_calls FROM settled),
 weighed AS (
@@ -89,8 +108,8 @@ weighed AS (
 granted AS (
   SELECT w.* FROM weighed w CROSS JOIN sums x LEFT JOIN account a ON true
   WHERE a.run IS NULL OR (a.stopped IS NULL
-    AND (a.max_cost IS NULL OR a.cost + a.lost_cost + a.reserved_cost + x.cost - x.free_cost
-      + w.upto_cost <= a.max_cost)
+    AND (a.max_cost IS NULL OR a.cost + a.lost_cost + a.given_up_cost + a.reserved_cost + x.cost
+      - x.free_cost + w.upto_cost <= a.max_cost)
     AND (a.max_tokens IS NULL OR a.tokens + a.reserved_tokens + x.tokens - x.free_tokens
       + w.upto_tokens <= a.max_tokens)
     AND (a.max_calls IS NULL OR a.calls + a.lost_calls + a.reserved_calls + x.calls - x.free_calls
@@ -102,7 +121,7 @@ asked AS (
   ON CONFLICT (run, system, task, trial, step) DO UPDATE SET request = excluded.request,
     reply = NULL, reserved_cost = excluded.reserved_cost,
     reserved_tokens = excluded.reserved_tokens, priced = excluded.priced,
-    session = excluded.session),
+    session = excluded.session, remote = NULL),
 answered AS (
   INSERT INTO answers (run, system, task, trial, step, request, reply, session)
   SELECT run, system, task, trial, step, request, body, :me FROM replies
@@ -110,7 +129,10 @@ answered AS (
     reply = excluded.reply, reserved_cost = 0, reserved_tokens = 0, priced = 1,
     session = excluded.session),
 withdrawn AS (
-  DELETE FROM answers a USING refusals r WHERE a.run = r.run AND a.system = r.system
+  DELETE FROM answers a USING (
+    SELECT run, system, task, trial, step FROM refusals UNION ALL
+    SELECT run, system, task, trial, step FROM attempts) r
+  WHERE a.run = r.run AND a.system = r.system
     AND a.task = r.task AND a.trial = r.trial AND a.step = r.step AND a.reply IS NULL),
 rows AS (
   INSERT INTO trials (run, system, task, {_TRIAL_NAMES})
@@ -137,25 +159,16 @@ paid AS (
 SELECT (SELECT count(*) FROM me), ARRAY(SELECT n FROM granted)
 """  # noqa: S608  our own names
 
-_REAP = """
-WITH dead AS (
-  UPDATE sessions SET alive = 0 WHERE run = :run AND role = :role AND alive = 1 AND lease < {clock}
-  RETURNING id),
-back AS (
-  UPDATE tickets t SET state = 0, session = NULL FROM dead d
-  WHERE t.session = d.id AND t.state = 1 AND t.run = :run),
-lost AS (
-  DELETE FROM answers a USING dead d WHERE a.session = d.id AND a.reply IS NULL AND a.run = :run
-  RETURNING a.reserved_cost, a.reserved_tokens, a.priced),
-sums AS (
-  SELECT count(*) AS calls, coalesce(sum(reserved_cost), 0) AS cost,
-    coalesce(sum(reserved_tokens), 0) AS tokens, coalesce(sum(1 - priced), 0) AS unpriced FROM lost)
-UPDATE accounts a SET lost_calls = a.lost_calls + s.calls, lost_cost = a.lost_cost + s.cost,
-  unpriced = a.unpriced + s.unpriced,
-  reserved_cost = greatest(a.reserved_cost - s.cost, 0),
-  reserved_tokens = greatest(a.reserved_tokens - s.tokens, 0),
-  reserved_calls = greatest(a.reserved_calls - s.calls, 0)
-FROM sums s WHERE a.run = :run AND s.calls > 0
+# Sums that the main statement has no place for: it can change the row of `accounts` only once.
+_ADD = """
+UPDATE accounts SET given_up_calls = given_up_calls + :calls, given_up_cost = given_up_cost + :cost,
+  given_up_unpriced = given_up_unpriced + :unpriced, found_calls = found_calls + :found
+WHERE run = :run AND EXISTS (SELECT 1 FROM sessions WHERE id = :me AND alive = 1)
+"""
+
+_ACCEPTED = """
+UPDATE answers SET remote = ? WHERE run = ? AND system = ? AND task = ? AND trial = ? AND step = ?
+  AND reply IS NULL AND session = ?
 """
 
 # A bucket is one instant that moves on with every draw (GCRA): what is drawn now may start at the
@@ -169,10 +182,16 @@ RETURNING at - :taken - {clock}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A ticket that is this worker's, and the answers that an earlier worker left for it."""
+    """A ticket that is this worker's, and what earlier workers left for it.
+
+    `cut_short` says that one had it before; `remotes` are the provider's names of answers to the
+    calls that it lost, by step.
+    """
 
     ticket: Ticket
     answers: Mapping[int, Answer]
+    remotes: Mapping[int, str]
+    cut_short: bool
 
 
 class WorkerSession:
@@ -185,10 +204,17 @@ class WorkerSession:
         self._name_ids: dict[str, int] = {}
         self._end_earlier_lives()
         self.number = open_session(self._database, run, role=WORKER, hands=hands)
+        self._marks = SentMarks(self._database, run, self.number)
+        self._agents: set[str] = set()  # systems that keep their own accounts
         clock = self._database.clock
         self._claim = _CLAIM.replace("{clock}", clock)
         self._write = _WRITE.replace("{clock}", clock)
         self._draw = _DRAW.replace("{clock}", clock)
+
+    @property
+    def key(self) -> str:
+        """The key of the run."""
+        return self.run.key
 
     def claim(self, count: int) -> list[Claim]:
         """At most `count` tickets that are ready; LostRun if this session was given up for dead."""
@@ -200,16 +226,33 @@ class WorkerSession:
         self._name_ids.update({row[1]: row[6] for row in taken})
         self._name_ids.update({row[2]: row[7] for row in taken})
         return [
-            Claim(
-                ticket=Ticket(number=number, system=system, task=task, trial=trial, stamp=stamp),
-                answers=self._answers(system, task, trial) if tries > 1 else {},
+            self._claimed(
+                Ticket(number=number, system=system, task=task, trial=trial, stamp=stamp), tries
             )
             for number, system, task, trial, stamp, tries, _, _ in taken
         ]
 
     def write(self, entries: Sequence[Entry], /) -> Collection[int]:
-        """Everything in one statement; returns the places of intents that the budget refuses."""
-        asked = [(i, e) for i, e in enumerate(entries) if isinstance(e, CallIntent)]
+        """Write everything; returns the places of intents that the budget refuses.
+
+        It is one statement, but where two things are said of one call.
+        """
+        if any(isinstance(entry, CallIntent) for entry in entries):
+            self._marks.open()
+        *first, last = one_entry_a_call(entries) or [[]]
+        refused: list[int] = []
+        place = {id(entry): i for i, entry in enumerate(entries)}
+        for part in first:
+            refused += [place[id(entry)] for entry in self._write_part(part)]
+        others = [entry for entry in entries if isinstance(entry, Ticket | Finished)]
+        refused += [place[id(entry)] for entry in self._write_part([*last, *others])]
+        self._marks.settle(entries)
+        return refused
+
+    def _write_part(self, entries: Sequence[Entry]) -> list[CallIntent]:
+        """Write entries in one statement; returns the intents that the budget refuses."""
+        self._write_rare(entries)
+        asked = [e for e in entries if isinstance(e, CallIntent)]
         answers = [e for e in entries if isinstance(e, Answer)]
         finished = [e for e in entries if isinstance(e, Finished)]
         said = [e for e in finished if e.transcript is not None]
@@ -219,20 +262,53 @@ class WorkerSession:
                 "me": self.number,
                 "run": self.run.id,
                 "lease": LEASE_SECONDS,
-                "limited": any(isinstance(e, CallIntent | Answer | Refused) for e in entries),
-                "intents": _json([self._intent(i, e) for i, e in asked]),
-                "replies": _json([self._reply(n, e) for n, e in enumerate(answers, 1)]),
+                "limited": any(map(self._is_spending, entries)),
+                "intents": as_json([self._intent(i, e) for i, e in enumerate(asked)]),
+                "replies": as_json([self._reply(n, e) for n, e in enumerate(answers, 1)]),
                 "bodies": [e.reply for e in answers],
-                "refusals": _json([self._key(e) for e in entries if isinstance(e, Refused)]),
-                "finished": _json(map(self._row, finished)),
-                "said": _json([{"n": n, **self._key(e.trial)} for n, e in enumerate(said, 1)]),
+                "refusals": as_json([self._key(e) for e in entries if isinstance(e, Refused)]),
+                "finished": as_json(map(self._row, finished)),
+                "said": as_json([{"n": n, **self._key(e.trial)} for n, e in enumerate(said, 1)]),
                 "transcripts": [pack(e.transcript or "") for e in said],
             },
         ).fetchone()
         if row is None or not row[0]:
             raise self._lost()
         granted = set(row[1])
-        return [i for i, _ in asked if i not in granted]
+        return [intent for i, intent in enumerate(asked) if i not in granted]
+
+    def _is_spending(self, entry: Entry) -> bool:
+        """Whether an entry changes what the run has spent or reserved."""
+        if isinstance(entry, Finished):
+            return entry.trial.system in self._agents
+        if isinstance(entry, CallIntent) and entry.request.startswith("agent:"):
+            self._agents.add(entry.system)
+        return isinstance(entry, CallIntent | Answer | Refused)
+
+    def _write_rare(self, entries: Sequence[Entry]) -> None:
+        """Write what few calls have: lost and found answers, and those to be fetched later."""
+        lost = [e.most.cost for e in entries if isinstance(e, LostAnswer)]
+        found = sum(isinstance(e, Answer) and e.found for e in entries)
+        if lost or found:
+            amounts = {
+                "calls": len(lost),
+                "cost": sum(map(micro, lost)),
+                "unpriced": sum(cost is None for cost in lost),
+                "found": found,
+            }
+            self._database.execute(_ADD, {"me": self.number, "run": self.run.id, **amounts})
+        for entry in entries:
+            if isinstance(entry, AcceptedCall):
+                key = self._key(entry).values()
+                self._database.execute(_ACCEPTED, (entry.remote, self.run.id, *key, self.number))
+
+    def mark_sent(self, call: CallKey) -> None:
+        """Note that a call is about to be sent: the note outlives this process."""
+        self._marks.add(call)
+
+    def unmark_sent(self, call: CallKey) -> None:
+        """Take the note back: the provider refused the call, which costs nothing."""
+        self._marks.remove(call)
 
     def give_back(self, ticket: Ticket) -> None:
         """Let another worker, or this one later, run a ticket that could not be finished now."""
@@ -259,6 +335,7 @@ class WorkerSession:
 
     def close(self) -> None:
         """End this session: what it still holds is free at once."""
+        self._marks.close()
         self._database.execute("UPDATE sessions SET lease = 0 WHERE id = ?", (self.number,))
         reap(self._database, self.run)
 
@@ -272,18 +349,27 @@ class WorkerSession:
         )
         reap(self._database, self.run)
 
-    def _answers(self, system: str, task: str, trial: int) -> dict[int, Answer]:
-        rows = self._database.execute(
-            "SELECT step, request, reply FROM answers WHERE run = ? AND system = ? AND task = ? "
-            "AND trial = ? AND reply IS NOT NULL",
-            (self.run.id, self._name_ids[system], self._name_ids[task], trial),
-        )
-        return {
-            step: Answer(
-                system=system, task=task, trial=trial, step=step, request=request, reply=reply
-            )
-            for step, request, reply in rows
-        }
+    def _claimed(self, ticket: Ticket, tries: int) -> Claim:
+        """A ticket with what earlier workers left for it."""
+        rows: Iterable[Row] = ()
+        if tries > 1:
+            rows = self._database.execute(
+                "SELECT step, request, reply, remote FROM answers WHERE run = ? AND system = ? "
+                "AND task = ? AND trial = ? AND (reply IS NOT NULL OR remote IS NOT NULL)",
+                (self.run.id, *list(self._key(ticket).values())),
+            ).fetchall()
+        return Claim(
+            ticket=ticket,
+            answers={
+                step: Answer(
+                    system=ticket.system, task=ticket.task, trial=ticket.trial,
+                    step=step, request=request, reply=reply,
+                )
+                for step, request, reply, _ in rows if reply is not None
+            },
+            remotes={step: remote for step, _, reply, remote in rows if reply is None},
+            cut_short=tries > 1,
+        )  # fmt: skip
 
     def _key(self, entry: Any) -> dict[str, Any]:
         key = {
@@ -310,21 +396,3 @@ class WorkerSession:
 
     def _lost(self) -> LostRun:
         return LostRun(f"run {self.run.key}: this worker was taken for dead, and starts again")
-
-
-def reap(database: Database, run: Run) -> None:
-    """Give what dead workers held to the living, and count their calls as perhaps paid."""
-    for number, *process in database.execute(
-        "SELECT id, host, place, pid, born FROM sessions WHERE run = ? AND role = ? AND alive = 1",
-        (run.id, WORKER),
-    ).fetchall():
-        host, place, pid, born = process
-        if ProcessIdentity(host=host, place=place, pid=pid, born=born).is_dead():
-            database.execute("UPDATE sessions SET lease = 0 WHERE id = ?", (number,))
-    text = _REAP.replace("{clock}", database.clock)
-    database.execute(text, {"run": run.id, "role": WORKER})
-
-
-def _json(records: Any) -> str:
-    """Records for the database, which cannot keep NUL in a text."""
-    return json.dumps(list(records)).replace("\\u0000", "\\ufffd")

@@ -18,6 +18,8 @@ VERDICTS = {
     "flakyFailure": Outcome.FAILED,
     "flakyError": Outcome.ERRORED,
 }
+UNNAMED = "junit"
+"""What a suite is called that has no name."""
 PRINTED = ("system-out", "system-err")
 _DEEPEST = 64
 _MOST_DIGITS = 18
@@ -70,11 +72,15 @@ class JUnitCase:
 
 @dataclass(slots=True, kw_only=True)
 class JUnitSuite:
-    """One `<testsuite>`: how many tests it says it ran, how many it lists, and which."""
+    """One `<testsuite>`: how many tests it says it ran, how many it lists, and which.
+
+    `inside` are the names of the suites that it lies in.
+    """
 
     name: str
     declared: int | None
     hostname: str = ""
+    inside: tuple[str, ...] = ()
     listed: int = 0
     cases: list[JUnitCase] = field(default_factory=list)
     last: dict[str, JUnitCase] = field(default_factory=dict)
@@ -108,7 +114,24 @@ def parse_suites(document: Document, *, spoken: bool = False) -> tuple[str, list
         raise ReadError(
             f"{document.name}, line 1: its encoding cannot be read ({error}); save it as UTF-8"
         ) from error
+    _tell_apart(log.suites)
     return log.report, log.suites
+
+
+def _tell_apart(suites: Sequence[JUnitSuite]) -> None:
+    """Call suites of one name by the suites that they lie in, where those differ.
+
+    Node and Mocha write a suite for each block: two blocks "refund" hold different tests.
+    """
+    homes: dict[str, set[tuple[str, ...]]] = {}
+    for suite in suites:
+        if suite.cases:
+            homes.setdefault(suite.name, set()).add(suite.inside)
+    for suite in suites:
+        if suite.inside and len(homes.get(suite.name, ())) > 1:
+            suite.name = " > ".join((*suite.inside, suite.name))
+            for case in suite.cases:
+                case.suite = suite.name
 
 
 class _Log:
@@ -117,6 +140,7 @@ class _Log:
     def __init__(self, name: str, parser: expat.XMLParserType) -> None:
         self.report = ""
         self.suites: list[JUnitSuite] = []
+        self._open: list[JUnitSuite] = []
         self._name, self._parser, self._depth = name, parser, 0
         self._in_case = False
         parser.StartElementHandler = self._start
@@ -135,20 +159,21 @@ class _Log:
             raise ReadError(f"{self._name}: nested too deeply to be JUnit XML")
         if tag == "testsuites" and attributes.get("name") == "passhat":
             raise ReadError(
-                f"{self._name}: is a report that passhat wrote, and holds rates, not trials; "
-                "read what the report was made from"
+                f"{self._name}: is a report that passhat wrote, and holds rates, not trials (or "
+                "runs, of which some do not say how they ended); read what the report was made from"
             )
         if tag == "testsuites":
             self.report = attributes.get("name") or ""
         elif tag == "testsuite":
-            self.suites.append(_suite(attributes))
+            suite = _suite(attributes, tuple(one.name for one in self._open))
+            self.suites.append(suite)
+            self._open.append(suite)
         elif tag == "testcase":
-            self.suites = self.suites or [_suite({})]
-            suite = self.suites[-1]
+            suite = self._current()
             suite.cases.append(_case(suite, attributes, self._parser.CurrentLineNumber))
             self._in_case = True
-        elif self._in_case and self.suites and self.suites[-1].cases:
-            case = self.suites[-1].cases[-1]
+        elif self._in_case and self._current().cases:
+            case = self._current().cases[-1]
             verdict = _add_child(case, tag, attributes)
             if verdict or tag in PRINTED:
                 self._speaking.append(_spoken_in(case, tag, self._speaking, verdict=verdict))
@@ -157,9 +182,19 @@ class _Log:
         self._depth -= 1
         if tag == "testcase":
             self._in_case = False
-            self.suites[-1].end_case()
+            self._current().end_case()
+        elif tag == "testsuite":
+            self._open.pop()
         if self._speaking and self._speaking[-1].tag == tag:
             self._speaking.pop()
+
+    def _current(self) -> JUnitSuite:
+        """The innermost suite that is open; one without a name where test cases lie in none."""
+        if self._open:
+            return self._open[-1]
+        if not self.suites or self.suites[0].name != UNNAMED:
+            self.suites.insert(0, _suite({}, ()))
+        return self.suites[0]
 
     def _refuse_doctype(self, *_: object) -> None:
         raise ReadError(f"{self._name}: has a DOCTYPE, which JUnit XML has no use for: refused")
@@ -172,13 +207,14 @@ def _spoken_in(case: JUnitCase, tag: str, around: Sequence[Words], *, verdict: b
     return words
 
 
-def _suite(attributes: dict[str, str]) -> JUnitSuite:
+def _suite(attributes: dict[str, str], inside: tuple[str, ...]) -> JUnitSuite:
     count = attributes.get("tests", "")
     declared = int(count) if count.isdecimal() and len(count) <= _MOST_DIGITS else None
     return JUnitSuite(
-        name=attributes.get("name") or "junit",
+        name=attributes.get("name") or UNNAMED,
         declared=declared,
         hostname=attributes.get("hostname") or "",
+        inside=inside,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from passhat.fast_dataclass import dataclass
 from passhat.ingest.document import Document
 from passhat.records.column_names import ColumnMap
+from passhat.records.key_shapes import beginning
 from passhat.records.source import LEFT_OUT, Facts
 from passhat.records.transcript import Transcript
 
@@ -160,4 +161,7 @@ def first_line(text: str | None, most: int = 200) -> str | None:
     >>> first_line("RuntimeError: boom\n  at line 3")
     'RuntimeError: boom'
     """
-    return text.strip().partition("\n")[0][:most] or None if text else None
+    if not text:
+        return None
+    line = text.strip().partition("\n")[0]
+    return (line if len(line) <= most else beginning(line, most)) or None

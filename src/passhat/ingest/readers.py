@@ -48,7 +48,11 @@ _FORMATS: Mapping[str, tuple[str, tuple[Kind, ...], tuple[str, ...]]] = {
     "mlflow": ("mlflow_table", ("json",), ("columns",)),
     "langsmith": ("langsmith", _TABLES, ("feedback.",)),
     "braintrust": ("braintrust", ("text", "lines", "array"), ("span_id",)),
-    "langfuse": ("langfuse", ("text", "lines", "array"), ("dataType", "data_type")),
+    "langfuse": (
+        "langfuse",
+        ("text", "lines", "array", "json"),
+        ("dataType", "data_type", "data\nmeta"),  # an answer of its API has these two keys
+    ),
     "phoenix": ("phoenix", ("text", "lines", "array"), ("example_id",)),
     "weave": ("weave", ("lines", "array"), ("op_name",)),
     "ragas": ("ragas", _TABLES, ("contexts",)),
@@ -62,7 +66,10 @@ _FORMATS: Mapping[str, tuple[str, tuple[Kind, ...], tuple[str, ...]]] = {
 
 
 COMPANIONS = frozenset(
-    {"messages.json", "trajectory.json", "run_metadata.json", ".latest_test_run.json"}
+    {
+        *("messages.json", "trajectory.json", "run_metadata.json", ".latest_test_run.json"),
+        *("run_spec.json", "scenario.json", "scenario_state.json", "stats.json"),
+    }
 )
 """The names of files that some format keeps beside its results: the words of a run, as a rule."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, Value, decode
+from passhat.records.key_shapes import beginning
 from passhat.records.transcript import cut_mark, cut_text
 
 
@@ -54,7 +55,7 @@ def sibling_text(document: Document, *names: str, most: int) -> str:
     text = read.decode("utf-8", errors="replace").strip()
     if size <= len(read):
         return cut_text(text, most)
-    kept = text[:most].rstrip()
+    kept = beginning(text, most).rstrip()
     return f"{kept} {cut_mark(max(1, size - len(kept.encode())), 'byte')}"
 
 

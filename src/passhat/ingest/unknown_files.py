@@ -69,7 +69,7 @@ SUMMARIES: Mapping[tuple[str, ...], str] = {
     ("task_id", "prompt", "entry_point"): (
         "holds problems, not results; give what the evaluation of their solutions wrote"
     ),
-    ("id", "scenario_spec"): (
+    ("scenario_spec", "adapter_spec"): (
         "holds the settings of a HELM run; give per_instance_stats.json from the same folder"
     ),
 }

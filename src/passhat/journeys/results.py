@@ -77,7 +77,7 @@ class Results:
         return self._counted_in_store() if len(self.paths) == 1 else None
 
     def _counted_in_store(self) -> list[Tally] | None:
-        with self._open_stored() as (history, found):
+        with self.open_stored() as (history, found):
             if found.run.trials < COUNTED_IN_STORE:
                 return None
             tallies = history.tallies(self.noted(found).run, features=True)
@@ -194,7 +194,7 @@ class Results:
         yield from self.each() if several and len(self.paths) > 1 else [self]
 
     @contextmanager
-    def _open_stored(self) -> Iterator[tuple[History, NamedRun]]:
+    def open_stored(self) -> Iterator[tuple[History, NamedRun]]:
         """The store that the path is, or is a run of, and the run that is meant."""
         from passhat.history.references import look_up
 
@@ -206,7 +206,7 @@ class Results:
     def _stored(self, *, transcripts: bool) -> tuple[Trials, Transcripts]:
         from passhat.history.lookups import all_transcripts
 
-        with self._open_stored() as (history, found):
+        with self.open_stored() as (history, found):
             trials = history.trials(self.noted(found).run)
             said = all_transcripts(history, found.run) if transcripts else {}
         if len(self.names) == 1 and len(trials.systems) == 1:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from passhat.drawing import Figure
     from passhat.history import History, Run
     from passhat.history.lookups import TaskMoment
+    from passhat.journeys.results import Results
     from passhat.records import ErrorPolicy, Tally, Trial, Trials
     from passhat.stats.estimate import Interval, Unavailable
 
@@ -59,10 +60,13 @@ def baseline_of(history: History, run: Run) -> Run | None:
 
 
 def change_since(
-    history: History, run: Run, baseline: Run, *, k: int | None = None
+    history: History, run: Run, baseline: Run, *, k: int | None = None, only: str | None = None
 ) -> BaselineChange | None:
-    """The only system of a run against the same one in the baseline; None where there is none."""
-    now = {tally.system: tally for tally in history.tallies(run)}
+    """The only system of a run, or the named one, against the same in the baseline, if it is there.
+
+    None where the run has several systems and none is named.
+    """
+    now = {tally.system: tally for tally in history.tallies(run) if only in (None, tally.system)}
     before = {tally.system: tally for tally in history.tallies(baseline)}
     (system, *others) = now or ("",)
     if others or system not in before or not set(before[system].tasks) & set(now[system].tasks):
@@ -75,16 +79,30 @@ def change_since(
     return BaselineChange(baseline=baseline, tagged=BASELINE in baseline.tags, comparison=found)
 
 
-def change_of_run(store: str | Path, key: str) -> BaselineChange | None:
-    """A stored run of one system against its baseline; None where there is none to compare with."""
+def change_of_run(
+    store: str | Path, key: str, *, system: str | None = None
+) -> BaselineChange | None:
+    """One system of a stored run against its baseline; None where there is none to compare with."""
+    with open_store(store) as history:
+        return _change(history, history.find_run(key), system)
+
+
+def change_of_results(results: Results, *, system: str) -> BaselineChange | None:
+    """One system of the stored run that results name against its baseline; None of files."""
+    if len(results.paths) != 1 or not results.is_stored(results.paths[0]) or results.names:
+        return None
+    with results.open_stored() as (history, found):
+        return _change(history, found.run, system)
+
+
+def _change(history: History, run: Run, system: str | None) -> BaselineChange | None:
     from passhat.analysis.reports.headline_k import headline_number
 
-    with open_store(store) as history:
-        run = history.find_run(key)
-        baseline = baseline_of(history, run)
-        if baseline is None or not run.trials or not baseline.trials:
-            return None
-        return change_since(history, run, baseline, k=headline_number(history.tallies(run)[0]).k)
+    baseline = baseline_of(history, run)
+    found = [one for one in history.tallies(run) if system in (None, one.system)]
+    if baseline is None or not found or not baseline.trials:
+        return None
+    return change_since(history, run, baseline, k=headline_number(found[0]).k, only=system)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What keys and tokens look like: the shapes that issuers document for theirs."""
+"""What keys and tokens look like: the shapes that their issuers document."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
 """Where a key may begin: at a word, or behind the \\n of a text that was escaped."""
 
 MARK = "[redacted]"
-"""What stands in the place of a key."""
+"""What replaces a key."""
 
 _KEY = r"[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?"
 _ARMOR = r"[A-Za-z0-9+/=:,. \t\r\n-]|\\[nrt]"
-"""What stands between the two lines of a private key; its line breaks are \\n inside JSON."""
+"""The text between the two lines of a private key; its line breaks are \\n inside JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +143,30 @@ def shapes_near(text: str) -> tuple[KeyShape, ...]:
         if needle in text:
             return tuple(shape for shape in SHAPES if shape.may_be_in(text))
     return ()
+
+
+_NEAR_A_CUT = 300
+"""So many characters before and behind a cut are searched for a key that it would split. What
+begins earlier is longer than any shape asks for, and is found in what is kept."""
+
+
+def beginning(text: str, limit: int) -> str:
+    """The first `limit` characters; a key that would be split there is replaced as a whole.
+
+    Half a key has no shape that could be found later.
+
+    >>> beginning("log in with ghp_0123456789abcdefghij01 now", 20)
+    'log in with [redacted]'
+    """
+    start = max(0, limit - _NEAR_A_CUT)
+    near = text[start : limit + _NEAR_A_CUT]
+    begins = [
+        start + found.start()
+        for shape in shapes_near(near)
+        for found in shape.pattern.finditer(near)
+        if start + found.start() < limit < start + found.end()
+    ]
+    return f"{text[: min(begins)]}{MARK}" if begins else text[:limit]
 
 
 def has_certain_shape(text: str) -> bool:

@@ -1,9 +1,14 @@
-"""What a run writes down as it goes: what was launched, asked, answered and finished."""
+"""The ledger of a run: what was launched, asked, answered and finished."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from passhat.fast_dataclass import dataclass
 from passhat.records.trial import Trial
+
+CallKey = tuple[str, str, int, int]
+"""Which call of a run: its system, its task, its trial, and the step in that trial."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +47,10 @@ class Amount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallIntent:
-    """The intent to make a paid call, written before the call goes out.
+    """The intent to make a paid call, written before the call is sent.
 
-    Where no answer follows, the process died or gave up while the call was on the wire: it was
-    paid, perhaps, and cost at most `most`.
+    If the call is sent and no answer follows, the process died or gave up while the call was on
+    the wire: perhaps it was paid, and cost at most `most`.
     """
 
     system: str
@@ -58,7 +63,7 @@ class CallIntent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """A call that was asked for and brought an error instead of an answer: nothing is owed."""
+    """A call that costs nothing: it brought an error instead of an answer, or was never sent."""
 
     system: str
     task: str
@@ -67,11 +72,37 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LostAnswer:
+    """A call that was sent, and whose answer was lost on its way: perhaps paid, at most `most`.
+
+    Its intent stays open, because the call is made again.
+    """
+
+    system: str
+    task: str
+    trial: int
+    step: int
+    most: Amount = Amount()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedCall:
+    """A call that the provider works on in the background, and the name of its answer there."""
+
+    system: str
+    task: str
+    trial: int
+    step: int
+    remote: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """One paid-for exchange of a trial: of a model, a tool, or a whole agent.
 
     `step` counts the exchanges of a trial from 0; `request` is the hash of what was asked;
-    `reply` is the JSON of what came back; `spent` what it cost.
+    `reply` is the JSON of what came back; `spent` what it cost. `found` is set if the call was
+    lost in a crash and the provider still had its answer.
     """
 
     system: str
@@ -81,34 +112,73 @@ class Answer:
     request: str
     reply: bytes
     spent: Amount = Amount(cost=0.0)
+    found: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """A trial that ended, by the ticket it ran on; `transcript` is JSON text of what was said."""
+    """A trial that ended, by the ticket it ran on; `transcript` is JSON text."""
 
     ticket: Ticket
     trial: Trial
     transcript: str | None = None
 
 
-Entry = Ticket | CallIntent | Refused | Answer | Finished
-"""One line of the ledger. A Ticket stands for "launched"."""
+Entry = Ticket | CallIntent | Refused | LostAnswer | AcceptedCall | Answer | Finished
+"""One line of the ledger. A Ticket means that its trial was launched."""
+
+
+CallEntry = CallIntent | Refused | LostAnswer | AcceptedCall | Answer
+"""What is said of one call."""
+
+
+def call_key(entry: CallEntry) -> CallKey:
+    """Which call an entry is about."""
+    return entry.system, entry.task, entry.trial, entry.step
+
+
+def one_entry_a_call(entries: Sequence[Entry]) -> list[list[CallEntry]]:
+    """What is said of calls, in parts that have at most one entry for each call.
+
+    A statement of SQL changes a row once; an intent and its withdrawal need two statements.
+
+    >>> asked = CallIntent(system="a", task="t", trial=0, step=0, request="x")
+    >>> refused = Refused(system="a", task="t", trial=0, step=0)
+    >>> [len(part) for part in one_entry_a_call([asked, refused, asked])]
+    [1, 1, 1]
+    """
+    calls = [entry for entry in entries if not isinstance(entry, Ticket | Finished)]
+    if not any(isinstance(entry, Refused) for entry in calls):
+        return [calls]  # everything else is written before the next thing is said of its call
+    parts: list[list[CallEntry]] = []
+    seen: set[CallKey] = set()
+    for entry in calls:
+        key = call_key(entry)
+        if not parts or key in seen:
+            parts.append([])
+            seen = set()
+        parts[-1].append(entry)
+        seen.add(key)
+    return parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnansweredCalls:
-    """Calls that were on the wire when their process died or gave up: paid, perhaps.
+    """Calls that were sent and whose answers never arrived: perhaps they were paid.
 
-    `cost` bounds those whose price is known; `unpriced` counts the others.
+    `cost` bounds those whose price is known; `unpriced` counts the others. Of the last `unsure`
+    it is not known whether they were sent at all.
 
     >>> print(UnansweredCalls(calls=3, cost=0.0212))
     3 calls, at most $0.0212
+    >>> print(UnansweredCalls(calls=3, cost=0.0212, unsure=1))
+    3 calls, at most $0.0212 (1 of them perhaps never sent)
     """
 
     calls: int = 0
     cost: float = 0.0
     unpriced: int = 0
+    unsure: int = 0
 
     def __bool__(self) -> bool:
         return self.calls > 0
@@ -118,15 +188,16 @@ class UnansweredCalls:
             calls=self.calls + other.calls,
             cost=self.cost + other.cost,
             unpriced=self.unpriced + other.unpriced,
+            unsure=self.unsure + other.unsure,
         )
 
     def __str__(self) -> str:
         text = f"{self.calls:,} call{'s' * (self.calls != 1)}"
         if self.unpriced < self.calls:
             text += f", at most ${self.cost:,.4f}"
-        if self.unpriced:
-            text += f" ({self.unpriced:,} of unknown price)"
-        return text
+        doubts = [f"{self.unpriced:,} of unknown price"] if self.unpriced else []
+        doubts += [f"{self.unsure:,} of them perhaps never sent"] if self.unsure else []
+        return f"{text} ({', '.join(doubts)})" if doubts else text
 
 
 NO_CALLS = UnansweredCalls()

@@ -24,8 +24,12 @@ class ChangeTile:
     link: str = ""
 
 
-def change_tile(comparison: Comparison, title: str, *, link: str = "") -> ChangeTile:
-    """The difference of the headline, first minus second, with its interval for this suite."""
+def change_tile(comparison: Comparison, *, tagged: bool, day: str, link: str = "") -> ChangeTile:
+    """The difference of the headline, first minus second, with its interval for this suite.
+
+    The second is the run that is `tagged` as the baseline, else the one before; it began on `day`.
+    """
+    title = f"{'Against baseline' if tagged else 'Against the run before'}, {day}"
     lead = comparison.headline
     if lead.value is None or lead.first is None or lead.second is None:
         return ChangeTile(title=title, text="The two share too few runs to compare.", link=link)

@@ -56,10 +56,22 @@ class Restored:
         ]
         self.calls = journal.calls()
         self.asked_again = journal.asked_again() if count_lost else NO_CALLS
+        self.given_up = journal.given_up() if count_lost else NO_CALLS
+        self.found = journal.found()
+        self.remotes = journal.remotes() if count_lost else {}
         self.answers: dict[Key, dict[int, Answer]] = {}
         for answer in journal.answered():
             key = (answer.system, answer.task, answer.trial)
             self.answers.setdefault(key, {})[answer.step] = answer
+
+    def cut_short(self) -> dict[Key, dict[int, str]]:
+        """Trials that did not finish, with the provider's names for answers to their lost calls."""
+        found: dict[Key, dict[int, str]] = {
+            (ticket.system, ticket.task, ticket.trial): {} for ticket in self.missing()
+        }
+        for (*key, step), remote in self.remotes.items():
+            found.setdefault(tuple(key), {})[step] = remote  # type: ignore[arg-type]
+        return found
 
     def missing(self) -> list[Ticket]:
         """Tickets that were given out and never came back."""

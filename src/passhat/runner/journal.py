@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Protocol, Self
 
 from passhat.records.ledger import (
+    AcceptedCall,
+    Amount,
     Answer,
     CallIntent,
+    CallKey,
     Entry,
     Finished,
+    LostAnswer,
     Refused,
     Ticket,
     UnansweredCalls,
+    call_key,
 )
 
 MOST_AT_ONCE = 4096
@@ -25,12 +30,20 @@ class Writing(Protocol):
     """Where entries are written.
 
     `write` is called from one thread at a time and not always the same; everything in it is
-    durable when it returns, but for the intents (`Asked`) whose places it returns: a budget that
-    the store keeps refuses those. A `Finished` takes the place of an earlier one for the same
+    durable when it returns, but for the intents (`CallIntent`) whose places it returns: a budget
+    that the store keeps refuses those. A `Finished` takes the place of an earlier one for the same
     trial.
+
+    `mark_sent` is called just before the bytes of a call go out. The mark survives the death of
+    this process, so that the next start can tell calls that were sent from those that were only
+    intended. `unmark_sent` takes it back.
     """
 
     def write(self, entries: Sequence[Entry], /) -> Collection[int] | None: ...
+
+    def mark_sent(self, call: CallKey, /) -> None: ...
+
+    def unmark_sent(self, call: CallKey, /) -> None: ...
 
 
 class Journal(Writing, Protocol):
@@ -60,7 +73,19 @@ class Journal(Writing, Protocol):
         ...
 
     def asked_again(self) -> UnansweredCalls:
-        """All calls that earlier starts left unanswered, and that this start asks again."""
+        """All calls that earlier starts sent and left unanswered, and that are asked again."""
+        ...
+
+    def found(self) -> int:
+        """How many of those had an answer that the provider still has."""
+        ...
+
+    def given_up(self) -> UnansweredCalls:
+        """All calls of earlier starts whose answers were lost, and that are not asked again."""
+        ...
+
+    def remotes(self) -> Mapping[CallKey, str]:
+        """The provider's names of answers that it prepares in the background for lost calls."""
         ...
 
 
@@ -77,10 +102,13 @@ class MemoryJournal:
 
     def __init__(self) -> None:
         self._tickets: dict[int, Ticket] = {}
-        self._answers: dict[tuple[str, str, int, int], Answer] = {}
+        self._answers: dict[CallKey, Answer] = {}
         self._finished: dict[int, Finished] = {}
-        self._open: dict[tuple[str, str, int, int], CallIntent] = {}
+        self._open: dict[CallKey, CallIntent] = {}
+        self._remotes: dict[CallKey, str] = {}
         self._again = UnansweredCalls()
+        self._given_up = UnansweredCalls()
+        self._found = 0
 
     def write(self, entries: Sequence[Entry], /) -> None:
         for entry in entries:
@@ -88,12 +116,18 @@ class MemoryJournal:
                 case Ticket():
                     self._tickets[entry.number] = entry
                 case CallIntent():
-                    self._open[_place(entry)] = entry
+                    self._open[call_key(entry)] = entry
                 case Refused():
-                    self._open.pop(_place(entry), None)
+                    self._open.pop(call_key(entry), None)
+                case LostAnswer():
+                    self._given_up += _one_call(entry.most)
+                case AcceptedCall():
+                    self._remotes[call_key(entry)] = entry.remote
                 case Answer():
-                    self._open.pop(_place(entry), None)
-                    self._answers[_place(entry)] = entry
+                    self._open.pop(call_key(entry), None)
+                    self._remotes.pop(call_key(entry), None)
+                    self._answers[call_key(entry)] = entry
+                    self._found += entry.found
                 case Finished():
                     self._finished[entry.ticket.number] = entry
 
@@ -117,9 +151,25 @@ class MemoryJournal:
             intent = self._open.pop(key)
             if intent.request.startswith("agent:") and intent.system not in paid:
                 continue  # an agent that keeps its own accounts and never reported a cost
-            cost = intent.most.cost
-            self._again += UnansweredCalls(calls=1, cost=cost or 0.0, unpriced=int(cost is None))
+            self._again += _one_call(intent.most)
+        for key in [key for key, one in self._open.items() if one.request[:6] != "agent:"]:
+            self._given_up += _one_call(self._open.pop(key).most)
         return self._again
+
+    def found(self) -> int:
+        return self._found
+
+    def given_up(self) -> UnansweredCalls:
+        return self._given_up
+
+    def remotes(self) -> Mapping[CallKey, str]:
+        return dict(self._remotes)
+
+    def mark_sent(self, call: CallKey, /) -> None:
+        """Nothing outlives this process."""
+
+    def unmark_sent(self, call: CallKey, /) -> None:
+        """Nothing was marked."""
 
     def _done(self) -> set[tuple[str, str, int]]:
         return {(f.trial.system, f.trial.task, f.trial.trial) for f in self._finished.values()}
@@ -142,6 +192,9 @@ class Scribe:
         self._writing: asyncio.Task[None] | None = None
         self._own = thread is None
         self._thread = thread or ThreadPoolExecutor(1, thread_name_prefix="passhat-journal")
+        self._sent: dict[CallKey, bool] = {}
+        self.found: set[CallKey] = set()
+        """Lost calls whose answers the provider still had; they are kept as found."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -167,6 +220,46 @@ class Scribe:
     def note(self, entry: Entry) -> None:
         """Write an entry before any later one, without waiting for it."""
         self._add(entry, None)
+
+    async def intend(self, intent: CallIntent) -> None:
+        """Write the intent of a call, which may be sent after this."""
+        self._sent[call_key(intent)] = False
+        await self.keep(intent)
+
+    def mark_sent(self, call: CallKey) -> None:
+        """Mark an intended call as sent, just before its bytes go out."""
+        if call in self._sent:
+            self._journal.mark_sent(call)
+            self._sent[call] = True
+
+    def unmark_sent(self, call: CallKey) -> None:
+        """Take the mark back: the provider refused the call, and it costs nothing so far."""
+        if self._sent.get(call):
+            self._sent[call] = False
+            self._journal.unmark_sent(call)
+
+    def is_sent(self, call: CallKey) -> bool:
+        """Whether a call is on the wire."""
+        return self._sent.get(call, False)
+
+    def forget(self, call: CallKey) -> None:
+        """A call is over: its answer is here, or it costs nothing."""
+        self._sent.pop(call, None)
+
+    async def lose(self, call: CallKey, most: Amount) -> None:
+        """Write that a call was sent and its answer lost; durable before it is sent again."""
+        if call in self._sent:
+            self._sent[call] = False
+        system, task, trial, step = call
+        await self.keep(LostAnswer(system=system, task=task, trial=trial, step=step, most=most))
+
+    async def accept(self, call: CallKey, remote: str) -> None:
+        """Write the provider's name for an answer that it prepares in the background."""
+        if call in self._sent:
+            system, task, trial, step = call
+            await self.keep(
+                AcceptedCall(system=system, task=task, trial=trial, step=step, remote=remote)
+            )
 
     def _add(self, entry: Entry, written: asyncio.Future[None] | None) -> None:
         self._waiting.append((entry, written))
@@ -209,5 +302,5 @@ def _settle(
             written.exception()  # a trial that was cancelled meanwhile does not ask for it
 
 
-def _place(entry: CallIntent | Refused | Answer) -> tuple[str, str, int, int]:
-    return entry.system, entry.task, entry.trial, entry.step
+def _one_call(most: Amount) -> UnansweredCalls:
+    return UnansweredCalls(calls=1, cost=most.cost or 0.0, unpriced=int(most.cost is None))

@@ -176,6 +176,7 @@ class JournalMemory:
             request=f"{kind}:{fingerprint}",
             reply=self.clean(reply.decode()).encode(),
             spent=_spent(kind, reply),
+            found=bool(self._scribe.found) and place.key in self._scribe.found,
         )
         await self._scribe.keep(answer)
 

@@ -104,14 +104,17 @@ class Result:
         """The conversation: ours, or the agent's own account of it, or what its calls tell."""
         if self.conversation is not None:
             return transcript(self.conversation.messages)
-        if self.seen.messages:
-            return [{k: v for k, v in m.items() if k != "call_id"} for m in self.seen.messages]
-        if not self.seen.tool_calls:
+        seen = self.seen
+        said = [{k: v for k, v in m.items() if k != "call_id"} for m in seen.messages]
+        if not said and not seen.tool_calls:
             return []
-        calls = [turn for call in self.seen.tool_calls for turn in _call_turns(call)]
-        asked = {"role": "user", "text": self.prompt}
-        answer = {"role": "assistant", "text": self.seen.answer[-LONGEST_TEXT:]}
-        return [asked, *calls, answer]
+        said = said or [{"role": "user", "text": self.prompt}]
+        if not any(message.get("calls") for message in said):
+            said += [turn for call in seen.tool_calls for turn in _call_turns(call)]
+        answer = seen.answer[-LONGEST_TEXT:]
+        if answer and not any(answer in str(message.get("text")) for message in said[1:]):
+            said.append({"role": "assistant", "text": answer})
+        return said
 
     def _marks(self) -> tuple[str, ...]:
         """Tags that say which steps held, which faults struck, and what the agent did next."""

@@ -193,7 +193,7 @@ class _Run:
                 on_event=self._on_event,
                 environment=environment,
                 run=self._journal.key,
-                cut_short={(t.system, t.task, t.trial) for t in self._restored.missing()},
+                cut_short=self._restored.cut_short(),
             ) as resources,
         ):
             self._resources = resources
@@ -229,7 +229,9 @@ class _Run:
         # An attempt of an agent that makes its own calls counts as one call.
         attempts = sum(entry.ticket.system in agents for entry in restored.finished)
         self._spending.calls = restored.calls + attempts
-        self._spending.unsettled = restored.asked_again.cost
+        self._spending.unsettled = restored.asked_again.cost + restored.given_up.cost
+        self._spending.given_up = restored.given_up
+        self._spending.found = restored.found
         self._tell(
             RunStarted(
                 planned=self._planned, kept=len(self._evidence), concurrency=self._concurrency

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from passhat.errors import CassetteError, ModelBusy, ModelError
 from passhat.fast_dataclass import dataclass
 from passhat.records import (
     SCRIPTED,
+    Amount,
     Answer,
     CommandSystem,
     Expectation,
@@ -34,7 +35,6 @@ from passhat.records import (
 )
 from passhat.records.providers import LOCAL
 from passhat.records.redaction import suite_redactor
-from passhat.runner.agent_output import prints_to_stderr
 from passhat.runner.agents.attempt_request import Agent, AttemptRequest
 from passhat.runner.events import OnEvent, Retry
 from passhat.runner.faults import FaultyModel, FaultyTools
@@ -81,7 +81,9 @@ class Memories:
 class RunResources:
     """Makes what the trials need, and closes it when the run is over.
 
-    `cut_short` are the trials that an earlier start of the run (its key is `run`) left unfinished.
+    With `count_free`, attempts of agents that cost nothing have intents too. `cut_short` are
+    the trials that an earlier start of the run (its key is `run`) left unfinished, each with the
+    provider's names for answers to its lost calls, by step; workers add to it.
     """
 
     def __init__(
@@ -95,11 +97,12 @@ class RunResources:
         environment: Mapping[str, str] | None = None,
         must_price: bool = False,
         draw: Draw | None = None,
+        count_free: bool = False,
         run: str = "",
-        cut_short: Collection[tuple[str, str, int]] = (),
+        cut_short: Mapping[tuple[str, str, int], Mapping[int, str]] | None = None,
     ) -> None:
         self._suite = suite
-        self._cut_short = set(cut_short)
+        self._cut_short = {} if cut_short is None else cut_short
         self._scribe = scribe
         self._spending = spending
         self._cassettes = cassettes or Cassettes()
@@ -111,9 +114,11 @@ class RunResources:
             directory=suite.directory,
             must_price=must_price or spending.budget.max_cost is not None,
             run=run,
+            log=scribe,
         )
         self._pool = ServerPool(directory=suite.directory)
         self._draw = draw
+        self._count_free = count_free
         self._throttles: dict[str, tuple[Throttle, RetryBudget]] = {}
         self._agents: dict[str, Agent] = {}
         self._without_tools: set[str] = set()
@@ -124,6 +129,8 @@ class RunResources:
     async def __aenter__(self) -> Self:
         self._scratch = Scratch()
         if _calls_python(self._suite):
+            from passhat.runner.agents.python import prints_to_stderr
+
             self._redirected.enter_context(prints_to_stderr())
         return self
 
@@ -165,9 +172,7 @@ class RunResources:
         """The model of a system, for one trial."""
         if self._cassettes.holds(request):
             return memories.around(_Nobody())
-        at = request.place
-        lost = (at.system, at.task, at.trial) in self._cut_short
-        live = await self._live(system.model, system.model.faults, request.seed, lost=lost)
+        live = await self._live(system.model, system.model.faults, request)
         return memories.around(live)
 
     def agent(self, system: System, request: AttemptRequest) -> Agent:
@@ -177,9 +182,12 @@ class RunResources:
             return RememberingAgent(_Nobody(), cassette)
         if system.name not in self._agents:
             self._agents[system.name] = self._make_agent(system)
-        # Workers count the attempts of a dead worker by its tickets.
-        scribe = self._scribe if self._draw is None else None
-        agent = MeteredAgent(self._agents[system.name], self._spending, scribe=scribe)
+        agent: Agent = MeteredAgent(
+            self._agents[system.name],
+            self._spending,
+            scribe=self._scribe,
+            count_free=self._count_free,
+        )
         return agent if cassette is None else RememberingAgent(agent, cassette)
 
     @asynccontextmanager
@@ -221,9 +229,7 @@ class RunResources:
             alone = self._cassettes.replaying
             journalled = memories.journal is not None
             live = (
-                _Nobody()
-                if alone
-                else await self._live(model, (), request.seed, journalled=journalled)
+                _Nobody() if alone else await self._live(model, (), request, journalled=journalled)
             )
             place = Place(
                 system=request.place.system,
@@ -266,20 +272,24 @@ class RunResources:
         self,
         model: Model,
         faults: tuple[Fault, ...],
-        seed: int,
+        request: AttemptRequest,
         *,
         journalled: bool = True,
-        lost: bool = False,
     ) -> ChatModel:
         live = await self._supply.model(model)
         if faults:
-            live = FaultyModel(live, faults, seed=seed)
+            live = FaultyModel(live, faults, seed=request.seed)
         remote = self._supply.may_be_busy(model)
         if faults or remote:
             live = self._patient(live, model)
-        if lost and remote:
+        at = request.place
+        lost = self._cut_short.get((at.system, at.task, at.trial)) if self._cut_short else None
+        if lost is not None and remote:
             live = LookedUpFirst(
-                live, lambda asked: self._supply.find(model, asked), self._spending
+                live,
+                lambda asked: self._supply.find(model, asked, lost.get(asked.place.step)),
+                self._spending,
+                self._scribe,
             )
         return Metered(
             live,
@@ -308,12 +318,19 @@ class RunResources:
             budget=budget,
             rng=self._jitter,
             on_retry=self._tell_retry,
-            on_lost=lambda request: self._lose(request, model),
+            on_unanswered=lambda request, error: self._unanswered(request, error, model),
         )
 
-    def _lose(self, request: Request, model: Model) -> None:
+    async def _unanswered(self, request: Request, error: ModelBusy, model: Model) -> None:
+        """Count a call whose answer was lost on its way; one that was refused costs nothing."""
+        call = request.place.key
+        if not error.perhaps_paid:
+            self._scribe.unmark_sent(call)
+            return
         price = self._supply.price(model)
-        self._spending.lose(most_of(request, self._spending, name=model.name, price=price))
+        most = most_of(request, self._spending, name=model.name, price=price)
+        self._spending.lose(most)
+        await self._scribe.lose(call, most or Amount())
 
     def _tell_retry(self, request: Request, attempt: int, wait: float, error: ModelBusy) -> None:
         if self._on_event is not None:

@@ -24,7 +24,7 @@ from passhat.records.ledger import NO_CALLS
 from passhat.runner.agents.attempt_request import Agent, AttemptRequest
 from passhat.runner.deadline import excused
 from passhat.runner.journal import BudgetRefused, Scribe
-from passhat.runner.models.exchange import ChatModel, Reply, Request
+from passhat.runner.models.exchange import ChatModel, Place, Reply, Request
 
 Price = Callable[[TokenUsage], float | None]
 Find = Callable[[Request], Awaitable[Reply | None]]
@@ -88,12 +88,14 @@ class RunSpending:
         return None
 
     @asynccontextmanager
-    async def reserving(self, most: Amount | None, *, paid: bool = True) -> AsyncIterator[None]:
+    async def reserving(
+        self, most: Amount | None, *, perhaps_paid: Callable[[], bool] = lambda: True
+    ) -> AsyncIterator[None]:
         """Hold `most` back for one call, as soon as the budget has room; Exhausted if it never has.
 
         None is a call of which nothing is known: it goes alone where money or tokens are limited.
-        A `paid` call that is cancelled on its way may have cost what was held back for it; that
-        stays counted against the budget.
+        If a call is cancelled and was `perhaps_paid`, what was held back for it stays counted
+        against the budget.
         """
         while self.over() or not self._fits(most):
             if self.over():
@@ -106,7 +108,7 @@ class RunSpending:
         try:
             yield
         except asyncio.CancelledError:
-            if paid:
+            if perhaps_paid():
                 self.lose(most)
             raise
         finally:
@@ -195,38 +197,47 @@ class Metered:
             self._spending.take(reply.cost, reply.usage.total)
             return reply
         most = most_of(request, self._spending, name=self._name, price=self._price)
-        async with self._spending.reserving(most, paid=self._scribe is not None):
-            await self._intend(request, most)
-            try:
-                reply = await self._model.complete(request)
-            except RunError:
-                self._refused(request)
-                raise
+        scribe, key = self._scribe, request.place.key
+        sent = (lambda: False) if scribe is None else (lambda: scribe.is_sent(key))
+        async with self._spending.reserving(most, perhaps_paid=sent):
+            reply = await self._intended(request, most)
             self._spending.take(reply.cost, reply.usage.total)
         self._spending.learn(self._name, Amount(tokens=reply.usage.tokens_out))
         return reply
 
-    async def _intend(self, request: Request, most: Amount | None) -> None:
-        if self._scribe is None:
-            return
-        at = request.place
-        intent = CallIntent(
-            system=at.system,
-            task=at.task,
-            trial=at.trial,
-            step=at.step,
-            request=f"model:{request.fingerprint()}",
-            most=most or Amount(),
-        )
+    async def _intended(self, request: Request, most: Amount | None) -> Reply:
+        """Ask the model; with a scribe, under an intent that is withdrawn if nothing was paid."""
+        scribe, at = self._scribe, request.place
+        if scribe is None:
+            return await self._model.complete(request)
         try:
-            await self._scribe.keep(intent)
-        except BudgetRefused:
-            raise Exhausted from None
+            await _intend(scribe, at, f"model:{request.fingerprint()}", most)
+            reply = await self._model.complete(request)
+        except (RunError, asyncio.CancelledError) as error:
+            # A call that is on the wire when it is cancelled is perhaps paid: its intent stays.
+            if isinstance(error, RunError) or not scribe.is_sent(at.key):
+                scribe.note(Refused(system=at.system, task=at.task, trial=at.trial, step=at.step))
+                scribe.forget(at.key)
+            raise
+        scribe.forget(at.key)
+        return reply
 
-    def _refused(self, request: Request) -> None:
-        if self._scribe is not None:
-            at = request.place
-            self._scribe.note(Refused(system=at.system, task=at.task, trial=at.trial, step=at.step))
+
+async def _intend(scribe: Scribe, at: Place, request: str, most: Amount | None) -> None:
+    """Write the intent of a call or an attempt; Exhausted if the store's budget refuses it."""
+    intent = CallIntent(
+        system=at.system,
+        task=at.task,
+        trial=at.trial,
+        step=at.step,
+        request=request,
+        most=most or Amount(),
+    )
+    try:
+        await scribe.intend(intent)
+    except BudgetRefused:
+        scribe.forget(at.key)
+        raise Exhausted from None
 
 
 def most_of(
@@ -248,10 +259,11 @@ def most_of(
 class LookedUpFirst:
     """A model whose first answer may be at the provider already: it was on the wire at a crash."""
 
-    def __init__(self, model: ChatModel, find: Find, spending: RunSpending) -> None:
+    def __init__(self, model: ChatModel, find: Find, spending: RunSpending, scribe: Scribe) -> None:
         self._model = model
         self._find: Find | None = find
         self._spending = spending
+        self._scribe = scribe
 
     async def complete(self, request: Request, /) -> Reply:
         find, self._find = self._find, None
@@ -259,48 +271,46 @@ class LookedUpFirst:
         if found is None:
             return await self._model.complete(request)
         self._spending.found += 1
+        self._scribe.found.add(request.place.key)
         return found
 
 
 class MeteredAgent:
     """An agent that keeps its own accounts, started only while there is something left to spend.
 
-    How much an attempt takes, only the attempts before it can tell: the first one goes alone
+    How much an attempt takes is known only from the attempts before it: the first one goes alone
     where money or tokens are limited. With a `scribe` the intent of each attempt is durable before
-    it starts, unless attempts before it cost nothing.
+    it starts; of free attempts only if `count_free`.
     """
 
     def __init__(
-        self, agent: Agent, spending: RunSpending, *, scribe: Scribe | None = None
+        self,
+        agent: Agent,
+        spending: RunSpending,
+        *,
+        scribe: Scribe | None = None,
+        count_free: bool = False,
     ) -> None:
         self._agent = agent
         self._spending = spending
         self._scribe = scribe
+        self._count_free = count_free
 
     async def attempt(self, request: AttemptRequest, /) -> Observation:
-        name = request.place.system
-        most = self._spending.most_seen(name)
+        at = request.place
+        most = self._spending.most_seen(at.system)
         paid = most is not None and bool(most.cost)
-        async with self._spending.reserving(most, paid=paid):
-            if self._scribe is not None and (most is None or most.cost):
-                await self._scribe.keep(_attempt_intent(request, most))
+        async with self._spending.reserving(most, perhaps_paid=lambda: paid):
+            if self._scribe is not None and (most is None or paid or self._count_free):
+                await _intend(self._scribe, at, f"agent:{request.fingerprint()}", most)
+                self._scribe.mark_sent(at.key)
             seen = await self._agent.attempt(request)
             cost, tokens = spent_in(seen)
             self._spending.take(cost, tokens)
-        self._spending.learn(name, Amount(cost=cost, tokens=tokens))
+        if self._scribe is not None:
+            self._scribe.forget(at.key)
+        self._spending.learn(at.system, Amount(cost=cost, tokens=tokens))
         return seen
-
-
-def _attempt_intent(request: AttemptRequest, most: Amount | None) -> CallIntent:
-    at = request.place
-    return CallIntent(
-        system=at.system,
-        task=at.task,
-        trial=at.trial,
-        step=at.step,
-        request=f"agent:{request.fingerprint()}",
-        most=most or Amount(),
-    )
 
 
 def spent_by(trial: Trial) -> tuple[float | None, int]:

@@ -55,8 +55,8 @@ def rising(estimates: Sequence[Number]) -> list[Number]:
 
     pass@10 is at least pass@5, so what bounds pass@5 from below bounds pass@10 too. Near k = n an
     interval by itself is far wider than those before it, for the last run of few tasks decides.
-    Using several intervals at once may cost coverage; how little is told under "In the order of k"
-    in docs/explanation/statistics.md.
+    Using several intervals at once costs little coverage: docs/explanation/statistics.md, "In the
+    order of k", says how much.
 
     Numbers over different tasks (some have too few runs for the larger k) need not be in order,
     and are left as they are.
@@ -73,11 +73,11 @@ def rising(estimates: Sequence[Number]) -> list[Number]:
     return found
 
 
-def independent_difference(a: Estimate, b: Estimate) -> Estimate | Unavailable:
+def independent_difference(a: Number, b: Number) -> Number:
     """The first minus the second, where nothing but chance links the two.
 
     The limits are recovered from those of each estimate (MOVER: Zou and Donner 2008), which keeps
-    what was right about them, their skew included.
+    their skew.
 
     >>> a = Estimate(value=0.6, interval=Interval(0.5, 0.7), method="m", confidence=0.95)
     >>> b = Estimate(value=0.4, interval=Interval(0.3, 0.5), method="m", confidence=0.95)
@@ -85,6 +85,8 @@ def independent_difference(a: Estimate, b: Estimate) -> Estimate | Unavailable:
     >>> round(answer.value, 3), round(answer.interval.low, 3), round(answer.interval.high, 3)
     (0.2, 0.059, 0.341)
     """
+    if isinstance(a, Unavailable) or isinstance(b, Unavailable):
+        return a if isinstance(a, Unavailable) else b
     if a.interval is None or b.interval is None:
         return Unavailable("a difference needs an interval on both sides")
     value = a.value - b.value
@@ -101,8 +103,8 @@ def independent_difference(a: Estimate, b: Estimate) -> Estimate | Unavailable:
     )
 
 
-def ratio_of(numerator: Estimate, denominator: Estimate) -> Estimate | Unavailable:
-    """How many times the denominator the numerator is, for two rates estimated from other runs.
+def ratio_of(numerator: Number, denominator: Number) -> Number:
+    """The numerator over the denominator, for two rates estimated from different runs.
 
     The interval is put together from those of the two rates, so it needs no variance of its own
     and keeps their skew (MOVER-R: Donner and Zou, Statistical Methods in Medical Research 2012).
@@ -113,6 +115,8 @@ def ratio_of(numerator: Estimate, denominator: Estimate) -> Estimate | Unavailab
     >>> round(found.value, 3), round(found.interval.low, 3), round(found.interval.high, 3)
     (0.5, 0.367, 0.649)
     """
+    if isinstance(numerator, Unavailable) or isinstance(denominator, Unavailable):
+        return numerator if isinstance(numerator, Unavailable) else denominator
     if denominator.value <= 0:
         return Unavailable("the rate to compare with is 0")
     if numerator.interval is None or denominator.interval is None:
@@ -129,7 +133,7 @@ def ratio_of(numerator: Estimate, denominator: Estimate) -> Estimate | Unavailab
 
 
 def _over(number: Number) -> tuple[int | None, int] | None:
-    """How many tasks it speaks of (those with enough runs, so the same for the same count)."""
+    """How many tasks it is about (those with enough runs, so the same for the same count)."""
     if isinstance(number, Unavailable) or number.interval is None:
         return None
     return number.tasks, number.excluded_tasks

@@ -17,8 +17,9 @@ from passhat.stats.arguments import (
     trial_counts,
     whole_number,
 )
-from passhat.stats.estimate import Estimate, Interval
+from passhat.stats.estimate import Estimate, Interval, Scope
 
+# Sixty halvings of [0, 1] reach the spacing of floats.
 _BISECTIONS = 60
 
 Bounds = tuple[Floats, Floats]
@@ -87,7 +88,15 @@ def wilson_bounds(share: Floats, n: Floats, quantile: Floats | float) -> Bounds:
     return low, high
 
 
-def share_estimate(count: int, total: int, *, confidence: float = CONFIDENCE) -> Estimate:
+def share_estimate(
+    count: int,
+    total: int,
+    *,
+    method: str = "Wilson",
+    confidence: float = CONFIDENCE,
+    scope: Scope | None = None,
+    tasks: int | None = None,
+) -> Estimate:
     """`count` of `total` runs, with Wilson's interval.
 
     >>> found = share_estimate(3, 10)
@@ -97,8 +106,10 @@ def share_estimate(count: int, total: int, *, confidence: float = CONFIDENCE) ->
     return Estimate(
         value=count / total,
         interval=proportion_interval(count, total, confidence=confidence),
-        method="Wilson",
+        method=method,
         confidence=confidence,
+        scope=scope,
+        tasks=tasks,
         runs=total,
     )
 

@@ -56,7 +56,7 @@ class WireServer:
     changed on the way. `answered`
     counts the answers that went out whole; `asked` holds the requests (unless `keep` is False).
     With `models`, other names do not exist. Answers with `store: true` are kept in `stored` with
-    their metadata, and listed by it.
+    their metadata, and listed by it; those with `background: true` are ready after `latency`.
 
     >>> with WireServer(troubles={"429": 0.2}) as server:
     ...     server.url.startswith("http://127.0.0.1:")
@@ -84,6 +84,7 @@ class WireServer:
         self._count = 0
         self.asked: list[ReceivedRequest] = []
         self.stored: list[tuple[Mapping[str, str], dict[str, Any]]] = []
+        self._background: dict[str, tuple[float, dict[str, Any]]] = {}
         self.troubled: Counter[str] = Counter()
         self.answered = 0
 
@@ -149,6 +150,9 @@ class WireServer:
         }
         content = await reader.readexactly(int(headers.get("content-length", 0)))
         form = form_of(path.partition("?")[0])
+        if path.rpartition("/")[2] in self._background:
+            self._send(writer, 200, self._in_background(path.rpartition("/")[2]))
+            return True
         if form is None:
             self._send(writer, 200, {"object": "list", "data": [{"id": m} for m in self._models]})
             return True
@@ -160,9 +164,26 @@ class WireServer:
             text = f"model {asked.model} does not exist"
             self._send(writer, 404, {"error": {"type": "not_found_error", "message": text}})
             return True
+        if asked.body.get("background"):
+            self._send(writer, 200, self._prepare(asked, form))
+            return True
         if self.latency:
             await asyncio.sleep(self.latency)
         return await self._respond(asked, form, writer)
+
+    def _prepare(self, asked: ReceivedRequest, form: WireForm) -> dict[str, Any]:
+        """Begin an answer in the background; what is sent at once is only its name."""
+        name = f"resp_{asked.number}"
+        body = {**form.whole(self._answer(asked), asked.model), "id": name}
+        self._background[name] = (time.monotonic() + self.latency, body)
+        return {**body, "status": "queued", "output": []}
+
+    def _in_background(self, name: str) -> dict[str, Any]:
+        ready, body = self._background[name]
+        self.answered += time.monotonic() >= ready
+        return (
+            body if time.monotonic() >= ready else {**body, "status": "in_progress", "output": []}
+        )
 
     def _stored_as(self, path: str) -> list[dict[str, Any]]:
         """The answers that were stored with the metadata that a query names."""

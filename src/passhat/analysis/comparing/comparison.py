@@ -1,4 +1,4 @@
-"""Two systems on the same tasks: is one better, on which tasks, and what would settle it."""
+"""Two systems on the same tasks: whether one is better, where, and what would settle it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from passhat.analysis.comparing.differences import (
     task_scores,
 )
 from passhat.analysis.comparing.moved_together import including_what_moved, shared_part
-from passhat.analysis.reports.evidence import Floats, error_policy, gather, typical_runs
+from passhat.analysis.reports.evidence import Floats, gather, typical_runs
 from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import COMPARED_KS, CONFIDENCE
 from passhat.display import Displayed
@@ -24,7 +24,6 @@ from passhat.errors import ArgumentError
 from passhat.messages import listed, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import check_subject, one_tally
-from passhat.stats.arguments import ascending, confidence_level, whole_number
 from passhat.stats.derived_intervals import hull, independent_difference
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.paired import PairedDifference, in_agreement, paired_difference
@@ -95,23 +94,17 @@ def compare(
     seed: int = 0,
     days: Days | None = None,
 ) -> Comparison:
-    """The first system against the second, task by task; one table of two systems will do.
+    """Compare two systems task by task; `first` alone may hold both.
 
     `margin` is the difference below which the two count as equivalent. `days` is how far runs of
-    the same system lie apart, where the two were not run at the same time.
+    the same system differ, where the two were not run at the same time.
 
     >>> from passhat.analysis.planning.simulate import simulate
     >>> found = compare(simulate(tasks=30, runs=10, rate={"new": 0.9, "old": 0.6}, seed=3))
     >>> found.headline.answer("this suite")
     'better'
     """
-    options = ReportOptions(
-        ks=None if ks is None else ascending("ks", ks),
-        confidence=confidence_level(confidence),
-        errors=error_policy(errors),
-        bars=None,
-        seed=whole_number("seed", seed, least=0),
-    )
+    options = ReportOptions.checked(ks=ks, confidence=confidence, errors=errors, seed=seed)
     tallies = _two_tallies(first, second)
     sides = tuple(gather(tally, options.errors) for tally in tallies)
     shared = [name for name in sides[0].tasks if name in set(sides[1].tasks)]
@@ -176,8 +169,8 @@ def _differences(
 ) -> dict[str, Difference]:
     typical = min(typical_runs(left.runs), typical_runs(right.runs))
     ks = options.ks or tuple(k for k in COMPARED_KS if k <= max(1, typical))
-    found = [_mean_score(left, right, options, margin)]
-    found += [_pass_hat(left, right, k, options, margin) for k in ks]
+    means = _of_sums("mean_score", left.scores, right.scores, options, margin, _groups(left, right))
+    found = [means, *(_pass_hat(left, right, k, options, margin) for k in ks)]
     return {difference.name: _nested(_agreeing(difference), margin) for difference in found}
 
 
@@ -191,7 +184,7 @@ def _agreeing(found: Difference) -> Difference:
 
 
 def _nested(found: Difference, margin: float | None) -> Difference:
-    """What the noise of the runs leaves open on these tasks, others like them leave open too."""
+    """Tasks like these leave open whatever the noise of the runs leaves open on these tasks."""
     suite, alike = found.this_suite, found.tasks_like_these
     if isinstance(suite, Unavailable) or isinstance(alike, Unavailable) or suite.interval is None:
         return found
@@ -204,12 +197,6 @@ def _nested(found: Difference, margin: float | None) -> Difference:
         if isinstance(suite, PairedDifference):
             wider = replace(wider, needed=suite.needed)
     return replace(found, tasks_like_these=wider)
-
-
-def _mean_score(
-    left: Aligned, right: Aligned, options: ReportOptions, margin: float | None
-) -> Difference:
-    return _of_sums("mean_score", left.scores, right.scores, options, margin, _groups(left, right))
 
 
 def _groups(left: Aligned, right: Aligned) -> _Groups:
@@ -318,17 +305,13 @@ def _suite_difference(
         )
         for side in (left, right)
     )
-    if isinstance(first, Unavailable):
-        return first
-    if isinstance(second, Unavailable):
-        return second
     return independent_difference(first, second)
 
 
 def _noise(
     left: Aligned, right: Aligned, options: ReportOptions, *, widened: bool
 ) -> NoiseSources | Unavailable:
-    """Of the mean scores; what `widened` the intervals is a source beside runs and tasks."""
+    """Where the width of the mean score's interval comes from, unless rounds or days add to it."""
     if widened:
         return Unavailable("the interval also includes the spread between rounds, seeds or days")
     family, weight = _groups(left, right)
@@ -345,15 +328,10 @@ def _seeded_difference(
 ) -> Estimate | Unavailable:
     if second is None and isinstance(first, Trials):
         first, second = (first.where(system=name) for name in first.systems)
-    sides = [
+    left, right = (
         _seeded_mean(side, shared, options) if isinstance(side, Trials) else _COUNTS_ONLY
         for side in (first, second)
-    ]
-    left, right = sides
-    if isinstance(left, Unavailable):
-        return left
-    if isinstance(right, Unavailable):
-        return right
+    )
     return independent_difference(left, right)
 
 

@@ -1,14 +1,14 @@
-"""How far runs of the same system lie apart, and comparisons that include it."""
+"""How far an agent moves from day to day, and comparisons that include it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from passhat.analysis.comparing.differences import Aligned, Difference
-from passhat.analysis.comparing.moved_together import with_added
+from passhat.analysis.comparing.moved_together import wider
 from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.estimate import Estimate, Unavailable
@@ -20,15 +20,15 @@ from passhat.stats.task_series import TaskSeries
 from passhat.stats.trend import change_points, day_spread
 
 FEWEST_RUNS = 5
-"""Fewer stored runs say little of how far days differ: it is then said, and not included."""
+"""With fewer stored runs a comparison does not include the spread between days, and says so."""
 
 MOST_RUNS = 50
-"""Older runs of a suite say little of the agent of today."""
+"""Older runs of a suite say little about the agent as it is today."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Days:
-    """How far runs of the same suite lie apart, from the runs that history keeps."""
+    """How far stored runs of the same suite differ."""
 
     spread: DaySpread
     runs: int
@@ -56,7 +56,7 @@ class Days:
 def days_of(moments: Sequence[Tally], errors: ErrorPolicy) -> Days:
     """From the counts of one system in runs of the same suite, oldest first.
 
-    Stretches between changes are taken apart, so that a real change is not taken for restlessness.
+    Stretches between changes are measured apart, so that a real change does not count as spread.
     """
     names = list(dict.fromkeys(name for tally in moments for name in tally.tasks))
     place = {name: i for i, name in enumerate(names)}
@@ -79,29 +79,23 @@ def including_days(
     confidence: float,
     margin: float | None,
 ) -> dict[str, Difference]:
-    """Differences between two days, with how far days lie apart added to their intervals."""
+    """The differences, with the spread between days added to their intervals."""
     if not days.known:
         return differences
-    return {
-        name: _included(found, _slope(name, sides), days, confidence, margin)
-        for name, found in differences.items()
-    }
+    wide = {}
+    for name, found in differences.items():
+        slope = _slope(name, sides)
+        on_suite = _arms(found.this_suite, slope, days, confidence)
+        on_alike = _arms(found.tasks_like_these, slope, days, confidence)
+        wide[name] = wider(found, on_suite, on_alike, days.note, margin)
+    return wide
 
 
-def _included(
-    found: Difference, slope: float, days: Days, confidence: float, margin: float | None
-) -> Difference:
-    suite, alike = found.this_suite, found.tasks_like_these
-    if not isinstance(suite, Unavailable):
-        suite = with_added(suite, _arms(suite, slope, days, confidence), days.note, margin)
-    if not isinstance(alike, Unavailable):
-        alike = with_added(alike, _arms(alike, slope, days, confidence), days.note, margin)
-    return replace(found, this_suite=suite, tasks_like_these=alike)
-
-
-def _arms(found: PairedDifference | Estimate, slope: float, days: Days, confidence: float) -> Arms:
+def _arms(
+    found: PairedDifference | Estimate | Unavailable, slope: float, days: Days, confidence: float
+) -> Arms:
     """What one day against another adds, as squares add up."""
-    if found.interval is None:
+    if isinstance(found, Unavailable) or found.interval is None:
         return 0.0, 0.0
     half = found.interval.width / 2
     noise = (half / float(ndtri((1 + confidence) / 2))) ** 2

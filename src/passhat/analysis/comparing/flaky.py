@@ -57,15 +57,23 @@ def find_flaky(
 ) -> FlakyTasks:
     """The tasks that both passed and failed over these runs, oldest run first.
 
-    Those called flaky come first, then the undecided ones; within each, the ones
-    nearest to a coin toss.
+    Tasks labelled flaky come first; within each label, those nearest to a coin toss.
     """
     counts = _counts(moments, errors)
     keys = list(counts)
     totals = [tuple(map(sum, zip(*counts[key].values(), strict=True))) for key in keys]
     labels = label_tasks(*zip(*totals, strict=True)).labels.tolist() if totals else []
     found = [
-        _task(key, label, n, c, _marks(counts[key], len(moments)), confidence)
+        FlakyTask(
+            system=key[0],
+            task=key[1],
+            label=label,
+            trials=n,
+            passed=c,
+            rate=c / n,
+            interval=proportion_interval(c, n, confidence=confidence),
+            marks="".join(_mark(counts[key].get(i)) for i in range(len(moments))),
+        )
         for key, label, (n, c) in zip(keys, labels, totals, strict=True)
         if 0 < c < n
     ]
@@ -89,24 +97,9 @@ def _counts(
     return found
 
 
-def _task(
-    key: tuple[str, str], label: str, n: int, c: int, marks: str, confidence: float
-) -> FlakyTask:
-    return FlakyTask(
-        system=key[0],
-        task=key[1],
-        label=label,
-        trials=n,
-        passed=c,
-        rate=c / n,
-        interval=proportion_interval(c, n, confidence=confidence),
-        marks=marks,
-    )
-
-
-def _marks(by_run: dict[int, tuple[int, int]], runs: int) -> str:
-    return "".join(_mark(*by_run[i]) if i in by_run else ABSENT for i in range(runs))
-
-
-def _mark(n: int, c: int) -> str:
-    return PASSED if c == n else FAILED if c == 0 else MIXED
+def _mark(counts: tuple[int, int] | None) -> str:
+    """The letter of one run, from its trials and passes."""
+    if counts is None:
+        return ABSENT
+    trials, passed = counts
+    return PASSED if passed == trials else FAILED if passed == 0 else MIXED

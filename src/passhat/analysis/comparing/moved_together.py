@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import overload
+from typing import TypeVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from passhat.stats.special import ndtr, ndtri
 
 Excess = Mapping[str, Arms]
 """By metric, how much the arms of an interval grow, as squares add up."""
+
+_Found = TypeVar("_Found", bound=PairedDifference | Estimate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,30 +51,34 @@ def including_what_moved(
     level, policy = options.confidence, options.errors
     sides = [side_excess(one, names, confidence=level, errors=policy) for one in tables]
     notes = [
-        f"{table.systems[0]}: {said.rstrip('.')}"
+        f"{table.systems[0]}: {sentence.rstrip('.')}"
         for table, (_, found, _) in zip(tables, sides, strict=True)
-        if (said := disturbance_sentence(found))
+        if (sentence := disturbance_sentence(found))
     ]
     why = dict.fromkeys(one.note for _, _, groupings in sides for one in groupings)
     nothing: Arms = (0.0, 0.0)
-    wider = {
-        name: _wider(
-            found,
-            difference_arms(*(grown.get(name, nothing) for grown, _, _ in sides)),
-            "; ".join(why),
-            margin,
-        )
-        for name, found in differences.items()
+    more = {
+        name: difference_arms(*(grown.get(name, nothing) for grown, _, _ in sides))
+        for name in differences
     }
-    return Moved(differences=wider, notes=tuple(notes))
+    return Moved(
+        differences={
+            name: wider(found, more[name], more[name], "; ".join(why), margin)
+            for name, found in differences.items()
+        },
+        notes=tuple(notes),
+    )
 
 
-def _wider(found: Difference, more: Arms, note: str, margin: float | None) -> Difference:
+def wider(
+    found: Difference, on_suite: Arms, on_alike: Arms, note: str, margin: float | None
+) -> Difference:
+    """A difference with independent errors added to its intervals in both scopes."""
     suite, alike = found.this_suite, found.tasks_like_these
     if not isinstance(suite, Unavailable):
-        suite = with_added(suite, more, note, margin)
+        suite = _with_added(suite, on_suite, note, margin)
     if not isinstance(alike, Unavailable):
-        alike = with_added(alike, more, note, margin)
+        alike = _with_added(alike, on_alike, note, margin)
     return replace(found, this_suite=suite, tasks_like_these=alike)
 
 
@@ -107,17 +113,7 @@ def difference_arms(first: Arms, second: Arms) -> Arms:
     return float(np.hypot(first[0], second[1])), float(np.hypot(first[1], second[0]))
 
 
-@overload
-def with_added(
-    found: PairedDifference, more: Arms, note: str, margin: float | None
-) -> PairedDifference: ...
-@overload
-def with_added(
-    found: PairedDifference | Estimate, more: Arms, note: str, margin: float | None
-) -> PairedDifference | Estimate: ...
-def with_added(
-    found: PairedDifference | Estimate, more: Arms, note: str, margin: float | None
-) -> PairedDifference | Estimate:
+def _with_added(found: _Found, more: Arms, note: str, margin: float | None) -> _Found:
     """A difference with independent errors added to its interval, and the answer that it leaves."""
     if more == (0.0, 0.0) or found.interval is None:
         return found

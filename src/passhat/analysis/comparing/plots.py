@@ -1,20 +1,32 @@
-"""Pictures of comparisons: paired differences task by task, and ranks with their ties."""
+"""Pictures of comparisons: paired differences, ranks with their ties, trends over a history."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.comparing.differences import TaskDifference
 from passhat.analysis.comparing.rank import RankReport
-from passhat.drawing import Figure, IntervalRow, interval_rows
+from passhat.drawing import Figure, IntervalRow, Level, Marker, Series, interval_rows, line_chart
 from passhat.drawing.figure import shorten
 from passhat.messages import plural
 from passhat.records.task_names import natural_key
 from passhat.stats.estimate import Interval, Unavailable
 
+if TYPE_CHECKING:
+    from passhat.analysis.comparing.trends import SystemTrend
+    from passhat.stats.trend import ChangePoint
+
 MOST_ROWS = 60
 """Tasks drawn in one picture; those that differ most, where there are more."""
 
+_LONGEST_TITLE = 110
 _COLOURS = {"better": "a", "worse": "b"}
+# Room for a day and a commit below every few runs.
+_TREND_WIDTH = 680
+_MARKED = 0.05
+"""Changes of pass@k from this size on have a mark; smaller ones would hide those of pass^k."""
 
 
 def plot_differences(comparison: Comparison, *, most: int = MOST_ROWS) -> Figure:
@@ -37,7 +49,7 @@ def plot_differences(comparison: Comparison, *, most: int = MOST_ROWS) -> Figure
     cut = "" if len(tasks) == len(comparison.tasks) else f" (the {len(tasks)} that differ most)"
     return interval_rows(
         ([mean] if mean else []) + [_task_row(task) for task in tasks],
-        title=f"{comparison.first} against {comparison.second}, task by task{cut}",
+        title=_title(comparison) + cut,
         finding=_finding(comparison),
         x_label=f"pass rate: ● {shorten(comparison.first, 20)} ○ {shorten(comparison.second, 20)}",
         x_range=(0, 1),
@@ -51,8 +63,8 @@ def plot_ranks(report: RankReport) -> Figure:
 
     >>> from passhat import rank, simulate
     >>> found = rank(simulate(tasks=40, runs=8, rate={"a": 0.9, "b": 0.88, "c": 0.4}, seed=1))
-    >>> plot_ranks(found).finding
-    'b and a cannot be told apart; c stands alone at rank 3.'
+    >>> plot_ranks(found).title
+    'b and a cannot be told apart; c stands alone at rank 3'
     """
     places = {system.name: i for i, system in enumerate(report.systems)}
     ties = [[places[name] for name in band] for band in report.tie_bands if len(band) > 1]
@@ -69,9 +81,10 @@ def plot_ranks(report: RankReport) -> Figure:
             )
             for place, system in enumerate(report.systems)
         ],
-        title=f"Ranks by {report.metric.replace('_', ' ')}",
-        finding=_rank_finding(report),
-        x_label="rank, with every rank it may truly have",
+        title=_rank_title(report),
+        finding=f"Ranks by {report.metric.replace('_', ' ')}: a dot is the place by the estimate, "
+        "a line every rank that may be true. Systems on one vertical line cannot be told apart.",
+        x_label="rank",
         x_range=(0.5, count + 0.5),
         x_kind="whole",
         ties=ties,
@@ -108,25 +121,37 @@ def _task_row(task: TaskDifference) -> IntervalRow:
     )
 
 
-def _finding(comparison: Comparison) -> str:
+def _title(comparison: Comparison) -> str:
     up = sum(task.difference > 0 for task in comparison.tasks)
     down = sum(task.difference < 0 for task in comparison.tasks)
+    return (
+        f"{comparison.first} passes more often than {comparison.second} on {up} of "
+        f"{plural(len(comparison.tasks), 'task')} and less often on {down}"
+    )
+
+
+def _finding(comparison: Comparison) -> str:
     shown = sum(task.answer in _COLOURS for task in comparison.tasks)
     mean = _mean_row(comparison)
     whole = f"; the mean moves by {mean.note} points" if mean else ""
     return (
-        f"{comparison.first} passes more often than {comparison.second} on {up} of "
-        f"{plural(len(comparison.tasks), 'task')} and less often on {down}; "
-        f"{shown} of these differences {'is' if shown == 1 else 'are'} more than noise{whole}."
+        f"{shown} of these differences {'is' if shown == 1 else 'are'} more than noise{whole}. "
+        f"Filled: {comparison.first}; hollow: {comparison.second}."
     )
 
 
-def _rank_finding(report: RankReport) -> str:
+def _rank_title(report: RankReport) -> str:
+    """Who is tied and who stands alone; of many groups, how many are tied at the top."""
     tied = [band for band in report.tie_bands if len(band) > 1]
-    told = [f"{', '.join(band[:-1])} and {band[-1]} cannot be told apart" for band in tied]
+    said = [f"{', '.join(band[:-1])} and {band[-1]} cannot be told apart" for band in tied]
     alone = [system for system in report.systems if system.ranks[0] == system.ranks[1]]
-    told += [f"{system.name} stands alone at rank {system.ranks[0]}" for system in alone]
-    return "; ".join(told) + "." if told else "Every rank is open."
+    said += [f"{system.name} stands alone at rank {system.ranks[0]}" for system in alone]
+    whole = "; ".join(said) if said else "Every rank is open"
+    if len(whole) <= _LONGEST_TITLE:
+        return whole
+    first = sum(system.ranks[0] == 1 for system in report.systems)
+    top = f"{first} systems cannot be told apart at the top" if first > 1 else said[-1]
+    return f"{top}; {plural(len(tied), 'tie')} in all"
 
 
 def _within(share: float) -> float:
@@ -136,3 +161,73 @@ def _within(share: float) -> float:
 def _signed(difference: float, interval: Interval | None) -> str:
     bounds = "" if interval is None else f" [{100 * interval.low:+.0f}, {100 * interval.high:+.0f}]"
     return f"{100 * difference:+.0f}{bounds}"
+
+
+def plot_trend(trend: SystemTrend) -> Figure:
+    """pass@k and pass^k over the moments of a history, with intervals and change points."""
+    places = list(range(len(trend.points)))
+    changes = trend.changes[trend.metrics[0]].points
+    changed: dict[tuple[int, str], list[str]] = {}
+    for name, found in trend.changes.items():
+        for change in found.points:
+            if name == trend.metrics[0] or abs(change.after - change.before) >= _MARKED:
+                changed.setdefault((change.position, change.direction), []).append(name)
+    return line_chart(
+        [_series(trend, name, places) for name in trend.metrics],
+        title=_trend_title(trend),
+        finding=_trend_finding(trend),
+        x_label="day and commit of the run, oldest first",
+        y_label="chance",
+        y_range=(0, 1),
+        y_kind="percent",
+        x_names=[point.started[5:10] for point in trend.points],
+        x_notes=[point.label.split(" ")[0][:9] for point in trend.points],
+        markers=[
+            Marker(name=f"{' and '.join(names)} {direction}", x=position)
+            for (position, direction), names in changed.items()
+        ],
+        levels=list(_levels(trend, changes)),
+        width=_TREND_WIDTH,
+        within=True,
+    )
+
+
+def _levels(trend: SystemTrend, changes: Sequence[ChangePoint]) -> Iterator[Level]:
+    """The level before and after each change, as the sentences have them."""
+    starts = [0, *(change.position for change in changes)]
+    stops = [*(change.position - 1 for change in changes), len(trend.points) - 1]
+    values = [change.before for change in changes[:1]] + [change.after for change in changes]
+    for value, start, stop in zip(values, starts, stops, strict=False):
+        yield Level(name=f"{100 * value:.0f} %", y=value, start=start, stop=max(start, stop))
+
+
+def _series(trend: SystemTrend, name: str, places: list[int]) -> Series:
+    estimates = [point.metrics[name] for point in trend.points]
+    bounds = [e.interval for e in estimates]
+    return Series(
+        name=name,
+        x=places,
+        y=[e.value for e in estimates],
+        low=[b.low if b else e.value for b, e in zip(bounds, estimates, strict=True)],
+        high=[b.high if b else e.value for b, e in zip(bounds, estimates, strict=True)],
+        colour="n" if "@" in name else "a",
+    )
+
+
+def _trend_title(trend: SystemTrend) -> str:
+    name, runs = trend.metrics[0], plural(len(trend.points), "run")
+    if (change := trend.newest_change) is None:
+        return f"{trend.name}: no change of {name} shown over {runs}"
+    moved = "fell" if change.direction == "down" else "rose"
+    return (
+        f"{trend.name}: {name} {moved} from {100 * change.before:.0f} % to "
+        f"{100 * change.after:.0f} % on {trend.day(change)}"
+    )
+
+
+def _trend_finding(trend: SystemTrend) -> str:
+    """Where both lines end, and what the bands and the level lines are."""
+    last = trend.points[-1].metrics
+    now = ", ".join(f"{name} {100 * last[name].value:.0f} %" for name in trend.metrics)
+    levels = "" if trend.newest_change is None else " Level lines: before and since a change."
+    return f"Newest run: {now}. Bands: this suite.{levels}"

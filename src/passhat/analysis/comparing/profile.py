@@ -1,4 +1,4 @@
-"""Where an agent stands among others: its numbers against those of a reference table."""
+"""An agent among others: its numbers against those of a reference table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passhat.analysis.reports.evidence import Evidence, error_policy, gather
+from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import CONFIDENCE, PROFILE_KS
 from passhat.display import Displayed
@@ -16,7 +16,6 @@ from passhat.messages import plural, quoted, repr_fields, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame
 from passhat.records.subject import one_tally
-from passhat.stats.arguments import ascending, confidence_level, whole_number
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
@@ -40,8 +39,8 @@ class Norm:
     """One number of the agent, and the same number of every reference agent.
 
     `percentile` is the share of the field (0 to 1) that the agent is above; its interval holds
-    both the agent's own uncertainty and the smallness of the field. `high_is_good` tells how to
-    read it; None where it is neither.
+    both the agent's own uncertainty and the size of the field. `high_is_good` is None where neither
+    end is better.
     """
 
     name: str
@@ -72,9 +71,9 @@ class Profile(Displayed):
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        told = [f"{one.name} {rounded(one.value)}" for one in self.norms[:2]]
+        shown = [f"{one.name} {rounded(one.value)}" for one in self.norms[:2]]
         head = f"Profile {quoted(self.system)} among {plural(len(self.agents), 'agent')}"
-        return short_repr(head, *told, see=".norms")
+        return short_repr(head, *shown, see=".norms")
 
 
 def profile(
@@ -86,7 +85,7 @@ def profile(
     errors: ErrorPolicy = "fail",
     seed: int = 0,
 ) -> Profile:
-    """Where one system stands among the systems of a reference table.
+    """One system among the systems of a reference table.
 
     The tasks need not be the same; the comparison is only as fair as the two sets are alike.
 
@@ -96,13 +95,7 @@ def profile(
     >>> found.norms[0].name, found.norms[0].percentile.value
     ('pass^1', 1.0)
     """
-    options = ReportOptions(
-        ks=ascending("ks", ks),
-        confidence=confidence_level(confidence),
-        errors=error_policy(errors),
-        bars=None,
-        seed=whole_number("seed", seed, least=0),
-    )
+    options = ReportOptions.checked(ks=ks, confidence=confidence, errors=errors, seed=seed)
     own = one_tally("trials", trials, purpose="to profile")
     others = [t for t in _tallies(reference) if t.system != own.system]
     if not others:

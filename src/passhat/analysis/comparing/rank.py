@@ -10,7 +10,6 @@ import numpy as np
 from passhat.analysis.reports.evidence import (
     Evidence,
     Floats,
-    error_policy,
     gather,
     too_few_runs,
     value_table,
@@ -24,7 +23,7 @@ from passhat.errors import ArgumentError
 from passhat.messages import first_few, plural, quoted, repr_fields, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame
-from passhat.stats.arguments import confidence_level, whole_number
+from passhat.stats.arguments import whole_number
 from passhat.stats.estimate import TASKS_LIKE_THESE, Interval, Scope, Unavailable
 from passhat.stats.passk import task_values
 from passhat.stats.ranking import PairOfSystems, rank_systems
@@ -76,7 +75,7 @@ class Unranked:
 class RankReport(Displayed):
     """Systems from best to worst, bands of ties, and every pairwise difference.
 
-    Ranks, ties and differences are said of `scope`, and hold for all systems at once. `unranked`
+    Ranks, ties and differences are about `scope`, and hold for all systems at once. `unranked`
     are the systems without the runs that the metric needs.
     """
 
@@ -94,9 +93,9 @@ class RankReport(Displayed):
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        told = first_few(f"{quoted(one.name)} {rounded(one.value)}" for one in self.systems)
+        shown = first_few(f"{quoted(one.name)} {rounded(one.value)}" for one in self.systems)
         head = f"RankReport by {self.metric} over {plural(self.tasks, 'task')}"
-        return short_repr(head, *told, see=".systems, .tie_bands, .pairs")
+        return short_repr(head, *shown, see=".systems, .tie_bands, .pairs")
 
 
 def rank(
@@ -117,13 +116,7 @@ def rank(
     >>> [system.ranks for system in found.systems]
     [(1, 2), (1, 2), (3, 3)]
     """
-    options = ReportOptions(
-        ks=None,
-        confidence=confidence_level(confidence),
-        errors=error_policy(errors),
-        bars=None,
-        seed=whole_number("seed", seed, least=0),
-    )
+    options = ReportOptions.checked(ks=None, confidence=confidence, errors=errors, seed=seed)
     metric = by if metric is None else metric
     sign, k = _parse(metric)
     found_sides = [(tally.system, gather(tally, options.errors)) for tally in _tallies(trials)]
@@ -137,7 +130,8 @@ def rank(
     found = rank_systems(
         values,
         confidence=options.confidence,
-        family=_first_families(sides, tasks),
+        # As the first system that names any has them.
+        family=next((one for side in sides if (one := side.families_of(tasks))), None),
         weight=_first_weights(sides, tasks),
         rng=options.seed,
     )
@@ -155,7 +149,11 @@ def rank(
         pairs=tuple(_named(pair, titles) for pair in found.pairs),
         tasks=found.tasks,
         unshared=tuple(tasks[i] for i in found.excluded),
-        unranked=_unranked(metric, k, [one for one in found_sides if one not in able]),
+        unranked=tuple(
+            Unranked(name=name, reason=f"{too_few_runs(side.runs, k)}, so no {metric}")
+            for name, side in found_sides
+            if name not in titles
+        ),
         scope=TASKS_LIKE_THESE,
         method=found.method,
         confidence=found.confidence,
@@ -182,37 +180,32 @@ _Side = tuple[str, Evidence]
 
 
 def _able(sides: Sequence[_Side], k: int) -> list[_Side]:
-    """Those with k runs of most tasks or, where that leaves no two, of any.
+    """Those with k runs of most tasks or, where that leaves fewer than two, of any.
 
-    One system with fewer runs would otherwise take the tasks of all others with it.
+    Otherwise one system with few runs would remove the tasks of all others from the ranking.
     """
     able = [one for one in sides if one[1].typical_runs >= k]
     return able if len(able) > 1 else [one for one in sides if (one[1].runs >= k).any()]
 
 
-def _unranked(metric: str, k: int, sides: Sequence[_Side]) -> tuple[Unranked, ...]:
-    return tuple(
-        Unranked(name=name, reason=f"{too_few_runs(side.runs, k)}, so no {metric}")
-        for name, side in sides
-    )
-
-
 def _too_few(metric: str, k: int, sides: Sequence[_Side]) -> str:
     """Who is in the way of a ranking, by name."""
     short = [one for one in sides if not (one[1].runs >= k).any()]
-    told = [f"{name} has {too_few_runs(side.runs, k)}" for name, side in short[:_MOST_NAMED]]
-    told += [f"{len(short) - _MOST_NAMED:,} more have too few"] if len(short) > _MOST_NAMED else []
+    named = [f"{name} has {too_few_runs(side.runs, k)}" for name, side in short[:_MOST_NAMED]]
+    named += [f"{len(short) - _MOST_NAMED:,} more have too few"] if len(short) > _MOST_NAMED else []
     needs = f"needs two systems with {plural(k, 'run')} of a task"
-    return f"ranking by {metric} {needs}; {', '.join(told)}"
+    return f"ranking by {metric} {needs}; {', '.join(named)}"
 
 
 def _too_few_tasks(metric: str, k: int, able: Sequence[_Side], sides: Sequence[_Side]) -> str:
     """How many tasks have the runs, and up to which k two of them do."""
     found = sum(runs >= k for runs in _fewest_runs(able))
     ran = "that every system ran" if k == 1 else f"with {k} runs of every system"
-    told = f"ranking by {metric} needs 2 tasks {ran}; there {'is' if found == 1 else 'are'} {found}"
+    reason = (
+        f"ranking by {metric} needs 2 tasks {ran}; there {'is' if found == 1 else 'are'} {found}"
+    )
     most = sorted([0, 0, *_fewest_runs(sides)])[-2]
-    return f"{told} ({metric[:5]}{most} can be ranked by)" if 0 < most < k else told
+    return f"{reason} ({metric[:5]}{most} can be ranked by)" if 0 < most < k else reason
 
 
 def _fewest_runs(sides: Sequence[_Side]) -> list[int]:
@@ -227,26 +220,16 @@ def _parse(metric: str) -> tuple[str, int]:
     if metric == "mean_score":
         return "score", 1
     sign, number = metric[4:5], metric[5:]
-    if not metric.startswith("pass") or sign not in ("^", "@") or not _is_count(number):
+    is_count = number.isascii() and number.isdigit() and len(number) < _LONGEST_COUNT
+    if not metric.startswith("pass") or sign not in ("^", "@") or not is_count:
         raise ArgumentError("metric", "must be mean_score, pass^k or pass@k such as pass^3", metric)
     return sign, whole_number("k", int(number))
-
-
-def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < _LONGEST_COUNT
 
 
 def _values(side: Evidence, sign: str, k: int) -> Floats:
     if sign == "score":
         return np.clip(side.score_total / side.runs, 0.0, 1.0)
     return task_values(side.runs, side.passes, k, metric=f"pass{sign}k")
-
-
-def _first_families(
-    sides: Sequence[Evidence], tasks: Sequence[str]
-) -> tuple[str | None, ...] | None:
-    """The families of these tasks, as the first system that names any has them."""
-    return next((one for side in sides if (one := side.families_of(tasks)) is not None), None)
 
 
 def _first_weights(sides: Sequence[Evidence], tasks: Sequence[str]) -> Floats | None:

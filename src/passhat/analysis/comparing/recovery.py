@@ -11,7 +11,7 @@ from passhat.fast_dataclass import dataclass
 from passhat.messages import repr_fields
 from passhat.records import Outcome, Tally, Trials
 from passhat.stats.derived_intervals import ratio_of
-from passhat.stats.estimate import Estimate, Number, Unavailable
+from passhat.stats.estimate import Estimate, Number
 from passhat.stats.proportions import share_estimate
 from passhat.stats.suite_mean import suite_estimate
 
@@ -33,10 +33,7 @@ class RecoveryAt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultKindReport:
-    """The trials that one kind of fault struck: how often they passed all the same.
-
-    `score` is against the same tasks without faults.
-    """
+    """How often the trials struck by one kind of fault passed; `score` is against no faults."""
 
     kind: str
     trials: int
@@ -83,7 +80,7 @@ def measure_recovery(
     """The recovery of every system in `variants`: its name, and its name under faults.
 
     Only the runs are random here: the tasks are the same both ways. Errored trials count as
-    failures, for a crash that nobody survives is what is asked about.
+    failures: whether the agent survives a crash is the question.
 
     >>> table = Trials.from_columns(
     ...     system=["bot"] * 4 + ["bot under faults"] * 4,
@@ -151,15 +148,7 @@ def _usual_ks(*tables: Counts) -> list[int]:
 def _level(plain: Counts, broken: Counts, k: int, confidence: float) -> RecoveryAt:
     without = suite_estimate(*plain, k=k, confidence=confidence)
     under = suite_estimate(*broken, k=k, confidence=confidence)
-    return RecoveryAt(k=k, without=without, under=under, score=_score(under, without))
-
-
-def _score(under: Number, without: Number) -> Number:
-    if isinstance(under, Unavailable):
-        return under
-    if isinstance(without, Unavailable):
-        return without
-    return ratio_of(under, without)
+    return RecoveryAt(k=k, without=without, under=under, score=ratio_of(under, without))
 
 
 def _kind(without: Trials, under: Trials, word: str, confidence: float) -> FaultKindReport:
@@ -170,7 +159,7 @@ def _kind(without: Trials, under: Trials, word: str, confidence: float) -> Fault
         kind=word.removeprefix(STRUCK),
         trials=len(rows),
         rate=rate,
-        score=_score(rate, suite_estimate(*plain, confidence=confidence)),
+        score=ratio_of(rate, suite_estimate(*plain, confidence=confidence)),
     )
 
 

@@ -1,11 +1,11 @@
-"""How reliability moved over history: rates with intervals, change points, tasks that turned."""
+"""How reliability moved over history: rates with intervals, change points, changed labels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from passhat.analysis.reports.grouped_metrics import RunGroups
 from passhat.analysis.reports.metrics import this_suite_chain
 from passhat.defaults import CONFIDENCE, HEADLINE_K
 from passhat.display import Displayed
-from passhat.drawing import Figure, Level, Marker, Series, line_chart
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy, Tally
@@ -31,10 +30,11 @@ from passhat.stats.trend import (
     divergence,
 )
 
+if TYPE_CHECKING:
+    from passhat.drawing import Figure
+
 Turn = Literal["became flaky", "got fixed", "broke"]
 Counts = NDArray[np.int64]
-
-_PLOT_WIDTH = 680  # room for a day and a commit below every few runs
 
 _TURNS: dict[tuple[str, str], Turn] = {
     ("solid", "flaky"): "became flaky",
@@ -65,8 +65,8 @@ class Moment:
 class TrendPoint:
     """The rates at one moment; `tasks` and `runs` count what was run then.
 
-    `carried` names tasks that were not: their last counts stand in for the rates, so that a
-    moment with fewer tasks can be set beside one with more.
+    `carried` names tasks that were not: their last counts are used in the rates, so that a moment
+    with fewer tasks can be compared with one with more.
     """
 
     key: str
@@ -143,66 +143,15 @@ class SystemTrend(Displayed):
 
     def plot(self) -> Figure:
         """pass@k and pass^k over the moments, with intervals and change points."""
-        places = list(range(len(self.points)))
-        changes = self.changes[self.metrics[0]].points
-        changed: dict[tuple[int, str], list[str]] = {}
-        for name, found in self.changes.items():
-            for change in found.points:
-                changed.setdefault((change.position, change.direction), []).append(name)
-        return line_chart(
-            [self._series(name, places) for name in self.metrics],
-            title=f"{self.name} over history",
-            finding=self._finding(),
-            x_label="day and commit of the run, oldest first",
-            y_label="chance",
-            y_range=(0, 1),
-            y_kind="percent",
-            x_names=[point.started[5:10] for point in self.points],
-            x_notes=[point.label.split(" ")[0][:9] for point in self.points],
-            markers=[
-                Marker(name=f"{' and '.join(names)} {direction}", x=position)
-                for (position, direction), names in changed.items()
-            ],
-            levels=list(self._levels(changes)),
-            width=_PLOT_WIDTH,
+        from passhat.analysis.comparing.plots import (
+            plot_trend,  # drawing is loaded by those who draw
         )
+
+        return plot_trend(self)
 
     def day(self, change: ChangePoint) -> str:
         """The day of the first run after a change."""
         return self.points[change.position].started[:10]
-
-    def _levels(self, changes: Sequence[ChangePoint]) -> Iterator[Level]:
-        """The level before and after each change, as the sentences have them."""
-        starts = [0, *(change.position for change in changes)]
-        stops = [*(change.position - 1 for change in changes), len(self.points) - 1]
-        values = [change.before for change in changes[:1]] + [change.after for change in changes]
-        for value, start, stop in zip(values, starts, stops, strict=False):
-            yield Level(name=f"{100 * value:.0f} %", y=value, start=start, stop=max(start, stop))
-
-    def _series(self, name: str, places: list[int]) -> Series:
-        estimates = [point.metrics[name] for point in self.points]
-        bounds = [e.interval for e in estimates]
-        return Series(
-            name=name,
-            x=places,
-            y=[e.value for e in estimates],
-            low=[b.low if b else e.value for b, e in zip(bounds, estimates, strict=True)],
-            high=[b.high if b else e.value for b, e in zip(bounds, estimates, strict=True)],
-            colour="n" if "@" in name else "a",
-        )
-
-    def _finding(self) -> str:
-        first, last = self.points[0].metrics, self.points[-1].metrics
-        if (change := self.newest_change) is not None:
-            return (
-                f"{self.metrics[0]} was {100 * change.before:.0f} % until the run of "
-                f"{self.day(change)} and has been {100 * change.after:.0f} % since."
-            )
-        moves = [
-            f"{name} went from {100 * first[name].value:.0f} % to {100 * last[name].value:.0f} %"
-            for name in self.metrics
-        ]
-        return "; ".join(moves) + "."
 
 
 def trends(
@@ -228,7 +177,7 @@ def trends(
 
 
 @dataclass(frozen=True)
-class _Standing:
+class _Snapshot:
     """What is known of each task at one moment, fresh or carried forward."""
 
     moment: Moment
@@ -259,12 +208,12 @@ def _system_trend(
     false_alarm: float,
     horizon: int,
 ) -> SystemTrend:
-    standings = _standings(name, moments, errors)
-    fewest = min(int(standing.arrays()[0].min()) for standing in standings)
+    snapshots = _snapshots(name, moments, errors)
+    fewest = min(int(snapshot.arrays()[0].min()) for snapshot in snapshots)
     chosen = min(fewest, HEADLINE_K) if k is None else k
     names = ("pass^1",) if chosen == 1 else (f"pass^{chosen}", f"pass@{chosen}")
-    points = [_point(name, standing, names, chosen, confidence) for standing in standings]
-    series = {metric: _task_series(standings, metric, chosen) for metric in names}
+    points = [_point(name, snapshot, names, chosen, confidence) for snapshot in snapshots]
+    series = {metric: _task_series(snapshots, metric, chosen) for metric in names}
     changes = {
         metric: change_points(one, false_alarm=false_alarm, horizon=horizon, confidence=confidence)
         for metric, one in series.items()
@@ -275,15 +224,15 @@ def _system_trend(
         points=tuple(points),
         changes=changes,
         divergence=_divergence(list(series.values()), confidence),
-        turns=_turns(standings),
-        moved=_moved(standings, changes[names[0]].points),
+        turns=_turns(snapshots),
+        moved=_moved(snapshots, changes[names[0]].points),
     )
 
 
-def _standings(name: str, moments: Sequence[Moment], errors: ErrorPolicy) -> list[_Standing]:
+def _snapshots(name: str, moments: Sequence[Moment], errors: ErrorPolicy) -> list[_Snapshot]:
     known: dict[str, tuple[int, int]] = {}
     weights: dict[str, float] = {}
-    standings = []
+    snapshots = []
     for moment in moments:
         found = [gather(tally, errors) for tally in moment.tallies if tally.system == name]
         fresh = {
@@ -298,51 +247,53 @@ def _standings(name: str, moments: Sequence[Moment], errors: ErrorPolicy) -> lis
         for evidence in found:
             if evidence.weight is not None:
                 weights |= dict(zip(evidence.tasks, evidence.weight.tolist(), strict=True))
-        standings.append(_Standing(moment, dict(known), carried, dict(weights)))
-    return standings
+        snapshots.append(_Snapshot(moment, dict(known), carried, dict(weights)))
+    return snapshots
 
 
 def _point(
-    system: str, standing: _Standing, names: Sequence[str], k: int, confidence: float
+    system: str, snapshot: _Snapshot, names: Sequence[str], k: int, confidence: float
 ) -> TrendPoint:
     """The rates at one moment.
 
     What moved its runs together widens the interval of tasks carried forward too: their own runs
     are of another day, of which less is known.
     """
-    n, c = standing.arrays()
+    n, c = snapshot.arrays()
+    moment = snapshot.moment
     chain = this_suite_chain(
-        n, c, (k,), confidence=confidence, weight=standing.weight,
-        groupings=standing.moment.groupings.get(system, ()),
-    )  # fmt: skip
+        n,
+        c,
+        (k,),
+        confidence=confidence,
+        weight=snapshot.weight,
+        groupings=moment.groupings.get(system, ()),
+    )
     metrics: dict[str, Estimate] = {}
     for name in names:
         estimate = chain[name]
         if isinstance(estimate, Unavailable):
-            label = standing.moment.label
-            raise ArgumentError(
-                "k", f"must be possible at every run; at {label}: {estimate.reason}", k
-            )
+            rule = f"must be possible at every run; at {moment.label}: {estimate.reason}"
+            raise ArgumentError("k", rule, k)
         metrics[name] = estimate
-    moment = standing.moment
     return TrendPoint(
         key=moment.key,
         label=moment.label,
         started=moment.started,
         metrics=metrics,
-        tasks=len(standing.counts) - len(standing.carried),
-        runs=sum(n for task, (n, _) in standing.counts.items() if task not in standing.stale),
-        carried=standing.carried,
+        tasks=len(snapshot.counts) - len(snapshot.carried),
+        runs=sum(n for task, (n, _) in snapshot.counts.items() if task not in snapshot.stale),
+        carried=snapshot.carried,
     )
 
 
-def _task_series(standings: Sequence[_Standing], metric: str, k: int) -> TaskSeries:
+def _task_series(snapshots: Sequence[_Snapshot], metric: str, k: int) -> TaskSeries:
     """What was run at each moment, and only that: counts carried forward are no new evidence."""
-    place = {task: i for i, task in enumerate(standings[-1].counts)}
-    counts = np.zeros((2, len(standings), len(place)), dtype=np.int64)
-    for row, standing in enumerate(standings):
-        for task, pair in standing.counts.items():
-            if task not in standing.stale:
+    place = {task: i for i, task in enumerate(snapshots[-1].counts)}
+    counts = np.zeros((2, len(snapshots), len(place)), dtype=np.int64)
+    for row, snapshot in enumerate(snapshots):
+        for task, pair in snapshot.counts.items():
+            if task not in snapshot.stale:
                 counts[:, row, place[task]] = pair
     return TaskSeries(counts[0], counts[1], k=k, metric="pass^k" if "^" in metric else "pass@k")
 
@@ -354,13 +305,13 @@ def _divergence(series: Sequence[TaskSeries], confidence: float) -> DivergingTre
     return divergence(at, hat, confidence=confidence)
 
 
-def _moved(standings: Sequence[_Standing], changes: Sequence[ChangePoint]) -> tuple[TaskMove, ...]:
+def _moved(snapshots: Sequence[_Snapshot], changes: Sequence[ChangePoint]) -> tuple[TaskMove, ...]:
     """What was run of each task between the last two changes, and what since the newest."""
     if not changes:
         return ()
     positions = sorted(change.position for change in changes)
     newest, previous = positions[-1], positions[-2] if len(positions) > 1 else 0
-    before, after = _pooled(standings[previous:newest]), _pooled(standings[newest:])
+    before, after = _pooled(snapshots[previous:newest]), _pooled(snapshots[newest:])
     moves = [
         TaskMove(task=task, before=before[task], after=after[task])
         for task in after
@@ -370,30 +321,30 @@ def _moved(standings: Sequence[_Standing], changes: Sequence[ChangePoint]) -> tu
     return tuple(sorted(moves, key=lambda one: one.moved if down else -one.moved))
 
 
-def _pooled(standings: Sequence[_Standing]) -> dict[str, tuple[int, int]]:
+def _pooled(snapshots: Sequence[_Snapshot]) -> dict[str, tuple[int, int]]:
     """Passed runs and all runs of each task; counts carried forward are no new runs."""
     found: dict[str, tuple[int, int]] = {}
-    for standing in standings:
-        for task, (runs, passed) in standing.counts.items():
-            if task not in standing.stale:
+    for snapshot in snapshots:
+        for task, (runs, passed) in snapshot.counts.items():
+            if task not in snapshot.stale:
                 so_far = found.get(task, (0, 0))
                 found[task] = (so_far[0] + passed, so_far[1] + runs)
     return found
 
 
-def _turns(standings: Sequence[_Standing]) -> tuple[TaskTurn, ...]:
+def _turns(snapshots: Sequence[_Snapshot]) -> tuple[TaskTurn, ...]:
     """Label changes, looking past moments when a task was undecided."""
     last: dict[str, str] = {}
     turns = []
-    for standing in standings:
-        n, c = standing.arrays()
-        for task, label in zip(standing.counts, label_tasks(n, c).labels.tolist(), strict=True):
-            if label == UNDECIDED or task in standing.stale:
+    for snapshot in snapshots:
+        n, c = snapshot.arrays()
+        for task, label in zip(snapshot.counts, label_tasks(n, c).labels.tolist(), strict=True):
+            if label == UNDECIDED or task in snapshot.stale:
                 continue
             before = last.get(task, label)
             last[task] = label
             if (turn := _TURNS.get((before, label))) is not None:
-                moment = standing.moment
+                moment = snapshot.moment
                 turns.append(
                     TaskTurn(
                         task=task,

@@ -1,4 +1,4 @@
-"""Which tool's calls do passing runs agree on, and failing runs depart from?"""
+"""Tools in whose calls passing runs agree and failing runs differ from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from passhat.stats.arguments import Counts, Floats
 from passhat.stats.multiplicity import standardised, step_down_p
 
 FEWEST_PASSES = 2
-"""Passing runs of a task below which nothing says what they agree on."""
+"""With fewer passing runs of a task there is no saying what they agree on."""
 
 Value = tuple[str, ...]
 """The successful calls of one tool in one run, in alphabetical order: a multiset."""
@@ -26,8 +26,8 @@ class Departure:
 
     `failing` of `failing_of` failing runs made calls of the tool that no passing run of their task
     made, and `passing` of `passing_of` passing runs calls that no other passing run made. `more`,
-    `fewer` and `other` divide the failing ones: calls beyond those of the passing run that is
-    nearest to it, some of them left out, or others instead.
+    `fewer` and `other` divide the failing ones by how they differ from the nearest passing run:
+    calls added, left out, or replaced.
     """
 
     tool: str
@@ -50,14 +50,14 @@ def departures(compared: ComparedRuns, shuffled: NDArray[np.bool_]) -> tuple[Dep
     tasks. A tool's statistic is the sum over tasks of how much more often its calls differ between
     a passing and a failing run than between two passing ones, in units of its spread.
     """
-    values = {tool: _values(compared, tool) for tool in _tools(compared)}
-    kept = [slice_ for slice_ in compared.blocks() if _comparable(compared, slice_)]
+    tools = sorted({call.tool for run in compared.runs for call in run.calls})
+    values = {tool: [tool_calls(run, tool) for run in compared.runs] for tool in tools}
+    kept = [b for b in compared.blocks() if (~compared.failed[b]).sum() >= FEWEST_PASSES]
     statistics = _statistics(list(values.values()), kept, shuffled)
     varying = np.flatnonzero(np.ptp(statistics, axis=0) > 0) if values else np.array([], int)
     if not varying.size:
         return ()
     p = step_down_p(standardised(statistics[:, varying]))
-    tools = list(values)
     found = [
         _departure(compared, tools[i], values[tools[i]], kept, float(p[place]))
         for place, i in enumerate(varying.tolist())
@@ -65,19 +65,9 @@ def departures(compared: ComparedRuns, shuffled: NDArray[np.bool_]) -> tuple[Dep
     return tuple(sorted(found, key=lambda one: (one.p, -one.failing, one.tool)))
 
 
-def _tools(compared: ComparedRuns) -> list[str]:
-    return sorted({call.tool for run in compared.runs for call in run.calls})
-
-
-def _values(compared: ComparedRuns, tool: str) -> list[Value]:
-    return [
-        tuple(sorted(call.key for call in run.calls if call.tool == tool and call.worked))
-        for run in compared.runs
-    ]
-
-
-def _comparable(compared: ComparedRuns, rows: slice) -> bool:
-    return int((~compared.failed[rows]).sum()) >= FEWEST_PASSES
+def tool_calls(run: ExplainedRun, tool: str) -> Value:
+    """The successful calls of a tool in a run."""
+    return tuple(sorted(call.key for call in run.calls if call.tool == tool and call.worked))
 
 
 def _statistics(

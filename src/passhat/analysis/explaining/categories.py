@@ -20,10 +20,10 @@ USUAL_STOPS = frozenset(
     {"", "done", "stop", "end_turn", "stop_sequence", "tool_calls", "tool_use", "exit", "user_stop"}
     | {"agent_stop", "completed"}
 )
-"""Reasons to stop that say nothing of what went wrong."""
+"""Reasons to stop that do not say what went wrong."""
 
 SHARED_STOP = 0.5
-"""Share of passing runs that stop with a reason from which on it does not explain a failure."""
+"""A reason to stop that this share of passing runs has does not explain a failure."""
 
 ERROR, STOP, CHECK, OTHER = "error", "stop reason", "failed check", "other argument"
 TOOL_ERROR, UNCOMPARED, SILENT = "tool error", "never passes", "no transcript"
@@ -91,8 +91,8 @@ def _kind_and_what(
     run: ExplainedRun, divergence: Divergence | None, usual: frozenset[str]
 ) -> tuple[str, str]:
     if run.outcome is Outcome.ERRORED:
-        said = run.error or (run.transcript.error if run.transcript else "")
-        return ERROR, masked_text(said) or "errored without a message"
+        text = run.error or (run.transcript.error if run.transcript else "")
+        return ERROR, masked_text(text) or "errored without a message"
     if run.stop_reason not in usual:
         return STOP, run.stop_reason
     broken = [check for check in run.checks if check.score is not None and check.score < 1]
@@ -116,31 +116,31 @@ def _first_difference(one: Divergence) -> tuple[str, str]:
 def _check_words(check: Check) -> str:
     """A check by its name and what it found, without what differs from run to run."""
     name = " ".join(part for part in (check.target, check.matcher) if part) or "a check"
-    said = masked_text(check.message)
-    return f"{name}: {said}" if said else name
+    message = masked_text(check.message)
+    return f"{name}: {message}" if message else name
 
 
 def _grouped(
-    told: Sequence[tuple[ExplainedRun, tuple[str, str]]],
+    found: Sequence[tuple[ExplainedRun, tuple[str, str]]],
     by_run: Mapping[TranscriptKey, Divergence],
     confidence: float,
 ) -> tuple[Category, ...]:
     groups: dict[tuple[str, str], list[ExplainedRun]] = {}
-    for run, key in told:
+    for run, key in found:
         groups.setdefault(key, []).append(run)
-    found = [
+    categories = [
         Category(
             kind=kind,
             what=what,
             arguments=_arguments([by_run[run.key] for run in runs]) if kind == OTHER else (),
-            share=share_estimate(len(runs), len(told), confidence=confidence),
+            share=share_estimate(len(runs), len(found), confidence=confidence),
             tasks=tuple(sorted({run.task for run in runs}, key=natural_key)),
             example=runs[0].key,
             runs=tuple(run.key for run in runs),
         )
         for (kind, what), runs in groups.items()
     ]
-    return tuple(sorted(found, key=lambda one: (-one.count, one.kind, one.what)))
+    return tuple(sorted(categories, key=lambda one: (-one.count, one.kind, one.what)))
 
 
 def _arguments(found: Sequence[Divergence]) -> tuple[str, ...]:

@@ -25,24 +25,24 @@ from passhat.records.transcript import TranscriptKey
 from passhat.stats.multiplicity import shuffled_in_strata
 
 TESTS = 2
-"""Two tests share the chance of a false name: each stands at half of it."""
+"""Two tests share the chance of naming a false cause: each has half of it."""
 
 FEWEST_SHUFFLES = 199
-"""Shuffles that any p is held against: the smallest adjusted p is then 0.01."""
+"""The smallest adjusted p is then 0.01."""
 
 MOST_SHUFFLED = 50_000_000
-"""Outcomes that are shuffled in all: of very many runs, fewer times."""
+"""Outcomes shuffled in all: very many runs are shuffled fewer times."""
 
 MOST_FEATURES = 3
-"""Properties that are told at most: each further one holds among runs alike in those before it."""
+"""Most properties named; each further one holds among runs that are alike in those before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
     """A failing run to read, beside the passing run of its task that is nearest to it.
 
-    `call` is the place of the telling call among the failing run's calls, from 0; None where the
-    run tells by what it did not do.
+    `call` is the place of the call that matters among the failing run's calls, from 0; None where
+    the run lacks a call.
     """
 
     failing: TranscriptKey
@@ -50,6 +50,11 @@ class Example:
     call: int | None = None
 
     __repr__ = repr_fields
+
+    @classmethod
+    def of(cls, one: Divergence) -> Example:
+        place = None if one.call is None else one.call.place
+        return cls(failing=one.run.key, passing=one.passing.key, call=place)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +175,7 @@ def _still_departing(
 
 def _from_departure(one: Departure, found: Sequence[Divergence]) -> Cause:
     kinds = ((one.more, "more"), (one.fewer, "fewer"), (one.other, "other"))
-    told = [f"{count:,} {word}" for count, word in kinds if count]
+    counts = [f"{count:,} {word}" for count, word in kinds if count]
     runs = {run.key for run in one.runs}
     return Cause(
         test="agreement",
@@ -182,7 +187,7 @@ def _from_departure(one: Departure, found: Sequence[Divergence]) -> Cause:
         passing=one.passing,
         passing_of=one.passing_of,
         tasks=one.tasks,
-        detail=f"Against the nearest passing run: {', '.join(told)} calls.",
+        detail=f"Against the nearest passing run: {', '.join(counts)} calls.",
         example=_departing(one, [d for d in found if d.run.key in runs]),
     )
 
@@ -190,10 +195,7 @@ def _from_departure(one: Departure, found: Sequence[Divergence]) -> Cause:
 def _departing(one: Departure, found: Sequence[Divergence]) -> Example:
     """A run whose first difference is in the tool, or else any that departs from it."""
     best = next((d for d in found if d.tool == one.tool), found[0])
-    call = best.call if best.tool == one.tool else None
-    return Example(
-        failing=best.run.key, passing=best.passing.key, call=None if call is None else call.place
-    )
+    return Example.of(best if best.tool == one.tool else replace(best, call=None))
 
 
 def _from_association(one: Association, compared: ComparedRuns) -> Cause:

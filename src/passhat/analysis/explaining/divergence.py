@@ -1,4 +1,4 @@
-"""Where a failing run first differs from the passing run of its task that is nearest to it."""
+"""Where a failing run first differs from the nearest passing run of its task."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from passhat.analysis.explaining.agreement import FEWEST_PASSES
+from passhat.analysis.explaining.agreement import FEWEST_PASSES, tool_calls
 from passhat.analysis.explaining.normal_calls import NormalCall
 from passhat.analysis.explaining.runs import ComparedRuns, ExplainedRun
 
@@ -17,18 +17,18 @@ MOST_DISAGREEMENT = 0.2
 """A tool counts if passing runs differ in it at most this many times as often as failing ones."""
 
 FEWEST_TASKS = 2
-"""Tasks in which a tool's calls differ, below which its name decides whether it counts."""
+"""In fewer tasks with differing calls, the name of a tool decides whether it counts."""
 
 LOOKING = ("get", "list", "search", "find", "read", "check", "calculate", "think")
-"""How the names of tools begin that only look: runs may differ in them and all be right."""
+"""Names of tools that only look begin with these: runs may differ in them and all be right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Divergence:
     """The first difference of a failing run from its nearest passing run.
 
-    `call` is the failing run's call and `passing_call` the passing run's; either is None where the
-    other stands alone. `arguments` are the names in which the two differ.
+    `call` is the failing run's call and `passing_call` the passing run's; either may be missing.
+    `arguments` are the names in which the two differ.
     """
 
     run: ExplainedRun
@@ -128,17 +128,13 @@ def differing_arguments(one: NormalCall, other: NormalCall) -> tuple[str, ...]:
 def _differing_shares(runs: Sequence[ExplainedRun], tool: str) -> tuple[float, float]:
     """Shares of passing pairs, and of passing-failing pairs, that differ in a tool's calls."""
     passing, failing = (
-        Counter(_value(run, tool) for run in runs if run.passed is wanted)
+        Counter(tool_calls(run, tool) for run in runs if run.passed is wanted)
         for wanted in (True, False)
     )
     passes, fails = passing.total(), failing.total()
     alike = sum(count * (count - 1) for count in passing.values())
     crossed = sum(count * failing[value] for value, count in passing.items())
     return 1 - alike / (passes * (passes - 1)), 1 - crossed / (passes * fails)
-
-
-def _value(run: ExplainedRun, tool: str) -> tuple[str, ...]:
-    return tuple(sorted(call.key for call in run.calls if call.tool == tool and call.worked))
 
 
 def _counts(tool: str, shares: Sequence[tuple[float, float]]) -> bool:

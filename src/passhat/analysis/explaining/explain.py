@@ -1,4 +1,4 @@
-"""Why do runs fail? Everything that trials and their transcripts say about it."""
+"""Why runs fail: everything that trials and their transcripts say about it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from passhat.analysis.explaining.causes import (
     find_causes,
     smallest_possible_p,
 )
-from passhat.analysis.explaining.divergence import Divergence, divergences
+from passhat.analysis.explaining.divergence import divergences
 from passhat.analysis.explaining.runs import (
     ComparedRuns,
     ExplainedRun,
@@ -43,7 +43,7 @@ MOST_PAIRS = 4
 """Examples that are aligned call by call: of causes, and of groups of failures."""
 
 SHUFFLES = 4_999
-"""Shuffled outcomes that a cause is held against: p is a multiple of 1 / 5,000, twice that told."""
+"""Shuffles that a cause is compared with: p is a multiple of 1 / 5,000, doubled for two tests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,11 +110,10 @@ def explain(
     seed: int = 0,
     expected: Mapping[str, str] | None = None,
 ) -> Explanation:
-    """Why do runs fail? What failing runs do that passing runs of the same task do not.
+    """Explain why runs fail: what failing runs do that passing runs of the same task do not.
 
     `transcripts` are those that `read_with_transcripts` gives. `expected` names the tool that each
-    task should choose; where it is left out, it is what the suite said when it ran. No model is
-    asked.
+    task should choose (default: what the suite named when it ran). No model is asked.
 
     >>> table = Trials.from_columns(task=["a", "a"], passed=[True, False])
     >>> explain(table, {}).categories[0].what
@@ -139,7 +138,7 @@ def explain(
     found = divergences(compared)
     causes = find_causes(compared, found, alpha=alpha, shuffles=shuffles, rng=rng)
     groups = divergence_categories(found, confidence=confidence)
-    partings = tuple(_parting(one) for one in found)
+    partings = tuple(Example.of(one) for one in found)
     first = first_number(trials.trial.tolist())
     return Explanation(
         systems=trials.systems,
@@ -203,11 +202,3 @@ def _pairs(
         if one.transcript is not None and other.transcript is not None:
             beside = [run for run in runs if run.group == one.group]
             yield aligned_runs(one, other, beside, first_trial=first_trial)
-
-
-def _parting(one: Divergence) -> Example:
-    return Example(
-        failing=one.run.key,
-        passing=one.passing.key,
-        call=None if one.call is None else one.call.place,
-    )

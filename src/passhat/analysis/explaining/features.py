@@ -21,28 +21,8 @@ RARE = 0.2
 """A tool that at most this share of the runs of a task call is rare there."""
 
 _SHORTEST_MENTION = 3  # shorter values are found in any text by accident
-# The order in which properties that hold for the same runs are preferred: the simplest to act on.
-KINDS = (
-    "stop reason",
-    "unmended error",
-    "repeated call",
-    "without first",
-    "called",
-    "left out",
-    "rare tool",
-    "error",
-    "error text",
-    "times",
-    "many calls",
-    "argument",
-    "list length",
-    "unmentioned",
-    "unusual argument",
-    "pair",
-    "first call",
-    "last call",
-)
-# kind: (what a run with it did, what a run without it did); {tool} and {0}, {1} are filled in.
+# kind: (what a run with it did, what a run without it did); {tool} and {0}, {1} are filled in. Of
+# properties that hold for the same runs the first kind is preferred: the simplest to act on.
 _WORDS = {
     "stop reason": ("stopped with {0}", "did not stop with {0}"),
     "unmended error": (
@@ -84,11 +64,12 @@ _WORDS = {
     "first call": ("called {tool} first", "did not call {tool} first"),
     "last call": ("called {tool} last", "did not call {tool} last"),
 }
+KINDS = tuple(_WORDS)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class RunFeature:
-    """A property of a run: its kind, the tool it speaks of ("" for any), and what else it says."""
+    """A property of a run: its kind, its tool ("" for any), and details such as an argument."""
 
     kind: str
     tool: str = ""
@@ -100,18 +81,18 @@ Having = dict[RunFeature, set[int]]
 
 
 class _Mentions:
-    """Whether a value occurs in what was said before a call; each value is looked for once."""
+    """Whether a value occurs in the conversation before a call; each value is searched once."""
 
     def __init__(self, run: ExplainedRun) -> None:
         turns = run.transcript.messages if run.transcript else ()
-        # What the agent says itself is no source, but its earlier calls' results are.
+        # The agent's own words are no source, but the results of its earlier calls are.
         texts = ["" if turn.role == "assistant" else turn.text.lower() for turn in turns]
         self._text = "\0".join(texts)
         self._starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
         self._first: dict[str, int] = {}
 
     def before(self, value: str, call: NormalCall) -> bool:
-        """Whether the value was said before this call; short and composed values always were."""
+        """Whether the value occurs before this call; short and composed values count as if."""
         if len(value) < _SHORTEST_MENTION or value[0] in "[{" or not self._text:
             return True
         if value not in self._first:

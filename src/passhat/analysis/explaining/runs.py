@@ -39,7 +39,7 @@ class ExplainedRun:
 
     @property
     def group(self) -> tuple[str, str]:
-        """What it is compared within."""
+        """Runs are compared within one system and task."""
         return self.system, self.task
 
     @property
@@ -98,7 +98,7 @@ def explained_runs(trials: Trials, transcripts: Transcripts) -> tuple[ExplainedR
     found = []
     for row, (system, task, trial) in enumerate(zip(*columns, strict=True)):
         kept = transcripts.get((system or "", task or "", trial))
-        said = Transcript.from_json(kept) if kept is not None else None
+        transcript = Transcript.from_json(kept) if kept is not None else None
         found.append(
             ExplainedRun(
                 system=system or "",
@@ -106,8 +106,8 @@ def explained_runs(trials: Trials, transcripts: Transcripts) -> tuple[ExplainedR
                 trial=trial,
                 outcome=outcomes[row],
                 error=errors[row] or "",
-                calls=normal_calls(said) if said else (),
-                transcript=said,
+                calls=normal_calls(transcript) if transcript else (),
+                transcript=transcript,
                 costs={name: float(c[row]) for name, c in costs.items() if c[row] == c[row]},
             )
         )

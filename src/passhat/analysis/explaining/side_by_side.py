@@ -1,4 +1,4 @@
-"""Two runs of one task beside each other."""
+"""Two runs of one task next to each other, call by call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from passhat.records.transcript import Transcripts
 Relation = Literal["same", "other result", "other arguments", "left only", "right only"]
 
 MOST_CALLS = 1_000
-"""Calls of each run that are aligned; what comes after stands alone."""
+"""Calls of each run that are aligned; later ones are shown on their own."""
 
 # Two calls of one tool pair up, but never at the expense of two equal calls.
 _SAME, _SAME_TOOL = 4, 2
@@ -87,23 +87,22 @@ def aligned_runs(
 ) -> SideBySide:
     """Two runs of a task call by call, among all `runs` of it."""
     pairs = align(one.calls, other.calls)
-    said = [run for run in runs if run.transcript is not None]
+    kept = [run for run in runs if run.transcript is not None]
     return SideBySide(
         left=one,
         right=other,
         pairs=pairs,
         parting=first_parting(pairs),
-        runs=tuple(sorted(said, key=lambda run: (not run.passed, run.trial))),
-        partings=dict(_partings(said)),
+        runs=tuple(sorted(kept, key=lambda run: (not run.passed, run.trial))),
+        partings=dict(_partings(kept)),
         first_trial=first_trial,
     )
 
 
 def align(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> tuple[AlignedCalls, ...]:
-    """The calls of two runs in order, with as many alike beside each other as can be.
+    """The calls of two runs in order, with as many equal calls paired as possible.
 
-    Calls of the same tool may stand beside each other and calls of different tools never do
-    (Needleman and Wunsch 1970, with free gaps).
+    Only calls of the same tool are paired (Needleman and Wunsch 1970, with free gaps).
     """
     shared, rest = _shared_start(left, right)
     middle = _aligned(left[shared:MOST_CALLS], right[shared:MOST_CALLS])

@@ -16,7 +16,7 @@ from passhat.stats.estimate import Estimate
 from passhat.stats.proportions import share_estimate
 
 FEWEST_RUNS = 3
-"""Runs of a task, over all systems, below which it may discriminate and did not get to."""
+"""With fewer runs over all systems, a task has had no chance to discriminate."""
 
 HALF = 0.5
 """Share of all luck that the tasks named for it hold."""
@@ -29,7 +29,7 @@ FEWEST_SHARED = 5
 
 _WORD = re.compile(r"\w+")
 _STRETCH = 3
-_COMMON = 50  # tasks that share a stretch of words which says nothing of any of them
+_COMMON = 50  # a stretch of words that more tasks share says nothing about any of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class NearDuplicates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraderPair:
-    """Two graders of the same runs: how often both said the same, beyond chance (Cohen 1960).
+    """Two graders of the same runs: how often they agree, beyond chance (Cohen 1960).
 
     `kappa` is None where one of them always says the same. `example` is a run on which they differ.
     """
@@ -76,7 +76,7 @@ class GraderPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteReview:
-    """Tasks that tell nothing apart, or the same twice, or mostly luck; graders that disagree."""
+    """Tasks that never discriminate, are near-duplicates or mostly luck; graders that disagree."""
 
     always_pass: tuple[str, ...]
     never_pass: tuple[str, ...]
@@ -157,14 +157,14 @@ def _near_duplicates(tasks: Mapping[str, Sequence[ExplainedRun]]) -> tuple[NearD
 
 
 def _prompts(tasks: Mapping[str, Sequence[ExplainedRun]]) -> Iterator[tuple[str, str]]:
-    """What every run of a task is asked in the same words; a simulated user has other ones."""
+    """The prompts of tasks that ask every run in the same words; simulated users do not."""
     for task, runs in tasks.items():
-        said = {
+        prompts = {
             next((turn.text for turn in run.transcript.messages if turn.role == "user"), "")
             for run in runs
             if run.transcript is not None
         }
-        if len(said) == 1 and (prompt := said.pop()):
+        if len(prompts) == 1 and (prompt := prompts.pop()):
             yield task, prompt
 
 
@@ -175,7 +175,7 @@ def _stretches(prompt: str) -> frozenset[str]:
 
 
 def _grader_pairs(runs: Sequence[ExplainedRun], confidence: float) -> tuple[GraderPair, ...]:
-    said: dict[tuple[str, str], list[tuple[bool, bool, ExplainedRun]]] = defaultdict(list)
+    scored: dict[tuple[str, str], list[tuple[bool, bool, ExplainedRun]]] = defaultdict(list)
     for run in runs:
         verdicts = {
             " ".join(part for part in (check.target, check.matcher) if part): check.score >= 1
@@ -183,10 +183,10 @@ def _grader_pairs(runs: Sequence[ExplainedRun], confidence: float) -> tuple[Grad
             if check.score is not None
         }
         for first, second in combinations(sorted(verdicts), 2):
-            said[first, second].append((verdicts[first], verdicts[second], run))
+            scored[first, second].append((verdicts[first], verdicts[second], run))
     found = [
         _pair(names, rows, confidence)
-        for names, rows in said.items()
+        for names, rows in scored.items()
         if len(rows) >= FEWEST_SHARED and any(one != other for one, other, _ in rows)
     ]
     return tuple(sorted(found, key=lambda one: (one.agreement.value, one.first, one.second)))

@@ -13,10 +13,10 @@ from passhat.messages import short_repr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeReview:
-    """What the people who review a change should be told.
+    """What the reviewers of a change should know.
 
     `comparison` is against the baseline of that name, where there is one; `explanation` is there
-    where what was said in the runs was kept. An `informational` review never fails the change.
+    where the transcripts of the runs were kept. An `informational` review never fails the change.
     """
 
     report: Report
@@ -27,8 +27,8 @@ class ChangeReview:
     informational: bool = False
 
     def __repr__(self) -> str:
-        told = [self.word or "no gates"] + ([f"against {self.baseline}"] if self.baseline else [])
-        return short_repr("ChangeReview", *told, see=".report, .verdicts, .comparison")
+        shown = [self.word or "no gates"] + ([f"against {self.baseline}"] if self.baseline else [])
+        return short_repr("ChangeReview", *shown, see=".report, .verdicts, .comparison")
 
     @property
     def judged(self) -> tuple[Verdict, ...]:

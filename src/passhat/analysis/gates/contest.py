@@ -126,14 +126,14 @@ class Contest:
         """What the gate says so far."""
         word = self._word()
         used = sum(len(self._own_draws(place)) for place in range(len(self.systems)))
-        said = outage_words(self.outages, self.state.draws, "draw")
-        notes = (*self._places(), *(words.rstrip(".") for words in said))
+        outage = outage_words(self.outages, self.state.draws, "draw")
+        notes = (*self._places(), *(words.rstrip(".") for words in outage))
         sentence = f"{opening(self.gate, self._speaks_of(), word)} {self._reason(word, used)}"
         return Verdict(
             gate=self.gate,
             system=self._speaks_of(),
             word=word,
-            sentence=" ".join([sentence, *said]),
+            sentence=" ".join([sentence, *outage]),
             estimate=self._estimate(used),
             evidence="sequential",
             method="best of several, variance-adaptive bets on random tasks",

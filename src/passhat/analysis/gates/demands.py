@@ -23,7 +23,7 @@ Design = Literal["sprt", "truncated"]
 DEFAULT_ERROR = 0.05
 
 BEST_BY = 0.1
-"""How far below the best a system may lie that is called best, where nothing else is said."""
+"""How far below the best a system may be and still be called best, by default."""
 
 _NUMBER = r"\$?\s*(-?(?:\d+\.?\d*|\.\d+)(?:[eE]-?\d+)?)\s*(%?)"
 _SIGNS = {"≥": ">=", "≤": "<=", "=>": ">=", "=<": "<="}
@@ -98,7 +98,7 @@ Demand = NumberDemand | EveryTaskDemand | NoWorseDemand | NoTaskWorseDemand | Be
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """A demand, how it is to be decided, and what follows.
+    """A demand, how it is decided, and what follows.
 
     `alpha` is the chance of a wrong PASS (by default 1 - confidence), `beta` that of a wrong FAIL.
     `evidence` None means: a bound on a fixed number of runs, or sequential in a run that stops when
@@ -225,10 +225,6 @@ def _every_task(match: re.Match[str]) -> Demand:
     return EveryTaskDemand(k=known[1], bar=None if own else _value(match, share=True, what="bar"))
 
 
-def _no_worse(match: re.Match[str]) -> Demand:
-    return NoWorseDemand(**_compared(match))
-
-
 def _better(match: re.Match[str]) -> Demand:
     terms = _compared(match)
     return BetterDemand(**(terms | {"margin": -terms["margin"]}))
@@ -258,10 +254,6 @@ def _best_of(match: re.Match[str]) -> Demand:
     return BestOfDemand(margin=margin)
 
 
-def _no_task_worse(match: re.Match[str]) -> Demand:
-    return NoTaskWorseDemand(baseline=match["baseline"])
-
-
 _IN_METRIC = r"(?:\s+in\s+(?P<metric>\S+))?"
 _WITH_NUMBER = _NUMBER.replace("(-?", "(?P<number>-?", 1).replace("(%?)", "(?P<percent>%?)")
 _AGAINST = rf"\s+(?P<baseline>\S+?)(?:\s+by\s+{_WITH_NUMBER})?{_IN_METRIC}"
@@ -270,11 +262,14 @@ _SENTENCES = (
         rf"every task\s*:\s*(?P<target>.+?)\s*(?:>=|≥|=>)\s*(?:(?P<own>its bar)|{_WITH_NUMBER})",
         _every_task,
     ),
-    (rf"no[_ ]worse[_ ]than{_AGAINST}", _no_worse),
+    (rf"no[_ ]worse[_ ]than{_AGAINST}", lambda match: NoWorseDemand(**_compared(match))),
     (rf"better[_ ]than{_AGAINST}", _better),
     (rf"equivalent[_ ]to{_AGAINST}", _equivalent),
     (rf"best[_ ]of(?:\s+by\s+{_WITH_NUMBER})?", _best_of),
-    (r"no[_ ]task[_ ]worse[_ ]than\s+(?P<baseline>\S+)", _no_task_worse),
+    (
+        r"no[_ ]task[_ ]worse[_ ]than\s+(?P<baseline>\S+)",
+        lambda match: NoTaskWorseDemand(baseline=match["baseline"]),
+    ),
     (rf"(?P<target>.+)\s*(?P<sign>(?<![<>=])(?:>=|<=|=>|=<|≥|≤|>|<))\s*{_WITH_NUMBER}", _number),
 )
 

@@ -15,7 +15,7 @@ from passhat.analysis.gates.sentences import opening, percentage
 from passhat.analysis.gates.verdict import TaskEvidence, Verdict, Word
 from passhat.analysis.reports.bars import Bars
 from passhat.errors import ArgumentError
-from passhat.messages import plural
+from passhat.messages import listed, plural
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.proportions import lower_bound, upper_bound
 
@@ -113,7 +113,8 @@ def _sentence(
 ) -> str:
     start = opening(gate, system, word)
     if word == "PASS":
-        return f"{start}. All {plural(len(rows), 'task')} clear the bar, each at {_sure(gate)}."
+        sure = f"{percentage(1 - gate.alpha)} confidence"
+        return f"{start}. All {plural(len(rows), 'task')} clear the bar, each at {sure}."
     if word == "FAIL":
         missing = [row for row, bad in zip(rows, below, strict=True) if bad]
         return f"{start}. {_names(missing)} {'miss' if len(missing) > 1 else 'misses'} the bar."
@@ -124,11 +125,5 @@ def _sentence(
     )
 
 
-def _sure(gate: Gate) -> str:
-    return f"{percentage(1 - gate.alpha)} confidence"
-
-
 def _names(rows: Sequence[TaskEvidence]) -> str:
-    named = ", ".join(f"{row.task} ({row.passed}/{row.runs})" for row in rows[:_NAMED])
-    more = len(rows) - _NAMED
-    return named + (f" and {more} more" if more > 0 else "")
+    return listed((f"{row.task} ({row.passed}/{row.runs})" for row in rows), _NAMED)

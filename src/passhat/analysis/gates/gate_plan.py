@@ -38,7 +38,7 @@ DEFAULT_REPETITIONS = 200
 _STEPS_EACH_WAY = 4
 _DEFAULT_STEP = 0.05
 _BASELINE_MEAN = 0.8
-"""Where a baseline is taken to lie when only the difference from it is demanded."""
+"""The assumed mean of a baseline when only the difference from it is demanded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +150,7 @@ def truths_around(gate: Gate) -> tuple[float, ...]:
 
 
 def _rate(demand: NumberDemand) -> float:
-    """The share of runs that meets a demand where it is met just so."""
+    """The share of runs that just meets a demand."""
     quantile = demand.target.quantile
     if quantile is not None:
         return quantile[1]
@@ -251,7 +251,7 @@ def _differences(new: Floats, old: Floats) -> Results:
 
 
 def _as_demanded(gate: Gate, share: float) -> float:
-    """The truth in the words of the demand: an error rate, where runs without error are watched."""
+    """The truth as the demand states it: an error rate, where runs without error are watched."""
     demand = gate.demand
     if isinstance(demand, NumberDemand) and not demand.upward and not demand.target.quantile:
         return round(1 - share, 10)
@@ -264,21 +264,14 @@ def _fixed_runs(gate: DrawGate) -> int | None:
 
 
 def _rows(truths: Sequence[float], found: OperatingCharacteristics) -> tuple[GatePlanRow, ...]:
-    columns = (
-        found.pass_probability,
-        found.fail_probability,
-        found.undecided_probability,
-        found.expected_runs,
-        found.runs_95,
-    )
     return tuple(
         GatePlanRow(
             truth=truth,
-            passes=float(columns[0][i]),
-            fails=float(columns[1][i]),
-            undecided=max(0.0, float(columns[2][i])),
-            expected_runs=float(columns[3][i]),
-            runs_95=float(columns[4][i]),
+            passes=float(found.pass_probability[i]),
+            fails=float(found.fail_probability[i]),
+            undecided=max(0.0, float(found.undecided_probability[i])),
+            expected_runs=float(found.expected_runs[i]),
+            runs_95=float(found.runs_95[i]),
         )
         for i, truth in enumerate(truths)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
@@ -26,7 +26,7 @@ from passhat.analysis.gates.number_gate import Planned, judge_number
 from passhat.analysis.gates.regression import judge_no_task_worse, judge_no_worse
 from passhat.analysis.gates.sequential import every_task_gate
 from passhat.analysis.gates.sequential_verdicts import every_task_verdict, stream_verdict
-from passhat.analysis.gates.streams import EveryTaskWatch, Stream
+from passhat.analysis.gates.streams import Draw, EveryTaskWatch, Stream
 from passhat.analysis.gates.verdict import Verdict, Verdicts
 from passhat.analysis.reports.bars import Bars
 from passhat.analysis.reports.disturbances import (
@@ -133,14 +133,14 @@ def judge_one(gate: Gate, trials: Trials, around: Circumstances) -> Verdict:
         verdict = judge_number(gate, subject, around.planned)
     bounded = verdict.evidence == "bound"
     included = bounded and isinstance(demand, NumberDemand) and demand.target.is_metric
-    said = _with_disturbances(verdict, trials, subject.disturbances, included=included)
-    return _with_quarantine(said, around)
+    verdict = _with_disturbances(verdict, trials, subject.disturbances, included=included)
+    return _with_quarantine(verdict, around)
 
 
 def _with_disturbances(
     verdict: Verdict, trials: Trials, found: Sequence[Disturbance], *, included: bool
 ) -> Verdict:
-    """No verdict rests in silence on runs that moved together, or on rounds that were left out."""
+    """The verdict, with a note where runs moved together or rounds were left out."""
     notes = [note for note in [dropped_note(trials)] if note]
     sentence = verdict.sentence
     if notes:
@@ -162,7 +162,7 @@ def _with_disturbances(
 
 
 def gated_tables(trials: Trials, gate: Gate, quarantined: Sequence[str] = ()) -> Iterator[Trials]:
-    """The trials of each system that the gate speaks about."""
+    """The trials of each system that the gate is about."""
     if gate.system is not None and gate.system not in trials.systems:
         rule = f"must be one of {', '.join(trials.systems)}"
         raise ArgumentError(f"system of the gate {gate.label!r}", rule, gate.system)
@@ -182,7 +182,7 @@ def gated_tables(trials: Trials, gate: Gate, quarantined: Sequence[str] = ()) ->
 
 
 def _subjects(gate: Gate, trials: Trials) -> tuple[str, ...]:
-    """Every system; a baseline among them is not held against itself."""
+    """Every system; a baseline among them is not compared with itself."""
     baseline = getattr(gate.demand, "baseline", None)
     return tuple(name for name in trials.systems if name != baseline)
 
@@ -233,14 +233,8 @@ def judge_sequentially(
     shared = [task for task in queues[0] if all(task in queue for queue in queues)]
     systems = tuple(side.systems[0] for side in sides)
     stream = Stream(systems, sorted(shared), [gate], seed=seed)
-    empty = _draw_all(stream, queues)
-    stream.finish()
-    verdict = stream_verdict(stream, stream.watches[0])
-    if verdict.word != "UNDECIDED" or empty is None:
-        return verdict
-    note = f"the log has no more runs of task {empty}"
-    sentence = f"{verdict.sentence.removesuffix('.')} ({note})."
-    return replace(verdict, sentence=sentence, notes=(*verdict.notes, note))
+    empty = _draw_all(stream, lambda draw: queues[draw.run if stream.paired else 0][draw.task])
+    return _out_of_runs(stream_verdict(stream, stream.watches[0]), empty)
 
 
 def judge_best(gate: Gate, tables: Iterable[Trials], *, seed: int) -> Verdict:
@@ -250,35 +244,30 @@ def judge_best(gate: Gate, tables: Iterable[Trials], *, seed: int) -> Verdict:
     if not shared:
         raise ArgumentError(f"gate {gate.label!r}", "finds no task that all systems share", 0)
     contest = Contest(gate, tuple(queues), sorted(shared), seed=seed)
-    empty = _draw_contest(contest, queues)
-    contest.finish()
-    verdict = contest.verdict()
+    empty = _draw_all(contest, lambda draw: queues[draw.system][draw.task])
+    return _out_of_runs(contest.verdict(), empty)
+
+
+def _draw_all(source: Stream | Contest, runs_of: Callable[[Draw], Iterator[Trial]]) -> str | None:
+    """Draw until the gate is settled; the task that ran out of runs, if one did."""
+    empty = None
+    while empty is None and (draw := source.next_run()) is not None:
+        trial = next(runs_of(draw), None)
+        if trial is None:
+            empty = draw.task
+        else:
+            source.observe(draw.index, trial)
+    source.finish()
+    return empty
+
+
+def _out_of_runs(verdict: Verdict, empty: str | None) -> Verdict:
+    """An undecided verdict, with the task of which the log has no more runs."""
     if verdict.word != "UNDECIDED" or empty is None:
         return verdict
     note = f"the log has no more runs of task {empty}"
     sentence = f"{verdict.sentence.removesuffix('.')} ({note})."
     return replace(verdict, sentence=sentence, notes=(*verdict.notes, note))
-
-
-def _draw_contest(contest: Contest, queues: Mapping[str, dict[str, Iterator[Trial]]]) -> str | None:
-    """Draw until the best is known; the task that ran out, if one did."""
-    while (draw := contest.next_run()) is not None:
-        trial = next(queues[draw.system][draw.task], None)
-        if trial is None:
-            return draw.task
-        contest.observe(draw.index, trial)
-    return None
-
-
-def _draw_all(stream: Stream, queues: Sequence[dict[str, Iterator[Trial]]]) -> str | None:
-    """Draw until the gate is settled; the task that ran out, if one did."""
-    while (draw := stream.next_run()) is not None:
-        side = draw.run if stream.paired else 0
-        trial = next(queues[side][draw.task], None)
-        if trial is None:
-            return draw.task
-        stream.observe(draw.index, trial)
-    return None
 
 
 def _in_order(trials: Trials) -> dict[str, Iterator[Trial]]:

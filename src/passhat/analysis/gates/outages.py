@@ -1,11 +1,11 @@
-"""Which runs of a sequential gate are evidence: those of an outage are set aside, and named."""
+"""Which runs of a sequential gate are evidence: those in an outage are set aside and named."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
 
-from passhat.messages import plural
+from passhat.messages import listed, plural
 from passhat.records import Outcome, Trial
 from passhat.stats.sequential import Outage, OutageGuard
 
@@ -97,12 +97,12 @@ class OutageWatch:
 
 
 def earned_something(trial: Trial) -> bool:
-    """Whether a run passed or scored; what errored or scored nothing may be of an outage."""
+    """Whether a run passed or scored; one that errored or scored 0 may belong to an outage."""
     return trial.outcome is not Outcome.ERRORED and (trial.score or 0.0) > 0.0
 
 
 def outage_words(watch: OutageWatch, draws: int, unit: str) -> tuple[str, ...]:
-    """What a verdict on its first draws says of failures one after another; often nothing."""
+    """What a verdict on its first draws says about stretches of failures; often nothing."""
     found = _set_aside_sentence(watch.outages, draws, unit=unit)
     words = [] if found is None else [found]
     if watch.is_hopeless:
@@ -117,9 +117,7 @@ def _set_aside_sentence(outages: Sequence[Outage], draws: int, *, unit: str) -> 
     inside = [outage for outage in outages if outage.first < draws]
     if not inside:
         return None
-    named = ", ".join(f"{one.first + 1} to {one.last + 1}" for one in inside[:_NAMED])
-    if len(inside) > _NAMED:
-        named += f" and {len(inside) - _NAMED} more"
+    named = listed((f"{one.first + 1} to {one.last + 1}" for one in inside), _NAMED)
     aside = sum(one.runs for one in inside)
     return (
         f"{plural(aside, unit)} of {draws:,} ({named}) were set aside as an outage: failures one "

@@ -1,11 +1,14 @@
-"""Pictures of verdicts: how the evidence grew to its boundary, or where the bounds lie."""
+"""Pictures of verdicts: how the evidence grew to its boundary, or the bounds of each task."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from passhat.analysis.gates.demands import NumberDemand
 from passhat.analysis.gates.gate_plan import GatePlan
 from passhat.analysis.gates.verdict import Verdict
 from passhat.drawing import Figure, Guide, IntervalRow, Marker, Series, interval_rows, line_chart
+from passhat.messages import plural
 from passhat.records.task_names import natural_key
 from passhat.stats.estimate import Estimate, Unavailable
 
@@ -32,14 +35,23 @@ def plan_figure(plan: GatePlan) -> Figure:
             Series(name="expected runs", x=truths, y=[row.expected_runs for row in rows]),
             Series(name="19 of 20 end by", x=truths, y=[row.runs_95 for row in rows]),
         ],
-        title=f"What {plan.gate.require} costs",
+        title=_plan_title(plan),
         finding=plan_finding(plan),
         x_label="if this is the truth",
+        x_kind="percent",
         y_label="runs",
         y_range=(0.0, max(row.runs_95 for row in rows) * 1.05),
         guides=[Guide(name=f"fixed design: {fixed:,}", y=float(fixed))]
         if fixed is not None and fixed <= max(row.runs_95 for row in rows)
         else [],
+    )
+
+
+def _plan_title(plan: GatePlan) -> str:
+    dearest = max(plan.rows, key=lambda row: row.expected_runs)
+    return (
+        f"{plan.gate.require} takes most runs, {dearest.expected_runs:,.0f} on average, where the "
+        f"truth is {100 * dearest.truth:.3g} %"
     )
 
 
@@ -71,7 +83,7 @@ def _path(verdict: Verdict) -> Figure:
             Series(name="for PASS", x=numbers, y=[s.log_pass for s in kept], dots=False),
             Series(name="for FAIL", x=numbers, y=[s.log_fail for s in kept], dots=False),
         ],
-        title=f"Evidence for {verdict.demand}",
+        title=f"{_whose(verdict)}: {verdict.word} after {last.number:,} draws",
         finding=verdict.sentence,
         x_label="draws",
         y_label="log evidence",
@@ -85,9 +97,9 @@ def _bounds(verdict: Verdict, estimate: Estimate) -> Figure:
     demand = verdict.gate.demand
     interval = estimate.interval
     assert interval is not None, "the caller looked"
-    number = isinstance(demand, NumberDemand)
-    limit = demand.threshold if isinstance(demand, NumberDemand) else -_margin(verdict)
-    share = isinstance(demand, NumberDemand) and demand.target.is_share
+    number = demand if isinstance(demand, NumberDemand) else None
+    limit = number.threshold if number else -float(getattr(demand, "margin", 0.0))
+    share = number is not None and number.target.is_share
     ends = [interval.low, interval.high, estimate.value, limit]
     room = 0.1 * (max(ends) - min(ends)) or 1.0
     rows = [
@@ -100,11 +112,12 @@ def _bounds(verdict: Verdict, estimate: Estimate) -> Figure:
             note=verdict.word,
         )
     ]
+    tasks = _task_rows(verdict)
     return interval_rows(
-        [*rows, *_task_rows(verdict)],
-        title=f"Bounds for {verdict.demand}",
+        [*rows, *tasks[:_MOST_ROWS]],
+        title=f"{_whose(verdict)}: {verdict.word}{_cut(len(tasks))}",
         finding=verdict.sentence,
-        x_label=demand.target.name if isinstance(demand, NumberDemand) else "difference",
+        x_label=number.target.name if number else "difference",
         x_range=(0.0, 1.0) if share else (min(ends) - room, max(ends) + room),
         x_kind="percent" if share or not number else "number",
     )
@@ -117,11 +130,49 @@ def _task_rows(verdict: Verdict) -> list[IntervalRow]:
     known = [(task.value, task) for task in verdict.tasks if task.value is not None]
     return [
         IntervalRow(name=task.task, value=value, colour="n", note=f"{task.passed}/{task.runs}")
-        for value, task in sorted(known, key=lambda pair: (pair[0], natural_key(pair[1].task)))[
-            :_MOST_ROWS
-        ]
+        for value, task in sorted(known, key=lambda pair: (pair[0], natural_key(pair[1].task)))
     ]
 
 
-def _margin(verdict: Verdict) -> float:
-    return float(getattr(verdict.gate.demand, "margin", 0.0))
+def gates_figure(verdicts: Sequence[Verdict]) -> Figure | Unavailable:
+    """Every gate on a share in one picture: its value and bounds, and the line it has to reach."""
+    rows = [row for verdict in verdicts if (row := _gate_row(verdict)) is not None]
+    if not rows:
+        return Unavailable("no gate is on a share with bounds")
+    words = [row.note for row in rows]
+    met = words.count("PASS")
+    others = ", ".join(f"{words.count(word)} {word}" for word in ("FAIL", "UNDECIDED"))
+    return interval_rows(
+        rows,
+        title=f"{met} of {plural(len(rows), 'gate')} met" if met else f"No gate is met: {others}",
+        finding="Each value with its one-sided bounds; the upright stroke is what is demanded.",
+        x_label="share",
+        x_range=(0.0, 1.0),
+        x_kind="percent",
+        width=600,
+    )
+
+
+def _gate_row(verdict: Verdict) -> IntervalRow | None:
+    demand, estimate = verdict.gate.demand, verdict.estimate
+    if not isinstance(demand, NumberDemand) or not demand.target.is_share:
+        return None
+    if not isinstance(estimate, Estimate) or estimate.interval is None:
+        return None
+    return IntervalRow(
+        name=_whose(verdict),
+        value=estimate.value,
+        low=estimate.interval.low,
+        high=estimate.interval.high,
+        bar=demand.threshold,
+        colour={"PASS": "a", "FAIL": "b"}.get(verdict.word, "e"),
+        note=verdict.word,
+    )
+
+
+def _whose(verdict: Verdict) -> str:
+    return f"{verdict.system}: {verdict.demand}" if verdict.system else verdict.demand
+
+
+def _cut(tasks: int) -> str:
+    return f" (the {_MOST_ROWS} lowest of {tasks:,} tasks)" if tasks > _MOST_ROWS else ""

@@ -116,9 +116,7 @@ class RunAnswer(Displayed):
     floors: tuple[SelectionFloor, ...] = ()
     recoveries: tuple[Recovery, ...] = ()
     failures: tuple[Failure, ...] = ()
-    reasons: Mapping[tuple[str, str, int], tuple[str, ...]] = field(
-        default_factory=dict, repr=False
-    )
+    reasons: Reasons = field(default_factory=dict, repr=False)
     unread: int = 0
     undone: str | None = None
     transcripts: Transcripts | None = field(default=None, repr=False)

@@ -35,13 +35,13 @@ from passhat.stats.sequential import (
 from passhat.stats.sequential import DecisionStep as DesignStep
 
 Read = Callable[[Trial], float | None]
-"""What a run says to a demand: a score in [0, 1], or None where it errored."""
+"""How well a run meets a demand: a score in [0, 1], or None where it errored."""
 
 PAIR = 2
 """Runs of a draw that compares: one of the system, one of its baseline."""
 
 BETTER_BY = 0.1
-"""What a better system is planned to be better by, where no indifference is stated."""
+"""The difference a gate on "better" is planned for, where no indifference is stated."""
 
 _WORST_DIFFERENCE = -1.0
 _ANY_RATE = 0.5
@@ -230,8 +230,8 @@ def block_of(demand: NumberDemand) -> tuple[BlockMetric, int]:
 def _paired_gate(gate: Gate, demand: NoWorseDemand, tasks: int, seed: int) -> DrawGate:
     """Differences of scores: FAIL at -margin; PASS at -margin + indifference, by default at 0.
 
-    What is to be better is planned for a difference of `BETTER_BY` beyond the margin. What is to
-    be equivalent must FAIL at the margin, either way, and is expected to PASS at 0.
+    A gate on "better" is planned for a difference of `BETTER_BY` beyond the margin. A gate on
+    "equivalent" must FAIL at the margin, either way, and is expected to PASS at 0.
     """
     if isinstance(demand, EquivalentDemand):
         return _equivalence_gate(gate, demand, tasks, seed)
@@ -324,7 +324,7 @@ def _reader(demand: NumberDemand) -> Read:
 
 
 def _difference(new: float | None, old: float | None) -> float | None:
-    """What a pair says; an error on either side is held against the new one."""
+    """The result of a pair; an error on either side counts against the new system."""
     if new is None:
         return None
     return new - (1.0 if old is None else old)

@@ -31,25 +31,24 @@ def stream_verdict(stream: Stream, watch: GateWatch) -> Verdict:
     result = replace(result, runs=len(used))
     found = gate.estimate(result)
     system, word = stream.systems[0], result.verdict or "UNDECIDED"
-    said = outage_words(stream.outages, len(steps), _unit(gate)) if gate.is_guarded else ()
+    unit = "pair" if gate.paired else "run" if gate.k == 1 else "draw"
+    outage = outage_words(stream.outages, len(steps), unit) if gate.is_guarded else ()
+    sentence = settled_sentence(
+        gate.gate,
+        system,
+        word,
+        runs=len(used),
+        most=gate.max_runs,
+        fixed_runs=_fixed_runs(gate, result),
+        seen=_seen(gate, found) + _over(stream, counted, found),
+        finished=result.verdict is not None,
+        draws=len(steps) if gate.max_runs > gate.max_draws else None,
+    )
     return Verdict(
         gate=gate.gate,
         system=system,
         word=word,
-        sentence=_said(
-            settled_sentence(
-                gate.gate,
-                system,
-                word,
-                runs=len(used),
-                most=gate.max_runs,
-                fixed_runs=_fixed_runs(gate, result),
-                seen=_seen(gate, found) + _over(stream, counted, found),
-                finished=result.verdict is not None,
-                draws=len(steps) if gate.max_runs > gate.max_draws else None,
-            ),
-            said,
-        ),
+        sentence=" ".join((sentence, *outage)),
         estimate=found,
         evidence="sequential",
         method=result.method,
@@ -61,7 +60,7 @@ def stream_verdict(stream: Stream, watch: GateWatch) -> Verdict:
         more_runs=None if result.verdict else max(gate.max_runs - len(used), 0),
         seed=stream.seed,
         errors=_errors(taken),
-        notes=(*_notes(stream), *(words.rstrip(".") for words in said)),
+        notes=(*_notes(stream), *(words.rstrip(".") for words in outage)),
         steps=steps,
     )
 
@@ -90,24 +89,22 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
         seen = f"{passed} of {plural(len(each), 'task')} clear the bar"
     runs = sum(map(len, watch.outcomes))
     errored = sum(x is None for row in watch.outcomes for x in row)
-    said = outage_words(watch.outages, runs, "run")
+    outage = outage_words(watch.outages, runs, "run")
+    sentence = settled_sentence(
+        gate,
+        watch.system,
+        word,
+        runs=runs,
+        most=watch.max_runs,
+        fixed_runs=result.fixed_runs,
+        seen=seen,
+        finished=result.verdict is not None,
+    )
     return Verdict(
         gate=gate,
         system=watch.system,
         word=word,
-        sentence=_said(
-            settled_sentence(
-                gate,
-                watch.system,
-                word,
-                runs=runs,
-                most=watch.max_runs,
-                fixed_runs=result.fixed_runs,
-                seen=seen,
-                finished=result.verdict is not None,
-            ),
-            said,
-        ),
+        sentence=" ".join((sentence, *outage)),
         estimate=_lowest(result),
         evidence="sequential",
         method=result.method,
@@ -118,7 +115,7 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
         max_runs=watch.max_runs,
         more_runs=None if result.verdict else max(watch.max_runs - runs, 0),
         errors=_error_words(errored),
-        notes=tuple(words.rstrip(".") for words in said),
+        notes=tuple(words.rstrip(".") for words in outage),
         tasks=tuple(
             TaskEvidence(
                 task=task,
@@ -172,7 +169,7 @@ def _seen(gate: DrawGate, found: Estimate | Unavailable) -> str:
 
 
 def _over(stream: Stream, draws: int, found: Estimate | Unavailable) -> str:
-    """That the number is of the draws: tasks came up unequally often, and a report weighs alike."""
+    """Says that the number is over draws: a report gives every task the same weight."""
     if len(stream.tasks) < 2 or isinstance(found, Unavailable):
         return ""
     return f" over its {plural(draws, 'draw')}"
@@ -204,14 +201,6 @@ def _errors(draws: Sequence[tuple[Sequence[Trial], bool]]) -> str:
 
 def _error_words(count: int) -> str:
     return f"{plural(count, 'errored run')} count against a PASS" if count else "no run errored"
-
-
-def _unit(gate: DrawGate) -> str:
-    return "pair" if gate.paired else "run" if gate.k == 1 else "draw"
-
-
-def _said(sentence: str, words: Sequence[str]) -> str:
-    return " ".join([sentence, *words])
 
 
 def _steps(

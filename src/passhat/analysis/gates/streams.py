@@ -108,14 +108,14 @@ class Stream:
         return drawn_task(self.seed, draw, len(self.tasks))
 
     def next_run(self) -> Draw | None:
-        """The next run to make: of a draw that goes on, or of a new one; None to wait or stop."""
+        """The next run: of an unfinished draw, or of a new one; None to wait or stop."""
         if not self.is_open or not may_go_ahead(
             self._made - self._seen, self._seen, self.outages.waiting
         ):
             return None
         while self._continued:
             draw = self._continued.popleft()
-            if self._goes_on(draw):
+            if self._is_unfinished(draw):
                 return self._launch(draw)
         if self._issued >= self._most:
             return None
@@ -139,7 +139,7 @@ class Stream:
         self._take_draws()
         if self.is_open and self.outages.seen >= self._most:
             self.finish()
-        if self._goes_on(draw):
+        if self._is_unfinished(draw):
             self._continued.append(draw)
 
     def finish(self) -> None:
@@ -186,7 +186,7 @@ class Stream:
         size = next(sizes, None if counts else len(runs))
         return None if size is None else (runs[:size], counts)
 
-    def _goes_on(self, draw: int) -> bool:
+    def _is_unfinished(self, draw: int) -> bool:
         if self.paired:
             return self._launched[draw] < PAIR
         runs = self.runs.get(draw, [])

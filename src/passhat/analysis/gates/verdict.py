@@ -78,9 +78,9 @@ class Verdict:
     steps: tuple[DecisionLine, ...] = ()
 
     def __repr__(self) -> str:
-        told = f"{self.demand}, it is {rounded(self.estimate)} in {plural(self.runs, 'run')}"
+        found = f"{self.demand}, it is {rounded(self.estimate)} in {plural(self.runs, 'run')}"
         return short_repr(
-            f"Verdict {self.word} on {quoted(self.system)}", told, see=".sentence, .tasks"
+            f"Verdict {self.word} on {quoted(self.system)}", found, see=".sentence, .tasks"
         )
 
     @property

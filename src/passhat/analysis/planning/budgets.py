@@ -1,4 +1,4 @@
-"""What money and minutes buy: limits, what a run takes of them, and the designs in reach."""
+"""What money and minutes buy, what a run takes of them, and what a run will cost."""
 
 from __future__ import annotations
 

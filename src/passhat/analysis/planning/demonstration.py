@@ -1,4 +1,4 @@
-"""Two made-up agents and three surprises: what a single run, or a mean, would not have told."""
+"""Two made-up agents and three surprises that a single run, or a mean, would not show."""
 
 from __future__ import annotations
 

@@ -53,6 +53,7 @@ from passhat.stats.power import (
 from passhat.stats.variance import icc, variance_components
 
 ZERO_FAILURE_RATES = (0.9, 0.95, 0.99)
+"""Rates for which a plan says how many runs without a failure show them."""
 
 DEFAULT_TASKS = 20
 
@@ -65,7 +66,7 @@ _ONE_TASK = Unavailable("telling two agents apart needs at least 2 tasks")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
-    """What the plan stands on: guessed before any run, measured where there are trials.
+    """What the plan assumes: guessed before any run, measured where there are trials.
 
     `icc_interval` is how well the ICC is known, None where it was guessed and no wider than the
     number itself where it was given.
@@ -87,9 +88,9 @@ class Assumptions:
 class Plan(Displayed):
     """What a design shows, what a target takes, and where more runs stop helping.
 
-    `designs` are half-widths at growing numbers of runs; `chosen` is the design asked about:
-    without a word about runs, the one there is, or else the one that reaches the target. Both are
-    of the mean, by formula; `promise` is what most reports will reach, also of pass^k.
+    `designs` are half-widths at growing numbers of runs; `chosen` is the design asked about. Where
+    no runs are given, it is the one that was run, or else the one that reaches the target. Both
+    are of the mean, by formula; `promise` is what most reports will reach, also of pass^k.
     """
 
     assumptions: Assumptions
@@ -149,8 +150,8 @@ def plan(
     """How many runs and tasks are needed; `trials` replace the guesses by what was observed.
 
     `rate` is the expected pass rate and `correlation` the ICC: how far the task decides the
-    outcome. `half_width` is the wanted precision of the mean, `difference` what two agents should
-    be told apart by. `cost_ratio` is what a new task costs, in runs of one. With `k` the promise
+    outcome. `half_width` is the wanted precision of the mean, `difference` the difference of two
+    agents to detect. `cost_ratio` is what a new task costs, in runs of one. With `k` the promise
     is for pass^k; `assurance` is the share of reports that are to be as narrow as asked.
 
     >>> found = plan(tasks=50, runs=5, half_width=0.05)
@@ -186,7 +187,9 @@ def plan(
         chosen=chosen,
         designs=target.designs(tasks, {runs, chosen.runs_this_suite or 1}),
         one_task_runs=target.one_task_runs,
-        zero_failures=_zero_failures(level),
+        zero_failures=tuple(
+            (rate, zero_failure_runs(rate, confidence=level)) for rate in ZERO_FAILURE_RATES
+        ),
         detectable=rivals.detectable(tasks, runs),
         difference=difference,
         tasks_for_difference=rivals.tasks_for(difference, runs),
@@ -220,7 +223,7 @@ def plan(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Target:
-    """What every design is held against."""
+    """What every design is compared with."""
 
     base: Assumptions
     seen: Seen | None
@@ -312,7 +315,7 @@ class _Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rivals:
-    """Two agents that are to be told apart on the same tasks."""
+    """Two agents compared on the same tasks."""
 
     base: Assumptions
     power: float
@@ -359,7 +362,7 @@ def _assumptions(
     task_correlation: float,
     confidence: float,
 ) -> Assumptions:
-    """The user's word first, then what was observed, then the most cautious guess."""
+    """What the user gave, else what was observed, else the most cautious guess."""
     seen_rate, seen = _observed(evidence, confidence)
     mean = seen_rate if rate is None else probability("rate", rate)
     variance = seen.variance if rate is None else mean * (1 - mean)
@@ -411,7 +414,7 @@ def _seen(evidence: Evidence | None, confidence: float) -> Seen | None:
 def _size(
     evidence: Evidence | None, tasks: int | None, runs: int | None, target: _Target
 ) -> tuple[int, int]:
-    """The user's word, else what was run, else the runs that reach the target."""
+    """What the user gave, else what was run, else the runs that reach the target."""
     seen = evidence if evidence and evidence.tasks else None
     if tasks is None:
         tasks = len(seen.tasks) if seen else DEFAULT_TASKS
@@ -426,10 +429,3 @@ def _one_task_runs(half_width: float, rate: float, confidence: float) -> int:
     """By Wald's width, as published tables have it; at an end, where that is 0, by Wilson's."""
     method = "wilson" if rate in (0, 1) else "wald"
     return recommend_runs(half_width, p=rate, confidence=confidence, method=method)
-
-
-def _zero_failures(confidence: float) -> tuple[tuple[float, int], ...]:
-    """How many runs without a failure show each rate."""
-    return tuple(
-        (rate, zero_failure_runs(rate, confidence=confidence)) for rate in ZERO_FAILURE_RATES
-    )

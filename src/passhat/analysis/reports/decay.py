@@ -1,4 +1,4 @@
-"""The runs of each task in the order they were made, and what that order looks like."""
+"""How reliability decays with more attempts, and what the order of runs shows."""
 
 from __future__ import annotations
 
@@ -23,9 +23,12 @@ from passhat.stats.run_sequences import (
 )
 
 MOST_TRIALS = 200_000
-"""Beyond this many trials, sequences are neither kept nor described: nobody reads them."""
+"""Beyond this many trials, sequences are neither kept nor described."""
 
 _LETTERS = np.frombuffer(b"FPE", dtype=np.uint8)
+# Beyond the longest curve the model is asked at round numbers of attempts, three of them at most.
+_ROUND_KS = (8, 16, 32, 64, 100)
+_STEPS_BEYOND = 3
 
 
 def run_sequences(trials: Trials) -> tuple[str, ...] | None:
@@ -116,11 +119,6 @@ def _mean_known(columns: Sequence[NDArray[Any]], none: Unavailable) -> float | U
     return _mean(known) if any(column.size for column in known) else none
 
 
-# Beyond the longest curve, at round numbers of attempts.
-_ROUND_KS = (8, 16, 32, 64, 100)
-_STEPS_BEYOND = 3
-
-
 def measure_decay(
     evidence: Evidence,
     sequences: Sequence[str] | None,
@@ -128,9 +126,9 @@ def measure_decay(
     *,
     curves: bool = True,
 ) -> Decay:
-    """The curves reach as far as every task has runs (ten at most); a model goes on from there.
+    """The curves up to the runs that every task has (ten at most), and a model beyond them.
 
-    So each point is over the same tasks, and equal to the metric of its k.
+    Each point of a curve is over the same tasks, and equal to the metric of its k.
     """
     order = describe_run_order(sequences, errors=options.errors)
     if not curves:

@@ -1,4 +1,4 @@
-"""Does the same thing come out twice: of an analysis, and of an agent with the same seed."""
+"""Whether repeats agree: calls of an analysis, and runs of an agent with the same seed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from passhat.errors import ArgumentError
 from passhat.records import Outcome, Trials
 from passhat.stats.arguments import confidence_level, whole_number
 from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
-from passhat.stats.proportions import proportion_interval
+from passhat.stats.proportions import share_estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,14 +77,12 @@ def seed_agreement(trials: Trials, *, confidence: float = CONFIDENCE) -> Estimat
     if not pairs:
         return Unavailable("no task was run twice with the same seed")
     alike = again & (outcome[1:] == outcome[:-1]) & (score[1:] == score[:-1])
-    count = int(np.count_nonzero(alike))
-    return Estimate(
-        value=count / pairs,
-        interval=proportion_interval(count, pairs, confidence=level),
+    return share_estimate(
+        int(np.count_nonzero(alike)),
+        pairs,
         method="Wilson over repeats of a seed",
         confidence=level,
         scope=THIS_SUITE,
-        runs=pairs,
     )
 
 

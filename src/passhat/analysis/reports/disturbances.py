@@ -28,7 +28,7 @@ MOST_TRIALS = 200_000
 FALSE_ALARMS = 0.01
 """How often a disturbance is seen where runs are independent, over all its kinds."""
 
-# A burst of which this share lies in rounds that are out of line is those rounds again.
+# A burst with this share of its runs in rounds out of line is those rounds again.
 _MOSTLY = 0.9
 _DROPPED = "left out by request: "
 _MINUTE, _HOUR = 60, 3600
@@ -38,7 +38,7 @@ _MINUTE, _HOUR = 60, 3600
 class Disturbance:
     """Something that moved runs together, so that they are not independent evidence.
 
-    `rounds` are counted from 1, in the order of each task's trials. Of the runs it speaks of (those
+    `rounds` are counted from 1, in the order of each task's trials. Of the runs it is about (those
     rounds, or the burst), `failed` of `runs` failed, on `tasks` tasks, between `began` and `ended`.
     `others` is the pass rate of the other rounds, `change` what a drift moves from first to last.
     """
@@ -67,7 +67,7 @@ class Disturbance:
 
 
 def find_disturbances(trials: Trials, errors: ErrorPolicy) -> tuple[Disturbance, ...]:
-    """What moved the runs of one system together, if anything; what calm runs show 1 % of the time.
+    """What moved the runs of one system together, if anything; 1 % false alarms in calm runs.
 
     >>> rows = [(t, r, r != 3) for t in range(20) for r in range(5)]
     >>> tasks, trial, passed = zip(*rows)
@@ -136,7 +136,7 @@ def dropped_note(trials: Trials) -> str | None:
 
 
 def disturbance_sentence(found: Sequence[Disturbance]) -> str | None:
-    """The first and gravest in one sentence, how many more there are; None where there is none.
+    """The gravest one in a sentence, and how many more there are; None where there is none.
 
     >>> disturbance_sentence(()) is None
     True
@@ -161,7 +161,8 @@ def disturbance_advice(found: Disturbance) -> str:
         return f"Re-run the {_failures(found)}: that looks like an outage."
     them = "it" if len(found.rounds) == 1 else "them"
     way_out = f"--drop-rounds {','.join(map(str, found.rounds))} leaves {them} out"
-    if not _is_low(found):
+    is_low = found.others is None or found.failed / max(found.runs, 1) > 1 - found.others
+    if not is_low:
         return f"Find out what {_rounds(found)} had that the others did not; {way_out}."
     return f"Re-run {_rounds(found)}: {_failures(found)}; {way_out}."
 
@@ -247,7 +248,7 @@ def _bursts(trials: Trials, errors: ErrorPolicy, apart: Collection[int]) -> tupl
 
 
 def _starts(trials: Trials) -> Floats | None:
-    """When each run started; of a single task its trial numbers tell the order as well."""
+    """When each run started; the trial numbers of a single task give the order as well."""
     if trials.started is None or (trials.started.codes < 0).any():
         return trials.trial.astype(np.float64) if len(trials.tasks) == 1 else None
     times = _start_times(trials.started.names)
@@ -305,19 +306,15 @@ def _seen(found: Disturbance) -> str:
     return f"{head}: {_failures(found)}, {usual:.0f} % in the other rounds"
 
 
-def _is_low(found: Disturbance) -> bool:
-    return found.others is None or found.failed / max(found.runs, 1) > 1 - found.others
-
-
 def _rounds(found: Disturbance) -> str:
     word = "round" if len(found.rounds) == 1 else "rounds"
     return f"{word} {listed(found.rounds)}"
 
 
 def _failures(found: Disturbance) -> str:
-    tasks = f" on {plural(found.tasks, 'task')}" if found.kind == "burst" else ""
     if found.kind == "burst":
-        return f"{plural(found.failed, 'run')}{tasks} failed one after another{_time(found)}"
+        which = f"{plural(found.failed, 'run')} on {plural(found.tasks, 'task')}"
+        return f"{which} failed one after another{_time(found)}"
     return f"{found.failed:,} of {plural(found.runs, 'run')} failed{_time(found)}"
 
 

@@ -1,4 +1,4 @@
-"""Answers that are worked out when they are first looked at, and kept from then on."""
+"""Values that are computed on first use and kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Answer = TypeVar("Answer")
 
 
 class Later(Generic[Answer]):
-    """One answer, made at the first look by whoever looks first.
+    """A value that is computed when it is first looked at.
 
     >>> square = Later(lambda: 3**2)
     >>> square.look()
@@ -29,7 +29,7 @@ class Later(Generic[Answer]):
         return _known, (self.look(),)
 
     def look(self) -> Answer:
-        """The answer; two that look at the same time get the same one."""
+        """The value; threads that look at the same time get the same one."""
         with self._lock:
             if self._make is not None:
                 self._answer = self._make()
@@ -38,9 +38,9 @@ class Later(Generic[Answer]):
 
 
 class Parts(Mapping[str, Answer]):
-    """Answers by name, each made when it is first looked at; names and count cost nothing.
+    """Values by name, each computed on first use; names and count cost nothing.
 
-    What is copied or pickled is a plain dict of them all.
+    A copy or a pickle is a plain dict of all of them.
 
     >>> parts = Parts({"easy": Later(lambda: 0.9), "hard": Later(lambda: 0.2)})
     >>> list(parts), parts["hard"]

@@ -1,4 +1,4 @@
-"""Which of several systems is ahead, said only of tasks that all of them ran."""
+"""Which of several systems is ahead, on the tasks that all of them ran."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def find_leaders(
 
 
 _First = tuple[Sequence[int], Sequence[Sequence[int]], Scope, str]
-"""The places of those that may be first, groups of ties, what both are said of, and how found."""
+"""The places of those that may be first, groups of ties, the scope, and the method."""
 
 
 def _leaders_among(

@@ -12,7 +12,7 @@ from passhat.analysis.reports.bars import Bars, checked_bars, count_bars
 from passhat.analysis.reports.decay import measure_decay, measure_rounds, run_sequences
 from passhat.analysis.reports.disturbances import find_disturbances
 from passhat.analysis.reports.effort import measure_effort
-from passhat.analysis.reports.evidence import Evidence, error_policy, gather
+from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.analysis.reports.family_note import family_note, given_families_note
 from passhat.analysis.reports.grouped_metrics import RunGroups, groupings_of
 from passhat.analysis.reports.lazy_value import Later, Parts
@@ -30,10 +30,9 @@ from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import framed_trials, refuse_file
-from passhat.stats.arguments import ascending, confidence_level, whole_number
-from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
 from passhat.stats.families import family_shares
-from passhat.stats.proportions import proportion_interval
+from passhat.stats.proportions import share_estimate
 from passhat.stats.seeds import seed_variance
 from passhat.stats.task_sums import TaskSums
 from passhat.stats.variance import icc, spearman_brown, variance_components
@@ -49,12 +48,12 @@ def measure(
     bars: Bars = None,
     seed: int = 0,
 ) -> Report:
-    """Everything that can be said about these trials, system by system.
+    """Measure everything about these trials, system by system.
 
     `ks` are the k of pass@k and pass^k (by default those the runs allow); `errors` says whether
     an errored trial is a failure or no trial; `bars` is what each task's pass^k should reach: one
-    number, or one a task. From tallies, all is measured that needs no single trial; of a data frame
-    the columns are found as in files (`Trials.from_frame` names them).
+    number, or one a task. Tallies give all that needs no single trial. The columns of a data frame
+    are found as in files (`Trials.from_frame` names them).
 
     >>> trials = Trials.from_columns(task=["a", "a", "b", "b"], passed=[True, True, True, False])
     >>> measure(trials).system().pass_hat(2).value
@@ -63,12 +62,12 @@ def measure(
     trials = framed_trials(trials)
     refuse_file("trials", trials, instead="passhat.report_results")
     subjects = _subjects(trials)
-    options = ReportOptions(
-        ks=None if ks is None else ascending("ks", ks),
-        confidence=confidence_level(confidence),
-        errors=error_policy(errors),
+    options = ReportOptions.checked(
+        ks=ks,
+        confidence=confidence,
+        errors=errors,
         bars=checked_bars(bars, (name for one in subjects for name in one.tally.tasks)),
-        seed=whole_number("seed", seed, least=0),
+        seed=seed,
     )
     if not subjects:
         raise ArgumentError("trials", "must hold at least one trial", 0)
@@ -83,8 +82,8 @@ def measure(
     return Report(
         systems=systems,
         provenance=stamp(trials, options),
-        standing=Later(ahead),
-        standing_at=ahead,
+        found_leaders=Later(ahead),
+        find_leaders=ahead,
         notes=_notes(trials),
     )
 
@@ -133,7 +132,7 @@ def _measure_system(
         seeds=_seeds(trials, options),
         rounds=measure_rounds(sequences, errors=policy),
         disturbances=found,
-        # Curves would take most of the time; those of tags nobody looks at.
+        # Curves would take most of the time, and those of tags are not shown.
         attempts=Later(partial(measure_decay, evidence, sequences, options, curves=parts)),
         tasks=table,
         bars=bars,
@@ -234,19 +233,16 @@ def _seeds(trials: Trials | None, options: ReportOptions) -> SeedSpread | Unavai
 
 def _tool_rates(trials: Trials, confidence: float) -> dict[str, Estimate]:
     """The share of trials in which each tool was called."""
-    runs = len(trials)
-    rates = {}
-    for tool in trials.words("tools"):
-        calls = int(np.count_nonzero(trials.has_word("tools", tool)))
-        rates[tool] = Estimate(
-            value=calls / runs,
-            interval=proportion_interval(calls, runs, confidence=confidence),
+    return {
+        tool: share_estimate(
+            int(np.count_nonzero(trials.has_word("tools", tool))),
+            len(trials),
             method="Wilson over all trials",
             confidence=confidence,
-            scope="this suite",
-            runs=runs,
+            scope=THIS_SUITE,
         )
-    return rates
+        for tool in trials.words("tools")
+    }
 
 
 def _exclusions(evidence: Evidence, ks: Sequence[int]) -> tuple[Exclusion, ...]:
@@ -264,9 +260,9 @@ def _exclusions(evidence: Evidence, ks: Sequence[int]) -> tuple[Exclusion, ...]:
 def _parts(
     trials: Trials | None, options: ReportOptions, kind: str, *, disturbed: bool
 ) -> Mapping[str, SystemReport]:
-    """Sub-reports by level or tag, measured when looked at: most are many, and few are shown.
+    """Sub-reports by level or tag, measured on first use: there are many, and few are shown.
 
-    A single part that holds everything would say nothing new.
+    A single part that holds everything is left out: it would say nothing new.
     """
     if trials is None:
         return {}
@@ -307,7 +303,7 @@ def _family_notes(
     confidence: float,
     groupings: Sequence[object],
 ) -> tuple[str, ...]:
-    """Of the families that were named; else of those that stand out, where rounds do not."""
+    """A note on the families that were named, or on clear families that nobody named."""
     if evidence.family is not None:
         note = given_families_note(mean)
     else:

@@ -1,4 +1,4 @@
-"""The suite's numbers, each in both scopes: mean score, pass^k, pass@k."""
+"""The suite's numbers in both scopes (mean score, pass^k, pass@k), and what errors change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from passhat.records import ErrorPolicy, Outcome, Tally, Trials
 from passhat.stats.arguments import Counts
 from passhat.stats.derived_intervals import no_narrower, rising
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
-from passhat.stats.proportions import proportion_interval
+from passhat.stats.proportions import share_estimate
 from passhat.stats.score_mean import score_estimate
 from passhat.stats.suite_mean import suite_estimates
 
@@ -84,20 +84,19 @@ def split_errors(
     tally: Tally, trials: Trials | None, ks: Sequence[int], options: ReportOptions
 ) -> ErrorSplit:
     """How many trials errored, of which kinds, and what the other policy would say."""
-    count, runs = int(tally.errored.sum()), tally.trials
+    count = int(tally.errored.sum())
     other: ErrorPolicy = "exclude" if options.errors == "fail" else "fail"
     level = options.confidence
     return ErrorSplit(
         policy=options.errors,
         count=count,
-        rate=Estimate(
-            value=count / runs,
-            interval=proportion_interval(count, runs, confidence=level),
+        rate=share_estimate(
+            count,
+            tally.trials,
             method="Wilson over all trials",
             confidence=level,
             scope=THIS_SUITE,
             tasks=len(tally.tasks),
-            runs=runs,
         ),
         kinds={} if trials is None or not count else _kinds(trials),
         otherwise=measure_metrics(gather(tally, other), ks, confidence=level) if count else {},

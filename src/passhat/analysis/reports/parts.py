@@ -124,8 +124,8 @@ class RunOrder:
 class Decay:
     """How reliability falls as more successes in a row are asked for.
 
-    `beyond` continues pass^k past the runs there are, from the beta-binomial model: a model's
-    word, not an estimate, and labelled so.
+    `beyond` continues pass^k past the runs there are, by the beta-binomial model, and is labelled
+    as such.
     """
 
     pass_hat: tuple[CurvePoint, ...]
@@ -141,7 +141,7 @@ class BarCount:
     """How many tasks have a pass^k that clears their bar: certified, not guessed from noise.
 
     `bar` is the one bar of all tasks, None where each has its own in `bars`. `model_share` is
-    what the beta-binomial model says of the share, labelled as a model's word.
+    the share by the beta-binomial model, labelled as such.
     """
 
     k: int
@@ -198,7 +198,7 @@ class ResourceUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusion:
-    """Tasks that a number leaves out, and why: nothing is dropped in silence."""
+    """Tasks that a number leaves out, and why."""
 
     what: str
     tasks: tuple[str, ...]
@@ -226,9 +226,9 @@ class Unsettled:
 class Leaders:
     """The systems that may truly be first at pass^k, the best first; `values` are their pass^k.
 
-    One is told apart from all others that were `compared`; several cannot be told apart from one
-    another. `ties` are all groups in which no two can be told apart. `left_out` counts the tasks
-    that some of those compared have no pass^k of.
+    A single one is ahead of all others that were `compared`; several are tied with one another.
+    `ties` are all groups of tied systems. `left_out` counts the tasks of which some system compared
+    has no pass^k.
     """
 
     k: int

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from passhat.analysis.reports import figure_words as words
 from passhat.analysis.reports.headline_k import common_k, is_judged
 from passhat.analysis.reports.parts import CurvePoint, Leaders, Metric
 from passhat.analysis.reports.system_report import SystemReport, system_named
+from passhat.analysis.reports.task_clusters import cluster_tasks
 from passhat.analysis.reports.tasks import Label, TaskRow
 from passhat.drawing import (
     CellRow,
+    ColumnGroup,
     Figure,
     IntervalRow,
     Marker,
@@ -20,6 +23,7 @@ from passhat.drawing import (
     Point,
     Series,
     cell_grid,
+    front,
     interval_rows,
     line_chart,
     matrix,
@@ -29,7 +33,7 @@ from passhat.drawing import (
 from passhat.drawing.figure import WIDTH
 from passhat.messages import plural
 from passhat.records.task_names import natural_key
-from passhat.stats.estimate import Estimate, Number, Unavailable
+from passhat.stats.estimate import Estimate, Unavailable
 
 WIDE_FROM = 30
 """Tasks from which the matrix is drawn twice as wide."""
@@ -65,9 +69,9 @@ class Plots:
         at = replace(_series("pass@k", decay.pass_at), colour="n")
         return line_chart(
             [hat, at],
-            title="Can it ever, does it always",
-            finding=_decay_finding(measured, decay.pass_at),
-            x_label="k attempts",
+            title=words.decay_title(measured, decay.pass_at),
+            finding=words.decay_finding(measured, decay.pass_at),
+            x_label="attempts in a row (k)",
             y_label="chance",
             y_range=(0, 1),
             y_kind="percent",
@@ -80,7 +84,7 @@ class Plots:
         rows = _lowest(tasks, most)
         return interval_rows(
             [_forest_row(row) for row in rows],
-            title="Pass rate of each task" + _cut(len(rows), len(tasks)),
+            title=words.labels_title(tasks) + _cut(len(rows), len(tasks)),
             finding=_labels_finding(system_named(self.systems, system)),
             x_label="pass rate, with its interval",
             x_range=(0, 1),
@@ -98,7 +102,7 @@ class Plots:
         cells = {row.name: row.sequence or "" for row in rows} if grid is None else grid.cells
         return cell_grid(
             [CellRow(name=row.name, cells=cells[row.name]) for row in rows],
-            title="Every run of each task" + _cut(len(rows), len(tasks)),
+            title=words.labels_title(tasks) + _cut(len(rows), len(tasks)),
             finding=_labels_finding(system_named(self.systems, system)),
             column_label="run" if grid is None else "seed",
             groups=[] if grid is None else [(at, str(s)) for s, at in grid.columns.items()],
@@ -115,9 +119,8 @@ class Plots:
         ]
         return stacked_bar(
             parts,
-            title="Where the spread comes from",
-            finding=f"{_percent(split.luck_share)} of the spread of a single run is luck"
-            f"{_between(split.luck)}.",
+            title=words.luck_title(split.luck_share),
+            finding=words.luck_finding(split.luck),
         )
 
     def compared(
@@ -133,17 +136,19 @@ class Plots:
         ties = leaders.ties if isinstance(leaders, Leaders) else ()
         return interval_rows(
             [_system_row(system, metric) for system, metric in rows],
-            title=f"{k} in a row (pass^{k}) of each system",
-            finding=_compared_finding(rows, leaders, k),
-            x_label=f"pass^{k}: thick this suite, thin tasks like these",
+            title=words.compared_title(rows, leaders, k),
+            finding=words.compared_finding(
+                k, ties=bool(ties), left_out=[s.name for s in self.systems if s.name not in place]
+            ),
+            x_label=f"pass^{k}",
             x_range=(0, _next_fifth([_upper_end(metric) for _, metric in rows])),
             x_kind="percent",
             ties=[[place[name] for name in group] for group in ties],
-            width=520,
+            width=600,
         )
 
-    def curves(self) -> Figure | Unavailable:
-        """pass^k of every system as k grows, in one picture."""
+    def curves(self, leaders: Leaders | Unavailable | None = None) -> Figure | Unavailable:
+        """pass^k of every system as k grows; of many systems the `leaders` alone have a colour."""
         known = [
             (s, [p for p in s.decay.pass_hat if isinstance(p.estimate, Estimate)])
             for s in self.systems
@@ -151,43 +156,43 @@ class Plots:
         series = [_curve(s.name, points) for s, points in known if len(points) > 1]
         if len(series) < 2:
             return Unavailable("curves are compared where two systems have two runs of every task")
-        falls = [(one.y[0] - one.y[-1], one.name) for one in series]
-        least, most = min(falls), max(falls)
+        first = leaders.names if isinstance(leaders, Leaders) and len(series) > 5 else ()
+        if first:
+            series = [replace(one, colour="a", faint=one.name not in first) for one in series]
         return line_chart(
             series,
-            title="How reliability falls with every further success in a row",
-            finding=f"The curves fall by {100 * least[0]:.0f} points ({least[1]}) to "
-            f"{100 * most[0]:.0f} points ({most[1]}).",
-            x_label="k attempts, all of them successful",
+            title=words.curves_title(series),
+            finding=words.curves_finding(series, first, len(known) - len(series)),
+            x_label="attempts in a row (k)",
             y_label="pass^k",
             y_range=(0, _next_fifth([value for one in series for value in one.y])),
             y_kind="percent",
+            within=True,
         )
 
     def matrix(self) -> Figure | Unavailable:
-        """Which task passes with which system: a cell each, systems and tasks by their means."""
-        shared = sorted({name for s in self.systems for name in s.tasks.names}, key=natural_key)
-        rates = {
-            s.name: dict(zip(s.tasks.names, s.tasks.rate.tolist(), strict=True))
-            for s in self.systems
-        }
-        if len(self.systems) < 2 or not shared:
+        """Which task passes with which system: a cell each, like tasks side by side."""
+        rates = {s.name: _rates(s) for s in self.systems}
+        if len(self.systems) < 2 or not any(rates.values()):
             return Unavailable("a matrix takes two systems")
-        order = sorted(
-            shared, key=lambda task: -_mean([r[task] for r in rates.values() if task in r])
-        )
-        systems = sorted(self.systems, key=lambda s: (-_mean(list(rates[s.name].values())), s.name))
-        shares = [[rates[s.name].get(task) for task in order] for s in systems]
-        every = sum(all(row[i] == 1 for row in shares) for i in range(len(order)))
-        none = sum(all(row[i] == 0 for row in shares) for i in range(len(order)))
+        found = cluster_tasks(rates)
+        order = found.tasks
+        shares = [[rates[name].get(task) for task in order] for name in found.systems]
+        columns = list(zip(*shares, strict=True))
         return matrix(
-            [s.name for s in systems],
+            found.systems,
             shares,
-            title="Which tasks pass with which system",
-            finding=f"Of {plural(len(order), 'task')}, every system passes {every} in every run; "
-            f"{none} pass with no system.",
-            x_label="tasks, the easiest first",
+            title=words.matrix_title(
+                found,
+                always=sum(all(x == 1 for x in column) for column in columns),
+                never=sum(all(x == 0 for x in column) for column in columns),
+            ),
+            finding=words.matrix_finding(found),
+            x_label=f"{plural(len(order), 'task')}, the easiest group first",
             columns_named=order,
+            groups=[
+                ColumnGroup(name=one.sentence, columns=len(one.tasks)) for one in found.clusters
+            ],
             width=2 * WIDTH if len(order) > WIDE_FROM else WIDTH,
         )
 
@@ -197,11 +202,15 @@ class Plots:
         points = [point for s in self.systems if (point := _cost_point(s, feature, k)) is not None]
         if not points:
             return Unavailable(f"no system has trials that say their {feature}")
+        best, unit = front(points), "dollars" if feature == "cost" else feature
+        drawn = {point.name for point in points}
         return scatter(
             points,
-            title="What reliability costs",
-            finding=_cost_finding(points, feature, k),
-            x_label=f"{feature} per success{' in dollars' if feature == 'cost' else ''}",
+            title=words.cost_title(best, points, unit),
+            finding=words.cost_finding(
+                best, unit, k, [s.name for s in self.systems if s.name not in drawn]
+            ),
+            x_label=f"{unit} per success",
             y_label=f"pass^{k}",
             y_range=(0, _next_fifth([p.y_interval[1] if p.y_interval else p.y for p in points])),
             y_kind="percent",
@@ -235,17 +244,6 @@ def _series(name: str, points: Sequence[CurvePoint], *, model_from: float | None
         high=[high for _, high in bands],
         model_from=model_from,
     )
-
-
-def _decay_finding(hat: Sequence[CurvePoint], at: Sequence[CurvePoint]) -> str:
-    ends = []
-    for verb, curve in (("pass^k goes", hat), ("pass@k goes", at)):
-        known = [(p.k, p.estimate.value) for p in curve if isinstance(p.estimate, Estimate)]
-        if known:
-            (first_k, first), (last_k, last) = known[0], known[-1]
-            start, stop = f"{_percent(first)} at k = {first_k}", f"{_percent(last)} at k = {last_k}"
-            ends.append(f"{verb} from {start} to {stop}")
-    return "; ".join(ends) + "." if ends else "Nothing is known."
 
 
 def _lowest(tasks: Sequence[TaskRow], most: int) -> list[TaskRow]:
@@ -288,19 +286,6 @@ def _system_row(system: SystemReport, metric: Metric) -> IntervalRow:
     )
 
 
-def _compared_finding(
-    rows: Sequence[tuple[SystemReport, Metric]], leaders: Leaders | Unavailable | None, k: int
-) -> str:
-    """Who leads or is tied, where that was tested; otherwise what is drawn."""
-    if isinstance(leaders, Leaders) and leaders.k == k:
-        *others, last = leaders.names
-        if others:
-            return f"{', '.join(others)} and {last} cannot be told apart at {k} in a row."
-        return f"{last} has the highest pass^{k}, {_percent(leaders.values[0])}."
-    low, high = (_percent(metric.value or 0.0) for _, metric in (rows[-1], rows[0]))
-    return f"pass^{k} of {len(rows)} systems, from {low} to {high}."
-
-
 def _curve(name: str, points: Sequence[CurvePoint]) -> Series:
     values = [(float(p.k), p.estimate.value) for p in points if isinstance(p.estimate, Estimate)]
     return Series(name=name, x=[k for k, _ in values], y=[value for _, value in values])
@@ -308,25 +293,6 @@ def _curve(name: str, points: Sequence[CurvePoint]) -> Series:
 
 def _rates(system: SystemReport) -> dict[str, float]:
     return dict(zip(system.tasks.names, system.tasks.rate.tolist(), strict=True))
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
-
-
-def _cost_finding(points: Sequence[Point], feature: str, k: int) -> str:
-    """What is drawn: whether any system is ahead was not tested here."""
-    spent, rates = [point.x for point in points], [point.y for point in points]
-    unit = "$" if feature == "cost" else ""
-    low, high = f"{unit}{min(spent):.3g}", f"{unit}{max(spent):.3g}"
-    return (
-        f"pass^{k} is {_reach(_percent(min(rates)), _percent(max(rates)))}; "
-        f"a success takes {_reach(low, high)}{'' if unit else f' {feature}'}."
-    )
-
-
-def _reach(low: str, high: str) -> str:
-    return low if low == high else f"{low} to {high}"
 
 
 def _cost_point(system: SystemReport, feature: str, k: int | None) -> Point | None:
@@ -343,14 +309,3 @@ def _cost_point(system: SystemReport, feature: str, k: int | None) -> Point | No
         x_interval=(spent.interval.low, spent.interval.high) if spent.interval else None,
         y_interval=(rate.interval.low, rate.interval.high) if rate.interval else None,
     )
-
-
-def _between(luck: Number) -> str:
-    """How far the share is known."""
-    if not isinstance(luck, Estimate) or luck.interval is None:
-        return ", but no task varied between its runs, which leaves it open"
-    return f" (somewhere from {_percent(luck.interval.low)} to {_percent(luck.interval.high)})"
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.0f} %"

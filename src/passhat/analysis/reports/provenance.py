@@ -1,4 +1,4 @@
-"""Where a report comes from: the input's hash, the versions, the options."""
+"""Where a report comes from: the hash of its input, the versions, the options."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ import scipy
 from numpy.typing import NDArray
 
 from passhat._version import __version__
+from passhat.analysis.reports.evidence import error_policy
 from passhat.fast_dataclass import dataclass
 from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy, Labels, Source, Tally, Trials
+from passhat.stats.arguments import ascending, confidence_level, whole_number
 
 _LABELS = ("system", "task", "level", "tags", "tools", "error", "started", "family")
 
@@ -29,6 +31,25 @@ class ReportOptions:
     errors: ErrorPolicy
     bars: Mapping[str, float] | float | None
     seed: int
+
+    @classmethod
+    def checked(
+        cls,
+        *,
+        ks: Sequence[int] | None,
+        confidence: float,
+        errors: str,
+        seed: int,
+        bars: Mapping[str, float] | float | None = None,
+    ) -> ReportOptions:
+        """The options of a caller, each refused by name where it makes no sense."""
+        return cls(
+            ks=None if ks is None else ascending("ks", ks),
+            confidence=confidence_level(confidence),
+            errors=error_policy(errors),
+            bars=bars,
+            seed=whole_number("seed", seed, least=0),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,18 +29,18 @@ class Report(Displayed):
 
     systems: tuple[SystemReport, ...]
     provenance: Provenance
-    standing: Later[Leaders | Unavailable] = field(repr=False, compare=False)
+    found_leaders: Later[Leaders | Unavailable] = field(repr=False, compare=False)
     notes: tuple[str, ...] = ()
-    standing_at: Callable[..., Leaders | Unavailable] | None = field(
+    find_leaders: Callable[..., Leaders | Unavailable] | None = field(
         default=None, repr=False, compare=False
     )
 
     def __repr__(self) -> str:
         if len(self.systems) == 1:
             return f"<Report: {repr(self.systems[0])[1:-1]}; see .system(), .plots>"
-        told = first_few(f"{quoted(one.name)} {rounded(one.mean_score)}" for one in self.systems)
+        shown = first_few(f"{quoted(one.name)} {rounded(one.mean_score)}" for one in self.systems)
         head = f"Report of {plural(len(self.systems), 'system')} by mean_score"
-        return short_repr(head, *told, see=".systems, .plots, print()")
+        return short_repr(head, *shown, see=".systems, .plots, print()")
 
     def __str__(self) -> str:
         lines = [f"  {system!r}" for system in self.systems[:_MOST_SHOWN]]
@@ -51,13 +51,13 @@ class Report(Displayed):
     @property
     def leaders(self) -> Leaders | Unavailable:
         """Who is ahead, as `rank` has it at the same pass^k."""
-        return self.standing.look()
+        return self.found_leaders.look()
 
     def leaders_at(self, k: int) -> Leaders | Unavailable:
         """Who is ahead at another pass^k than that of the headline."""
-        if k == common_k(self.systems) or self.standing_at is None:
+        if k == common_k(self.systems) or self.find_leaders is None:
             return self.leaders
-        return self.standing_at(k=k)
+        return self.find_leaders(k=k)
 
     @property
     def plots(self) -> Plots:

@@ -56,8 +56,8 @@ class SystemReport:
 
     def __repr__(self) -> str:
         known = [k for k in self.ks if self.pass_hat(k).value is not None]
-        told = dict.fromkeys([*known[:1], *[k for k in known if k <= _LARGEST_SHOWN_K][-1:]])
-        numbers = "".join(f", pass^{k} {rounded(self.pass_hat(k).this_suite)}" for k in told)
+        shown = dict.fromkeys([*known[:1], *[k for k in known if k <= _LARGEST_SHOWN_K][-1:]])
+        numbers = "".join(f", pass^{k} {rounded(self.pass_hat(k).this_suite)}" for k in shown)
         shape = f"{plural(self.design.tasks, 'task')}, {plural(self.design.trials, 'trial')}"
         return f"<SystemReport {quoted(self.name)}: {shape}{numbers}>"
 

@@ -1,4 +1,4 @@
-"""The table of numbers that have a name: how each is written, what it means, where it stands.
+"""The table of numbers that have a name: how each is written, what it means, where to find it.
 
 `FAMILIES` is the only list of them. What `report --targets` prints, what a gate accepts and what
 the reference shows are made from it; a new number is one line here.
@@ -20,7 +20,7 @@ Value = Estimate | float | Unavailable
 """A number in a report; a bare float has no interval."""
 
 Places = Mapping[str, str]
-"""What stands in the places of a form: {"k": "3"} in pass^3."""
+"""The values of the placeholders of a form: {"k": "3"} in pass^3."""
 
 Named = Iterator[tuple[str, Value]]
 Find = Callable[[SystemReport, Scope], Named]
@@ -31,8 +31,8 @@ Read = Callable[[Places, Trial], float | None]
 class TargetFamily:
     """Targets of one form, such as `pass^{k}`.
 
-    `find` gives all that a report has, by name. `also` are other ways to write one. `read` is what
-    a single run says to it, in families that count runs.
+    `find` gives all that a report has, by name. `also` are other ways to write one. `read` gives
+    the value of a single run, in families that count runs.
     """
 
     form: str

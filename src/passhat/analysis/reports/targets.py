@@ -1,4 +1,4 @@
-"""A number by its name: read from a sentence, found in a report, asked of a single run."""
+"""A number by its name: parsed from text, found in a report, read from a single run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from passhat.records import Trial
 from passhat.records.trial import FEATURES
 from passhat.stats.estimate import Scope, Unavailable
 
-# What may stand in a place of a form, and an example of it.
+# What each placeholder of a form may be, and an example of it.
 _PLACES = {
     "k": (r"[1-9]\d*", "3"),
     "percent": (r"[1-9]\d?", "95"),
@@ -53,7 +53,7 @@ class Target:
 
     @property
     def k(self) -> int | None:
-        """How many attempts it speaks of."""
+        """How many attempts it is about."""
         return int(self.places["k"]) if "k" in self.places else None
 
     @property
@@ -94,7 +94,7 @@ class Target:
         return found.get(self.name, Unavailable(f"these trials have no {self.name}"))
 
     def read(self, trial: Trial) -> float | None:
-        """What one run says to it, or None where the run errored and says nothing."""
+        """The value of one run, or None where the run errored."""
         assert self.family.read is not None, "the caller knows that runs are counted"
         return self.family.read(self.places, trial)
 

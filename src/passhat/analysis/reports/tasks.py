@@ -1,4 +1,4 @@
-"""The tasks of a system: how often each passed, and what it can be called."""
+"""The tasks of a system: how often each passed, its label, and tasks against systems."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LABELS: tuple[Label, ...] = ("solid", "flaky", "broken", "undecided")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRow:
-    """One task: how often it passed, and what can be said about it.
+    """One task: how often it passed, and its label.
 
     `sequence` writes the runs in order as P, F and E; it is None where only counts were read.
     """
@@ -94,10 +94,7 @@ class TaskTable(Sequence[TaskRow]):
         return (self._row(i) for i in range(len(self)))
 
     def count(self, value: Any) -> int:
-        """How many tasks carry a label (or equal a row).
-
-        Labels: solid, flaky, broken, undecided.
-        """
+        """How many tasks have a label: solid, flaky, broken or undecided (or equal a row)."""
         if value in LABELS:
             return int(np.count_nonzero(self.labels == LABELS.index(value)))
         return sum(row == value for row in self)

@@ -46,7 +46,15 @@ def list_unsettled(
     if np.array_equal(table.errored, evidence.runs):
         return ()  # nothing was measured, and more of the same would not help
     if disturbances:
-        return tuple(_disturbed(one) for one in disturbances)
+        return tuple(
+            Unsettled(
+                what=f"disturbance, {one.kind}",
+                tasks=(),
+                more_runs=None,
+                advice=disturbance_advice(one),
+            )
+            for one in disturbances
+        )
     found = [_repeats(evidence)]
     found += [_bar(evidence, bar, confidence) for bar in bars]
     if isinstance(variance, VarianceSplit):
@@ -72,15 +80,6 @@ def runs_until(counts: tuple[int, int], k: int, bar: float, confidence: float) -
         if low >= bar or high < bar:
             return int(total - runs)
     return None
-
-
-def _disturbed(found: Disturbance) -> Unsettled:
-    return Unsettled(
-        what=f"disturbance, {found.kind}",
-        tasks=(),
-        more_runs=None,
-        advice=disturbance_advice(found),
-    )
 
 
 def _repeats(evidence: Evidence) -> Unsettled | None:
@@ -140,10 +139,10 @@ def _enough(count: int) -> str:
 def _hopeless(count: int, more: int, border: str, failed: bool) -> str:
     each = "it lies" if count == 1 else "most lie"
     times = f"{more:,} more runs" + ("" if count == 1 else " each")
-    told = f"{each} so close to {border} that it would take {times}"
+    reason = f"{each} so close to {border} that it would take {times}"
     if more > SENSIBLE_RUNS:
-        told = f"{each} so close to {border} that no sensible number of runs would settle it"
-    return f"{told}: look at the failures instead" if failed else told
+        reason = f"{each} so close to {border} that no sensible number of runs would settle it"
+    return f"{reason}: look at the failures instead" if failed else reason
 
 
 def _bar(evidence: Evidence, bar: BarCount, confidence: float) -> Unsettled | None:

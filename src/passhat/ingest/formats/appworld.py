@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
+from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.messages import short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 
 
 class _Task(msgspec.Struct):
-    success: bool
+    success: bool | None = None
+    passes_fully: bool | None = None  # the name of `success` in evaluations of 2024
     difficulty: int | str | None = None
 
 
@@ -32,7 +35,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         {
             "system": system,
             "task": name,
-            "outcome": Outcome(task.success),
+            "outcome": Outcome(_success(document, name, task)),
             "level": None if task.difficulty is None else str(task.difficulty),
             "family": name.rpartition("_")[0] or None,
         }
@@ -55,6 +58,13 @@ READER = Reader(
         family="scenario (the task id before its number)",
     ),
 )
+
+
+def _success(document: Document, name: str, task: _Task) -> bool:
+    verdict = task.passes_fully if task.success is None else task.success
+    if verdict is None:
+        raise ReadError(f'{document.name}, task "{short(name)}": has no success')
+    return verdict
 
 
 def _system(document: Document) -> str:

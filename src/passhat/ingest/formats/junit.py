@@ -16,6 +16,7 @@ from passhat.ingest.document import Document
 from passhat.ingest.junit_suites import (
     EXTRA_ATTEMPTS,
     PRINTED,
+    UNNAMED,
     VERDICTS,
     JUnitCase,
     JUnitSuite,
@@ -108,10 +109,11 @@ def _systems(
     provider. `system='suite'` and `system='hostname'` say otherwise.
     """
     if mapping.system == "hostname":
-        return [case.hostname or "junit" for case in cases], {"system": "hostname of the suite"}
+        return [case.hostname or UNNAMED for case in cases], {"system": "hostname of the suite"}
     names = list(dict.fromkeys(suite.name for suite in suites if suite.cases))
     if mapping.system == "suite" or report == _PROMPTFOO or len(names) <= 1:
-        return [case.suite for case in cases], {"system": "suite name"}
+        found = "no name of a suite" if names == [UNNAMED] else "suite name"
+        return [case.suite for case in cases], {"system": found}
     return [report or document.stem] * len(cases), {
         "system": "name of the report" if report else "file name",
         "task": "suite, class and test name",

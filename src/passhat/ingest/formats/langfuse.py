@@ -1,7 +1,8 @@
-"""Langfuse scores exported as CSV or JSON Lines: one row a score of a trace."""
+"""Langfuse scores, exported as CSV or JSON or as its API gives them: one row a score of a trace."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,12 +10,16 @@ from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.rows import Sheet, column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
+from passhat.messages import plural
 from passhat.records.column_names import ColumnMap
 from passhat.records.outcome_words import is_missing
 
-_KINDS = ("text", "lines", "array")
+_KINDS = ("text", "lines", "array", "json")
 _TASKS = ("datasetItemId", "dataset_item_id", "traceName", "trace_name")
 _TRACES = ("traceId", "trace_id")
+_SUBJECT = "subject"
+"""What a score is about in version 3 of the API: {"kind": "trace", "id": ...}, or an observation,
+a session or a whole experiment."""
 
 
 def recognises(document: Document) -> bool:
@@ -23,27 +28,30 @@ def recognises(document: Document) -> bool:
         return False
     names = set(column_names(document))
     typed = bool(names & {"dataType", "data_type"})
-    return typed and {"name", "value"} <= names and bool(names & set(_TRACES))
+    return typed and {"name", "value"} <= names and bool(names & {*_TRACES, _SUBJECT})
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a trace, with all its scores; the task is the data set's item, or the name."""
     sheet = sheet_of(document)
-    trace = next(name for name in _TRACES if name in sheet.columns)
     tasks = [name for name in (mapping.task, *_TASKS) if name and name in sheet.columns]
     by_trace: dict[str, list[int]] = {}
-    for place, one in enumerate(sheet.cells(trace)):
-        by_trace.setdefault(str(one), []).append(place)
-    rows = [_row(sheet, places, tasks, trace) for places in by_trace.values()]
-    facts = {"task": f'column "{tasks[0] if tasks else trace}"'}
-    table = scored_table(document.name, rows, mapping, entry="trace", read_as=facts)
-    if tasks:
-        return table
-    alone = (
-        "nothing names the item of a data set, so each trace is a task of its own; add a column "
-        "datasetItemId, or name the task's column with `task`"
+    for place, trace in enumerate(_traces(sheet)):
+        if trace is not None:
+            by_trace.setdefault(trace, []).append(place)
+    rows = [_row(sheet, places, tasks, trace) for trace, places in by_trace.items()]
+    facts = {"task": f'column "{tasks[0]}"' if tasks else "trace"}
+    about = len(sheet) - sum(map(len, by_trace.values()))
+    left_out = [plural(about, "score of a whole experiment", "scores of whole experiments")]
+    table = scored_table(
+        document.name,
+        rows,
+        mapping,
+        entry="trace",
+        read_as=facts,
+        left_out=left_out if about else (),
     )
-    return replace(table, notes=(*table.notes, alone))
+    return replace(table, notes=(*table.notes, *_notes(sheet, by_trace, tasks)))
 
 
 READER = Reader(
@@ -52,7 +60,7 @@ READER = Reader(
     read=read,
     reading=Reading(
         format="Langfuse scores",
-        versions="CSV and JSON exports of scores",
+        versions="CSV and JSON exports of scores, versions 2 and 3 of the scores API",
         system="file name",
         task="datasetItemId, or traceName",
         run="traceId, in order",
@@ -63,10 +71,41 @@ READER = Reader(
 )
 
 
+def _traces(sheet: Sheet) -> list[str | None]:
+    """The trace that each score is about; None where it is about a whole experiment.
+
+    A session without traces stands for one run, and so does an observation without its trace.
+    """
+    column = next((name for name in _TRACES if name in sheet.columns), None)
+    if column is not None:
+        return [str(cell) for cell in sheet.cells(column)]
+    return [_subject(cell) for cell in sheet.cells(_SUBJECT)]
+
+
+def _subject(cell: Any) -> str | None:
+    if not isinstance(cell, Mapping) or cell.get("kind") == "experiment":
+        return None
+    found = cell.get("traceId") or cell.get("trace_id") or cell.get("id")
+    return None if found is None else str(found)
+
+
+def _notes(sheet: Sheet, by_trace: Mapping[str, list[int]], tasks: Sequence[str]) -> Iterator[str]:
+    names = sheet.cells("name")
+    twice = sum(len(places) - len({names[one] for one in places}) for places in by_trace.values())
+    if twice:
+        again = plural(twice, "score has", "scores have")
+        yield f"{again} the name of an earlier one of the same trace: the last one counts"
+    if not tasks:
+        yield (
+            "nothing names the item of a data set, so each trace is a task of its own; add a "
+            "column datasetItemId, or name the task's column with `task`"
+        )
+
+
 def _row(sheet: Sheet, places: list[int], tasks: list[str], trace: str) -> ScoredRow:
     first = places[0]
     filled = (sheet.cells(name)[first] for name in tasks)
-    task = next((cell for cell in filled if not is_missing(cell)), sheet.cells(trace)[first])
+    task = next((cell for cell in filled if not is_missing(cell)), trace)
     started = sheet.cells("timestamp")[first]
     return ScoredRow(
         task=task,

@@ -44,7 +44,7 @@ from passhat.records.table_meanings import (
     judged_outcomes,
     letter_scores,
     may_aggregate,
-    told_outcomes,
+    stated_outcomes,
     with_errors,
 )
 from passhat.records.transcript import Transcript
@@ -132,7 +132,7 @@ def _outcomes(
     if tests:
         told = judged_outcomes(tests, found, sheet.cells)
     else:
-        told = told_outcomes(found, sheet.cells, scores)
+        told = stated_outcomes(found, sheet.cells, scores)
     cells = sheet.cells(found["error"]) if "error" in found else [None] * len(sheet)
     outcomes = with_errors(told, map(error_text, cells))
     if None in outcomes:

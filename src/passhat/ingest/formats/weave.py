@@ -15,6 +15,8 @@ from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.records.column_names import ColumnMap
 
 _CALL = "Evaluation.predict_and_score"
+_REFERENCE = "weave:///"
+"""References: weave:///ENTITY/PROJECT/object/NAME:VERSION, .../attr/rows/id/FINGERPRINT."""
 
 
 def recognises(document: Document) -> bool:
@@ -82,8 +84,11 @@ def _row(sheet: Sheet, place: int) -> ScoredRow:
 
 
 def _task(example: Any) -> Any:
+    """An example's id; where it is a reference to a row of a data set, the row's fingerprint."""
     if isinstance(example, Mapping):
         return next((example[key] for key in ("id", "task", "name") if example.get(key)), example)
+    if isinstance(example, str) and example.startswith(_REFERENCE):
+        return example.rpartition("/")[2]
     return example
 
 
@@ -92,7 +97,6 @@ def _model(model: Any) -> str | None:
         model = model.get("name") or model.get("model")
     if not isinstance(model, str) or not model:
         return None
-    # weave:///entity/project/object/NAME:VERSION
     return model.rpartition("/")[2].partition(":")[0] or model
 
 

@@ -9,7 +9,7 @@ from passhat.analysis.gates.demands import NoWorseDemand
 from passhat.analysis.gates.gate_plan import GatePlan
 from passhat.analysis.gates.plots import plan_figure, plan_finding
 from passhat.messages import plural
-from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Facts, Records
 from passhat.reporters.blocks import (
     Block,
     Headline,
@@ -156,6 +156,19 @@ def _rows(plans: Sequence[GatePlan]) -> Records:
     return [{"gate": plan.gate.require, **row} for plan in plans for row in _plain(plan)["rows"]]
 
 
+def _facts(plans: Sequence[GatePlan]) -> Facts:
+    """What the first gate takes on average, at most, and with a fixed number of runs."""
+    plan = plans[0]
+    low = min(row.expected_runs for row in plan.rows)
+    found = [
+        (f"{low:,.0f} to {plan.worst_runs:,.0f}", "runs on average, over all truths below"),
+        (f"{plan.max_runs:,}", "runs at most"),
+    ]
+    if plan.fixed_runs is not None:
+        found.append((f"{plan.fixed_runs:,}", "runs of a fixed design with the same error rates"))
+    return found
+
+
 KIND = AnswerKind(
     name="gate plan",
     blocks=gate_plan_blocks,
@@ -163,5 +176,6 @@ KIND = AnswerKind(
     rows=_rows,
     figures=lambda plans: {plan.gate.require: plan_figure(plan) for plan in plans},
     title=lambda plans: f"What {plural(len(plans), 'gate')} will cost",
+    facts=_facts,
     several=True,
 )

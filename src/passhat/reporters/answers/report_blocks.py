@@ -324,8 +324,12 @@ def report_figures(report: Report) -> Mapping[str, Figure]:
         names = ("decay", "forest", "runs", "variance")
         found = {name: getattr(plots, name)() for name in names}
     else:
-        found = {"systems": plots.compared(report.leaders)}
-        found |= {name: getattr(plots, name)() for name in ("curves", "matrix", "cost")}
+        found = {
+            "systems": plots.compared(report.leaders),
+            "curves": plots.curves(report.leaders),
+            "matrix": plots.matrix(),
+            "cost": plots.cost(),
+        }
         if isinstance(found["cost"], Unavailable):  # tokens are what many logs know of the price
             found["cost"] = plots.cost(feature="tokens")
     return {name: one for name, one in found.items() if not isinstance(one, Unavailable)}

@@ -20,11 +20,13 @@ from passhat.reporters.answers.several_page import (
     RunLink,
     RunLinks,
     at_each_k,
+    effort_table,
     system_facts,
     tag_table,
     tasks_together,
 )
 from passhat.reporters.blocks import Block, Chip, Judged, Paragraph
+from passhat.reporters.glossary import LABEL_RULE
 from passhat.reporters.next_steps import next_steps, results_of
 from passhat.reporters.numbers import interval_of, percent
 from passhat.reporters.page_transcripts import (
@@ -75,7 +77,8 @@ def page_of(
         "answer": wording.opening(report),
         "gates": gates,
         "after": [*after, *([] if why is None else why_section(why))],
-        "sentences": {s.name: page_sentences(s) for s in report.systems},
+        "effort": effort_table(report) if many else None,
+        "sentences": {s.name: page_sentences(s, among=many) for s in report.systems},
         "transcripts": shown,
         "blocks": said.blocks,
         "packed": len(said.places),
@@ -153,10 +156,14 @@ def reasons_by_task(explanation: Explanation) -> dict[tuple[str, str], str]:
     return {key: found.most_common(1)[0][0] for key, found in counts.items()}
 
 
-def page_sentences(system: SystemReport) -> list[Paragraph]:
-    """The sentences of a report on one system that its page does not show as figures or tables."""
+def page_sentences(system: SystemReport, *, among: bool = False) -> list[Paragraph]:
+    """The sentences of a report on one system that its page does not show as figures or tables.
+
+    `among` several systems, the rule of the labels is not repeated for each.
+    """
     blocks = system_blocks(system, DisplayOptions(results=None, verbose=True))
-    return [block for block in blocks if isinstance(block, Paragraph) and block.label]
+    found = [block for block in blocks if isinstance(block, Paragraph) and block.label]
+    return [one for one in found if not (among and one.text == LABEL_RULE)]
 
 
 def _by_task(said: PageTranscripts, report: Report, options: DisplayOptions) -> RunLinks:

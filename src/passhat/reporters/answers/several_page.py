@@ -14,9 +14,9 @@ from passhat.records.task_names import natural_key
 from passhat.reporters import wording
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
 from passhat.reporters.blocks import Chip, Table
-from passhat.reporters.numbers import points
+from passhat.reporters.numbers import amount, points
 from passhat.reporters.page_transcripts import MOST_ROWS
-from passhat.stats.estimate import Unavailable
+from passhat.stats.estimate import Estimate, Unavailable
 
 if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
@@ -142,6 +142,17 @@ def tag_table(report: Report) -> TagTable | None:
     return TagTable(k=k, table=Table(header=("in %", *order), rows=rows))
 
 
+def effort_table(report: Report) -> Table | None:
+    """What a trial of each system takes on average; None where no log says."""
+    ranked = most_reliable_first(report.systems)
+    names = list(dict.fromkeys(name for system in ranked for name in system.features))[:_MOST_TAGS]
+    if not names:
+        return None
+    rows = tuple((system.name, *(_mean_of(system, name) for name in names)) for system in ranked)
+    heads = (f"{name.replace('_', ' ')}{', $' * (name == 'cost')}" for name in names)
+    return Table(header=("per trial", *heads), rows=rows)
+
+
 def tasks_together(report: Report, transcripts: RunLinks) -> Together | None:
     """All tasks in one table, where a table for each system would take too much of the page."""
     rates = _rates(report)
@@ -189,6 +200,11 @@ def _several_at(report: Report, k: int) -> SeveralAtK | None:
 def _tag_value(system: SystemReport, tag: str, k: int) -> float | None:
     part = system.tags.get(tag)
     return part.pass_hat(k).value if part is not None and k in part.ks else None
+
+
+def _mean_of(system: SystemReport, feature: str) -> str:
+    mean = system.features[feature].mean if feature in system.features else None
+    return amount(mean.value) if isinstance(mean, Estimate) else "-"
 
 
 def _shown(value: float | None) -> str:

@@ -171,11 +171,42 @@ def _record(verdict: Verdict) -> dict[str, object]:
 
 
 def _figures(verdicts: Iterable[Verdict]) -> Mapping[str, Figure]:
+    """The picture of each gate; where several systems have the same gate, by system as well."""
     from passhat.analysis.gates.plots import evidence_figure
     from passhat.stats.estimate import Unavailable
 
-    drawn = ((verdict.demand, evidence_figure(verdict)) for verdict in verdicts)
+    every = list(verdicts)
+    demands = [one.demand for one in every]
+    names = (f"{v.system}: {v.demand}" if demands.count(v.demand) > 1 else v.demand for v in every)
+    drawn = zip(names, map(evidence_figure, every), strict=True)
     return {name: figure for name, figure in drawn if not isinstance(figure, Unavailable)}
+
+
+def _page(verdicts: Verdicts, options: DisplayOptions) -> Mapping[str, object]:
+    """The values of the template: all gates in one picture, and the evidence of each in a fold."""
+    from passhat.analysis.gates.plots import gates_figure
+    from passhat.stats.estimate import Unavailable
+
+    overview = gates_figure(list(verdicts))
+    return {
+        "subject": "gates",
+        "headline": headline(verdicts),
+        "counts": verdicts.sentence if len(verdicts) > 1 else "",
+        "overview": None if isinstance(overview, Unavailable) else overview,
+        "gates": [judged(verdict) for verdict in verdicts],
+        "evidence": _figures(verdicts),
+    }
+
+
+def headline(verdicts: Verdicts) -> str:
+    """Whether the gates are met, in one sentence."""
+    if len(verdicts) == 1:
+        (verdict,) = verdicts
+        return f"{_ONE[verdict.word]}: {_beside_word(verdict)}"
+    words = [verdict.word for verdict in verdicts]
+    count = words.count(verdicts.word)
+    which = f"All {count}" if count == len(words) else f"{count} of {len(words)}"
+    return f"{which} gates are {_MANY[verdicts.word]}."
 
 
 def _cases(verdicts: Verdicts) -> Sequence[TestSuite]:
@@ -184,6 +215,12 @@ def _cases(verdicts: Verdicts) -> Sequence[TestSuite]:
     return [gate_suite(verdicts)]
 
 
+_ONE = {
+    "PASS": "The gate is met",
+    "FAIL": "The gate is not met",
+    "UNDECIDED": "The gate is undecided",
+}
+_MANY = {"PASS": "met", "FAIL": "not met", "UNDECIDED": "undecided"}
 _TONES: Mapping[str, Tone] = {"PASS": "good", "FAIL": "bad", "UNDECIDED": "open"}
 
 
@@ -318,6 +355,8 @@ KIND = AnswerKind(
     rows=_rows,
     figures=_figures,
     cases=_cases,
+    page=_page,
+    template="gate.html",
     title=lambda verdicts: f"{verdicts.word}: {plural(len(verdicts), 'gate')}",
     chip=lambda verdicts: Chip(verdicts.word, _TONES[verdicts.word]),
 )

@@ -227,8 +227,10 @@ def page_style() -> str:
 
 @cache
 def page_script() -> str:
-    """What makes tables sort and filter, and runs open by their address."""
-    return _asset("page.js") + _asset("cards.js")
+    """What makes tables sort and filter, and runs open by their address; without comments."""
+    lines = (_asset("page.js") + _asset("cards.js")).splitlines()
+    bare = (line.strip() for line in lines)
+    return "\n".join(line for line in bare if line and not line.startswith("//")) + "\n"
 
 
 def content_policy(script: str, style: str) -> str:

@@ -226,6 +226,8 @@ class _Driver:
             tokens=self._spending.tokens,
             calls=self._journal.calls() + agents,
             asked_again=self._board.lost(),
+            found=self._journal.found(),
+            given_up=self._journal.given_up(),
             limit=self._limit,
             signal=self._signal,
         )

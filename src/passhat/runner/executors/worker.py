@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 from passhat.errors import LostRun
 from passhat.records import Answer, Budget, Suite, Ticket
-from passhat.records.ledger import Entry
+from passhat.records.ledger import CallKey, Entry
 from passhat.runner.attempt import Attempts
 from passhat.runner.interruption import signals_to
 from passhat.runner.journal import Scribe
@@ -43,9 +43,24 @@ class Claimed(Protocol):
     @property
     def answers(self) -> Mapping[int, Answer]: ...
 
+    @property
+    def remotes(self) -> Mapping[int, str]:
+        """The provider's names for answers to calls that were lost, by step."""
+        ...
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether an earlier worker had it and did not finish."""
+        ...
+
 
 class LeasedSession(Protocol):
     """One life of a worker in the store; every call raises LostRun once it was taken for dead."""
+
+    @property
+    def key(self) -> str:
+        """The key of the run."""
+        ...
 
     @property
     def beat_seconds(self) -> float:
@@ -55,6 +70,10 @@ class LeasedSession(Protocol):
     def claim(self, count: int) -> Sequence[Claimed]: ...
 
     def write(self, entries: Sequence[Entry], /) -> Collection[int]: ...
+
+    def mark_sent(self, call: CallKey, /) -> None: ...
+
+    def unmark_sent(self, call: CallKey, /) -> None: ...
 
     def give_back(self, ticket: Ticket) -> None: ...
 
@@ -109,6 +128,7 @@ class _Worker:
         self._concurrency = concurrency
         self._idle_seconds = idle_seconds
         self._tasks: set[asyncio.Task[None]] = set()
+        self._cut_short: dict[tuple[str, str, int], Mapping[int, str]] = {}
         self._changed = asyncio.Event()
         self._done = 0
         self._stopping = False
@@ -131,6 +151,9 @@ class _Worker:
                 environment=environment,
                 must_price=budget.max_cost is not None,
                 draw=self._draw,
+                count_free=budget.max_calls is not None,
+                run=self._session.key,
+                cut_short=self._cut_short,
             ) as resources,
         ):
             self._attempts = Attempts(self._suite, resources)
@@ -175,10 +198,13 @@ class _Worker:
         self._changed.set()
 
     async def _run(self, claim: Claimed) -> None:
+        ticket = claim.ticket
+        if claim.cut_short:
+            self._cut_short[ticket.system, ticket.task, ticket.trial] = claim.remotes
         try:
-            finished = await self._attempts.run(claim.ticket, claim.answers)
+            finished = await self._attempts.run(ticket, claim.answers)
         except Exhausted:
-            await self._call(self._session.give_back, claim.ticket)
+            await self._call(self._session.give_back, ticket)
             await asyncio.sleep(POLL_SECONDS)  # others' calls may settle for less than they hold
             return
         await self._scribe.keep(finished)

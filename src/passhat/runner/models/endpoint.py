@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import msgspec
 
 from passhat.errors import MissingExtra, ModelBusy, ModelError
 from passhat.messages import listed
+from passhat.records.ledger import CallKey
 from passhat.runner.models.dialect import Body, Dialect
 from passhat.runner.models.exchange import Reply, Request
 from passhat.runner.models.prices import Pricing
@@ -36,8 +38,27 @@ LISTED = 20
 CALL = "passhat_call"
 """The key of the metadata under which a provider stores an answer."""
 
+POLL_SECONDS = (0.5, 5.0)
+"""First and longest wait between two looks at an answer that is prepared in the background. Each
+wait is half as long again as the one before: short answers come soon, long ones are asked for
+rarely."""
+
+POLL_FAILURES = 10
+"""Looks in a row that may fail before such an answer counts as lost."""
+
+PENDING = ("queued", "in_progress")
+"""What the status of a background answer is until it is there."""
+
 Sign = Callable[[str, bytes], Mapping[str, str]]
 """From the address and the body of a request to the headers that sign it."""
+
+
+class CallLog(Protocol):
+    """Hears of each call: when it is sent, and under which name the provider works on it."""
+
+    def mark_sent(self, call: CallKey, /) -> None: ...
+
+    async def accept(self, call: CallKey, remote: str, /) -> None: ...
 
 
 def http_client(*, timeout: float = REQUEST_TIMEOUT) -> httpx2.AsyncClient:
@@ -56,7 +77,8 @@ class Endpoint:
     """One model of one provider; `key_variable` is named when the key is refused.
 
     `sign` gives the headers that sign a request, for providers that take no key. With `run`, the
-    key of a run, and `store: true` in the request, an answer can be found again by `find`.
+    key of a run, and `store: true` in the request, an answer can be found again by `find`. `log`
+    hears of each call just before it is sent.
     """
 
     def __init__(
@@ -74,6 +96,7 @@ class Endpoint:
         renamed: Mapping[str, str] | None = None,
         sign: Sign | None = None,
         run: str = "",
+        log: CallLog | None = None,
     ) -> None:
         self._dialect = dialect
         self._model = model
@@ -84,6 +107,7 @@ class Endpoint:
         self._renamed = dict(renamed or {})
         self._sign = sign
         self._run = run
+        self._log = log
         # Some providers name the model in the address; its colons and slashes are escaped there.
         path = dialect.stream_path if self._stream and dialect.stream_path else dialect.path
         self._url = _join(base_url, path.replace("{model}", quote(model, safe="")))
@@ -98,37 +122,85 @@ class Endpoint:
     async def complete(self, request: Request, /) -> Reply:
         body = self._dialect.encode(self._model, request, self._stream)
         body = {self._renamed.get(key, key): value for key, value in body.items()}
-        if self._can_find and body.get("store"):
+        if self._named and body.get("store"):
             body["metadata"] = {**(body.get("metadata") or {}), CALL: self._call_name(request)}
         started = time.perf_counter()
-        content = await self._post(msgspec.json.encode(body))
+        content = await self._post(msgspec.json.encode(body), request)
+        if body.get("background") and not self._stream:
+            content = await self._await_answer(content, request)
         return self._counted(self._read(content), time.perf_counter() - started)
 
-    async def find(self, request: Request) -> Reply | None:
-        """The answer that the provider stored for this call of this run, if it did.
+    async def find(self, request: Request, remote: str | None = None) -> Reply | None:
+        """The answer that the provider has of this call of this run, if it does.
 
-        Chat Completions with `store: true` are kept under their metadata; other APIs offer no way
-        to find an answer whose identifier never arrived.
+        Chat Completions with `store: true` are found by their metadata, Responses with
+        `background: true` by the name that the provider gave them (`remote`). Other APIs offer no
+        way to find an answer whose identifier never arrived.
         """
         import httpx2
 
-        if not self._can_find or not request.parameters.extra.get("store"):
-            return None
-        wanted = {f"metadata[{CALL}]": self._call_name(request), "limit": "1"}
         started = time.perf_counter()
         try:
-            response = await self._client.get(
-                self._url, params=wanted, headers=self._headers, timeout=CONNECT_TIMEOUT
-            )
-            found = _object(response.content)["data"]
-            reply = self._dialect.decode(found[0]) if found else None
-        except (httpx2.HTTPError, msgspec.DecodeError, KeyError, TypeError, IndexError):
+            if remote is None:
+                reply = await self._find_stored(request)
+            else:
+                reply = self._read(await self._poll(remote))
+        except (httpx2.HTTPError, ModelError, msgspec.DecodeError, KeyError, TypeError, IndexError):
             return None  # it is asked again, and counted as perhaps paid twice
-        return reply and self._counted(reply, time.perf_counter() - started)
+        return None if reply is None else self._counted(reply, time.perf_counter() - started)
+
+    async def _find_stored(self, request: Request) -> Reply | None:
+        by_metadata = self._run and self._dialect.name == "openai-chat"
+        if not by_metadata or not request.parameters.extra.get("store"):
+            return None
+        wanted = {f"metadata[{CALL}]": self._call_name(request), "limit": "1"}
+        found = (await self._get(self._url, params=wanted))["data"]
+        return self._dialect.decode(found[0]) if found else None
+
+    async def _await_answer(self, content: bytes, request: Request) -> bytes:
+        """The whole of an answer that the provider prepares in the background."""
+        try:
+            first = _object(content)
+            remote = str(first["id"]) if first.get("status") in PENDING else ""
+        except (msgspec.DecodeError, KeyError):
+            return content  # no answer of this kind, which reading it says
+        if not remote:
+            return content
+        if self._log is not None:
+            await self._log.accept(request.place.key, remote)
+        return await self._poll(remote)
+
+    async def _poll(self, remote: str) -> bytes:
+        """Look at a background answer until it is there. Looking costs nothing."""
+        import httpx2
+
+        wait, failures = POLL_SECONDS[0], 0
+        while True:
+            try:
+                body = await self._get(f"{self._url}/{quote(remote, safe='')}")
+            except (httpx2.HTTPError, msgspec.DecodeError) as error:
+                failures += 1
+                if failures >= POLL_FAILURES:
+                    text = f"the answer {remote} cannot be fetched: {error}"
+                    raise self._busy(text, perhaps_paid=True) from error
+            else:
+                failures = 0
+                if body.get("status") not in PENDING:
+                    return msgspec.json.encode(body)
+            await asyncio.sleep(wait)
+            wait = min(wait * 1.5, POLL_SECONDS[1])
+
+    async def _get(self, url: str, params: Mapping[str, str] | None = None) -> dict[str, Any]:
+        response = await self._client.get(
+            url, params=params, headers=self._headers, timeout=CONNECT_TIMEOUT
+        )
+        response.raise_for_status()
+        return _object(response.content)
 
     @property
-    def _can_find(self) -> bool:
-        return bool(self._run) and self._dialect.name == "openai-chat"
+    def _named(self) -> bool:
+        """Whether the provider can keep an answer under a name that we give it."""
+        return bool(self._run) and self._dialect.name in ("openai-chat", "openai-responses")
 
     def _call_name(self, request: Request) -> str:
         """A name that no other call has: the run, the place in it, and what is asked."""
@@ -145,19 +217,20 @@ class Endpoint:
             model=reply.model or self._model,
         )
 
-    async def _post(self, body: bytes) -> bytes:
+    async def _post(self, body: bytes, request: Request) -> bytes:
         import httpx2
 
         signed = {} if self._sign is None else self._sign(self._url, body)
+        length = {"content-length": str(len(body))}
+        outgoing = _Outgoing(body, request, self._log)
         try:
             async with self._client.stream(
-                "POST", self._url, content=body, headers={**self._headers, **signed}
+                "POST", self._url, content=outgoing, headers={**self._headers, **length, **signed}
             ) as response:
                 content = await self._receive(response)
         except (httpx2.TransportError, httpx2.DecodingError) as error:
-            never_sent = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
             text = f"{type(error).__name__} {error}".strip()
-            raise self._busy(text, perhaps_paid=not never_sent) from error
+            raise self._busy(text, perhaps_paid=outgoing.sent) from error
         if not response.is_success:
             await self._refuse(response, content)
         return content
@@ -198,10 +271,8 @@ class Endpoint:
         import httpx2
 
         try:
-            response = await self._client.get(
-                self._list_url, headers=self._headers, timeout=CONNECT_TIMEOUT
-            )
-            names = sorted(str(entry["id"]) for entry in _object(response.content)["data"])
+            listing = await self._get(self._list_url)
+            names = sorted(str(entry["id"]) for entry in listing["data"])
         except (httpx2.HTTPError, msgspec.DecodeError, KeyError, TypeError):
             return ""
         return f". Models there: {listed(names, LISTED)}" if names else ""
@@ -213,6 +284,25 @@ class Endpoint:
 
     def _about(self, text: str) -> str:
         return f"{self._model} at {urlsplit(self._url).netloc.rpartition('@')[2]}: {text}"
+
+
+class _Outgoing:
+    """The body of a request. The log hears of the call just before the body goes out.
+
+    A provider has nothing to answer before it has the body.
+    """
+
+    def __init__(self, body: bytes, request: Request, log: CallLog | None) -> None:
+        self._body = body
+        self._request = request
+        self._log = log
+        self.sent = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        self.sent = True
+        if self._log is not None:
+            self._log.mark_sent(self._request.place.key)
+        yield self._body
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -11,6 +11,7 @@ import msgspec
 
 from passhat.fast_dataclass import dataclass
 from passhat.records import ModelParameters, TokenUsage
+from passhat.records.ledger import CallKey
 
 LATER = frozenset({"attachments", "reasoning", "prompt_cache"})
 """Fields of messages and parameters that the first cassettes do not know."""
@@ -29,6 +30,11 @@ class Place:
     task: str = ""
     trial: int = 0
     step: int = 0
+
+    @property
+    def key(self) -> CallKey:
+        """The place as the ledger names it."""
+        return self.system, self.task, self.trial, self.step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

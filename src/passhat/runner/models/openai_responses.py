@@ -23,7 +23,8 @@ def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": model,
         "input": [item for message in request.messages for item in _items(message)],
-        "store": False,
+        # Only an answer that the provider keeps can be prepared in the background.
+        "store": bool(given.extra.get("background")),
     }
     if REASONING_MODEL.match(model):
         # Nothing is stored at the provider, so its reasoning must travel with the conversation.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from passhat.errors import ModelBusy, ModelError
 from passhat.fast_dataclass import dataclass
@@ -14,8 +14,8 @@ from passhat.runner.models.exchange import ChatModel, Reply, Request
 from passhat.runner.models.rate_limits import Throttle
 
 OnRetry = Callable[[Request, int, float, ModelBusy], None]
-OnLost = Callable[[Request], None]
-"""Told of a request whose answer was lost on its way: perhaps it was paid for."""
+OnUnanswered = Callable[[Request, ModelBusy], Awaitable[None]]
+"""Awaited after each attempt that brought no answer, before the next one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class Retrying:
         budget: RetryBudget | None = None,
         rng: random.Random | None = None,
         on_retry: OnRetry | None = None,
-        on_lost: OnLost | None = None,
+        on_unanswered: OnUnanswered | None = None,
     ) -> None:
         self._model = model
         self._policy = policy or RetryPolicy()
@@ -77,7 +77,7 @@ class Retrying:
         self._budget = budget or RetryBudget()
         self._rng = rng or random.Random()  # noqa: S311 - jitter guards no secret
         self._on_retry = on_retry
-        self._on_lost = on_lost
+        self._on_unanswered = on_unanswered
 
     async def complete(self, request: Request, /) -> Reply:
         self._budget.earn()
@@ -87,8 +87,8 @@ class Retrying:
                 async with self._throttle.turn():
                     reply = await self._model.complete(request)
             except ModelBusy as error:
-                if error.perhaps_paid and self._on_lost is not None:
-                    self._on_lost(request)
+                if self._on_unanswered is not None:
+                    await self._on_unanswered(request, error)
                 wait = self._wait(attempt, error)
                 attempt += 1
                 if self._on_retry is not None:

@@ -13,7 +13,7 @@ from passhat.records.providers import LOCAL
 from passhat.runner.local_model import LocalServer, find_weights
 from passhat.runner.models.catalog import DIALECTS, locate
 from passhat.runner.models.constrained import CONSTRAINED, Constrained
-from passhat.runner.models.endpoint import Endpoint, http_client
+from passhat.runner.models.endpoint import CallLog, Endpoint, http_client
 from passhat.runner.models.exchange import ChatModel, Reply, Request
 from passhat.runner.models.openai_chat import OPENAI_CHAT
 from passhat.runner.models.prices import Pricing, pricing
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class ModelSupply:
     """Hands out models by their settings; all endpoints share one HTTP client.
 
-    `run` is the key of the run, under which providers store answers if the suite asks for it.
+    `run` is the key of the run, under which providers store answers if the suite asks for it; `log`
+    hears of each call that is sent.
     """
 
     def __init__(
@@ -36,10 +37,12 @@ class ModelSupply:
         directory: Path | None = None,
         must_price: bool = False,
         run: str = "",
+        log: CallLog | None = None,
     ) -> None:
         self._environment = environment
         self._must_price = must_price
         self._run = run
+        self._log = log
         self._directory = directory or Path()
         self._local: dict[Path, LocalServer] = {}
         self._starting = asyncio.Lock()
@@ -64,10 +67,13 @@ class ModelSupply:
             self._made[id(model)] = (model, made)
         return self._made[id(model)][1]
 
-    async def find(self, model: Model, request: Request) -> Reply | None:
-        """An answer that the provider stored when an earlier start of the run died, if it did."""
+    async def find(self, model: Model, request: Request, remote: str | None = None) -> Reply | None:
+        """An answer that the provider has of a call that an earlier start of the run lost.
+
+        `remote` is the provider's name for it, where that is known.
+        """
         found = await self.model(model)
-        return await found.find(request) if isinstance(found, Endpoint) else None
+        return await found.find(request, remote) if isinstance(found, Endpoint) else None
 
     def may_be_busy(self, model: Model) -> bool:
         """Whether a model can ask to be asked again: a script never does."""
@@ -105,6 +111,7 @@ class ModelSupply:
             client=self.client,
             stream=bool(model.parameters.extra.get("stream")),
             price=lambda usage: 0.0,
+            log=self._log,
         )
 
     def _make(self, model: Model) -> ChatModel:
@@ -131,6 +138,7 @@ class ModelSupply:
             renamed=at.renamed,
             sign=at.sign,
             run=self._run,
+            log=self._log,
         )
 
 
