@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from passhat.analysis.planning.assured import (
     Assured,
@@ -179,7 +180,7 @@ def plan(
     tasks, runs = _size(evidence, tasks, runs, target)
     chosen = target.design(tasks, runs)
     known = evidence if seen is not None and rate is None and correlation is None else None
-    design = {
+    design: dict[str, Any] = {
         "rate": base.rate, "icc": base.icc, "tasks": tasks, "runs": runs, "confidence": level,
     }  # fmt: skip
     return Plan(
