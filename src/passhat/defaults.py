@@ -1,10 +1,10 @@
-"""What holds where the user says nothing: each value is stated here and nowhere else."""
+"""Default values, each stated here and nowhere else."""
 
 CONFIDENCE = 0.95
 """The confidence of intervals and verdicts."""
 
 SEED = 0
-"""Where random draws begin, so that the same input gives the same bytes."""
+"""The seed of random draws, so that the same input gives the same bytes."""
 
 STORE = ".passhat/history.db"
 """The history store, in the folder where a command is called."""
@@ -19,4 +19,4 @@ PROFILE_KS = (1, 2, 3, 4)
 """The k of a profile among other agents."""
 
 HEADLINE_K = 5
-"""The largest k that a headline and a trend speak of."""
+"""The largest k of a headline and of a trend."""

@@ -176,7 +176,7 @@ class GraderError(RunError):
 
 
 class ForgeError(RunError):
-    """GitHub or GitLab could not be reached, or refused; `status` is what HTTP said."""
+    """GitHub or GitLab could not be reached, or refused; `status` is the HTTP status."""
 
     def __init__(self, message: str, *, status: int | None = None) -> None:
         super().__init__(message)

@@ -25,7 +25,7 @@ LONGEST_ANSWER = 20_000
 """Characters of one answer: about 5,000 tokens."""
 
 LONGEST_TEXT = 8_000
-"""Characters of what was said in one trial."""
+"""Characters of one transcript."""
 
 INSTRUCTIONS = """\
 passhat measures whether an AI agent can be depended on every time. pass^k is the chance that k
@@ -106,11 +106,11 @@ class PasshatTools:
         """What failing runs do that passing runs of the same task do not, tested against luck."""
         from passhat.analysis.explaining.explain import explain
 
-        trials, said = self._with_transcripts(run)
+        trials, transcripts = self._with_transcripts(run)
         chosen = self._chosen(trials, system)
         if task:
             chosen = chosen.where(task=_known("task", task, chosen.tasks))
-        return self._answer(explain(chosen, said))
+        return self._answer(explain(chosen, transcripts))
 
     def diff_trials(
         self,
@@ -126,10 +126,10 @@ class PasshatTools:
         """
         from passhat.analysis.explaining.side_by_side import side_by_side
 
-        trials, said = self._with_transcripts(run)
+        trials, transcripts = self._with_transcripts(run)
         name = _known("task", task, trials.tasks)
         numbers = (_logged_number(one, trials) for one in (trial, other))
-        found = side_by_side(trials, said, name, *numbers, system=system or None)
+        found = side_by_side(trials, transcripts, name, *numbers, system=system or None)
         return _fenced(self._answer(found))
 
     def read_trial(self, task: str, trial: int, run: str = "latest", system: str = "") -> str:
@@ -139,13 +139,13 @@ class PasshatTools:
         """
         from passhat.reporters.transcript_text import readable
 
-        trials, said = self._with_transcripts(run)
+        trials, transcripts = self._with_transcripts(run)
         chosen = self._chosen(trials, system)
         name = _known("task", task, chosen.tasks)
         texts = [
             readable(text)
             for agent in chosen.systems
-            if (text := said.get((agent, name, _logged_number(trial, trials)))) is not None
+            if (text := transcripts.get((agent, name, _logged_number(trial, trials)))) is not None
         ]
         if not texts:
             raise InputError(f"trial {trial} of task {name} has no transcript")
@@ -195,10 +195,10 @@ class PasshatTools:
         return self._chosen(self._read(run, transcripts=False)[0], system)
 
     def _with_transcripts(self, run: str) -> tuple[Trials, Transcripts]:
-        trials, said = self._read(run, transcripts=True)
-        if not said:
+        trials, kept = self._read(run, transcripts=True)
+        if not kept:
             raise InputError(f"{run} keeps nothing of what was said in its trials")
-        return trials, said
+        return trials, kept
 
     def _read(self, run: str, *, transcripts: bool) -> tuple[Trials, Transcripts | None]:
         """A run of the history, or a result file of this folder."""
@@ -209,12 +209,12 @@ class PasshatTools:
             inside = self._inside(run)
             return read_with_transcripts(inside) if transcripts else (read_trials(inside), None)
         from passhat.history import History
-        from passhat.history.lookups import all_transcripts
+        from passhat.history.transcripts import all_transcripts
 
         with History.open(self.store, read_only=True) as history:
             found = history.find_run(run)
-            said = all_transcripts(history, found) if transcripts else None
-            return history.trials(found), said
+            kept = all_transcripts(history, found) if transcripts else None
+            return history.trials(found), kept
 
     def _inside(self, name: str) -> Path:
         """A file below the folder, whatever `..` and links say."""
@@ -294,9 +294,9 @@ def _known(what: str, name: str, known: tuple[str, ...]) -> str:
 
 def _run_line(run: Run) -> str:
     where = [run.checkout.commit and run.checkout.commit[:10], run.checkout.branch]
-    told = ", ".join(_plain(part) for part in where if part)
+    details = ", ".join(_plain(part) for part in where if part)
     return f"{run.key}: {_plain(run.suite)}, {run.started}, {run.status}" + (
-        f", {told}" if told else ""
+        f", {details}" if details else ""
     )
 
 

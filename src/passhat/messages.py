@@ -17,14 +17,14 @@ LONGEST_NAME = 80
 LONGEST_PATH = 200
 
 
-def short_repr(head: str, *told: str, see: str = "") -> str:
-    """What a result is, what it says, and where to look on; on one line of bounded length.
+def short_repr(head: str, *parts: str, see: str = "") -> str:
+    """What a result is, its main numbers, and where to look next, on one line of bounded length.
 
     >>> short_repr("Tally 'o3'", "20 tasks", "200 trials", see=".tasks, .passed")
     "<Tally 'o3': 20 tasks, 200 trials; see .tasks, .passed>"
     """
     end = f"; see {see}>" if see else ">"
-    body = f"<{head}: {', '.join(told)}" if told else f"<{head}"
+    body = f"<{head}: {', '.join(parts)}" if parts else f"<{head}"
     room = LONGEST - len(end)
     return (body if len(body) <= room else body[: room - 1] + CUT) + end
 
@@ -32,7 +32,7 @@ def short_repr(head: str, *told: str, see: str = "") -> str:
 def repr_fields(value: Any) -> str:
     """A dataclass by the fields that differ from their defaults: numbers short, tables counted.
 
-    It stands in a class as `__repr__ = repr_fields`.
+    Classes use it as `__repr__ = repr_fields`.
     """
     name = type(value).__name__
     parts = list(_filled(value))
@@ -49,9 +49,9 @@ def first_few(texts: Iterable[str], most: int = 3) -> list[str]:
     >>> first_few("abcde")
     ['a', 'b', 'c', '2 more']
     """
-    told = list(texts)
-    more = len(told) - most
-    return [*told[:most], f"{more:,} more"] if more > 0 else told
+    every = list(texts)
+    more = len(every) - most
+    return [*every[:most], f"{more:,} more"] if more > 0 else every
 
 
 def quoted(text: str) -> str:
@@ -149,7 +149,7 @@ def short(name: object, longest: int = LONGEST_NAME) -> str:
 
 
 def short_path(path: object) -> str:
-    """A path, of which the end tells more than of other names."""
+    """A path; it may be longer than other names, because its end says most."""
     return short(path, LONGEST_PATH)
 
 

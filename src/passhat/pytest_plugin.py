@@ -223,7 +223,7 @@ class _Results:
         """The runs of this session as a run of the history, at the commit of the project."""
         from passhat.history import History, read_checkout
 
-        said = {
+        transcripts = {
             (SYSTEM, nodeid, number): run["transcript"]
             for nodeid, judged in self.judged
             for number, run in enumerate(judged["runs"])
@@ -232,7 +232,7 @@ class _Results:
         with History.open(store) as history:
             run = history.start_run(SYSTEM, checkout=read_checkout(self.root))
             history.add_trials(run, trials)
-            history.add_transcripts(run, said)
+            history.add_transcripts(run, transcripts)
             history.finish_run(run)
 
 

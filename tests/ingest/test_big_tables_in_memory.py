@@ -17,7 +17,7 @@ ROWS = [
         "passed": number % 2 > 0,
         "output": f"o{number}",
     }
-    for n in range(9)
+    for number in range(9)
 ]
 ROWS[4]["note"] = {"deep": {"score": 0.5}}
 

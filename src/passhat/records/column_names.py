@@ -55,7 +55,7 @@ TRANSCRIPTS = (
     *("transcript", "messages", "conversation", "trajectory", "traj", "dialogue", "dialog"),
     *("chat_history", "output", "model_output", "response", "completion", "answer"),
 )
-"""The names of a column that holds what was said, the surest first."""
+"""The names of a column that holds transcripts, the surest first."""
 
 
 _LEFT_OUT = tuple(meaning for meaning in ALIASES if meaning != "task")
@@ -74,9 +74,9 @@ class ColumnMap:
 
     `task` may name several columns, joined by commas. `pass_if` is a comparison such as
     `score>=0.8`. `scorer` chooses among several scores in logs that have more than one. `name`
-    is what to call the system of files that hold only one. `transcript` is the column with what
-    was said, looked at only where transcripts are asked for. An empty name leaves out what a usual
-    name would find: `cost=""`.
+    is what to call the system of files that hold only one. `transcript` is the column with the
+    transcripts, read only where these are asked for. An empty name leaves out what a usual name
+    would find: `cost=""`.
     """
 
     task: str | None = None
@@ -193,7 +193,7 @@ def _find_columns(names: tuple[str, ...], mapping: ColumnMap) -> dict[str, str]:
 
 
 WEAK_VERDICTS = ("status", "result")
-"""Names of columns that as often say whether a run came to its end as whether it passed."""
+"""Columns that may say whether a run completed rather than whether it passed."""
 
 
 def verdict_columns(names: Iterable[str]) -> list[str]:
@@ -212,7 +212,7 @@ def is_weak(column: str) -> bool:
 
 
 def transcript_column(names: Iterable[str], mapping: ColumnMap) -> str | None:
-    """The column that holds what was said: the user's choice, then the first usual name.
+    """The column that holds transcripts: the user's choice, then the first usual name.
 
     >>> transcript_column(["task", "ok", "Response", "messages"], ColumnMap())
     'messages'

@@ -41,7 +41,7 @@ def is_frame(value: object) -> bool:
 
 
 def refuse_frame(argument: str, rule: str, value: object) -> None:
-    """Say how a data frame gets in, wherever one is handed to what takes none."""
+    """Raise with the way to use a data frame, where one is passed to a function that takes none."""
     if is_frame(value):
         raise ArgumentError(argument, f"{rule}; {WAY_IN}", value)
 
@@ -198,7 +198,7 @@ def _of_trials(rows: list[Trial]) -> dict[str, Any]:
 
 
 def _check_keys(names: Iterable[str], renamed: Mapping[str, str | None]) -> None:
-    """Refuse keys that mean nothing: a slip of the pen would lose what it names."""
+    """Refuse unknown keys: a typo would lose what it names."""
     known = find_columns(names, column_map(renamed)).values()
     for name in names:
         if name not in known and usual_name(str(name)) not in _NAMES:

@@ -1,4 +1,4 @@
-"""Columns as users hand them in (lists, arrays, None and NaN for missing), made exact."""
+"""Columns as users give them (lists, arrays, None and NaN for missing), checked and typed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from passhat.records.trial import Outcome
 Floats = NDArray[np.float64]
 
 BEYOND = 2**63
-"""Whole numbers lie below this one, on either side of 0: they are held in 64 bits."""
+"""Whole numbers must be smaller than this in size: they are held in 64 bits."""
 
 LARGEST = 1e100
-"""No number that trials took is larger: its square is a number too."""
+"""The largest number accepted: its square is still a finite float."""
 
 NO_SEED = -BEYOND
-"""What stands in place of a seed that is missing: no seed can be this number."""
+"""Marks a missing seed: no seed can be this number."""
 
 
 _MISSING = -1
@@ -61,12 +61,12 @@ def outcomes(given: Mapping[str, Any]) -> NDArray[np.int8]:
 
     What is missing is an error of the trial if `error` says so, else one of the table.
     """
-    told = next((name for name in ("outcome", "passed", "score") if name in given), None)
-    if told is None:
+    by = next((name for name in ("outcome", "passed", "score") if name in given), None)
+    if by is None:
         raise ArgumentError("columns", "must have outcome, passed or score", sorted(given))
-    if told == "outcome":
+    if by == "outcome":
         found = _outcome_codes(given["outcome"])
-    elif told == "passed":
+    elif by == "passed":
         found = np.array([_passed(value) for value in given["passed"]], dtype=np.int8)
     else:
         scores = numbers("score", given["score"])
@@ -75,7 +75,7 @@ def outcomes(given: Mapping[str, Any]) -> NDArray[np.int8]:
     for row in missing.tolist():
         if not _broke(given.get("error"), row):
             rule = f"must say how each trial ended, or error what broke it, and row {row} does not"
-            raise ArgumentError(told, rule, given[told][row])
+            raise ArgumentError(by, rule, given[by][row])
     found[missing] = Outcome.ERRORED
     return found
 
@@ -132,7 +132,7 @@ def seeds(values: Any) -> NDArray[np.int64] | None:
 
 
 def weights(values: Any) -> Floats | None:
-    """How much each trial's task weighs: positive, NaN where nothing is said."""
+    """The weight of each trial's task: positive, NaN where none is given."""
     if values is None:
         return None
     found = numbers("weight", values)
@@ -156,7 +156,7 @@ def word_labels(name: str, values: Iterable[Sequence[str] | None] | None) -> Lab
 
 
 def occurrence(system: Labels, task: Labels) -> NDArray[np.int64]:
-    """The how-manieth row of its system and task each row is, from 0."""
+    """The place of each row among those of its system and task, from 0."""
     key = system.codes.astype(np.int64) * max(len(task.names), 1) + task.codes
     order = np.argsort(key, kind="stable")
     sorted_key = key[order]
@@ -242,13 +242,9 @@ def _passed(value: Any) -> int:
     return int(value)
 
 
-def _joined(name: str, words: Sequence[str] | None) -> str | None:
+def _joined(name: str, words: Sequence[Any] | None) -> str | None:
     if words is None or len(words) == 0:
         return None
-    if isinstance(words, str) or not all(map(_is_word, words)):
+    if isinstance(words, str) or not all(isinstance(w, str) and w and "\0" not in w for w in words):
         raise ArgumentError(name, "must be lists of words, none of them empty", words)
     return "\0".join(words)
-
-
-def _is_word(word: object) -> bool:
-    return isinstance(word, str) and bool(word) and "\0" not in word

@@ -1,4 +1,4 @@
-"""What keys and tokens look like: the shapes that issuers document for theirs."""
+"""What keys and tokens look like: the shapes that their issuers document."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
 """Where a key may begin: at a word, or behind the \\n of a text that was escaped."""
 
 MARK = "[redacted]"
-"""What stands in the place of a key."""
+"""What replaces a key."""
 
 _KEY = r"[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?"
 _ARMOR = r"[A-Za-z0-9+/=:,. \t\r\n-]|\\[nrt]"
-"""What stands between the two lines of a private key; its line breaks are \\n inside JSON."""
+"""The text between the two lines of a private key; its line breaks are \\n inside JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What a run writes down as it goes: what was launched, asked, answered and finished."""
+"""The ledger of a run: what was launched, asked, answered and finished."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """A trial that ended, by the ticket it ran on; `transcript` is JSON text of what was said."""
+    """A trial that ended, by the ticket it ran on; `transcript` is JSON text."""
 
     ticket: Ticket
     trial: Trial

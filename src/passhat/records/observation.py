@@ -56,11 +56,11 @@ class TokenUsage:
 class Observation:
     """Everything a grader may look at: the answer, the tool calls, and what the attempt took.
 
-    `stop_reason` is `done`, `max_turns`, `max_tokens`, `budget`, `exit` (a command) or what the
-    model said. `files` is the directory the attempt worked in; `reported` is what the system said
-    of itself (the JSON line of a command, the body of an HTTP answer, the value of a function).
-    `messages` is the conversation as the system told it; `error` is what went wrong by its own
-    account, so that the attempt is neither a pass nor a failure.
+    `stop_reason` is `done`, `max_turns`, `max_tokens`, `budget`, `exit` (a command) or the model's
+    own. `files` is the directory the attempt worked in; `reported` is what the system reported (the
+    JSON line of a command, the body of an HTTP answer, the value of a function). `messages` is the
+    conversation as the system reported it; `error` is what went wrong by its own account, so that
+    the attempt is neither a pass nor a failure.
     """
 
     answer: str = ""
@@ -81,7 +81,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """How one expectation fared: its share of the credit, and a sentence that says why."""
+    """The result of one expectation: its share of the credit, and a sentence that says why."""
 
     target: str
     matcher: str

@@ -1,10 +1,11 @@
-"""Whom the name of a model means: the providers, and the names that nobody answers to."""
+"""Model providers: which one a model's name means, and names that no provider knows."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import field
+from typing import Any
 
 from passhat.fast_dataclass import dataclass
 from passhat.messages import close_words, closest
@@ -19,7 +20,7 @@ SMOLLM2 = "smollm2"
 LISTED = ("anthropic", "openai", "google")
 """Providers whose models are meant by their bare names."""
 
-# Names in a price list that nobody runs as an agent.
+# Names in a price list that are not run as agents.
 _NOT_AGENTS = r"embed|whisper|tts|audio|realtime|moderation|image|imagen|dall|veo|^ft:|\*|-$"
 
 
@@ -42,109 +43,87 @@ class Provider:
     renamed: Mapping[str, str] = field(default_factory=dict)
 
 
+def _hosted(name: str, base_url: str, *key_variables: str, **more: Any) -> Provider:
+    """A service on the web; its price list has its own name unless `prices` says otherwise."""
+    return Provider(
+        name=name, base_url=base_url, key_variables=key_variables, **({"prices": name} | more)
+    )
+
+
+def _local(name: str, port: int, *url_variables: str) -> Provider:
+    """A server on the user's own machine, which needs no key."""
+    return Provider(name=name, base_url=f"http://localhost:{port}/v1", url_variables=url_variables)
+
+
+_VERTEX = "https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/{location}"
+_VERTEX_TOKENS = ("VERTEX_ACCESS_TOKEN", "GOOGLE_ACCESS_TOKEN")
+
 PROVIDERS: dict[str, Provider] = {
     provider.name: provider
     for provider in (
-        Provider(
-            name="anthropic",
-            base_url="https://api.anthropic.com",
-            key_variables=("ANTHROPIC_API_KEY",),
+        _hosted(
+            "anthropic",
+            "https://api.anthropic.com",
+            "ANTHROPIC_API_KEY",
             url_variables=("ANTHROPIC_BASE_URL",),
             wire="anthropic",
-            prices="anthropic",
             family=r"claude",
         ),
-        Provider(
-            name="openai",
-            base_url="https://api.openai.com/v1",
-            key_variables=("OPENAI_API_KEY",),
+        _hosted(
+            "openai",
+            "https://api.openai.com/v1",
+            "OPENAI_API_KEY",
             url_variables=("OPENAI_BASE_URL",),
-            prices="openai",
             family=r"gpt-|chatgpt|o\d",
         ),
-        Provider(
-            name="google",
-            base_url="https://generativelanguage.googleapis.com/v1beta/openai",
-            key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-            prices="google",
+        _hosted(
+            "google",
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+            "GEMINI_API_KEY",
+            "GOOGLE_API_KEY",
             family=r"gemini",
         ),
-        Provider(
-            name="azure",
-            key_variables=("AZURE_OPENAI_API_KEY",),
-            url_variables=("AZURE_OPENAI_ENDPOINT",),
-            prices="azure",
-        ),
-        Provider(
-            name="openrouter",
-            base_url="https://openrouter.ai/api/v1",
-            key_variables=("OPENROUTER_API_KEY",),
-            prices="openrouter",
-        ),
-        Provider(
-            name="groq",
-            base_url="https://api.groq.com/openai/v1",
-            key_variables=("GROQ_API_KEY",),
-            prices="groq",
-        ),
-        Provider(
-            name="mistral",
-            base_url="https://api.mistral.ai/v1",
-            key_variables=("MISTRAL_API_KEY",),
-            prices="mistral",
+        _hosted("azure", "", "AZURE_OPENAI_API_KEY", url_variables=("AZURE_OPENAI_ENDPOINT",)),
+        _hosted("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+        _hosted("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+        _hosted(
+            "mistral",
+            "https://api.mistral.ai/v1",
+            "MISTRAL_API_KEY",
             renamed={"seed": "random_seed"},
         ),
-        Provider(
-            name="deepseek",
-            base_url="https://api.deepseek.com/v1",
-            key_variables=("DEEPSEEK_API_KEY",),
-            prices="deepseek",
+        _hosted("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+        _hosted("xai", "https://api.x.ai/v1", "XAI_API_KEY", prices="x-ai"),
+        _hosted(
+            "together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", "TOGETHERAI_API_KEY"
         ),
-        Provider(
-            name="xai",
-            base_url="https://api.x.ai/v1",
-            key_variables=("XAI_API_KEY",),
-            prices="x-ai",
+        _hosted(
+            "fireworks",
+            "https://api.fireworks.ai/inference/v1",
+            "FIREWORKS_API_KEY",
+            "FIREWORKS_AI_API_KEY",
         ),
-        Provider(
-            name="together",
-            base_url="https://api.together.xyz/v1",
-            key_variables=("TOGETHER_API_KEY", "TOGETHERAI_API_KEY"),
-            prices="together",
+        _hosted("cohere", "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY", "CO_API_KEY"),
+        _hosted(
+            "hf",
+            "https://router.huggingface.co/v1",
+            "HF_TOKEN",
+            "HUGGINGFACE_API_KEY",
+            prices=None,
         ),
-        Provider(
-            name="fireworks",
-            base_url="https://api.fireworks.ai/inference/v1",
-            key_variables=("FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"),
-            prices="fireworks",
-        ),
-        Provider(
-            name="cohere",
-            base_url="https://api.cohere.ai/compatibility/v1",
-            key_variables=("COHERE_API_KEY", "CO_API_KEY"),
-            prices="cohere",
-        ),
-        Provider(
-            name="hf",
-            base_url="https://router.huggingface.co/v1",
-            key_variables=("HF_TOKEN", "HUGGINGFACE_API_KEY"),
-        ),
-        Provider(
-            name="bedrock",
-            base_url="https://bedrock-runtime.{region}.amazonaws.com",
-            key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
+        _hosted(
+            "bedrock",
+            "https://bedrock-runtime.{region}.amazonaws.com",
+            "AWS_BEARER_TOKEN_BEDROCK",
             url_variables=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",),
             places={"region": ("AWS_REGION", "AWS_DEFAULT_REGION")},
             wire="bedrock-converse",
             prices="aws",
         ),
-        Provider(
-            name="vertex",
-            base_url=(
-                "https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/"
-                "{location}/endpoints/openapi"
-            ),
-            key_variables=("VERTEX_ACCESS_TOKEN", "GOOGLE_ACCESS_TOKEN"),
+        _hosted(
+            "vertex",
+            f"{_VERTEX}/endpoints/openapi",
+            *_VERTEX_TOKENS,
             url_variables=("VERTEX_BASE_URL",),
             places={
                 "project": ("GOOGLE_CLOUD_PROJECT", "VERTEXAI_PROJECT"),
@@ -152,13 +131,10 @@ PROVIDERS: dict[str, Provider] = {
             },
             prices="google",
         ),
-        Provider(
-            name="vertex-anthropic",
-            base_url=(
-                "https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/"
-                "{location}"
-            ),
-            key_variables=("VERTEX_ACCESS_TOKEN", "GOOGLE_ACCESS_TOKEN"),
+        _hosted(
+            "vertex-anthropic",
+            _VERTEX,
+            *_VERTEX_TOKENS,
             url_variables=("ANTHROPIC_VERTEX_BASE_URL",),
             places={
                 "project": ("ANTHROPIC_VERTEX_PROJECT_ID", "GOOGLE_CLOUD_PROJECT"),
@@ -167,29 +143,11 @@ PROVIDERS: dict[str, Provider] = {
             wire="anthropic-vertex",
             prices="anthropic",
         ),
-        Provider(
-            name="lmstudio",
-            base_url="http://localhost:1234/v1",
-            url_variables=("LMSTUDIO_BASE_URL",),
-        ),
-        Provider(
-            name="litellm",
-            base_url="http://localhost:4000/v1",
-            url_variables=("LITELLM_BASE_URL", "LITELLM_PROXY_API_BASE"),
-        ),
-        Provider(
-            name="ollama",
-            base_url="http://localhost:11434/v1",
-            url_variables=("OLLAMA_BASE_URL", "OLLAMA_HOST"),
-        ),
-        Provider(
-            name="vllm", base_url="http://localhost:8000/v1", url_variables=("VLLM_BASE_URL",)
-        ),
-        Provider(
-            name="llamacpp",
-            base_url="http://localhost:8080/v1",
-            url_variables=("LLAMACPP_BASE_URL",),
-        ),
+        _local("lmstudio", 1234, "LMSTUDIO_BASE_URL"),
+        _local("litellm", 4000, "LITELLM_BASE_URL", "LITELLM_PROXY_API_BASE"),
+        _local("ollama", 11434, "OLLAMA_BASE_URL", "OLLAMA_HOST"),
+        _local("vllm", 8000, "VLLM_BASE_URL"),
+        _local("llamacpp", 8080, "LLAMACPP_BASE_URL"),
     )
 }
 
@@ -218,13 +176,13 @@ def find_provider(
         if provider.family and re.match(provider.family, name):
             return provider, name
     if base_url or "OPENAI_BASE_URL" in variables:
-        # Somebody's own server: it knows its models, whatever they are called.
+        # The user's own server: it knows its models, whatever they are called.
         return PROVIDERS["anthropic" if wire == "anthropic" else "openai"], name
     return None
 
 
 def is_model_name(name: str, *, base_url: str | None, variables: Mapping[str, str]) -> bool:
-    """Whether a model may be called so: by anybody who answers, by a script, or on this machine.
+    """Whether a model can have this name: at a provider, as a script, or on this machine.
 
     >>> [is_model_name(n, base_url=None, variables={}) for n in ("scripted", "local/smolm", "o3")]
     [True, False, True]
@@ -238,7 +196,7 @@ def is_model_name(name: str, *, base_url: str | None, variables: Mapping[str, st
 
 
 def unknown_model(name: str, *, listed: bool = True) -> str:
-    """What is said of a name that no model bears: what it may have meant, and what there is.
+    """The message for an unknown model name: what may have been meant, and what there is.
 
     >>> unknown_model("antropic/claude-opus-5", listed=False)
     'no model is called "antropic/claude-opus-5". Did you mean anthropic/claude-opus-5?'
@@ -254,7 +212,7 @@ def unknown_model(name: str, *, listed: bool = True) -> str:
 
 
 def unlisted_model(name: str) -> str | None:
-    """What is said of a name of a known family that no list has: new, or mistyped.
+    """A note on a name of a known family that no price list has: new, or mistyped.
 
     >>> unlisted_model("claude-opuss-5")
     'no price list has a model "claude-opuss-5" (did you mean claude-opus-5?): it is asked as it is'

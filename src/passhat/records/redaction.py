@@ -25,7 +25,7 @@ from passhat.records.system import (
 )
 
 NAMED = "[redacted:"
-"""How the mark of a value begins that is known by the name of its variable."""
+"""The beginning of the mark for a value that is known by the name of its variable."""
 
 DISARMED = "[redacted :"
 
@@ -55,7 +55,7 @@ class Redactor:
 
     `names` has for each known value the name it goes by. The usual encodings of a value (JSON,
     percent, base64, hex) are replaced too. The values in `restorable` are put back by `restore`:
-    those that the agent is told in its prompt, and needs again when an interrupted conversation
+    those that are in the agent's prompt, and needed again when an interrupted conversation
     is continued.
 
     >>> redactor = Redactor({"hunter22": "PIN_KEY"}, restorable=["hunter22"])
@@ -79,7 +79,7 @@ class Redactor:
         }
 
     def clean_reply(self, text: str) -> str:
-        """JSON text of what a model or tool said, without secrets.
+        """JSON text from a model or tool, without secrets.
 
         A model that writes a mark itself must not be handed the value for it by `restore`.
         """
@@ -147,8 +147,8 @@ class Redactor:
 def suite_redactor(suite: Suite, environment: Mapping[str, str]) -> Redactor:
     """The redactor of one suite: what it refers to, and keys in the environment."""
     names = known_secrets(suite, environment)
-    told = list(_told(suite)) if names else []
-    return Redactor(names, restorable=[v for v in names if any(v in text for text in told)])
+    prompts = list(_prompts(suite)) if names else []
+    return Redactor(names, restorable=[v for v in names if any(v in text for text in prompts)])
 
 
 def environment_redactor(environment: Mapping[str, str]) -> Redactor:
@@ -213,8 +213,8 @@ def _values(secrets: Mapping[str, Secret], *, certain: bool) -> Iterator[tuple[s
         yield variable[1] if variable else key, secret.value, certain
 
 
-def _told(suite: Suite) -> Iterator[str]:
-    """Every text that an agent of the suite is told."""
+def _prompts(suite: Suite) -> Iterator[str]:
+    """Every text that an agent of the suite gets in a prompt."""
     for pairing in suite.pairings:
         task = pairing.task
         yield task.prompt

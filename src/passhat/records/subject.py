@@ -1,4 +1,4 @@
-"""What functions of trials are handed, and what to say of anything else."""
+"""Checks of the trials that functions get, with errors that name the way out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from passhat.records.trials import Trials
 
 
 def check_subject(argument: str, value: object, *, counts: bool = True) -> None:
-    """Refuse what is no Trials (nor, with `counts`, a Tally); say how frames and files get in.
+    """Refuse anything but Trials (or, with `counts`, a Tally), naming the way for frames and files.
 
     >>> check_subject("first", "results.csv")
     Traceback (most recent call last):

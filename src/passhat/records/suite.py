@@ -43,7 +43,7 @@ class Pairing:
 
     @property
     def planned(self) -> int:
-        """How many trials are to be made."""
+        """How many trials are planned."""
         return self.runs if self.only is None else len(self.only)
 
     def row(self, trial: int) -> str:

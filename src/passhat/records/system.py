@@ -27,7 +27,7 @@ WireFormat = Literal[
 ]
 
 SCRIPTED = "scripted"
-"""The model name that plays a `script` instead of calling anybody."""
+"""The model name that plays a `script` instead of calling a provider."""
 
 DEFAULT_TIMEOUT = 120.0
 """Seconds that one attempt may take, unless the suite says otherwise."""
@@ -174,8 +174,8 @@ class CommandSystem:
     `outcome` says what decides: `exit` (its exit code), `json` (the last JSON line on stdout
     carries `score` or `passed`), `expect` (the expectations alone), or `auto`: expectations where
     the task has any, else the JSON line where there is one, else the exit code. Unless expectations
-    alone decide, or one of them speaks of the exit code, an exit with a code that is not in
-    `exit_codes` is a failure whatever was said before.
+    alone decide, or one of them checks the exit code, an exit with a code that is not in
+    `exit_codes` is a failure in any case.
     """
 
     name: str

@@ -30,7 +30,7 @@ Cells = Callable[[str], Sequence[Any]]
 
 LONGEST_AGENT = 120
 MOST_WORDS = 6
-"""The name of an agent is no longer; what is longer is a system prompt."""
+"""An agent's name has at most so many characters and words; anything longer is a prompt."""
 
 TASK_IDS = frozenset(
     ("task_id", "instance_id", "case_id", "problem_id", "question_id", "item_id", "scenario_id")
@@ -143,7 +143,7 @@ def may_aggregate(columns: tuple[str, ...]) -> bool:
 def aggregate_column(
     columns: Iterable[str], found: Mapping[str, str], mapping: ColumnMap, cells: Cells
 ) -> str | None:
-    """The column that gives away a table with one row for all runs of a task; None where none."""
+    """The column that shows that a table has one row for all runs of a task, if there is one."""
     if "trial" in found or mapping.chosen() or mapping.pass_if:
         return None
     for column in columns:
@@ -155,10 +155,10 @@ def aggregate_column(
     return None
 
 
-def told_outcomes(
+def stated_outcomes(
     found: Mapping[str, str], cells: Cells, scores: Sequence[Any]
 ) -> list[Outcome | None]:
-    """How each row ended by its own word, or by a score of 1; None where that says nothing."""
+    """How each row ended by its own column, or by a score of 1; None where that says nothing."""
     if "passed" in found:
         return outcomes_of(cells(found["passed"]))
     return [_by_score(score) for score in scores]
@@ -173,12 +173,12 @@ def judged_outcomes(
 
 
 def with_errors(
-    told: Iterable[Outcome | None], errors: Iterable[str | None]
+    outcomes: Iterable[Outcome | None], errors: Iterable[str | None]
 ) -> list[Outcome | None]:
     """A row whose error column names an error is errored, unless its verdict says it passed."""
     return [
         one if error is None or one is Outcome.PASSED else Outcome.ERRORED
-        for one, error in zip(told, errors, strict=True)
+        for one, error in zip(outcomes, errors, strict=True)
     ]
 
 

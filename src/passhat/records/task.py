@@ -34,12 +34,12 @@ TARGETS = {
     "response": "answer",
     "text": "answer",
 }
-"""The first words of the paths an expectation may speak about, and what each stands for."""
+"""The first words of the paths an expectation may check, and what each means."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """One thing demanded of an observation: a target, a matcher, and what it is held against.
+    """One thing demanded of an observation: a target, a matcher, and the value to match.
 
     `options` are the matcher's own words (`tolerance` of `number`, `repeats` of `judge`).
     """
@@ -68,7 +68,7 @@ class ToolSelection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One link of a chain: the next thing said in the same conversation, graded on its own."""
+    """One step of a conversation: the next prompt, graded on its own."""
 
     name: str
     prompt: str
@@ -96,8 +96,8 @@ class ServerResource:
 class Task:
     """What is asked, what is expected, and what the task may take.
 
-    A task has a `prompt`, a `server_prompt` or `steps`; the text of `resources` stands before what
-    is asked. `expected_tool` is the one that a good run calls. `values` are the columns of the
+    A task has a `prompt`, a `server_prompt` or `steps`; the text of `resources` comes before the
+    prompt. `expected_tool` is the one that a good run calls. `values` are the columns of the
     dataset row that the task came from. None in `timeout` (seconds), `max_turns` or
     `system_prompt` leaves it to the system.
     """

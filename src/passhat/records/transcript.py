@@ -1,8 +1,9 @@
-"""What was said in a trial: turns and calls, the answer, and why it was graded as it was."""
+"""The transcript of a trial: turns and calls, the answer, and why it was graded as it was."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, TypeVar
@@ -10,29 +11,31 @@ from typing import Any, TypeVar
 from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records.key_shapes import beginning
-from passhat.records.pictures import safe_picture
 
 TranscriptKey = tuple[str, str, int]
 """System, task and trial."""
 
 Transcripts = Mapping[TranscriptKey, str]
-"""What was said, by trial, as the text that is kept: `Transcript.to_json`, or plain words."""
+"""Transcripts by trial, as the text that is kept: `Transcript.to_json`, or plain words."""
 
 CUT = "[cut here: "
-"""How the mark begins that stands where a text was cut."""
+"""The beginning of the mark where a text was cut."""
 
 _PARTS = {"messages", "answer", "error", "stop_reason", "checks", "stderr"}
 _ITEM_COST = 16  # of an empty turn, call or check: many of nothing are not free either
 
 Item = TypeVar("Item")
+LARGEST_PICTURE = 400_000
+"""Characters of a picture that is kept: 300 kB, a screenshot; larger ones are only named."""
+# Formats that cannot hold a script or load anything; SVG can do both.
+_PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """A tool that was called; `arguments` as text, mostly JSON.
 
-    `id` ties the call to the turn that answers it. It says nothing of what was said, so two calls
-    that differ in it alone are equal.
+    `id` ties the call to the turn that answers it; two calls that differ in it alone are equal.
     """
 
     name: str
@@ -58,7 +61,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """What one grader said of a trial; `matcher` is how it compared, where that is known."""
+    """The result of one grader; `matcher` is how it compared, where that is known."""
 
     target: str
     score: float | None = None
@@ -68,7 +71,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """A trial as a conversation; `answer` and `error` stand alone where no turn holds them.
+    """A trial as a conversation; `answer` and `error` are set where no turn holds them.
 
     `stderr` and `exit_code` are a command's; `faults` are those that were injected on purpose;
     `expected_tool` is the one that the suite says is right.
@@ -116,7 +119,7 @@ class Transcript:
         )
 
     def __bool__(self) -> bool:
-        """Whether anything was said; a bare reason to stop, or a bare check, is not."""
+        """Whether there is a conversation; a bare reason to stop, or a bare check, is none."""
         return bool(self.messages or self.answer or self.error)
 
     def to_json(self) -> str:
@@ -138,8 +141,8 @@ class Transcript:
     def cut(self, limit: int) -> Transcript:
         """The same, at most about `limit` characters of it, with a mark where it ends.
 
-        Every field counts, for any of them may have been written by whoever is under test. How a
-        trial ended is what a reader looks for: a quarter of the room is its own.
+        Every field counts, because the agent under test may have written any of them. A quarter
+        of the room is kept for how the trial ended, which is what a reader looks for.
 
         >>> long = Transcript(messages=(Turn(role="user", text="Hello there"),))
         >>> long.cut(25).messages[0].text
@@ -175,22 +178,22 @@ class Transcript:
     def size(self) -> int:
         """How many characters it shows, in whatever field; a turn, call or check costs some too."""
         ends = len(self.answer) + len(self.error) + len(self.stop_reason) + len(self.stderr)
-        said = sum(map(turn_size, self.messages))
-        return ends + said + sum(map(_check_size, self.checks))
+        return ends + sum(map(turn_size, self.messages)) + sum(map(_check_size, self.checks))
 
 
-def _with_images(words: Transcript, whole: Transcript, limit: int) -> Transcript:
-    """The words with the pictures of the whole that fit beside them, the first ones first."""
-    left = limit - words.size()
-    turns = []
-    for turn, full in zip(words.messages, whole.messages, strict=True):
-        kept = []
-        for image in full.images:
-            if len(image) <= left:
-                left -= len(image)
-                kept.append(image)
-        turns.append(replace(turn, images=tuple(kept)))
-    return replace(words, messages=tuple(turns))
+class _Room:
+    """How many characters are left, as texts take theirs."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def take(self, text: str) -> str:
+        """The text, as far as there is room for it."""
+        kept = cut_text(text, self.left)
+        self.left = max(0, self.left - len(text))
+        return kept
 
 
 def cut_text(text: str, limit: int) -> str:
@@ -204,7 +207,7 @@ def cut_text(text: str, limit: int) -> str:
 
 
 def cut_mark(more: int, noun: str) -> str:
-    """The mark that stands where something was cut.
+    """The mark where something was cut.
 
     >>> cut_mark(1200, "byte")
     '[cut here: 1,200 more bytes]'
@@ -227,19 +230,31 @@ def spoken_room(limit: int) -> int:
     return limit - limit // 4
 
 
-class _Room:
-    """How many characters are left, as texts take theirs."""
+def safe_picture(text: object) -> str | None:
+    """A picture as a data URI, if it is of a plain format, complete, and not too large.
 
-    __slots__ = ("left",)
+    >>> safe_picture("data:image/png;base64,iVBORw0KGgo=")
+    'data:image/png;base64,iVBORw0KGgo='
+    >>> safe_picture("data:image/svg+xml,<svg/>"), safe_picture("https://example.com/a.png")
+    (None, None)
+    """
+    if not isinstance(text, str) or len(text) > LARGEST_PICTURE:
+        return None
+    return text if _PICTURE.fullmatch(text) else None
 
-    def __init__(self, left: int) -> None:
-        self.left = left
 
-    def take(self, text: str) -> str:
-        """The text, as far as there is room for it."""
-        kept = cut_text(text, self.left)
-        self.left = max(0, self.left - len(text))
-        return kept
+def _with_images(words: Transcript, whole: Transcript, limit: int) -> Transcript:
+    """The words with the pictures of the whole that fit beside them, the first ones first."""
+    left = limit - words.size()
+    turns = []
+    for turn, full in zip(words.messages, whole.messages, strict=True):
+        kept = []
+        for image in full.images:
+            if len(image) <= left:
+                left -= len(image)
+                kept.append(image)
+        turns.append(replace(turn, images=tuple(kept)))
+    return replace(words, messages=tuple(turns))
 
 
 def _fit(
@@ -249,7 +264,7 @@ def _fit(
     cut: Callable[[Item, _Room], Item],
     more: Callable[[int], Item],
 ) -> Iterator[Item]:
-    """The items that fit, the one that no longer does cut short, and word of the rest."""
+    """The items that fit, the next one cut short, and a mark for the rest."""
     for place, item in enumerate(items):
         if (cost := size(item)) <= room.left:
             room.left -= cost
@@ -304,20 +319,15 @@ def _more_checks(more: int) -> Check:
 
 
 def _turn(turn: Turn) -> dict[str, object]:
-    kept: dict[str, object] = {"role": turn.role}
-    if turn.name:
-        kept["name"] = turn.name
-    if turn.text:
-        kept["text"] = turn.text
-    if turn.calls:
-        kept["calls"] = [_call(call) for call in turn.calls]
-    if turn.is_error:
-        kept["is_error"] = True
-    if turn.call_id:
-        kept["call_id"] = turn.call_id
-    if turn.images:
-        kept["images"] = list(turn.images)
-    return kept
+    parts: dict[str, object] = {
+        "name": turn.name,
+        "text": turn.text,
+        "calls": [_call(call) for call in turn.calls],
+        "is_error": turn.is_error,
+        "call_id": turn.call_id,
+        "images": list(turn.images),
+    }
+    return {"role": turn.role} | {name: part for name, part in parts.items() if part}
 
 
 def _call(call: Call) -> dict[str, object]:

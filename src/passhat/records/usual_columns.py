@@ -17,7 +17,7 @@ from passhat.records.table_meanings import (
     find_meanings,
     judged_outcomes,
     letter_scores,
-    told_outcomes,
+    stated_outcomes,
     with_errors,
 )
 
@@ -101,8 +101,8 @@ def _check_named(argument: str, given: Columns, mapping: ColumnMap) -> None:
 def _check_enough(
     argument: str, given: Columns, found: Mapping[str, str], mapping: ColumnMap
 ) -> None:
-    told = {"passed", "score"} & set(found) or mapping.pass_if
-    if "task" not in found or not told:
+    has_verdict = {"passed", "score"} & set(found) or mapping.pass_if
+    if "task" not in found or not has_verdict:
         usual = f"task ({listed(ALIASES['task'][1:], 3)}), passed ({listed(ALIASES['passed'], 3)})"
         rule = f"must have columns for {usual} or score; name yours as in task='case', passed='ok'"
         raise ArgumentError(argument, rule, sorted(given))
@@ -130,11 +130,11 @@ def _outcomes(
             rule = f"must not say both: {one} and {two} disagree in row {conflict.row}; name one"
             raise ArgumentError("passed", rule, conflict.cells)
     if tests:
-        told = judged_outcomes(tests, found, given.__getitem__)
+        stated = judged_outcomes(tests, found, given.__getitem__)
     else:
-        told = told_outcomes(found, given.__getitem__, scores)
-    errors = map(error_text, given[found["error"]]) if "error" in found else [None] * len(told)
-    outcomes = with_errors(told, errors)
+        stated = stated_outcomes(found, given.__getitem__, scores)
+    errors = map(error_text, given[found["error"]]) if "error" in found else [None] * len(stated)
+    outcomes = with_errors(stated, errors)
     if None in outcomes:
         raise _no_outcome(given, found, mapping, outcomes.index(None))
     return outcomes

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from passhat.errors import ArgumentError
 
 DEFAULT_SEED = 0
+# Counts are held in 64 bits.
 _TOO_LARGE = 2**63
-# Beyond it the quantiles of half the distributions are infinite.
+# Beyond this the quantiles of half the distributions are infinite.
 _SUREST = 1 - 1e-12
 
 Counts = NDArray[np.int64]
@@ -26,7 +27,7 @@ def whole_number(name: str, value: object, *, least: int = 1) -> int:
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         number: int | float = int(value)  # as a float, large neighbours would be one
     else:
-        number = _single_number(name, value)
+        number = finite_number(name, value)
     if not least <= number < _TOO_LARGE or number != int(number):
         upper = "" if number < _TOO_LARGE else " and < 2**63"
         raise ArgumentError(name, f"must be a whole number >= {least}{upper}", value)
@@ -48,7 +49,7 @@ def ascending(name: str, values: object) -> tuple[int, ...]:
 
 def probability(name: str, value: object, *, open_ends: bool = False) -> float:
     """`value` as a float, if it lies in [0, 1] (or strictly inside, with `open_ends`)."""
-    number = _single_number(name, value)
+    number = finite_number(name, value)
     inside = 0 < number < 1 if open_ends else 0 <= number <= 1
     if not inside:
         rule = "must lie strictly between 0 and 1" if open_ends else "must lie in [0, 1]"
@@ -117,7 +118,8 @@ def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     return str(value)
 
 
-def _single_number(name: str, value: object) -> float:
+def finite_number(name: str, value: object) -> float:
+    """`value` as a float, if it is a finite number."""
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
         try:
             number = float(value)

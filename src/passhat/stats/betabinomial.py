@@ -15,18 +15,24 @@ from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells, count_cells, remembered
 
+# The climb ends after so many steps, or with one this short (logits, or logs of precision).
 _STEPS = 200
 _TOLERANCE = 1e-7
+# A longer step can jump over the maximum.
 _LONGEST_STEP = 3.0
-# Precisions a + b beyond this many times the longest task cannot be told from identical tasks.
+# Precisions a + b beyond this many times the longest task look the same as identical tasks.
 _LARGEST_PRECISION_PER_RUN = 1e4
+# Below this precision runs of a task correlate by 0.9999: every task is all or nothing.
 _LEAST_LOG = float(np.log(1e-4))
-# A step damped as much as this moves nothing any more.
+# A step damped as much as this no longer moves anything.
 _STUCK = 1e12
+# A mean within 1e-13 of 0 or 1, where 1 - mean begins to lose its digits.
 _LARGEST_LOGIT = 30.0
+# Terms held at once: 8 MB of floats.
 _BLOCK = 1 << 20
+# The asymptotic series of trigamma is used from x = 8 on; smaller x are shifted up to it.
 _SHIFTS = 8
-# Natural logarithm of how small the interpolation's error shall be.
+# The interpolation's error is at most e^-34, about the rounding of a float.
 _DIGITS = 34.0
 # Runs of a task up to which logarithms are summed; so many take as long as one ln Gamma.
 _MOST_LOGS = 256

@@ -10,6 +10,7 @@ from passhat.stats.cells import Cells
 from passhat.stats.estimate import Interval
 from passhat.stats.passk import share_of_passing_subsets
 
+# With more tasks a grid of 2^21 steps leaves too few steps for one task.
 EXACT_BOOTSTRAP_TASKS = 500
 # Cells times replicates drawn at once: bounds the memory.
 _BLOCK = 1 << 22

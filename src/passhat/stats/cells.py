@@ -17,6 +17,7 @@ from passhat.stats.arguments import Counts, Floats, trial_counts
 _KEYS_PER_TASK = 8
 # Runs and passes fit into one 64-bit number below this many runs.
 _LONGEST_KEY = 2**31
+# The keys of 64 suites of this size take 15 MB; answers about larger ones are not kept.
 _REMEMBERED_CELLS = 10_000
 
 Found = TypeVar("Found")
@@ -28,7 +29,7 @@ class Cells:
     """Cell j holds `tasks[..., j]` tasks that passed `c[j]` of `n[j]` runs.
 
     Leading axes of `tasks` are independent suites over the same cells: a simulation hands in
-    thousands of them at once and runs the very code that a single suite runs.
+    thousands of them at once and runs the same code as a single suite.
     """
 
     n: Floats

@@ -36,8 +36,10 @@ LONGEST_DEFAULT = 10
 
 Flags = NDArray[np.bool_]
 Tasks = Sequence[Sequence[bool]]
+# Newton's steps at most, and a step (as a share of the quantile) that ends them.
 _STEPS = 100
 _TOLERANCE = 1e-10
+# Nodes of the Gauss-Legendre rule for Plackett's integral.
 _NODES = 24
 
 
@@ -270,6 +272,7 @@ def _monotone(
     """Use that pass^k cannot rise with k, nor pass@k fall: a bound on one bounds its neighbours."""
     low = np.array([point.interval.low if point.interval else 0.0 for point in points])
     high = np.array([point.interval.high if point.interval else 1.0 for point in points])
+    # pass^k is read backwards, so that both kinds rise.
     way = slice(None, None, 1 if rising else -1)
     lows = np.maximum.accumulate(low[way])[way]
     highs = np.minimum.accumulate(high[way][::-1])[::-1][way]

@@ -133,7 +133,7 @@ def ratio_of(numerator: Number, denominator: Number) -> Number:
 
 
 def _over(number: Number) -> tuple[int | None, int] | None:
-    """How many tasks it speaks of (those with enough runs, so the same for the same count)."""
+    """How many tasks it is about (those with enough runs, so the same for the same count)."""
     if isinstance(number, Unavailable) or number.interval is None:
         return None
     return number.tasks, number.excluded_tasks

@@ -12,12 +12,18 @@ from passhat.stats.betabinomial import Likelihood, fit_cells, refit
 from passhat.stats.cells import Cells, remembered
 from passhat.stats.estimate import Interval
 
+# Points along each axis of the grid, and how often it zooms in at most.
 _POINTS = 24
 _PASSES = 8
+# Zooming ends when the stretch with weight is this share of an axis.
 _FILLED = 0.6
+# Points with less weight (as a share of the largest, or of all) are dropped.
 _NEGLIGIBLE = 1e-6
+# The widest grid: means from 1e-6 to 1 - 1e-6, and correlations of runs up to 0.999.
 _WIDEST_LOGIT = 14.0
 _LOOSEST_LOG_PRECISION = -7.0
+# The first grid reaches so far from the fitted prior on either axis; from so many tasks on, where
+# the likelihood is close to normal, only so many of its standard errors.
 _FIRST_REACH = 3.0
 _MANY_TASKS = 200.0
 _STANDARD_ERRORS = 6.0

@@ -32,8 +32,9 @@ exactly, on tasks that are all or nothing, 3/4 covers at least 0.936 for every T
 _NU_RANGE = (-40.0, 16.0)
 # Of ln t, for families: the same ends, seen from the other side.
 _T_RANGE = (-16.0, 40.0)
-# Where it nearly always lies: a closer bracket saves a third of the steps.
+# Its usual range: a closer bracket saves a third of the steps.
 _USUAL_NU = (-4.0, 5.0)
+# Keeps logarithms and quotients finite; no variance that counts is as small.
 _TINY = 1e-300
 # With many distinct values the search begins on this many: it only needs the neighbourhood.
 _FEW_POINTS = 32
@@ -96,9 +97,7 @@ def lower_ratio_tail(
     wanted = (at - law.least) / np.where(law.reach > 0, law.reach, 1.0)
     low, high = (np.full(law.reach.shape, end) for end in _T_RANGE)
     log_t = -crossing(lambda log: wanted - law.mean(np.exp(-log)), -high, -low)
-    chance = np.where(wanted >= law.centre, 0.5, special.ndtr(-law.signed_root(np.exp(log_t))))
-    nothing = (wanted < 0) | ((wanted == 0) & (law.reach > 0))
-    return np.asarray(np.where(nothing, 0.0, np.minimum(chance, 0.5)))
+    return _tail(law, wanted, law.signed_root(np.exp(log_t)))
 
 
 def lower_tail(
@@ -120,9 +119,7 @@ def lower_tail(
     law = _Law(values, tasks, unseen, share)
     wanted = (at - law.least) / np.where(law.reach > 0, law.reach, 1.0)
     nu = law.solve(lambda law, nu: wanted - law.mean(nu))
-    chance = np.where(wanted >= law.centre, 0.5, special.ndtr(-law.signed_root(nu)))
-    nothing = (wanted < 0) | ((wanted == 0) & (law.reach > 0))
-    return np.asarray(np.where(nothing, 0.0, np.minimum(chance, 0.5)))
+    return _tail(law, wanted, law.signed_root(nu))
 
 
 class _Law:
@@ -174,13 +171,7 @@ class _Law:
     def signed_root(self, nu: Floats) -> Floats:
         """How many standard deviations that point lies below the centre: r* of the saddle point."""
         mean = self.mean(nu)[..., None]
-        apart = (self.points - mean) / (nu[..., None] + mean)
-        # The sum of weight * apart / (1 + apart) is 0. Taken off term by term, none is negative.
-        reduced = apart / (1 + apart)
-        square = 2 * np.vecdot(self.weights, np.log1p(apart) - reduced)
-        root = np.sqrt(np.maximum(square, _TINY))
-        spread = np.sqrt(np.vecdot(self.weights, reduced**2))
-        return np.asarray(root + np.log(np.maximum(spread, _TINY) / root) / root)
+        return _signed_root(self.weights, (self.points - mean) / (nu[..., None] + mean))
 
 
 class _Ratio:
@@ -214,12 +205,7 @@ class _Ratio:
     def signed_root(self, t: Floats) -> Floats:
         """How many standard deviations that point lies below the centre: r* of the saddle point."""
         shift = self._shift(t)[..., None]
-        apart = t[..., None] * self._sums - shift * self._sizes
-        reduced = apart / (1 + apart)
-        square = 2 * np.vecdot(self._weights, np.log1p(apart) - reduced)
-        root = np.sqrt(np.maximum(square, _TINY))
-        spread = np.sqrt(np.vecdot(self._weights, reduced**2))
-        return np.asarray(root + np.log(np.maximum(spread, _TINY) / root) / root)
+        return _signed_root(self._weights, t[..., None] * self._sums - shift * self._sizes)
 
     def _shift(self, t: Floats) -> Floats:
         """The eta at which the weights of q = 1 + t S - eta N average to 1: sum H/q = sum H."""
@@ -233,3 +219,20 @@ class _Ratio:
             return np.asarray(total / (self._weights / left).sum(axis=-1) - 1)
 
         return crossing(short, np.zeros(t.shape), pole)
+
+
+def _signed_root(weights: Floats, apart: Floats) -> Floats:
+    """r* = r + ln(q / r) / r of Barndorff-Nielsen (1986), from the terms of the cumulant."""
+    # The sum of weight * apart / (1 + apart) is 0. Taken off term by term, none is negative.
+    reduced = apart / (1 + apart)
+    square = 2 * np.vecdot(weights, np.log1p(apart) - reduced)
+    root = np.sqrt(np.maximum(square, _TINY))
+    spread = np.sqrt(np.vecdot(weights, reduced**2))
+    return np.asarray(root + np.log(np.maximum(spread, _TINY) / root) / root)
+
+
+def _tail(law: _Law | _Ratio, wanted: Floats, root: Floats) -> Floats:
+    """The chance below `wanted`, which has this signed root; at most 1/2."""
+    chance = np.where(wanted >= law.centre, 0.5, special.ndtr(-root))
+    nothing = (wanted < 0) | ((wanted == 0) & (law.reach > 0))
+    return np.asarray(np.where(nothing, 0.0, np.minimum(chance, 0.5)))

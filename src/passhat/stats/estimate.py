@@ -14,7 +14,7 @@ THIS_SUITE: Scope = "this suite"
 TASKS_LIKE_THESE: Scope = "tasks like these"
 
 FEW_TASKS = 5
-"""Fewer tasks than this say little: what is said of them carries a note."""
+"""Numbers over fewer tasks carry a note."""
 
 
 @dataclass(frozen=True, slots=True)

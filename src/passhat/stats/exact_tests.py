@@ -30,6 +30,7 @@ _QUARTIC = np.linalg.solve(
 )
 # Peaks this much below the highest on the grid may still be the highest between its points.
 _CONTENDERS = 0.99
+# P-values of equal tables differ by rounding: so close, they are ties.
 _TIES = 1 + 1e-9
 _SMALLEST = np.finfo(float).tiny
 Stratum = tuple[int, int, int]

@@ -36,7 +36,7 @@ _SHUFFLES, _MOST_SHUFFLED = 3_999, 200
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GroupedBounds:
-    """Values and bounds of a question for each k, and what is said of families and weights.
+    """Values and bounds of a question for each k, and notes on families and weights.
 
     `family_bounds` is the interval over families where there are too few of them to print it.
     """
@@ -116,20 +116,6 @@ def weight_notes(group: TaskGroups) -> tuple[str, ...]:
     return (f"{tasks}, as good as {alone.effective:.1f} equal ones",)
 
 
-def shares_to_weights(stratum: ArrayLike, shares: Mapping[str, float]) -> Floats:
-    """The weight of each task, from its stratum and the share that each stratum stands for.
-
-    >>> shares_to_weights(["easy", "easy", "hard"], {"easy": 0.9, "hard": 0.1}).tolist()
-    [0.45, 0.45, 0.1]
-    """
-    labels = [str(label) for label in np.asarray(stratum, dtype=object).tolist()]
-    missing = sorted(set(labels) - set(shares))
-    if missing:
-        raise ArgumentError("shares", f"must name every stratum; {missing[0]!r} is not", shares)
-    counts = {label: labels.count(label) for label in set(labels)}
-    return np.array([shares[label] / counts[label] for label in labels])
-
-
 def family_components(
     n: ArrayLike, total: ArrayLike, squares: ArrayLike | None = None, *, family: Families
 ) -> FamilyComponents | Unavailable:
@@ -187,6 +173,20 @@ def families_differ(values: ArrayLike, family: Families, *, level: float = 0.001
     if between <= within * float(special.fdtri(*degrees, 1 - level)) + _ROUNDING:
         return False
     return found.size > _MOST_SHUFFLED or _shuffled_p(found, group) <= level
+
+
+def shares_to_weights(stratum: ArrayLike, shares: Mapping[str, float]) -> Floats:
+    """The weight of each task, from its stratum and the share that each stratum stands for.
+
+    >>> shares_to_weights(["easy", "easy", "hard"], {"easy": 0.9, "hard": 0.1}).tolist()
+    [0.45, 0.45, 0.1]
+    """
+    labels = [str(label) for label in np.asarray(stratum, dtype=object).tolist()]
+    missing = sorted(set(labels) - set(shares))
+    if missing:
+        raise ArgumentError("shares", f"must name every stratum; {missing[0]!r} is not", shares)
+    counts = {label: labels.count(label) for label in set(labels)}
+    return np.array([shares[label] / counts[label] for label in labels])
 
 
 def _stratified(

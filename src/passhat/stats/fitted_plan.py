@@ -22,10 +22,10 @@ GUESSED_ICC = 0.5
 """Before any run: half of the outcome is the task's, half is luck."""
 
 UNKNOWN = Interval(0.0, 1.0)
-"""Where an ICC may lie of which nothing is known."""
-# Of scores in [0, 1]; what did not vary at all was seen too seldom.
+"""The interval of an ICC of which nothing is known."""
+# Of scores in [0, 1]; scores that did not vary at all were seen too seldom.
 _LEAST_VARIANCE, _LARGEST_VARIANCE = 1e-4, 0.25
-# Tasks as they would be drawn from a beta of that mean and spread: its quantiles.
+# Typical tasks of a beta with that mean and spread: 64 of its quantiles.
 _LEVELS = (np.arange(64) + 0.5) / 64
 
 
@@ -158,7 +158,7 @@ def plan_from(
 
     now = rough(seen.tasks, seen.runs, seen.spread)
     plan = rough(tasks, runs, spread)
-    # What of it is luck may not be known: all of it is taken for luck.
+    # Where the share of luck is not known, all of the spread counts as luck.
     guessed = seen.spread.icc_interval is None
     luck, seen_luck = (replace(of, icc=0.0) if guessed else of for of in (spread, seen.spread))
     count = seen.tasks * seen.runs
@@ -260,7 +260,7 @@ def _promised(
     if high < half_width and isinstance(needed, int):
         return needed
     if low >= half_width:
-        # Rounded down: what is said to be out of reach must not be what there is already.
+        # Rounded down: a width that is reached already must not be called out of reach.
         reach = f"below ±{int(100 * low)} points for tasks like these"
         return Unavailable(f"no number of runs on {these} gets {reach}")
     if round(100 * low) == 0:  # a range from nothing up says nothing

@@ -26,13 +26,14 @@ The mean over the priors is not enough: where the true chance is 0.86, the suite
 like 0.9 are those that get labels, and 14 % of them are wrong (bench/calibrate/labels.py).
 """
 
+# Weighted counts are whole numbers but for rounding.
 _ROUNDING = 1e-9
 # Priors times cells at most: a suite with very many distinct cells pins its prior down, and
 # fewer priors move no chance by more than 1e-3.
 _EFFORT = 3_000
 # The unlikeliest priors move no chance by more than 1e-4, and the incomplete beta is slow.
 _COVERED = 0.999
-# Nobody plans to the single run, and each number tried takes time.
+# A plan need not be exact to the single run, and each number tried takes time.
 HORIZONS = np.array(
     (*range(1, 7), 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, 200, 300, 500, 1000, 10_000)
 )

@@ -24,6 +24,8 @@ Alternative = Literal["two-sided", "less", "greater"]
 _TIE = 1e-9
 # All divisions of the runs are looked at up to so many (8 runs against 8); beyond, some are drawn.
 _MOST_DIVISIONS = 20_000
+# Draws for every task, and for those whose p is small after them: a correction for many tasks needs
+# p-values far below 1 / 1,000.
 _FIRST_LOOK, _CLOSE_LOOK = 999, 49_999
 _WORTH_A_CLOSE_LOOK = 0.02
 # Divisions times tasks whose p-values are kept: bounds the memory.

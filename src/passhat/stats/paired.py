@@ -85,7 +85,7 @@ class Needed:
     """What would settle an undecided comparison with `power`, if the difference stays as it is.
 
     `more_runs` counts further runs of both systems on the same tasks; `more_tasks` counts new
-    tasks run like the present ones. None: no number of these would do, or it cannot be told.
+    tasks run like the present ones. None: no number of these would do, or it is not known.
     """
 
     more_runs: int | None

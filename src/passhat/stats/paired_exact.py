@@ -13,16 +13,21 @@ from passhat.stats.special import ndtr
 if TYPE_CHECKING:
     from passhat.stats.arguments import Counts, Floats
 
+# With the observed one, p is a multiple of 1 / 10,000.
 MONTE_CARLO_FLIPS = 9_999
 
 # Differences that are multiples of 1/d for some d up to here are summed exactly, on a lattice.
 _LARGEST_DENOMINATOR = 2_520
+# Beyond this much work (distinct sizes times lattice points) signs are enumerated or drawn.
 _LATTICE_WORK = 20_000_000
+# All 2^14 signs are looked at; with more tasks they are drawn, and beyond 2,000 the sum is normal.
 _ENUMERATED_TASKS = 14
 _DRAWN_TASKS = 2_000
+# With more runs in all, the passes of one side are normal to every digit shown.
 _EXACT_RUNS = 40_000
 # A Fourier sum cannot tell a probability below this from zero, so none is reported below it.
 _FOURIER_NOISE = 1e-13
+# Sums that should be equal differ by rounding.
 _TIE = 1e-9
 
 

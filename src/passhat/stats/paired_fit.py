@@ -23,6 +23,7 @@ from passhat.stats.special import ndtr, ndtri, stdtrit
 from passhat.stats.suite_law import suite_bounds
 from passhat.stats.task_sums import Mask, TaskSums
 
+# Differences that vary by less are equal but for rounding.
 _SAME = 1e-12
 # The share of a task that was not seen in a difference. With 1/2 the interval covers 0.98 where
 # one side breaks 5 to 10 % of the tasks (T 8 to 45); with 3/4 it covers 0.99, and eight tasks

@@ -12,9 +12,9 @@ from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.messages import repr_fields
 from passhat.stats import special
-from passhat.stats.arguments import confidence_level, probability, whole_number
+from passhat.stats.arguments import confidence_level, finite_number, probability, whole_number
 from passhat.stats.estimate import Unavailable
-from passhat.stats.power import MOST, finite_number, score_variance, smallest_count
+from passhat.stats.power import MOST, score_variance, smallest_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

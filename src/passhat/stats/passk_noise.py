@@ -19,6 +19,7 @@ from passhat.stats.hypergeometric import log_probability
 _ENOUGH_TASKS = 0.5
 # Moments held at once.
 _BLOCK = 1 << 20
+# From this width on, a loop over rows is faster than numpy's accumulate.
 _WIDE_ROW = 400
 # Distinct numbers of runs up to which chances for several k are held together.
 _FEW_LENGTHS = 64

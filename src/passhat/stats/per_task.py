@@ -279,8 +279,8 @@ def _answers(
     value: Floats, adjusted: Floats, evaluable: Mask, alpha: float
 ) -> tuple[TaskAnswer, ...]:
     words: list[TaskAnswer] = []
-    for difference, p, told in zip(value, adjusted, evaluable, strict=True):
-        if not told:
+    for difference, p, able in zip(value, adjusted, evaluable, strict=True):
+        if not able:
             words.append("unevaluable")
         elif p > alpha:
             words.append("no difference shown")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil, floor, isfinite, log, sqrt
+from math import ceil, floor, log, sqrt
 
 import numpy as np
 
@@ -12,7 +12,13 @@ from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.messages import repr_fields
 from passhat.stats import special
-from passhat.stats.arguments import confidence_level, one_of, probability, whole_number
+from passhat.stats.arguments import (
+    confidence_level,
+    finite_number,
+    one_of,
+    probability,
+    whole_number,
+)
 from passhat.stats.estimate import Unavailable
 
 METHODS = ("wald", "wilson")
@@ -190,14 +196,6 @@ def score_variance(value: float) -> float:
     if spread > 0.25:
         raise ArgumentError("variance", "of scores in [0, 1] must not exceed 0.25", value)
     return spread
-
-
-def finite_number(name: str, value: object) -> float:
-    """`value` as a float, if it is a finite number."""
-    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not is_number or not isfinite(float(value)):  # type: ignore[arg-type]  # is_number says so
-        raise ArgumentError(name, "must be a finite number", value)
-    return float(value)  # type: ignore[arg-type]  # is_number says so
 
 
 def _asked_half_width(half_width: float | None, max_ci_width: float | None) -> float:

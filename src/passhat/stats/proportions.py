@@ -19,6 +19,7 @@ from passhat.stats.arguments import (
 )
 from passhat.stats.estimate import Estimate, Interval, Scope
 
+# Sixty halvings of [0, 1] reach the spacing of floats.
 _BISECTIONS = 60
 
 Bounds = tuple[Floats, Floats]

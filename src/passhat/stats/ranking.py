@@ -34,11 +34,14 @@ if TYPE_CHECKING:
 
     from passhat.stats.task_sums import Mask
 
+# Sign flips that the critical value is read from: its tail of 5 % holds 200 of them.
 DEFAULT_REPLICATES = 4_000
 
 # Beyond this many tasks the sign-flipped sums are normal to every digit that matters.
 _FLIPPED_TASKS = 10_000
+# Numbers held at once: 32 MB.
 _CHUNK = 4_000_000
+# Variances and ratios that differ by less are equal but for rounding.
 _SAME = 1e-12
 _TIE = 1e-9
 
@@ -66,8 +69,8 @@ class Ranking:
     """What the tasks say about the order of the systems, all statements true at once.
 
     `means` and `rank_sets` go by the position of the system; `order` lists positions
-    from best to worst mean. A tie band is a group in which no two are told apart, and to which
-    nobody could be added; every two that are not told apart share one.
+    from best to worst mean. A tie band is a largest group of systems of which no two differ
+    significantly; every two that do not differ share one.
     """
 
     means: tuple[float, ...]
@@ -282,7 +285,7 @@ def _clipped(centre: float, half: float) -> Interval:
 
 
 def _better(pairs: tuple[PairOfSystems, ...], systems: int) -> Mask:
-    """better[i, j]: system i was told apart from system j, and above it."""
+    """better[i, j]: system i is significantly above system j."""
     better = np.zeros((systems, systems), dtype=bool)
     for pair in pairs:
         if pair.told_apart:
@@ -302,7 +305,7 @@ def _tie_bands(order: list[int], better: Mask) -> tuple[tuple[int, ...], ...]:
     """Groups that no pair among them tells apart, none of which could be larger.
 
     Bands may overlap and skip systems in between, for some differences are known better than
-    others. Every pair that is not told apart shares a band; whoever has no such pair is alone.
+    others. Every pair that does not differ shares a band; a system without such a pair is alone.
     """
     tied = ~(better | better.T)
     bands: list[tuple[int, ...]] = []

@@ -14,9 +14,11 @@ from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
 
+# A correlation within tasks needs this many tasks that went both ways.
 FEWEST_TASKS = 3
 # An interval that reaches a million times further than its value says nothing.
 _WIDEST = float(np.log(1e6))
+# A relative error this small is rounding: the value did not vary.
 _ROUNDING = 1e-12
 
 

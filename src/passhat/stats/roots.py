@@ -12,6 +12,7 @@ from passhat.stats.arguments import Floats
 
 # So many steps narrow a bracket of length 100 to its last digit even by halving alone.
 _MOST_STEPS = 60
+# Values and brackets this small are 0: a probability is never shown to more digits.
 _LAST_DIGITS = 1e-11
 # A grid of so many points is looked at where there are at most so many roots.
 _GRID, _FEW_ROOTS = 17, 64

@@ -20,7 +20,7 @@ from passhat.stats.special import chdtrc, ndtr
 Generator: TypeAlias = "Callable[[], np.random.Generator]"
 
 SPREAD_LEVEL = 0.004
-"""The share of calm runs in which rounds are said to differ."""
+"""The share of calm runs in which rounds are reported to differ."""
 
 DRIFT_LEVEL = 0.003
 """The share of calm runs in which a drift is seen. With bursts, the three add up to 1 %."""
@@ -40,7 +40,7 @@ _BLOCK = 1 << 16
 _MOST_ROUNDS = 500
 # Eigenvalues of the covariance below this share of the largest are rounding.
 _NO_VARIANCE = 1e-9
-# At most this share of the rounds is called out of line: beyond it nobody knows which are normal.
+# At most this share of the rounds is called out of line: beyond it the normal ones are not known.
 _FEW_ROUNDS = 1 / 3
 # A line that explains less of the spread between rounds is not what moved them.
 _MOSTLY_STRAIGHT = 0.5

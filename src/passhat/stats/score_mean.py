@@ -39,6 +39,7 @@ from passhat.stats.proportions import Bounds
 from passhat.stats.suite_law import suite_bounds
 from passhat.stats.suite_mean import DEFAULT_METHODS, SCOPES, few_tasks_note
 
+# How far sums of scores may be off by rounding, for each run.
 _SUMS_TOLERANCE = 1e-9
 
 

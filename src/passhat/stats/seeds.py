@@ -21,6 +21,7 @@ from passhat.stats.estimate import (
 )
 from passhat.stats.proportions import wilson_bounds
 
+# A variance between fewer seeds has an interval that says nothing.
 FEWEST_SEEDS = 5
 
 # A design whose equations are worse conditioned than this cannot tell seeds from tasks.

@@ -30,6 +30,7 @@ _FEWEST_STEPS, _MOST_STEPS = 64, 512
 NO_VALUE = 1e-12
 """A pass^k below this is 0 to every digit that is ever shown."""
 
+# Beyond this exponent a tail is below e^-40, the rounding of a float.
 _REACH = 40.0
 # From so many times k runs on, betas of these means and variances are in order.
 _BETAS_IN_ORDER = 3

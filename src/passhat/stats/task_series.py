@@ -26,7 +26,7 @@ _BLOCK = 1 << 16
 _WORTH_A_LOOK = 30
 # The law is kept on at least 2^13 points, over all that the difference can be.
 _LEAST_BITS = 13
-# A transform's rounding: smaller chances are not told apart.
+# The rounding of a transform: smaller chances are all alike.
 _ROUNDING = 1e-14
 
 

@@ -26,9 +26,11 @@ Series = PassSeries | MeanSeries | TaskSeries
 DEFAULT_HORIZON = 100
 LONGEST_HORIZON = 2_000
 
+# Points after an alarm that may still move the place of the change.
 _HINDSIGHT = 4
 _ALLOWING = ", allowing for the spread between days"
 
+# The threshold of alarms is simulated once, always with the same draws, 16 MB of them.
 _CALIBRATION_SEED = 20_261_115
 _CALIBRATION_CELLS = 2_000_000
 
@@ -63,7 +65,7 @@ class Changes:
     """The changes in a history, found with a chance `false_alarm` of any in `horizon` calm points.
 
     An alarm depends on no later point, so looking after every commit costs nothing. Where the
-    change lies is told from up to four points after the alarm, too, and how large it is from all
+    change is follows from up to four points after the alarm, too, and how large it is from all
     points until the next change. `day_sigma` is how much the agent seems to move from point to
     point without a change, in logits: alarms allow for it.
     """

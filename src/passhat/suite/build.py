@@ -1,4 +1,4 @@
-"""The whole suite, from the models of the file to one frozen value."""
+"""From the models of a suite file to the frozen Suite, its tasks and expectations."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _judge_for(model: SuiteModel, around: Surroundings) -> JudgeFor:
 
 
 def _without_defaults(around: Surroundings) -> Surroundings:
-    """The defaults speak of the agents under test, not of the judge."""
+    """The judge as the file describes it; defaults for agents do not apply to it."""
     defaults = type(around.defaults)()
     return Surroundings(directory=around.directory, env=around.env, defaults=defaults)
 

@@ -1,4 +1,4 @@
-"""Servers, models and systems, from what the file says to the frozen values that are run."""
+"""From the models of a suite file to frozen servers, models and systems."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def _secret(reference: ReferenceModel, around: Surroundings) -> Secret:
 
 
 def _argv(words: Iterable[str], *, beside: Path | None = None) -> tuple[str, ...]:
-    """The words of a command; a program given by a relative path lies beside the suite."""
+    """The words of a command; a program given by a relative path is next to the suite."""
     program, *arguments = (word.replace("{python}", sys.executable) for word in words)
     if beside is not None and "/" in program:
         program = str(beside / program)

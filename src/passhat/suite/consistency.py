@@ -1,6 +1,6 @@
 """Whether the parts of a suite fit together: names are unique, and what is referred to exists.
 
-These checks read the tree, not the models, so that they are reported beside faults of form.
+These checks read the tree, not the models, so that they are reported together with schema errors.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ def _unknown(
 
 
 def _named(tree: Tree) -> Iterator[tuple[Path, str, str | None]]:
-    """Where a model is named, its name, and the address it is to be asked at."""
+    """Where a model is named, its name, and its address."""
     defaults = next((entry for _, entry in section(tree, "defaults")), {})
     for path, entry in [*entries(tree, "agents"), *entries(tree, "systems")]:
         base_url = entry.get("base_url", defaults.get("base_url"))

@@ -91,8 +91,8 @@ def _describe(document: dict[str, Any], model: type[BaseModel]) -> None:
     """Give each key the docstring under its field: reading sources is too slow for every run."""
     properties = _definition(document, model)["properties"]
     for owner in reversed(model.__mro__):
-        said = _docstrings(owner.__module__).get(owner.__name__, {})
-        for field, text in said.items():
+        docs = _docstrings(owner.__module__).get(owner.__name__, {})
+        for field, text in docs.items():
             if field in model.model_fields:
                 first, *_ = spellings(field, model.model_fields[field])
                 properties[first]["description"] = text
@@ -220,8 +220,8 @@ def _kind(part: Mapping[str, Any]) -> str:
 
 def _limits(part: Mapping[str, Any]) -> str:
     signs = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
-    said = [f"{sign} {part[key]:g}" for key, sign in signs.items() if key in part]
-    return f" ({', '.join(said)})" if said else ""
+    limits = [f"{sign} {part[key]:g}" for key, sign in signs.items() if key in part]
+    return f" ({', '.join(limits)})" if limits else ""
 
 
 def _link(name: str) -> str:

@@ -103,7 +103,7 @@ class JudgeCheckModel(Strict):
     repeats: Count | None = None
     """How often the judge is asked; the suite's `judge.repeats` where it is left out."""
     transcript: bool = False
-    """Whether the judge also reads all that was said, tool calls included."""
+    """Whether the judge also reads the whole transcript, tool calls included."""
 
 
 class MatcherModel(Strict):
@@ -146,7 +146,7 @@ class MatcherModel(Strict):
     snapshot: str | None = None
     """Equal to the text stored under this name; stored the first time."""
     python: str | None = Field(default=None, pattern=r"^[\w.]+:[\w.]+$")
-    """A function `module:name` that is handed the value and the observation."""
+    """A function `module:name` that gets the value and the observation."""
     command: Annotated[CommandCheckModel, Short("argv")] | None = None
     """A program, by its exit code."""
     judge: Annotated[JudgeCheckModel, Short("rubric")] | None = _spelled(

@@ -34,7 +34,7 @@ def variants(suite: Suite) -> dict[str, str]:
 
 
 def plain_pairings(suite: Suite) -> tuple[Pairing, ...]:
-    """What gates and floors speak about: agents as they are, not under faults beside themselves."""
+    """What gates and floors are about: agents as they are, not their copies under faults."""
     shadowed = set(variants(suite).values())
     return tuple(p for p in suite.pairings if p.system.name not in shadowed)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 _PLAIN = re.compile("[A-Za-z][A-Za-z0-9_]*(?:[ ./-][A-Za-z0-9_]+)*")
 _WORDS = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"}
-"""Words that some YAML readers take for something else than text."""
+"""Words that some YAML readers do not read as text."""
 
 MODELINE = "# yaml-language-server: $schema=.passhat/suite.schema.json"
 
@@ -86,9 +86,9 @@ def suite_text(suite: FirstSuite) -> str:
 def starter_files(
     *, ci: str | None = None, pytest: bool = False, scripted: bool = False
 ) -> Mapping[str, str]:
-    """Paths and texts: a suite that runs at once, its schema, and what was asked for beside it.
+    """Paths and texts: a suite that runs at once, its schema, and the files asked for with it.
 
-    Its model is a small real one, whose recorded runs come with it; or, `scripted`, an actor.
+    Its model is a small real one, whose recorded runs come with it, or a `scripted` one.
 
     >>> list(starter_files(ci="gitlab", scripted=True))
     ['passhat.yml', '.passhat/suite.schema.json', '.passhat/.gitignore', '.gitlab-ci.yml']

@@ -26,10 +26,10 @@ Fault = tuple[str, str, str, str]
 def load_suite(
     path: str | Path, *, env: Mapping[str, str] | None = None, models_asked: bool = True
 ) -> Suite:
-    """The suite in a file; every fault of the file is in the one error that is raised.
+    """The suite in a file; one error lists every fault of the file.
 
-    `env` is what `${VAR}` is read from: the environment of this process where it is left out. A
-    suite whose models are not asked (a replay, a list) may name models that are unknown here.
+    `${VAR}` is read from `env` (default: the environment of this process). A suite whose models
+    are not asked (a replay, a list) may name models that are unknown here.
     """
     suite, problems = check_suite(path, env=env, models_asked=models_asked)
     if suite is None:
@@ -54,7 +54,7 @@ def check_text(
     if tree.problems and tree.value is None:
         return None, tree.problems
     suite, problems = _build(tree, path, env, digest, models_asked=models_asked)
-    # A value that could not be read is not blamed a second time for what it is.
+    # A value that could not be read is not reported a second time for its type.
     unread = {problem.path for problem in tree.problems if problem.path}
     found = [*tree.problems, *(p for p in problems if p.path not in unread)]
     redactor = environment_redactor(env)
@@ -78,7 +78,7 @@ def find_suite(directory: Path) -> Path:
 
 
 def refuse_unknown_models(suite: Suite) -> None:
-    """Raise where a suite that was loaded without that look names an unknown model."""
+    """Raise where a suite that was loaded without that check names an unknown model."""
     from passhat.suite.consistency import unknown_models
 
     if suite.path is None:

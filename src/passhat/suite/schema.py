@@ -58,7 +58,7 @@ class AgentModel(TaskFields, ModelFields):
 
 
 class DefaultsModel(ModelFields):
-    """What holds where an agent, a system or a task says nothing."""
+    """Defaults for agents, systems and tasks."""
 
     model: str | None = None
     """The model of an agent."""
@@ -85,7 +85,7 @@ class DefaultsModel(ModelFields):
 
 
 class RateLimitModel(Strict):
-    """How hard one provider may be driven."""
+    """The most load to put on one provider."""
 
     concurrency: Count | None = None
     """Requests at a time."""
@@ -114,7 +114,7 @@ class CassetteModel(Strict):
     directory: str = "cassettes"
     """Where they live, relative to the suite."""
     servers: Literal["live", "recorded"] = "recorded"
-    """Whether a replay calls the real servers or uses what they said."""
+    """Whether a replay calls the real servers or uses their recorded answers."""
 
 
 class QuarantineModel(Strict):
@@ -153,7 +153,7 @@ class GateModel(Strict):
     confidence: Annotated[float, Field(gt=0, lt=1)] | None = None
     """How sure the verdict must be."""
     scope: Literal["this suite", "tasks like these"] | None = None
-    """What the demand speaks about."""
+    """What the demand is about."""
     evidence: Literal["bound", "point", "sequential"] | None = None
     """What decides."""
     indifference: Positive | None = None
@@ -194,7 +194,7 @@ class SuiteModel(Strict):
     tasks: list[TaskModel] = Field(default_factory=list)
     """Tasks for every system."""
     defaults: DefaultsModel = Field(default_factory=DefaultsModel.model_construct)
-    """What holds where nothing is said."""
+    """Defaults for agents, systems and tasks."""
     gates: list[Annotated[GateModel, Short("require")]] = Field(default_factory=list)
     """What is demanded of the results."""
     seed: int = Field(default=0, ge=0)

@@ -143,7 +143,7 @@ class BehaviourModel(Strict):
     calls: list[Annotated[CallModel, Short("tool")]] = Field(default_factory=list)
     """Tool calls, one a turn."""
     answer: str = ""
-    """What it says in the end; `{result}` is what the last tool returned."""
+    """Its final answer; `{result}` is what the last tool returned."""
     task: str | None = None
     """Only on this task."""
     tokens_in: int | None = Field(default=None, ge=0)

@@ -37,12 +37,12 @@ class BudgetModel(Strict):
 
 
 class StepModel(Strict):
-    """One link of a chain: said next in the same conversation, graded on its own."""
+    """One step of a conversation, graded on its own."""
 
     name: Name
     """Its name in the cascade."""
     prompt: str
-    """What is said."""
+    """The prompt of this step."""
     expect: list[ExpectModel] = Field(default_factory=list)
     """What must hold after it."""
 
@@ -87,7 +87,7 @@ class TaskFields(Strict):
     images: Texts = Field(default_factory=list)
     """Pictures or sounds that go with the prompt: files beside the suite."""
     steps: list[StepModel] = Field(default_factory=list)
-    """A chain of prompts in one conversation, in place of `prompt`."""
+    """Several prompts in one conversation, in place of `prompt`."""
     expect: list[ExpectModel] = Field(default_factory=list)
     """What must hold in the end."""
     dataset: str | None = None
@@ -103,7 +103,7 @@ class TaskFields(Strict):
     level: Level | None = None
     """function, task or system."""
     family: str | None = None
-    """What the task comes from, with others like it; rows of a dataset have its task's name."""
+    """The source that the task shares with others; rows of a dataset have its task's name."""
     weight: Annotated[float, Field(gt=0)] | None = None
     """How much the task counts; 1 where it is left out."""
     tags: Texts = Field(default_factory=list)

@@ -131,14 +131,14 @@ def _path_in(value: Any, location: tuple[str | int, ...]) -> tuple[Path, str]:
     return tuple(path), rest
 
 
-def _message(kind: str, said: str, value: Any, path: Path, rest: str) -> str:
+def _message(kind: str, message: str, value: Any, path: Path, rest: str) -> str:
     if kind == "missing":
         return f'"{rest}" is missing'
     if kind == "extra_forbidden":
         return _unknown_key(path)
     if kind == "string_pattern_mismatch" and path and path[-1] in _FORMS:
         return f"must be {_FORMS[path[-1]]}, got {shown(value)}"
-    text = said.removeprefix("Input ").removeprefix("String ").removeprefix("Value ")
+    text = message.removeprefix("Input ").removeprefix("String ").removeprefix("Value ")
     if isinstance(value, (dict, list, BaseModel)):
         return text
     if kind == "string_type":

@@ -29,7 +29,7 @@ SYNTAX_HINTS = {
     ),
     "'\\t' that cannot start": ". Indent with spaces: YAML takes no tabs",
 }
-"""What the parser says in its own words, and what was probably done."""
+"""What the parser says, and the likely mistake."""
 
 Mark = tuple[int, int]
 
@@ -246,7 +246,7 @@ def resolve(text: str) -> Any:
 
 
 def entries(tree: Tree, key: str) -> list[tuple[Path, Mapping[str, Any]]]:
-    """The mappings in a list of the suite, with where they stand."""
+    """The mappings in a list of the suite, with their paths."""
     found = enumerate(as_list(tree.value.get(key)))
     return [((key, index), entry) for index, entry in found if is_map(entry)]
 
@@ -323,8 +323,8 @@ def _feed(text: str, builder: _Builder) -> Problem | None:
 
 def _syntax_problem(error: Exception) -> Problem:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    said = getattr(error, "problem", None) or getattr(error, "context", None) or str(error)
+    problem = getattr(error, "problem", None) or getattr(error, "context", None) or str(error)
     line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
-    first = str(said).splitlines()[0]
+    first = str(problem).splitlines()[0]
     hint = next((hint for words, hint in SYNTAX_HINTS.items() if words in first), "")
     return Problem(line=line, column=column, path=(), message=f"not valid YAML: {first}{hint}")

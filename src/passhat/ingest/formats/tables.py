@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from passhat.errors import ReadError, UnknownFile
@@ -15,6 +16,7 @@ from passhat.ingest.decimal_commas import SEPARATORS, comma_fault, with_points
 from passhat.ingest.document import Document
 from passhat.ingest.marked_numbers import shares, without_marks
 from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.remote import transcripts_beside
 from passhat.ingest.repeated_tests import numbered_note, without_numbers
 from passhat.ingest.rows import (
     Sheet,
@@ -25,6 +27,7 @@ from passhat.ingest.rows import (
     sheet_of,
 )
 from passhat.ingest.table_faults import aggregates, conflicting
+from passhat.ingest.transcript_shards import ROW_COLUMN, read_rows
 from passhat.ingest.transcripts.messages import transcript_of
 from passhat.messages import few, short, short_value
 from passhat.records import FEATURES, Outcome
@@ -51,7 +54,7 @@ from passhat.records.table_meanings import (
     judged_outcomes,
     letter_scores,
     may_aggregate,
-    told_outcomes,
+    stated_outcomes,
     with_errors,
 )
 from passhat.records.transcript import Transcript
@@ -139,7 +142,7 @@ def _outcomes(
     if tests:
         told = judged_outcomes(tests, found, sheet.cells)
     else:
-        told = told_outcomes(found, sheet.cells, scores)
+        told = stated_outcomes(found, sheet.cells, scores)
     cells = sheet.cells(found["error"]) if "error" in found else [None] * len(sheet)
     outcomes = with_errors(told, map(error_text, cells))
     if None in outcomes:
@@ -151,6 +154,9 @@ def _outcomes(
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
     """The cells of the column that holds what was said; nothing where there is none."""
     names = row_names(document)
+    if document.path is not None and ROW_COLUMN in names and not mapping.transcript:
+        yield from _beside_a_dataset(document.path, sheet_of(document))
+        return
     column = transcript_column(names, mapping)
     if column is None:
         return
@@ -158,6 +164,15 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
         raise missing_column(document.name, "transcript", column, names)
     for cell in cells_one_by_one(document, column):
         yield None if is_missing(cell) else transcript_of(cell)
+
+
+def _beside_a_dataset(path: Path, sheet: Sheet) -> Iterator[Transcript | None]:
+    """What `history export --transcripts` wrote beside a file of trials."""
+    shard = transcripts_beside(path)
+    if shard is None:
+        return
+    for text in read_rows(shard, str(shard), sheet.cells(ROW_COLUMN)):
+        yield None if text is None else Transcript.from_json(text)
 
 
 READER = Reader(
@@ -360,7 +375,7 @@ def left_out_columns(
     columns: Collection[str], found: Mapping[str, str], mapping: ColumnMap
 ) -> tuple[str, ...]:
     """The columns that nothing was read from, in a few words."""
-    unused = _unused(columns, found, mapping)
+    unused = [name for name in _unused(columns, found, mapping) if name != ROW_COLUMN]
     return (f"{'column' if len(unused) == 1 else 'columns'} {few(unused, 6)}",) if unused else ()
 
 

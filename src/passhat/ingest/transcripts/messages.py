@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from passhat.records.pictures import safe_picture
-from passhat.records.transcript import Call, Transcript, Turn
+from passhat.records.transcript import Call, Transcript, Turn, safe_picture
 
 TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
 THOUGHT_PARTS = ("reasoning", "thinking", "summary_text")

@@ -18,7 +18,7 @@ from passhat.records import (
     TokenUsage,
     ToolCall,
 )
-from passhat.records.pictures import safe_picture
+from passhat.records.transcript import safe_picture
 from passhat.runner.models.exchange import (
     Attachment,
     CallRequest,

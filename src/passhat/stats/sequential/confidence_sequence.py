@@ -19,13 +19,16 @@ from passhat.stats.special import betaln, xlog1py, xlogy
 
 Ends = tuple[float, float]
 
+# Sixty halvings of [0, 1] reach the spacing of floats.
 _BISECTIONS = 60
 # Each mean of this grid is bet against; the interval ends on it, rounded outwards.
 _MEANS = np.linspace(0.0, 1.0, 401)
+# A bet risks at most this share of the wealth; near the ends of [0, 1] the stake is capped.
 _LARGEST_LOSS = 0.75
 _MOST = 99.0
 # The stakes are best at 95 %; the interval holds at any confidence.
 _TUNED_FOR = 2 * log(2 / 0.05)
+
 _RATES = np.linspace(0.0, 1.0, 2001)
 """Where the rate of a task is looked for: finer steps move no bound by more than 0.0001."""
 

@@ -32,7 +32,7 @@ class DrawTicket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draws:
-    """How many draws are evidence, how many were handed out, which are to be handed out again.
+    """How many draws are evidence, how many were handed out, which must be handed out again.
 
     `waiting` holds results that came before those of earlier draws. `missing` are draws that an
     interrupted run never finished: a result for a later draw shows that they were handed out.

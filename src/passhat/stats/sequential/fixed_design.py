@@ -13,6 +13,7 @@ from passhat.stats.arguments import Counts, probability
 from passhat.stats.sequential.verdicts import error_rates
 from passhat.stats.special import bdtr, bdtrc
 
+# Numbers of runs tried at a time, and the largest tried.
 _CHUNK = 1024
 _MOST_RUNS = 10_000_000
 

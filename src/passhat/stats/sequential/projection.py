@@ -24,12 +24,13 @@ AnyWealth = TypeVar("AnyWealth")
 PASS_SIDE, FAIL_SIDE = 0, 1
 
 # How alike the runs of one task may be (intraclass correlation), and the weight of each before any
-# run: suites of agents lie near 0.7; 0 costs nothing when tasks are in fact alike.
+# run: suites of agents have about 0.7; 0 costs nothing when tasks are in fact alike.
 ICCS = np.array([0.0, 0.1, 0.3, 0.7])
 ICC_LOG_WEIGHTS = np.log([0.15, 0.1, 0.15, 0.6])
 
 # Wealth may never be lost wholly to rounding.
 _LARGEST_LOSS = 0.999
+# Any bet is fair, so these need no more digits than the stake is worth.
 _NEWTON_STEPS = 60
 _TILT_TOLERANCE = 1e-5
 _MEAN_TOLERANCE = 1e-6

@@ -28,6 +28,8 @@ from passhat.stats.sequential.random_tasks import RandomTaskGate, SuiteState, Ta
 from passhat.stats.sequential.verdicts import GateResult
 from passhat.stats.special import ndtri
 
+# UNDECIDED after four times the fixed design, or, with one threshold and no such design, after
+# a thousand draws.
 _CAP_OVER_FIXED = 4
 _ONE_THRESHOLD_CAP = 1000
 # At most this share of the wealth is lost on one draw.

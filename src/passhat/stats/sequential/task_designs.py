@@ -20,11 +20,13 @@ from passhat.stats.special import bdtr, bdtrc, betainc, betaln, xlog1py, xlogy
 
 # The truncated design may use a tenth more runs than the fixed one: enough slack to stop early.
 _TRUNCATION = 1.1
+# Levels of log evidence are found to a 16,000th of their range: boundaries are whole passes.
 _BISECTIONS = 14
 # Evidence that sits on a boundary up to rounding has reached it.
 _ROUNDING = 1e-9
 # Below this the regularised beta function has lost its digits and a continued fraction takes over.
 _TINY = 1e-280
+# Far more terms than the tail of any gate needs.
 _FRACTION_TERMS = 200
 
 

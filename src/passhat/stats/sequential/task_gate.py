@@ -39,6 +39,7 @@ TaskDesign = Literal["sprt", "truncated", "fixed", "mixture"]
 _DESIGNS = ("sprt", "truncated", "fixed", "mixture")
 # The ratio test between p0 and p1 is still open after four times the fixed runs in 0.5 % of cases.
 _CAP_OVER_FIXED = 4
+# With one threshold there is no fixed design to take the cap from.
 _MIXTURE_CAP = 1000
 
 
