@@ -264,8 +264,8 @@ def _counted(passes: np.ndarray, runs: int) -> Cells:
     tasks = np.bincount(keys.ravel(), minlength=suites * (runs + 1)).reshape(suites, runs + 1)
     seen = tasks.any(axis=0)
     return Cells(
-        n=np.full(runs + 1, runs)[seen],
-        c=np.arange(runs + 1)[seen],
+        n=np.full(runs + 1, float(runs))[seen],
+        c=np.arange(runs + 1.0)[seen],
         tasks=tasks[:, seen].astype(np.float64),
     )
 
