@@ -237,18 +237,12 @@ def _comparing(plan: Plan) -> str:
     if isinstance(found, Unavailable):
         return f"{found.reason[:1].upper()}{found.reason[1:]}."
     size = f"{plural(chosen.tasks, 'task')} at {plural(chosen.runs, 'run')} per agent"
-<<<<<<< HEAD
-    least = f"two agents apart that differ by {100 * found.value:.1f} points"
-    shows = f"tell {least}" if found.value < 1 else "cannot tell any two agents apart"
+    seen = drawn.detectable if isinstance(drawn, AssuredComparison) else found.value
+    least = f"two agents apart that differ by {100 * (seen or 1.0):.1f} points"
+    shows = f"tell {least}" if (seen or 1.0) < 1 else "cannot tell any two agents apart"
     return (
         f"{size} {shows} on tasks like these, both run on the same tasks (paired, {power} power)."
     )
-=======
-    seen = drawn.detectable if isinstance(drawn, AssuredComparison) else found.value
-    least = f"two agents apart that differ by {100 * (seen or 1.0):.1f} points"
-    told = f"tell {least}" if (seen or 1.0) < 1 else "cannot tell any two agents apart"
-    return f"{size} {told} on tasks like these, both run on the same tasks (paired, {power} power)."
->>>>>>> main
 
 
 def _for_difference(plan: Plan, difference: float) -> str:
