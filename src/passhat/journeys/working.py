@@ -37,8 +37,8 @@ def work(
     """Run trials of the oldest run that has work, or of one that is named; returns how many.
 
     After a restart of the store, and after others have closed its session because its lease ran
-    out, the worker starts again under a new session. It ends at a signal, when `stop` is set, or (`until_idle`) when no run has had
-    work for a while.
+    out, the worker starts again under a new session. It ends at a signal, when `stop` is set, or
+    (`until_idle`) when no run has had work for a while.
     """
     stop = stop or threading.Event()
     trials, seen = 0, time.monotonic()
