@@ -61,6 +61,7 @@ except ReadError as error:
 
 def test_a_ray_dataset_is_counted_as_on_one_machine_and_its_duplicates_are_found(tmp_path):
     environment = {n: v for n, v in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"}
+    environment["RAY_worker_niceness"] = "0"  # of 15 they would not begin on a busy machine
     done = subprocess.run(
         [str(python_with_ray()), "-c", COUNTED, str(tmp_path)],
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
