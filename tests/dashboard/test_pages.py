@@ -14,8 +14,9 @@ from passhat.history.transcripts import all_transcripts
 from passhat.journeys.history_files import Log, keep_logs
 from passhat.records import Trials
 from passhat.reporters.answers.comparison_data import verdict
+from passhat.reporters.headline import overview
 from passhat.reporters.numbers import points, span
-from passhat.reporters.wording import headline_k, overview
+from passhat.reporters.wording import headline_k
 
 
 def words(text):

@@ -57,7 +57,7 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     callback=_print_schema,
     help="Print the JSON Schema of --json, and stop.",
 )
-@click.option("--transcripts", is_flag=True, help="Show on the page what was said in each run.")
+@click.option("--transcripts", is_flag=True, help="Show the transcript of each run on the page.")
 @click.option("--matrix", is_flag=True, help="Show every task against every agent instead.")
 @click.option("--targets", is_flag=True, help="List every number by the name a gate uses.")
 @analysis_options

@@ -206,7 +206,7 @@ def _level(level: Level, x: Scale, y: Scale) -> str:
 def _marker(
     marker: Marker, index: int, x: Scale, y: Scale, lines: Sequence[tuple[float, float]]
 ) -> str:
-    """Names stand in three rows, so that neighbours do not cover each other, and off the lines."""
+    """Names are put in three rows, so that they cover neither each other nor the lines."""
     at = x(marker.x)
     rows = [TOP + 10 + 14 * row for row in range(index % 3, 15, 3)]
     clear = (row for row in rows if all(low > row + 4 or high < row - 13 for low, high in lines))
@@ -304,12 +304,7 @@ def _kept_apart(places: Sequence[float], lowest: float) -> list[float]:
 
 
 def _text(
-    series: Sequence[Series],
-    title: str,
-    y: Scale,
-    x: Scale,
-    x_label: str,
-    guides: Sequence[Guide],
+    series: Sequence[Series], title: str, y: Scale, x: Scale, x_label: str, guides: Sequence[Guide]
 ) -> str:
     rows = [[" "] * TEXT_WIDTH for _ in range(TEXT_HEIGHT)]
     column = Scale(low=x.low, high=x.high, start=0, stop=TEXT_WIDTH - 1)

@@ -113,12 +113,12 @@ def _open_folder(
 def _nothing_known(folder: Path, skipped: Mapping[str, ReadError]) -> ReadError:
     if not skipped:
         kinds = ", ".join(RESULT_SUFFIXES)
-        return ReadError(f"{folder}: holds no result file that a reader knows ({kinds})")
+        return ReadError(f"{folder}: holds no result file that passhat can read ({kinds})")
     first = next(iter(skipped.values()))
     if len(skipped) == 1:
         return first
     return ReadError(
-        f"{folder}: holds no result file that a reader knows; looked at {few_paths(skipped)}. "
+        f"{folder}: holds no result file that passhat can read; looked at {few_paths(skipped)}. "
         f"{first}"
     )
 

@@ -62,11 +62,7 @@ def keep_results(
         history.add_transcripts(run, said)
         run = history.finish_run(run)
     return KeptResults(
-        run=run,
-        trials=len(trials),
-        transcripts=len(said),
-        systems=trials.systems,
-        why_named=why,
+        run=run, trials=len(trials), transcripts=len(said), systems=trials.systems, why_named=why
     )
 
 

@@ -93,7 +93,7 @@ def _close(session: object) -> None:
 
 
 def _find(history: History, reference: str | None) -> Run | None:
-    """The run to work on, if any has tickets that nobody has taken."""
+    """The run to work on, if any has free tickets."""
     row = history.database.execute(
         "SELECT r.id FROM runs r WHERE r.status = 'running' "
         "AND (CAST(?1 AS TEXT) IS NULL OR r.key = ?1) AND EXISTS "

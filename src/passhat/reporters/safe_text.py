@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from zlib import crc32
 
 ELLIPSIS = "…"
+LONGEST_NAME = 60
+"""Columns of a name from data in a sentence or a table."""
 
 # Latin letters and the marks that passhat draws with are one column wide: no table is needed.
 _FIRST_COMBINING = 0x300
@@ -68,6 +70,11 @@ def shorten(text: str, width: int) -> str:
     return _fitting(shown, width - 1).rstrip(_JOINERS) + ELLIPSIS
 
 
+def short(name: str) -> str:
+    """A name from data, safe and of bounded width; its end is as telling as its beginning."""
+    return shorten_apart([name], LONGEST_NAME)[0]
+
+
 def shorten_apart(names: Sequence[str], width: int) -> list[str]:
     """Names of at most `width` columns, cut near the middle where that leaves them distinct.
 
@@ -124,17 +131,17 @@ def wrap(text: str, width: int, *, indent: str = "") -> list[str]:
 def _marked(shown: Sequence[str], cut: Sequence[str], width: int) -> list[str]:
     """What was cut alike, each with a mark that its whole name alone decides, where that fits."""
     alike = Counter(short for _, short in set(zip(shown, cut, strict=True)))
-    told = list(cut)
+    texts = list(cut)
     for mark in _MARKS:
         if mark + 2 > width:
             break
-        told = [
+        texts = [
             _with_mark(name, mark, width) if alike[short] > 1 else short
             for name, short in zip(shown, cut, strict=True)
         ]
-        if len(set(told)) == len(set(shown)):
+        if len(set(texts)) == len(set(shown)):
             break
-    return told
+    return texts
 
 
 def _with_mark(shown: str, digits: int, width: int) -> str:

@@ -12,16 +12,7 @@ from passhat.reporters.safe_text import safe_text
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 # What the runner keeps of a trial; anything else is shown as it is.
-_KNOWN = {
-    "stop_reason",
-    "messages",
-    "answer",
-    "stderr",
-    "exit_code",
-    "checks",
-    "faults",
-    "error",
-}
+_KNOWN = {"stop_reason", "messages", "answer", "stderr", "exit_code", "checks", "faults", "error"}
 
 
 def readable(kept: str) -> str:
@@ -103,8 +94,8 @@ def _check(check: Mapping[str, Any]) -> str:
     word = "held" if score == 1 else "broke" if score == 0 else f"scored {score}"
     word = word if isinstance(score, int | float) else "said"
     what = " ".join(_beside(check[name]) for name in ("target", "matcher") if check.get(name))
-    told = _beside(check.get("message") or "")
-    return f"  {word}: {what}" + (f": {told}" if told else "")
+    texts = _beside(check.get("message") or "")
+    return f"  {word}: {what}" + (f": {texts}" if texts else "")
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:

@@ -8,16 +8,9 @@ from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.answers import report
 from passhat.reporters.answers.report_blocks import report_figures
-from passhat.reporters.blocks import (
-    Bar,
-    Block,
-    Headline,
-    NextStep,
-    Steps,
-    Table,
-)
+from passhat.reporters.blocks import Bar, Block, Headline, NextStep, Steps, Table
 from passhat.reporters.numbers import interval_of, percent, points, signed_span, span
-from passhat.reporters.wording import short
+from passhat.reporters.safe_text import short
 from passhat.stats.estimate import Unavailable
 
 NEXT_COMMANDS = (
@@ -84,7 +77,7 @@ def _lead(found: Demonstration) -> str:
     first, second = short(comparison.first), short(comparison.second)
     size = f"{100 * number.value:+.1f} points {signed_span(number.interval)}"
     if comparison.mean_score.answer("this suite") == "undecided":
-        return f"{first} beats {second} by {size}, which is within noise: nobody has won yet."
+        return f"{first} beats {second} by {size}, which is within noise: neither has won yet."
     return f"{first} differs from {second} by {size}: more than noise."
 
 

@@ -18,8 +18,8 @@ from passhat.reporters.answers.diff_page import (
     verdict,
 )
 from passhat.reporters.blocks import Block, Headline, Paragraph, Table
-from passhat.reporters.safe_text import shorten
-from passhat.reporters.wording import short
+from passhat.reporters.data import shaped
+from passhat.reporters.safe_text import short, shorten
 
 MARKS: dict[Relation, str] = {
     "same": "=",
@@ -28,7 +28,7 @@ MARKS: dict[Relation, str] = {
     "left only": "<",
     "right only": ">",
 }
-"""What stands between two calls."""
+"""The mark between two calls."""
 
 _MOST_DETAILS = 5
 
@@ -43,7 +43,7 @@ class CallObject(TypedDict):
 
 
 class PairObject(TypedDict):
-    """A call of each run; null where the other stands alone."""
+    """A call of each run; null where only the other run made it."""
 
     left: CallObject | None
     right: CallObject | None
@@ -92,12 +92,7 @@ def side_by_side_object(found: SideBySide) -> SideBySideObject:
         "right": _side(found.right),
         "parting": found.parting,
         "pairs": [
-            {
-                "left": _call(pair.left),
-                "right": _call(pair.right),
-                "relation": pair.relation,
-                "arguments": list(pair.arguments),
-            }
+            shaped(pair, PairObject, left=_call(pair.left), right=_call(pair.right))
             for pair in found.pairs
         ],
     }
@@ -149,11 +144,11 @@ def _detail(pair: AlignedCalls) -> str:
     if pair.relation == "other result":
         one, other = (call.error or "worked" for call in (pair.left, pair.right))
         return f"{call_words(pair.left)}: {one} | {other}"
-    told = [
+    texts = [
         f"{name or 'its argument'}: {_value(pair.left, name)} | {_value(pair.right, name)}"
         for name in pair.arguments
     ]
-    return f"{pair.left.tool}: {'; '.join(told)}"
+    return f"{pair.left.tool}: {'; '.join(texts)}"
 
 
 def _value(call: NormalCall, name: str) -> str:
@@ -161,17 +156,17 @@ def _value(call: NormalCall, name: str) -> str:
 
 
 def _ending(run: ExplainedRun) -> str:
-    told = [f"{OUTCOMES[run.outcome]} after {plural(len(run.calls), 'call')}"]
+    texts = [f"{OUTCOMES[run.outcome]} after {plural(len(run.calls), 'call')}"]
     if run.stop_reason:
-        told.append(f"stopped with {short(run.stop_reason)}")
-    told += [
+        texts.append(f"stopped with {short(run.stop_reason)}")
+    texts += [
         f"check {short(' '.join(p for p in (one.target, one.matcher) if p))} failed: {one.message}"
         for one in run.checks
         if one.score is not None and one.score < 1
     ]
     if said := _last_words(run):
-        told.append(f'last said "{shorten(said, 5 * LONGEST_CALL)}"')
-    return "; ".join(told) + "."
+        texts.append(f'last said "{shorten(said, 5 * LONGEST_CALL)}"')
+    return "; ".join(texts) + "."
 
 
 def _last_words(run: ExplainedRun) -> str:
@@ -183,25 +178,11 @@ def _last_words(run: ExplainedRun) -> str:
 
 
 def _side(run: ExplainedRun) -> SideObject:
-    return {
-        "system": run.system,
-        "task": run.task,
-        "trial": run.trial,
-        "outcome": OUTCOMES[run.outcome],
-        "stop_reason": run.stop_reason,
-        "calls": len(run.calls),
-    }
+    return shaped(run, SideObject, outcome=OUTCOMES[run.outcome], calls=len(run.calls))
 
 
 def _call(call: NormalCall | None) -> CallObject | None:
-    if call is None:
-        return None
-    return {
-        "tool": call.tool,
-        "arguments": dict(call.arguments),
-        "error": call.error,
-        "place": call.place,
-    }
+    return None if call is None else shaped(call, CallObject)
 
 
 def _rows(found: SideBySide) -> Records:

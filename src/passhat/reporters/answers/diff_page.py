@@ -11,7 +11,7 @@ from passhat.analysis.explaining.runs import ExplainedRun
 from passhat.analysis.explaining.side_by_side import AlignedCalls, SideBySide
 from passhat.messages import listed, plural
 from passhat.records.task_names import run_number
-from passhat.reporters.safe_text import shorten
+from passhat.reporters.safe_text import short, shorten
 from passhat.reporters.transcript_cards import (
     Card,
     CheckCard,
@@ -20,7 +20,6 @@ from passhat.reporters.transcript_cards import (
     transcript_cards,
 )
 from passhat.reporters.transcript_text import safe_passage
-from passhat.reporters.wording import short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +65,7 @@ def diff_values(found: SideBySide) -> dict[str, Any]:
 
 
 def stretches(found: SideBySide) -> tuple[Stretch, ...]:
-    """The two runs in stretches that stand beside each other, divided at calls that both made."""
+    """The two runs in stretches side by side, divided at calls that both made."""
     left = _marked(_cards(found.left), {p.left.place: p for p in found.pairs if p.left})
     right = _marked(_cards(found.right), {p.right.place: p for p in found.pairs if p.right})
     ends = _Ends(left), _Ends(right)
