@@ -26,7 +26,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Run agents": {
         "run": ("passhat.cli.run:run", "Run a suite many times: how reliable are its agents?"),
         "resume": ("passhat.cli.resume:resume", "Resume an interrupted run."),
-        "worker": ("passhat.cli.worker:worker", "Run trials of runs that others lead."),
+        "worker": ("passhat.cli.worker:worker", "Run trials of runs that were started elsewhere."),
         "deploy": ("passhat.cli.deploy:deploy", "Write the file that starts workers on a cluster."),
         "merge": ("passhat.cli.merge:merge", "Put the shards of a run together."),
         "repeat": (
@@ -49,7 +49,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "rank": ("passhat.cli.rank:rank", "Which of several agents are ahead, and which are tied?"),
         "why": ("passhat.cli.why:why", "Why do runs fail sometimes?"),
         "diff": ("passhat.cli.diff:diff", "Where do two runs of a task first differ?"),
-        "profile": ("passhat.cli.profile:profile", "Where does the agent stand among others?"),
+        "profile": ("passhat.cli.profile:profile", "How does the agent compare with others?"),
         "plan": ("passhat.cli.plan:plan", "How many runs and tasks does an answer need?"),
     },
     "History": {

@@ -38,7 +38,7 @@ def forge_options(command: Callable[..., Any]) -> Callable[..., Any]:
     informational = click.option(
         "--informational",
         is_flag=True,
-        help="Tell reviewers, and exit with 0 whatever the verdict.",
+        help="Report to reviewers, but always exit with 0.",
     )
     return github(informational(command))
 

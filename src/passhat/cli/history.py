@@ -89,7 +89,7 @@ def list_runs(
 
 @history.command()
 @click.argument("run")
-@click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
+@click.option("--transcripts", is_flag=True, help="Show transcripts on the page.")
 @output_options("report", verbose=True)
 @_of_store
 def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:
@@ -202,7 +202,7 @@ def search(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Find the trials in which TEXT was said, by anybody, in any case.
+    """Find the trials in which anyone said TEXT, in upper or lower case.
 
     Looks at messages, calls of tools, answers, errors and what graders said. Of a store the newest
     run comes first. DATASET is a folder or an address that `passhat history export RUN DATASET

@@ -47,7 +47,7 @@ def view(
 
     RESULTS is a history store, or logs of any tool, which are only read. With none it is the
     history of this folder, .passhat/history.db. The address that is printed opens one browser,
-    once; nobody else on the network can reach it.
+    once; no other machine can reach it.
 
     \b
       passhat view

@@ -120,7 +120,7 @@ def rank_results(
     errors: ErrorPolicy = "fail",
     seed: int = SEED,
 ) -> RankReport:
-    """Which of several agents are ahead, and which cannot be told apart?
+    """Which of several agents are ahead, and which are tied?
 
     `by` is mean_score, pass^k or pass@k; without it, pass^k of the largest of `ks`, or mean_score.
     """
@@ -149,7 +149,7 @@ def profile_results(
     errors: ErrorPolicy = "fail",
     seed: int = SEED,
 ) -> Profile:
-    """Where does an agent stand among others: those of `against`, or the others in `results`?"""
+    """How does an agent compare with others: those of `against`, or the others in `results`?"""
     from passhat.analysis.comparing.profile import profile
 
     trials = trials_of(results)

@@ -38,7 +38,7 @@ class AnswerSource:
 
     @property
     def asks(self) -> bool:
-        """Whether anybody may be asked, and paid."""
+        """Whether a model may be called, and paid for."""
         return self.mode != "replay"
 
     @property
@@ -90,7 +90,7 @@ def open_source(
 
 
 def _by_circumstances(suite: Suite, *, resumed: bool) -> AnswerSource:
-    """Replay what is recorded: nobody should pay because a key happens to be set.
+    """Replay what is recorded: a key that happens to be set must not cost anything.
 
     A resumed run stays live where it can: it was started before there was anything to replay.
     """

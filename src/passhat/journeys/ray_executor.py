@@ -49,7 +49,7 @@ def ray_workers(suite: Suite, store: str, run: str, count: int) -> Iterator[Chec
     actors: list[Any] = []
     try:
         _refuse_too_big(ray.nodes(), needs)
-        # One thread works, the other can be told to stop.
+        # One thread works, the other can receive a stop.
         options = {"max_restarts": -1, "max_task_retries": -1, "max_concurrency": 2, **needs}
         remote = ray.remote(**options)(RayWorker)
         actors = [remote.remote(store, run) for _ in range(count)]

@@ -30,7 +30,7 @@ from passhat.reporters.blocks import (
 )
 from passhat.reporters.glossary import LABEL_RULE, meaning
 from passhat.reporters.next_steps import advise, at_confidence, next_steps, only, results_of
-from passhat.reporters.noise_words import luck_and_icc, noise_sentence
+from passhat.reporters.noise_words import family_split, luck_and_icc, noise_sentence
 from passhat.reporters.numbers import amount, interval_of, points, span, value_of
 from passhat.reporters.safe_text import safe_text, short
 from passhat.reporters.terminal_style import Ink
@@ -164,7 +164,7 @@ def _number_row(name: str, metric: Metric) -> tuple[str | Bar, ...]:
 
 
 def _warnings(system: SystemReport) -> list[Block]:
-    """What nobody should overlook: errors, and the bars that were asked for."""
+    """What a reader must not miss: errors, and the bars that were asked for."""
     return [
         *paragraphs("Errors", wording.errors(system, name="reliability@")),
         *paragraphs("Bars", wording.headline_bars(system)),
@@ -173,9 +173,10 @@ def _warnings(system: SystemReport) -> list[Block]:
 
 def _explanations(system: SystemReport) -> list[Block]:
     """What the numbers alone do not say; each term with its meaning."""
-    told = (
+    texts = (
         ("Verdict", meaning("dependable"), ()),
         ("Luck", luck_and_icc(system.variance), ("luck", "ICC")),
+        ("Families", family_split(system.variance), ()),
         ("Width", _width(system), ()),
         ("Errors", wording.errors(system), ()),
         ("Seeds", wording.seeds(system.seeds), ()),
@@ -185,7 +186,7 @@ def _explanations(system: SystemReport) -> list[Block]:
     )
     return [
         Paragraph(label, " ".join([text, *(meaning(term) for term in terms)]))
-        for label, text, terms in told
+        for label, text, terms in texts
         if text
     ]
 

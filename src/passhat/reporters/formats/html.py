@@ -45,7 +45,7 @@ _SEAMS = re.compile(r"([ _/.:-]+)(?=[^ _/.:-])")
 
 
 def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
-    """The page of an answer; the verdict stands in its title and its icon."""
+    """The page of an answer; the verdict is in its title and its icon."""
     script, style = page_script(), page_style()
     shared = {
         "subject": kind.name,
