@@ -79,9 +79,9 @@ def report(
 ) -> None:
     """How reliable is the agent in these results?
 
-    RESULTS are files, folders or globs that any supported tool wrote, - for standard input, or
-    runs of the history: latest, a tag, a branch, a commit or a key. Of a history store that is
-    named, one run is reported.
+    RESULTS are files, folders or globs that any supported tool wrote, here or behind an address
+    such as s3://evals/trials; - for standard input; or runs of the history: latest, a tag, a
+    branch, a commit or a key. Of a history store that is named, one run is reported.
 
     \b
       passhat report logs/airline.eval
