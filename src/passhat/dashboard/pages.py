@@ -60,7 +60,7 @@ class Pages:
         self.reports = reports
 
     def overview(self, request: Request) -> Response:
-        """Suites, systems, where they stand."""
+        """Suites and systems with their newest numbers."""
         return streamed(self._overview_parts(page_number(request.query_params.get("page"))))
 
     def _overview_parts(self, number: int) -> Iterator[str]:
@@ -81,7 +81,7 @@ class Pages:
     def runs(self, request: Request) -> Response:
         """All runs, or those of a suite, a branch, a status, or with a tag."""
         asked = {name: request.query_params.get(name) or None for name in FILTERS}
-        wanted = lookups.RunFilter(**asked, tagged="tagged" in request.query_params)
+        wanted = lookups.RunFilter(**asked, tagged=bool(request.query_params.get("tagged")))
         number = page_number(request.query_params.get("page"))
         with self.reports.open() as history:
             count = lookups.count_runs(history, wanted)
@@ -317,8 +317,8 @@ def _judged_values(answer: Comparison | RankReport | Unavailable) -> dict[str, A
     if isinstance(answer, Unavailable):
         return {"headline": "", "chip": None, "facts": (), "judged_parts": []}
     kind = comparison.KIND if isinstance(answer, Comparison) else ranking.KIND
-    told = kind.blocks(answer, DisplayOptions(every_task_follows=True))
-    blocks = [one for one in told if not isinstance(one, Steps | Picture)]
+    texts = kind.blocks(answer, DisplayOptions(every_task_follows=True))
+    blocks = [one for one in texts if not isinstance(one, Steps | Picture)]
     figures = {} if kind.figures is None else kind.figures(answer)
     first = blocks[0]
     return {
