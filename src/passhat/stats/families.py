@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
-from passhat.messages import plural, repr_fields
+from passhat.fast_dataclass import dataclass, short_dataclass
+from passhat.messages import plural
 from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import count_cells
@@ -48,7 +48,7 @@ class GroupedBounds:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyComponents:
     """The variance of a single run's score, split into families, tasks inside them, and luck."""
 
@@ -57,8 +57,6 @@ class FamilyComponents:
     within_tasks: float
     families: int
     tasks: int
-
-    __repr__ = repr_fields
 
     @property
     def total(self) -> float:

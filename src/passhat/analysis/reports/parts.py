@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from passhat.fast_dataclass import dataclass
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.records import ErrorPolicy
 from passhat.stats.estimate import Estimate, Number, Scope, Unavailable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """One number in both scopes: the value is the same, the intervals are not.
 
@@ -20,8 +19,6 @@ class Metric:
     name: str
     this_suite: Number
     tasks_like_these: Number
-
-    __repr__ = repr_fields
 
     @property
     def value(self) -> float | None:
@@ -56,7 +53,7 @@ class Design:
         return self.fewest_runs == self.most_runs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class VarianceSplit:
     """Where the spread of scores comes from: tasks that differ in difficulty, and luck.
 
@@ -72,10 +69,8 @@ class VarianceSplit:
     icc: Number
     reliability: Number
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Rounds:
     """The share of tasks that passed in each whole round of the suite: first runs, second runs.
 
@@ -87,20 +82,16 @@ class Rounds:
     population_sd: float
     standard_error: float
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
     """pass@k or pass^k of this suite at one k; its interval holds for the whole curve at once."""
 
     k: int
     estimate: Number
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class RunOrder:
     """Descriptions that depend on the order of runs, 0 to 100, averaged over tasks.
 
@@ -114,10 +105,8 @@ class RunOrder:
     flips: float | Unavailable
     tasks: int
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Decay:
     """How reliability falls as more successes in a row are asked for.
 
@@ -130,10 +119,8 @@ class Decay:
     beyond: tuple[CurvePoint, ...]
     run_order: RunOrder | Unavailable
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class BarCount:
     """How many tasks have a pass^k that clears their bar: certified, not guessed from noise.
 
@@ -149,10 +136,8 @@ class BarCount:
     undetermined: tuple[str, ...]
     model_share: Number
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorSplit:
     """Errored trials apart from failures, and every metric under the other policy.
 
@@ -166,10 +151,8 @@ class ErrorSplit:
     kinds: Mapping[str, int]
     otherwise: Mapping[str, Metric]
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceUse:
     """What trials took (tokens, cost, seconds, turns, tool calls), by how they ended.
 
@@ -190,10 +173,8 @@ class ResourceUse:
     per_success: Number
     per_streak: Mapping[int, Number]
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusion:
     """Tasks that a number leaves out, and why."""
 
@@ -201,10 +182,8 @@ class Exclusion:
     tasks: tuple[str, ...]
     reason: str
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Unsettled:
     """Something the trials do not decide, and how many more runs would, at the observed rates.
 
@@ -216,10 +195,8 @@ class Unsettled:
     more_runs: int | None
     advice: str
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Leaders:
     """The systems that may truly be first at pass^k, the best first; `values` are their pass^k.
 
@@ -238,5 +215,3 @@ class Leaders:
     method: str
     confidence: float
     ties: tuple[tuple[str, ...], ...] = ()
-
-    __repr__ = repr_fields

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from passhat.analysis.reports.evidence import Counts, Evidence, Floats
 from passhat.display import Displayed
-from passhat.fast_dataclass import dataclass
-from passhat.messages import plural, repr_fields, short_repr
+from passhat.fast_dataclass import dataclass, short_dataclass
+from passhat.messages import plural, short_repr
 from passhat.records import Tally
 from passhat.records.task_names import natural_key
 from passhat.stats.estimate import Estimate, Interval
@@ -28,7 +28,7 @@ Label = Literal["solid", "flaky", "broken", "undecided"]
 LABELS: tuple[Label, ...] = ("solid", "flaky", "broken", "undecided")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRow:
     """One task: how often it passed, and its label.
 
@@ -46,8 +46,6 @@ class TaskRow:
     chance: float
     more_runs: int | None
     sequence: str | None
-
-    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
