@@ -30,7 +30,8 @@ server takes any name with `base_url:`.
 - **Bedrock**: with `AWS_BEARER_TOKEN_BEDROCK` the API key is sent; else requests are signed
   (Signature Version 4) with `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`.
   `aws configure export-credentials --format env` prints those of a profile or of single sign-on.
-  Answers are asked for whole: streaming would change nothing that is measured.
+  Answers are read whole. `extra: {stream: true}` streams those of other providers, which changes
+  nothing that is measured; on Bedrock it has no effect.
 - **Vertex AI**: the token is that of `gcloud auth print-access-token`. `vertex/claude-...` is asked
   in Anthropic's wire format, every other model at the OpenAI-compatible endpoint. The location
   `global` works.

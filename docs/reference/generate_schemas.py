@@ -44,6 +44,7 @@ from passhat.reporters.answers.ranking import RankingObject
 from passhat.reporters.answers.report_objects import ReportObject
 from passhat.reporters.answers.run import RunObject
 from passhat.reporters.answers.run_list import RunsObject
+from passhat.reporters.answers.transcript_matches import SearchObject
 from passhat.reporters.answers.trend import TrendObject
 from passhat.reporters.answers.verdicts import VerdictsObject
 from passhat.reporters.data import EstimateObject, IntervalObject, UnavailableObject
@@ -64,6 +65,7 @@ ANSWERS: dict[str, tuple[type, ...]] = {
     "report": (ReportObject,),
     "run": (RunObject,),
     "runs": (RunsObject,),
+    "search": (SearchObject,),
     "trend": (TrendObject,),
     "verdicts": (VerdictsObject,),
 }

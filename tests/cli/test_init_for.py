@@ -45,6 +45,31 @@ def test_every_next_step_can_be_pasted_and_works(tmp_path, words, trials, code):
     assert f"{trials} trials" in ran.stdout + ran.stderr
 
 
+ANNOTATED = """
+from mcp.server import MCPServer
+from mcp.types import ToolAnnotations
+
+server = MCPServer("annotated")
+for name, hints in {
+    "run_report": ToolAnnotations(read_only_hint=True),
+    "archive": ToolAnnotations(read_only_hint=False),
+    "purge": ToolAnnotations(destructive_hint=True),
+    "look": None,
+    "send_email": None,
+}.items():
+    server.add_tool(lambda: "done", name=name, description="A tool.", annotations=hints)
+server.run()
+"""
+
+
+def test_a_server_that_says_which_tools_only_read_is_believed_before_their_names(tmp_path):
+    (tmp_path / "server.py").write_text(ANNOTATED)
+    done = passhat(tmp_path, "init", "--mcp", f"{shlex.quote(sys.executable)} server.py")
+    assert done.returncode == 0, done.stderr
+    suite = load_suite(next(tmp_path.glob("*.yml")))
+    assert {task.name for task in suite.tasks} == {"run_report", "look"}
+
+
 def test_a_module_that_is_there_is_left_as_it_is(tmp_path):
     (tmp_path / "mine.py").write_text("def answer(prompt): return '42 Ann'\n")
     assert passhat(tmp_path, "init", "--python", "mine:answer").returncode == 0

@@ -7,7 +7,8 @@ import tempfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passhat.dashboard.live import PageState
+from passhat.dashboard.live import PageState, PlannedRun, watching
+from passhat.dashboard.watched_gates import Funnel, watched_numbers
 from passhat.history import History
 from passhat.history.lookups import StoredProgress, TaskProgress, change_mark, read_progress
 from passhat.records import Outcome, Trial
@@ -154,3 +155,61 @@ def test_a_watched_page_does_not_keep_the_server_from_ending(tmp_path, serve_sit
         assert site.stop(seconds=30)
     finally:
         connection.close()
+
+
+@given(st.dictionaries(keys, st.sampled_from(Outcome)), st.integers(1, 3))
+def test_a_watched_number_counts_the_complete_groups_of_runs_whatever_their_order(known, k):
+    (_, *others) = numbers = watched_numbers([f"pass^{k} >= 0.5", f"pass@{k} >= 0.5"])
+    funnels = [Funnel(number) for number in (others or numbers)]
+    watch = PageState(funnels=funnels)
+    for half in (dict(list(known.items())[::2]), known):
+        watch.news(progress_of(half))
+    groups = {}
+    for (system, task, trial), outcome in known.items():
+        groups.setdefault((system, task, trial // k), []).append(outcome == Outcome.PASSED)
+    full = [(key[0], runs) for key, runs in groups.items() if len(runs) == k]
+    for funnel in funnels:
+        hit = any if funnel.number.counts == "any" else all
+        for system in {name for name, _ in full}:
+            mine = [hit(runs) for name, runs in full if name == system]
+            assert funnel.now[system] == (len(mine), sum(mine))
+
+
+def test_every_gate_with_a_line_has_its_picture():
+    known = {("s", f"t{i}", n): Outcome(int(n % 4 != 3)) for i in range(20) for n in range(6)}
+    gates = ("pass^3 >= 0.4", "pass@3 >= 0.9", "error_rate <= 0.05", "pass^1 >= 0.6")
+    watch = PageState(
+        expected=PlannedRun(planned=240, gates=gates),
+        funnels=[Funnel(number) for number in watched_numbers(gates)],
+    )
+    for count in (40, 80, 120):
+        news = watch.news(progress_of(dict(list(known.items())[:count])))
+    for gate in gates:
+        assert f"gate: {gate.replace('>', '&gt;').replace('<', '&lt;')}" in news["funnel"]
+    assert "pass^3 is 50 % so far" in news["funnel"]
+
+
+def test_a_mean_score_has_no_line_where_scores_are_partial(tmp_path):
+    with History.open(tmp_path / "h.db") as history:
+        run = history.start_run("suite", options={"gates": ["mean_score >= 0.8"]})
+        trial = Trial(system="s", task="t", trial=0, outcome=Outcome.PASSED, score=0.9)
+        assert watching(history, run).funnels[0].number.gates
+        history.add_trials(run, [trial])
+        assert not watching(history, run).funnels[0].number.gates
+
+
+def test_a_run_until_settled_says_from_how_many_trials_to_how_many():
+    gates = ("pass^1 >= 0.5",)
+    watch = PageState(
+        expected=PlannedRun(at_most=400, gates=gates, started=0.0),
+        funnels=[Funnel(number) for number in watched_numbers(gates)],
+    )
+    near = {("s", f"t{i}", n): Outcome(int(n < 3)) for i in range(8) for n in range(5)}
+    news = watch.news(progress_of(near))
+    assert news["total"].startswith("about ")
+    low, high = (int(part) for part in news["total"].removeprefix("about ").split(" to "))
+    assert 40 < low < high == 400
+    far = dict.fromkeys(near, Outcome.PASSED)
+    watch = PageState(expected=watch.expected, funnels=[Funnel(watch.funnels[0].number)])
+    assert watch.news(progress_of(far))["total"] == "about 40 to 400"
+    assert " to " in news["left"]

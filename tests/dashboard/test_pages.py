@@ -9,12 +9,14 @@ from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.headline_k import headline_number
 from passhat.analysis.reports.measure import measure
 from passhat.history import Checkout, History
-from passhat.history.lookups import all_transcripts, page_of_trials, search_tasks
+from passhat.history.lookups import page_of_trials, search_tasks
+from passhat.history.transcripts import all_transcripts
 from passhat.journeys.history_files import Log, keep_logs
 from passhat.records import Trials
 from passhat.reporters.answers.comparison_data import verdict
+from passhat.reporters.headline import overview
 from passhat.reporters.numbers import points, span
-from passhat.reporters.wording import headline_k, overview
+from passhat.reporters.wording import headline_k
 
 
 def words(text):
@@ -104,7 +106,7 @@ def test_more_than_two_are_ranked_and_a_choice_narrows_them(site, runs):
     commit = runs[1].checkout.commit[:9]
     assert f"careful ({runs[1].key} {commit})" in ranked
     narrowed = words(site.get(f"/compare?side={runs[1].key}.0&side={runs[2].key}.0")[2])
-    assert "task by task" in narrowed
+    assert re.search(r"passes more often than .* on \d+ of 12 tasks", narrowed)
     assert "Choose at least two" in words(site.get(f"/compare?side={runs[1].key}.0")[2])
 
 
@@ -141,7 +143,7 @@ def test_a_trend_leads_from_run_to_run(site, runs):
     text = site.get("/trend?suite=support")[2]
     for run in runs:
         assert f'href="/run/{run.key}"' in text
-    assert "hasty over history" in words(text)
+    assert "hasty: no change of pass^" in words(text)
     assert "No run with trials on nowhere" in words(
         site.get("/trend?suite=support&branch=nowhere")[2]
     )
@@ -239,3 +241,58 @@ def test_transcripts_and_trials_come_back_as_they_were_kept(store, runs):
         whole = [t for t in history.trials(runs[0]) if (t.system, t.task) == ("careful", "task-01")]
         assert [one.trial for one in kept] == sorted(whole, key=lambda t: t.trial)[1:4]
         assert [one.transcript for one in kept] == [False] * 3
+
+
+@pytest.fixture
+def mixed(tmp_path, serve_site):
+    path = tmp_path / "mixed.db"
+    with History.open(path) as history:
+        for i, (suite, branch) in enumerate(
+            (("pay", "main"), ("pay", "fix"), ("ship", "main"), ("pay", "main"))
+        ):
+            run = history.start_run(
+                suite, checkout=Checkout(branch=branch), started=f"2026-11-0{i + 1}"
+            )
+            history.add_trials(run, simulate(tasks=3, runs=3, seed=i))
+            history.finish_run(run, "failed" if i == 1 else "finished")
+        history.tag(run, "baseline")
+        keys = [run.key for run in history.runs()][::-1]
+    return serve_site(path), keys
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("", [0, 1, 2, 3]),
+        ("suite=pay", [0, 1, 3]),
+        ("branch=main", [0, 2, 3]),
+        ("suite=pay&branch=main", [0, 3]),
+        ("status=failed", [1]),
+        ("tagged=1", [3]),
+        ("suite=nothing", []),
+        ("suite='%20OR%201=1", []),
+    ],
+)
+def test_runs_are_filtered_by_suite_branch_status_and_tag(mixed, query, kept):
+    site, keys = mixed
+    text = site.get(f"/runs?{query}")[2]
+    assert [i for i, key in enumerate(keys) if f'href="/run/{key}"' in text] == kept
+    assert ("No run is like that" in text) is (not kept)
+
+
+def test_the_overview_names_the_suites_that_need_attention_first(tmp_path, serve_site):
+    path = tmp_path / "gates.db"
+    with History.open(path) as history:
+        for suite, gate in (("calm", "pass^1 >= 0.1"), ("open", "pass^1 >= 0.99")):
+            run = history.start_run(suite, options={"gates": [gate]})
+            history.add_trials(run, simulate(tasks=20, runs=8, rate={"agent": 0.6}, seed=1))
+            history.finish_run(run)
+    text = words(serve_site(path).get("/")[2])
+    assert "Needs attention 1 of 2 suites: open" in text
+    assert "pass^1 >= 0.99: FAIL" in text
+    assert "pass^1 >= 0.1" not in text
+
+
+def test_a_task_of_a_single_run_has_no_empty_picture(site, runs):
+    text = site.get(f"/run/{runs[0].key}/task?system=careful&task=task-01")[2]
+    assert '<div class="pane"></div>' not in text

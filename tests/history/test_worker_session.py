@@ -1,6 +1,8 @@
 """What a worker may do in the store, and what it may no longer do."""
 
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -141,6 +143,22 @@ def test_of_a_worker_on_another_machine_nobody_knows_what_it_had_sent(history, b
     expire(history, dead)
     reap(history.database, board.run)
     assert str(board.lost()) == "1 call, at most $1.0000 (1 of them perhaps never sent)"
+
+
+def test_a_worker_that_froze_may_send_its_other_calls_later(history, board):
+    frozen = WorkerSession(history, board.run, hands=4)
+    frozen.claim(2)
+    frozen.write([asked(0), asked(1)])
+    frozen.mark_sent(("agent", "refund", 0, 0))
+    with subprocess.Popen(["sleep", "60"]) as alive:
+        born = Path(f"/proc/{alive.pid}/stat").read_text().rpartition(")")[2].split()[19]
+        history.database.execute(
+            "UPDATE sessions SET pid = ?, born = ? WHERE id = ?", (alive.pid, born, frozen.number)
+        )
+        expire(history, frozen)
+        reap(history.database, board.run)
+        alive.kill()
+    assert board.lost() == UnansweredCalls(calls=2, cost=2.0, unsure=1)
 
 
 def test_answers_lost_on_their_way_and_answers_found_are_in_the_account(history, board):

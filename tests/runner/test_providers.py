@@ -9,7 +9,7 @@ import pytest
 from passhat.errors import SuiteError
 from passhat.records import Model, ModelParameters, ModelSystem, Pairing, Suite, Task
 from passhat.runner import run_trials
-from passhat.runner.models.aws_signature import AwsCredentials, AwsSigner
+from passhat.runner.models.bedrock import AwsCredentials, AwsSigner
 from passhat.runner.models.catalog import locate
 from passhat.testing import WireServer
 

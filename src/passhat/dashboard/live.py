@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -13,13 +12,16 @@ from typing import Any
 import anyio
 from starlette.concurrency import run_in_threadpool
 
-from passhat.drawing import Guide, Series, line_chart
+from passhat.dashboard.watched_gates import Funnel, runs_expected, watched_numbers
+from passhat.drawing.figure import escape
 from passhat.history import History, Run
 from passhat.history.lookups import (
+    EndedTrial,
     StoredProgress,
     TaskProgress,
     change_mark,
-    outcomes_in_order,
+    ended_trials,
+    has_partial_scores,
     read_progress,
 )
 from passhat.journeys.report_cache import ReportCache
@@ -33,121 +35,34 @@ BEAT_SECONDS = 15.0
 MOST_TASKS, MOST_RECENT = 500, 20
 RUNNING = "running"
 
+_ENOUGH = 5
+"""Trials that end while somebody looks from which their pace is the pace of the run."""
+
+_UNITS = (("s", 1, 90), ("min", 60, 5_400), ("h", 3_600, 0))
+"""Units of time, in seconds, and up to how many seconds each is used."""
+
 _LETTERS = {str(int(outcome)): outcome.name[0] for outcome in Outcome}
-
-
-_MOST_POINTS = 60
-"""Points of a line: more cannot be told apart on a screen."""
-
-_MOST_SYSTEMS = 3
-"""Systems that are drawn; the bands of more would cover one another."""
-
-_ONE_TRY = re.compile(r"(?:pass[@^]1|mean_score)\s*>=?\s*([0-9.]+)\s*(%?)", re.IGNORECASE)
-
-
-@dataclass(slots=True)
-class _Funnel:
-    """Runs and passes of each system, from the beginning of the run to now."""
-
-    counts: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-
-    def replay(self, outcomes: Sequence[tuple[str, int]]) -> None:
-        """What happened before anybody looked."""
-        so_far: dict[str, tuple[int, int]] = {}
-        step = max(1, len(outcomes) // _MOST_POINTS)
-        for place, (system, outcome) in enumerate(outcomes, 1):
-            runs, passed = so_far.get(system, (0, 0))
-            so_far[system] = (runs + 1, passed + (outcome == Outcome.PASSED))
-            if place % step == 0 or place == len(outcomes):
-                self.add(so_far)
-
-    def add(self, now: Mapping[str, tuple[int, int]]) -> None:
-        """The counts at this moment; where there are too many points every other one goes."""
-        for system, point in now.items():
-            points = self.counts.setdefault(system, [])
-            if not points or points[-1] != point:
-                points.append(point)
-            if len(points) > 2 * _MOST_POINTS:
-                del points[1:-1:2]
-
-    def drawn(self, expected: PlannedRun) -> str:
-        """The picture as SVG; empty until there is something to draw."""
-        shown = [(name, points) for name, points in self.counts.items() if len(points) > 1]
-        if not shown:
-            return ""
-        series = [_series(name, points) for name, points in shown[:_MOST_SYSTEMS]]
-        longest = max(points[-1][0] for _, points in shown)
-        whole = expected.planned or longest
-        figure = line_chart(
-            series,
-            title="The interval closes in",
-            finding=_finding(series[0], expected.gates),
-            x_label="runs done",
-            y_label="passed",
-            y_range=(0, 1),
-            y_kind="percent",
-            x_range=(0, max(longest, whole // max(1, len(self.counts)))),
-            guides=[
-                Guide(name=f"gate: {text}", y=level)
-                for text in expected.gates
-                if (level := _gate_level(text)) is not None
-            ],
-        )
-        return figure.svg()
-
-
-def _gate_level(gate: str) -> float | None:
-    """The level that a gate on single attempts asks for; None for any other gate.
-
-    >>> _gate_level("pass^1 >= 80%"), gate_level("pass^3 >= 0.8")
-    (0.8, None)
-    """
-    match = _ONE_TRY.fullmatch(gate.strip())
-    if match is None:
-        return None
-    level = float(match[1]) / (100 if match[2] else 1)
-    return level if 0 <= level <= 1 else None
-
-
-def _series(name: str, points: Sequence[tuple[int, int]]) -> Series:
-    intervals = [rate_so_far(runs, passed) for runs, passed in points]
-    return Series(
-        name=name,
-        x=[runs for runs, _ in points],
-        y=[passed / runs for runs, passed in points],
-        low=[one.low for one in intervals],
-        high=[one.high for one in intervals],
-        dots=False,
-    )
-
-
-def _finding(series: Series, gates: Sequence[str]) -> str:
-    low, high = (series.low or [0.0])[-1], (series.high or [1.0])[-1]
-    said = f"{series.name}: {100 * series.y[-1]:.0f} % so far, from {100 * low:.0f} to "
-    said += f"{100 * high:.0f} % at every look."
-    levels = [level for gate in gates if (level := _gate_level(gate)) is not None]
-    inside = [level for level in levels if low <= level <= high]
-    if inside:
-        said += f" The gate's line of {100 * inside[0]:.0f} % is still inside."
-    elif levels:
-        said += f" The gate's line of {100 * levels[0]:.0f} % is outside."
-    return said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRun:
-    """What is known of a run before it ends: how many trials, its gates, and when it began."""
+    """What is known of a run before it ends: how many trials, its gates, and when it began.
+
+    A run that ends when its gates are settled has no `planned` trials, but `at_most` so many.
+    """
 
     planned: int | None = None
+    at_most: int | None = None
     gates: tuple[str, ...] = ()
     started: float | None = None
 
     @classmethod
     def of(cls, run: Run) -> PlannedRun:
-        planned = run.options.get("planned")
+        planned, at_most = (_count(run.options.get(name)) for name in ("planned", "at_most"))
         began = datetime.fromisoformat(run.started).timestamp() if run.started else None
         return cls(
-            planned=planned if isinstance(planned, int) and planned > 0 else None,
+            planned=planned,
+            at_most=at_most,
             gates=gates_of(run),
             started=began,
         )
@@ -160,7 +75,8 @@ class PageState:
     told: dict[tuple[str, str], str] = field(default_factory=dict)
     begun: bool = False
     expected: PlannedRun = field(default_factory=PlannedRun)
-    funnel: _Funnel = field(default_factory=_Funnel)
+    funnels: list[Funnel] = field(default_factory=list)
+    first_look: tuple[float, int] | None = None
 
     def news(self, progress: StoredProgress) -> dict[str, Any]:
         """The state now: all counts, and only the tasks and trials that are new.
@@ -173,20 +89,25 @@ class PageState:
             for task in (changed if self.begun else ())
             for trial, outcome in self._fresh(task)
         ]
+        ended = [trial for task in changed for trial in self._ended(task)]
+        for funnel in self.funnels:
+            funnel.replay(ended)
         self.begun = True
         self.told |= {(task.system, task.task): task.runs for task in changed}
         systems = _counts(progress)
-        done = sum(sum(counts) for counts in systems.values())
-        self.funnel.add({name: (sum(counts), counts[0]) for name, counts in systems.items()})
+        finished = {name: sum(counts) for name, counts in systems.items()}
+        done = sum(finished.values())
+        fewest, most = self._trials_expected(finished)
         return {
             "status": progress.status,
             "launched": progress.launched,
             "done": done,
-            "planned": self.expected.planned,
-            "left": time_left(done, self.expected, now=time.time()),
+            "planned": most,
+            "total": trials_in_all(fewest, most),
+            "left": time_left(done, fewest, most, pace=self._pace(done, time.time())),
             "spent": None if progress.cost is None else f"${progress.cost:.2f}",
-            "in_all": cost_in_all(progress.cost, done, self.expected),
-            "funnel": self.funnel.drawn(self.expected),
+            "in_all": cost_in_all(progress.cost, done, fewest, most),
+            "funnel": self._pictures(len(systems), most),
             "systems": [[name, *counts] for name, counts in systems.items()],
             "intervals": {name: _interval(*counts) for name, counts in systems.items()},
             "tasks": [[t.system, t.task, _marks(t.runs)] for t in changed[:MOST_TASKS]],
@@ -200,6 +121,47 @@ class PageState:
             if run not in known:
                 trial, _, outcome = run.partition(":")
                 yield trial, outcome
+
+    def _ended(self, task: TaskProgress) -> Iterator[EndedTrial]:
+        for trial, outcome in self._fresh(task):
+            yield EndedTrial(
+                system=task.system, task=task.task, trial=int(trial), outcome=int(outcome)
+            )
+
+    def _trials_expected(self, done: Mapping[str, int]) -> tuple[int | None, int | None]:
+        """How many trials the run takes, from and to; None where nothing is known."""
+        expected = self.expected
+        if expected.planned is not None or expected.at_most is None:
+            return expected.planned, expected.planned
+        gated = [funnel for funnel in self.funnels if funnel.number.gates]
+        watched = sum(len(funnel.number.gates) for funnel in gated)
+        if not gated or watched < len(expected.gates):  # what cannot be watched may take longer
+            return sum(done.values()), expected.at_most
+        return runs_expected(gated, done, expected.at_most), expected.at_most
+
+    def _pace(self, done: int, now: float) -> float | None:
+        """Seconds that a trial takes: since the page looks, once enough ended, else all along.
+
+        A run that was interrupted stood still for a while, which says nothing of its pace.
+        """
+        if self.first_look is None:
+            self.first_look = (now, done)
+        since, before = self.first_look
+        if done - before >= _ENOUGH:
+            return (now - since) / (done - before)
+        began = self.expected.started
+        return (now - began) / done if began is not None and done else None
+
+    def _pictures(self, systems: int, most: int | None) -> str:
+        """Headings and pictures as they stand on the page, those of gates first."""
+        runs = None if most is None else most // max(systems, 1)
+        order = sorted(self.funnels, key=lambda one: not one.number.gates)
+        drawn = (one.figure(runs) for one in order)
+        return "".join(
+            f'<h3>{escape(one.title)}</h3><p class="soft">{escape(one.finding)}</p>{one.svg()}'
+            for one in drawn
+            if one is not None
+        )
 
 
 async def follow(reports: ReportCache, run: Run) -> AsyncIterator[str]:
@@ -227,39 +189,56 @@ async def follow(reports: ReportCache, run: Run) -> AsyncIterator[str]:
 
 def watching(history: History, run: Run) -> PageState:
     """A watch that knows how the rates of a run got where they are."""
-    watch = PageState(expected=PlannedRun.of(run))
-    watch.funnel.replay(outcomes_in_order(history, run))
+    expected = PlannedRun.of(run)
+    numbers = watched_numbers(expected.gates, whole_scores=not has_partial_scores(history, run))
+    watch = PageState(expected=expected, funnels=[Funnel(number) for number in numbers])
+    trials = ended_trials(history, run)
+    for funnel in watch.funnels:
+        funnel.replay(trials)
     return watch
 
 
-def time_left(done: int, expected: PlannedRun, *, now: float) -> str | None:
-    """How long the rest takes at the pace so far; None where that is not known yet.
+def trials_in_all(fewest: int | None, most: int | None) -> str:
+    """How many trials a run takes, in words; empty where that is not known.
 
-    >>> time_left(50, PlannedRun(planned=150, started=0.0), now=60.0)
-    'about 2 min'
+    >>> trials_in_all(160, 160), trials_in_all(120, 300), trials_in_all(None, None)
+    ('160', 'about 120 to 300', '')
     """
-    if not done or expected.planned is None or expected.started is None:
+    if fewest is None or most is None:
+        return ""
+    return f"{most:,}" if fewest == most else f"about {fewest:,} to {most:,}"
+
+
+def time_left(done: int, fewest: int | None, most: int | None, *, pace: float | None) -> str | None:
+    """How long the rest takes where a trial takes `pace` seconds; None where that is not known.
+
+    >>> time_left(50, 150, 150, pace=1.2), time_left(50, 60, 400, pace=12)
+    ('about 2 min', '2 to 70 min')
+    """
+    if fewest is None or most is None or pace is None:
         return None
-    seconds = (now - expected.started) / done * max(0, expected.planned - done)
-    if seconds < 90:
-        return f"about {seconds:.0f} s"
-    minutes = seconds / 60
-    shown = f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
-    return f"about {shown}"
+    least, longest = (pace * max(0, total - done) for total in (fewest, most))
+    unit, size = next(
+        (unit, size) for unit, size, limit in _UNITS if longest < limit or limit == _UNITS[-1][2]
+    )
+    low, high = (f"{value / size:.{int(size == 3600)}f}" for value in (least, longest))
+    return f"about {high} {unit}" if low == high else f"{low} to {high} {unit}"
 
 
-def cost_in_all(cost: float | None, done: int, expected: PlannedRun) -> str:
+def cost_in_all(cost: float | None, done: int, fewest: int | None, most: int | None) -> str:
     """What all trials come to at the mean price so far.
 
-    >>> cost_in_all(0.5, 50, PlannedRun(planned=100))
-    'spent, about $1.00 if all 100 run'
+    >>> cost_in_all(0.5, 50, 100, 100), cost_in_all(0.5, 50, 60, 100)
+    ('spent, about $1.00 if all 100 run', 'spent, about $0.60 to $1.00 in all')
     """
     if cost is None:
         return "spent: no trial has a price"
-    if not done or expected.planned is None:
+    if not done or fewest is None or most is None:
         return "spent"
-    whole = cost / done * expected.planned
-    return f"spent, about ${whole:.2f} if all {expected.planned:,} run"
+    low, high = (cost / done * total for total in (fewest, most))
+    if fewest == most:
+        return f"spent, about ${high:.2f} if all {most:,} run"
+    return f"spent, about ${low:.2f} to ${high:.2f} in all"
 
 
 def event(name: str, data: Any) -> str:
@@ -269,6 +248,10 @@ def event(name: str, data: Any) -> str:
     'event: news\ndata: {"a": "x\\n\\ny"}\n\n'
     """
     return f"event: {name}\ndata: {json.dumps(data)}\n\n"
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and value > 0 else None
 
 
 def _news(watch: PageState, history: History, run: Run) -> dict[str, Any]:

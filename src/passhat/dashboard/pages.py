@@ -21,7 +21,12 @@ from passhat.errors import HistoryError, InputError
 from passhat.history import History, Run, lookups
 from passhat.journeys.report_cache import ReportCache
 from passhat.journeys.stored_runs import beside_passing, gates_of, task_history
-from passhat.journeys.suite_overview import SUITES_A_PAGE, look_at_suite, suites_on_page
+from passhat.journeys.suite_overview import (
+    SPENDING_DAYS,
+    SUITES_A_PAGE,
+    look_at_suite,
+    suites_on_page,
+)
 from passhat.messages import plural
 from passhat.records.transcript import Transcript
 from passhat.reporters.answer_kind import DisplayOptions
@@ -41,6 +46,7 @@ from passhat.reporters.transcript_cards import check_cards, ending_words, transc
 from passhat.stats.estimate import Unavailable
 from passhat.stats.per_task import TaskAnswer
 
+FILTERS = ("suite", "branch", "status")
 RUNS_A_PAGE, TRIALS_A_PAGE, MOMENTS = 50, 100, 50
 MOST_ROWS_SENT = 500
 """Tasks that are sent whole and sorted in the browser; beyond, the server sorts and pages."""
@@ -62,27 +68,31 @@ class Pages:
             suites, count = suites_on_page(history, number)
             runs = lookups.count_runs(history)
             yield render("overview_top.html", store=self.reports.title, count=count, runs=runs)
+            blocks = []
             for suite in suites:
-                block = look_at_suite(self.reports, history, suite)
-                yield render("overview_suite.html", block=block)
+                blocks.append(look_at_suite(self.reports, history, suite))
+                yield render("overview_suite.html", block=blocks[-1])
         pages = max(1, -(-count // SUITES_A_PAGE))
         yield render(
             "overview_end.html", store=self.reports.title, page=number, pages=pages,
-            link=lambda n: url("/", page=n),
+            link=lambda n: url("/", page=n), blocks=blocks, spending_days=SPENDING_DAYS,
         )  # fmt: skip
 
     def runs(self, request: Request) -> Response:
-        """All runs, or those of one suite."""
-        suite = request.query_params.get("suite") or None
+        """All runs, or those of a suite, a branch, a status, or with a tag."""
+        asked = {name: request.query_params.get(name) or None for name in FILTERS}
+        wanted = lookups.RunFilter(**asked, tagged="tagged" in request.query_params)
         number = page_number(request.query_params.get("page"))
         with self.reports.open() as history:
-            count = lookups.count_runs(history, suite=suite)
+            count = lookups.count_runs(history, wanted)
             offset = (number - 1) * RUNS_A_PAGE
-            runs = lookups.page_of_runs(history, suite=suite, offset=offset, limit=RUNS_A_PAGE)
+            runs = lookups.page_of_runs(history, wanted, offset=offset, limit=RUNS_A_PAGE)
+            choices = lookups.run_choices(history)
+        tagged = "1" if wanted.tagged else None
         return page(
-            "runs.html", store=self.reports.title, suite=suite, runs=runs, count=count, page=number,
-            pages=max(1, -(-count // RUNS_A_PAGE)),
-            link=lambda n: url("/runs", suite=suite, page=n),
+            "runs.html", store=self.reports.title, wanted=wanted, choices=choices, runs=runs,
+            count=count, page=number, pages=max(1, -(-count // RUNS_A_PAGE)),
+            link=lambda n: url("/runs", **asked, tagged=tagged, page=n),
         )  # fmt: skip
 
     def run(self, request: Request) -> Response:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
+from passhat.dashboard.guard import PERSON
 from passhat.errors import PasshatError
 from passhat.history.lookups import run_label
 from passhat.messages import plural
@@ -40,7 +42,8 @@ def door(token: str | None, message: str) -> Response:
 
 def render(template: str, **values: Any) -> str:
     """A template as text."""
-    given = {"style": _style(), "script": _script(), "theme": _asset("theme.js"), **values}
+    always = {"style": _style(), "script": _script(), "theme": _asset("theme.js")}
+    given = {**always, "person": PERSON.get(), **values}
     return _templates().get_template(template).render(given)
 
 
@@ -77,9 +80,17 @@ def _templates() -> Environment:
         "run_label": run_label,
         "percent": lambda share: percent(share, digits=1),
         "plural": plural,
+        "suite_anchor": lambda name: (
+            "suite-" + sha256(name.encode(errors="replace")).hexdigest()[:8]
+        ),
         "when": lambda text: (text or "")[:16].replace("T", " "),
     }
     return environment
+
+
+def _suite_anchor(name: str) -> str:
+    """The address of a suite on the overview, whatever it is called."""
+    return "suite-" + sha256(name.encode(errors="replace")).hexdigest()[:8]
 
 
 @cache

@@ -187,9 +187,11 @@ class ProcessIdentity:
 
     def is_dead(self) -> bool:
         """Whether the process is known to be gone; False where that cannot be seen from here."""
-        if not self.place or self.place != _place():
-            return False
-        return _born(self.pid) != self.born
+        return self.is_here() and _born(self.pid) != self.born
+
+    def is_here(self) -> bool:
+        """Whether it ran on this machine, since its last boot."""
+        return bool(self.place) and self.place == _place()
 
     def is_this(self) -> bool:
         """Whether it is the process that asks."""

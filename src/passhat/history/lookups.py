@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from passhat.history.database import ALL
-from passhat.history.trial_rows import split_texts, unpack
-from passhat.records.transcript import Transcripts
+from passhat.history.trial_rows import split_texts
 from passhat.records.trial import FEATURES, Outcome, Trial
 
 if TYPE_CHECKING:
@@ -80,6 +79,16 @@ class TaskProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EndedTrial:
+    """One finished trial: whose it was, its number and how it ended."""
+
+    system: str
+    task: str
+    trial: int
+    outcome: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredProgress:
     """Where a run stands: its state, how many trials were begun, their cost, and each task."""
 
@@ -109,24 +118,69 @@ def newest_suite(history: History) -> str:
     return next((run.suite for run in latest if run.trials), latest[0].suite if latest else "")
 
 
-def count_runs(history: History, *, suite: str | None = None) -> int:
-    """How many runs there are (of one suite)."""
-    row = history.database.execute(
-        "SELECT count(*) FROM runs WHERE CAST(?1 AS TEXT) IS NULL OR suite = ?1", (suite,)
-    ).fetchone()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFilter:
+    """Which runs are wanted: those of a suite, a branch, with a status; None wants any of them."""
+
+    suite: str | None = None
+    branch: str | None = None
+    status: str | None = None
+    tagged: bool = False
+
+    @property
+    def values(self) -> dict[str, str]:
+        named = {"suite": self.suite, "branch": self.branch, "status": self.status}
+        return {name: value for name, value in named.items() if value}
+
+    @property
+    def condition(self) -> str:
+        """What a row of runs has to meet, in SQL with named values."""
+        parts = [f"{name} = :{name}" for name in self.values]
+        parts += ["id IN (SELECT run FROM tags)"] if self.tagged else []
+        return " AND ".join(parts) or "1 = 1"
+
+
+ANY_RUN = RunFilter()
+
+
+def run_choices(history: History) -> dict[str, list[str]]:
+    """The suites, branches and statuses that runs of the store have."""
+    return {
+        name: [
+            str(value)
+            for (value,) in history.database.execute(
+                f"SELECT DISTINCT {name} FROM runs WHERE {name} IS NOT NULL ORDER BY {name}"  # noqa: S608
+            )
+        ]
+        for name in ("suite", "branch", "status")
+    }
+
+
+def count_runs(history: History, wanted: RunFilter = ANY_RUN) -> int:
+    """How many runs there are."""
+    query = f"SELECT count(*) FROM runs WHERE {wanted.condition}"  # noqa: S608  our own names
+    row = history.database.execute(query, wanted.values).fetchone()
     return int(row[0]) if row else 0
 
 
 def page_of_runs(
-    history: History, *, suite: str | None = None, offset: int = 0, limit: int = 50
+    history: History, wanted: RunFilter = ANY_RUN, *, offset: int = 0, limit: int = 50
 ) -> list[Run]:
     """Some runs, newest first."""
     rows = history.database.execute(
-        "SELECT id FROM runs WHERE CAST(?1 AS TEXT) IS NULL OR suite = ?1 "
-        "ORDER BY started DESC, id DESC LIMIT ?2 OFFSET ?3",
-        (suite, limit, offset),
+        f"SELECT id FROM runs WHERE {wanted.condition} "  # noqa: S608  our own names
+        "ORDER BY started DESC, id DESC LIMIT :limit OFFSET :offset",
+        {**wanted.values, "limit": limit, "offset": offset},
     ).fetchall()
     return [history.run_by_id(run_id) for (run_id,) in rows]
+
+
+def each_run(history: History, *, batch: int = 50) -> Iterator[Run]:
+    """Every run, newest first, a few at a time."""
+    offset = 0
+    while runs := page_of_runs(history, offset=offset, limit=batch):
+        yield from runs
+        offset += len(runs)
 
 
 def page_of_trials(
@@ -165,17 +219,6 @@ def first_trial(history: History, run: Run) -> int:
         "SELECT NOT EXISTS (SELECT 1 FROM trials WHERE run = ? AND trial = 0)", (run.id,)
     ).fetchone()
     return int(row[0]) if row else 0
-
-
-def all_transcripts(history: History, run: Run) -> Transcripts:
-    """Everything that was said in a run, by system, task and trial."""
-    rows = history.database.execute(
-        "SELECT s.text, t.text, k.trial, k.body FROM transcripts k "
-        "JOIN names s ON s.id = k.system JOIN names t ON t.id = k.task WHERE k.run = ? "
-        "ORDER BY k.system, k.task, k.trial",
-        (run.id,),
-    )
-    return {(system, task, trial): unpack(body) for system, task, trial, body in rows}
 
 
 def task_moments(
@@ -223,14 +266,26 @@ def read_progress(history: History, run: Run) -> StoredProgress:
     return StoredProgress(status=status, launched=max(launched, done), tasks=tasks, cost=cost)
 
 
-def outcomes_in_order(history: History, run: Run) -> list[tuple[str, int]]:
-    """System and outcome of every finished trial, in the order in which they ended."""
+def ended_trials(history: History, run: Run) -> list[EndedTrial]:
+    """Every finished trial, in the order in which they ended."""
     rows = history.database.execute(
-        "SELECT s.text, x.outcome FROM trials x JOIN names s ON s.id = x.system "
+        "SELECT s.text, t.text, x.trial, x.outcome FROM trials x "
+        "JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task "
         "WHERE x.run = ? ORDER BY x.sequence",
         (run.id,),
     )
-    return [(system, int(outcome)) for system, outcome in rows]
+    return [
+        EndedTrial(system=system, task=task, trial=int(trial), outcome=int(outcome))
+        for system, task, trial, outcome in rows
+    ]
+
+
+def has_partial_scores(history: History, run: Run) -> bool:
+    """Whether any trial of a run has a score between 0 and 1."""
+    row = history.database.execute(
+        "SELECT 1 FROM trials WHERE run = ? AND score > 0 AND score < 1 LIMIT 1", (run.id,)
+    ).fetchone()
+    return row is not None
 
 
 def suite_spending(history: History, suite: str, *, since: str) -> float | None:

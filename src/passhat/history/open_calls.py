@@ -8,7 +8,7 @@ from passhat.fast_dataclass import dataclass
 from passhat.history.database import Database, Row
 from passhat.history.leases import ProcessIdentity
 from passhat.history.runs import Run
-from passhat.history.sent_marks import mark_of, marks_path, read_marks
+from passhat.history.sent_marks import KnownMarks, mark_of, marks_path, read_marks
 
 Verdict = Literal["lost", "unsure", "given up", "free"]
 """Lost: sent, and asked again. Unsure: asked again, perhaps never sent. Given up: sent, and its
@@ -46,7 +46,7 @@ def read_open_calls(database: Database, run: Run, *, ending: bool = False) -> li
     """The open calls of a run; with `ending`, those of sessions that are being ended."""
     more = f"AND x.alive = {ENDING}" if ending else ""
     rows = database.execute(_OPEN + more, (run.id,)).fetchall()
-    marks: dict[int, frozenset[bytes] | None] = {}
+    marks: dict[int, KnownMarks | None] = {}
     for row in rows:
         session = row[0]
         if session is not None and session not in marks and row[11] is not None:
@@ -56,7 +56,7 @@ def read_open_calls(database: Database, run: Run, *, ending: bool = False) -> li
     return [_open_call(row, marks) for row in rows]
 
 
-def _open_call(row: Row, marks: dict[int, frozenset[bytes] | None]) -> OpenCall:
+def _open_call(row: Row, marks: dict[int, KnownMarks | None]) -> OpenCall:
     return OpenCall(
         session=row[0],
         key=(row[1], row[2], row[3], row[4]),
@@ -67,7 +67,7 @@ def _open_call(row: Row, marks: dict[int, frozenset[bytes] | None]) -> OpenCall:
     )
 
 
-def _verdict(row: Row, marks: dict[int, frozenset[bytes] | None]) -> Verdict:
+def _verdict(row: Row, marks: dict[int, KnownMarks | None]) -> Verdict:
     session, system, task, trial, step, request = row[0], row[5], row[6], row[3], row[4], row[7]
     finished, paid = row[15], row[16]
     if request.startswith("agent:") and (finished or not paid):
@@ -77,7 +77,7 @@ def _verdict(row: Row, marks: dict[int, frozenset[bytes] | None]) -> Verdict:
         return "given up"
     if session is None:
         return "lost"
-    sent = marks.get(session)
-    if sent is None:
-        return "unsure"
-    return "lost" if mark_of((system, task, trial, step)) in sent else "free"
+    known = marks.get(session)
+    if known is not None and mark_of((system, task, trial, step)) in known.sent:
+        return "lost"
+    return "free" if known is not None and known.final else "unsure"

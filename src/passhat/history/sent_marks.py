@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from passhat.fast_dataclass import dataclass
 from passhat.history.database import Database, is_postgres
 from passhat.history.leases import ProcessIdentity
 from passhat.history.runs import Run
@@ -131,18 +132,28 @@ def marks_path(database: Database, run: Run, session: int) -> Path:
     return Path(tempfile.gettempdir()) / f"passhat-sent-{run.key}-{session}"
 
 
-def read_marks(path: Path, process: ProcessIdentity) -> frozenset[bytes] | None:
-    """The calls that a process had sent when it ended; None where that is not known.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownMarks:
+    """The calls that a process has sent; `final` if it can send no more."""
 
-    It is not known of a process on another machine or from before a reboot, and of one that was
-    given up for dead and may still live: it may send the rest later.
+    sent: frozenset[bytes]
+    final: bool
+
+
+def read_marks(path: Path, process: ProcessIdentity) -> KnownMarks | None:
+    """What is known of the calls of a process that no longer has its run.
+
+    Nothing is, if it ran on another machine or before a reboot: marks are not flushed. A process
+    that was given up for dead and still lives may send the rest of its calls later.
     """
-    if not (process.is_dead() or process.is_this()):
-        return None
+    if not process.is_here() or process.place == process.host:
+        return None  # outside of Linux the place has no boot in it
+    final = process.is_dead() or process.is_this()  # before the file is read
     try:
         if path.stat().st_uid != os.getuid():
             return None
         marks = path.read_bytes()
     except OSError:
         return None
-    return frozenset(marks[i : i + MARK_BYTES] for i in range(0, len(marks), MARK_BYTES))
+    parts = (marks[i : i + MARK_BYTES] for i in range(0, len(marks), MARK_BYTES))
+    return KnownMarks(sent=frozenset(parts), final=final)

@@ -42,7 +42,8 @@ _CHANGING = (
     "push", "put", "remove", "rename", "reset", "run", "send", "set", "start", "stop", "submit",
     "toggle", "trigger", "update", "upload", "write",
 )  # fmt: skip
-"""Words in the name of a tool that may change something: a first suite does not call it."""
+"""Words in the name of a tool that may change something: a first suite does not call it, unless
+the server says that it only reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,12 +131,15 @@ def _server_suite(server: str, directory: Path) -> StartingFiles:
     """A suite that calls the tools of an MCP server: a command line, or an address."""
     words = _words("mcp", server)
     stated = {"url": server} if "://" in words[0] else {"command": words, "shared": True}
-    tools = run_coroutine(_tools_of(stated, directory))
-    safe = [tool for tool in tools if not _may_change(tool.name)][:MOST_TOOLS]
+    tools, stated_changes = run_coroutine(_tools_of(stated, directory))
+    safe = [
+        tool for tool in tools if not stated_changes.get(tool.name, _sounds_changing(tool.name))
+    ][:MOST_TOOLS]
     if not safe:
         names = listed([tool.name for tool in tools], 5) or "none"
         raise InputError(
-            f"this server has no tool whose name says that it only reads (it has: {names}): "
+            "this server has no tool whose annotations or name say that it only reads "
+            f"(it has: {names}): "
             "write its suite by hand, beginning with `passhat init --scripted`"
         )
     about = [
@@ -160,8 +164,13 @@ def _server_suite(server: str, directory: Path) -> StartingFiles:
     return StartingFiles(files=_suite_file(suite), next_steps=_FIRST_RUN)
 
 
-async def _tools_of(stated: Mapping[str, Any], directory: Path) -> tuple[ToolSpec, ...]:
-    """The tools of a server, which is started for the question; none is called."""
+async def _tools_of(
+    stated: Mapping[str, Any], directory: Path
+) -> tuple[tuple[ToolSpec, ...], Mapping[str, bool]]:
+    """The tools of a server, and of which it says whether they change something.
+
+    The server is started for the question; no tool is called.
+    """
     from passhat.records import HttpServer, StdioServer
     from passhat.runner.mcp_servers import RunningServer
 
@@ -176,16 +185,16 @@ async def _tools_of(stated: Mapping[str, Any], directory: Path) -> tuple[ToolSpe
     except RunError as error:
         raise InputError(str(error)) from error
     try:
-        return running.tools
+        return running.tools, running.may_change
     finally:
         await running.stop()
 
 
-def _may_change(tool: str) -> bool:
+def _sounds_changing(tool: str) -> bool:
     """Whether a word of a tool's name says that it may do more than read.
 
-    >>> _may_change("get_settings"), _may_change("sendEmail"), _may_change("read-file")
-    (False, True, False)
+    >>> [_sounds_changing(name) for name in ("get_settings", "sendEmail", "read-file")]
+    [False, True, False]
     """
     words = re.findall("[A-Z]?[a-z]+|[A-Z]+(?![a-z])", tool)
     return any(word.lower() in _CHANGING for word in words)
@@ -196,10 +205,7 @@ def _tool_task(tool: ToolSpec) -> FirstTask:
     return FirstTask(
         name=tool.name,
         prompt=f"Call the tool {tool.name}.",
-        expect=(
-            {"called": tool.name},
-            {"target": "tool_calls[0].error", "exact": None},
-        ),
+        expect=({"called": tool.name}, {"target": "tool_calls[0].error", "exact": None}),
         script=({"calls": [call], "answer": "done"},),
     )
 

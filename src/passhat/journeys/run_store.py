@@ -129,7 +129,8 @@ def _planned(suite: Suite, request: RunRequest) -> dict[str, Any]:
     """What a page that watches the run wants to know: how many trials, and which gates."""
     written = [gate if isinstance(gate, str) else gate.get("require", "") for gate in suite.gates]
     gates = list(dict.fromkeys([*written, *request.require]))
-    planned = {} if request.until_settled else {"planned": suite.trials}
+    own = any("max_runs" in gate or "evidence" in gate for gate in suite.gates if gate != str(gate))
+    planned = {} if own else {"at_most" if request.until_settled else "planned": suite.trials}
     return {**planned, "gates": gates, "seed_count": max(1, len(suite.seeds))}
 
 

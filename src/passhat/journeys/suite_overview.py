@@ -61,6 +61,11 @@ class SuiteBlock:
     spent: float | None = None
 
     @property
+    def needs_attention(self) -> bool:
+        """Whether anything got worse or a gate is open."""
+        return bool(self.gates or self.attention)
+
+    @property
     def attention(self) -> list[tuple[SystemLine, str]]:
         """What got worse, by system."""
         return [(line, sentence) for line in self.systems for sentence in line.attention]
@@ -112,8 +117,10 @@ def _groups(reports: ReportCache, history: History, run: Run, system: str) -> Se
 
 def _open_gates(verdicts: Verdicts | None) -> Iterator[str]:
     """The gates of the newest run that did not pass, those that failed first."""
+    if verdicts is None:  # verdicts that did not pass are false, as a condition
+        return
     for word in ("FAIL", "UNDECIDED"):
-        yield from (one.sentence for one in verdicts or () if one.word == word)
+        yield from (one.sentence for one in verdicts if one.word == word)
 
 
 def _days_ago(days: int) -> str:

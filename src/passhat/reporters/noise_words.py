@@ -6,11 +6,7 @@ from typing import TypedDict
 
 from passhat.analysis.reports.parts import VarianceSplit
 from passhat.messages import plural
-from passhat.reporters.data import (
-    IntervalObject,
-    UnavailableObject,
-    interval_object,
-)
+from passhat.reporters.data import IntervalObject, UnavailableObject, interval_object, shaped
 from passhat.reporters.numbers import interval_of, percent, percent_range
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.width_sources import NoiseSources, Purchase, Unit
@@ -39,17 +35,8 @@ def noise_object(
     """The two sources as plain data."""
     if isinstance(noise, Unavailable):
         return {"value": None, "reason": noise.reason}
-    return {
-        "from_runs": noise.from_runs,
-        "from_tasks": noise.from_tasks,
-        "from_runs_interval": interval_object(noise.interval),
-        "unit": noise.unit,
-        "twice_the_runs": noise.twice_the_runs,
-        "twice_the_tasks": noise.twice_the_tasks,
-        "break_even": noise.break_even,
-        "buy": noise.buy,
-        "sentence": noise_sentence(noise, systems=systems),
-    }
+    bounds, sentence = interval_object(noise.interval), noise_sentence(noise, systems=systems)
+    return shaped(noise, NoiseObject, from_runs_interval=bounds, sentence=sentence)
 
 
 def noise_sentence(noise: NoiseSources, *, systems: int = 1) -> str:

@@ -246,11 +246,12 @@ class Scribe:
         """A call is over: its answer is here, or it costs nothing."""
         self._sent.pop(call, None)
 
-    async def lose(self, lost: LostAnswer) -> None:
+    async def lose(self, call: CallKey, most: Amount) -> None:
         """Write that a call was sent and its answer lost; durable before it is sent again."""
-        if call_key(lost) in self._sent:
-            self._sent[call_key(lost)] = False
-        await self.keep(lost)
+        if call in self._sent:
+            self._sent[call] = False
+        system, task, trial, step = call
+        await self.keep(LostAnswer(system=system, task=task, trial=trial, step=step, most=most))
 
     async def accept(self, call: CallKey, remote: str) -> None:
         """Write the provider's name for an answer that it prepares in the background."""

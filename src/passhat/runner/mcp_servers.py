@@ -1,20 +1,22 @@
-"""MCP servers for the trials of a run: started, asked, and always put away."""
+"""MCP servers for the trials of a run: started, asked, stopped; and what they return."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from passhat.errors import MissingExtra, PasshatError, ServerError
 from passhat.records import HttpServer, Server, StdioServer
-from passhat.runner import mcp_contents as contents
 from passhat.runner.mcp_stdio import LONGEST_MESSAGE, StdioPipe
-from passhat.runner.models.exchange import ToolSpec
+from passhat.runner.models.exchange import Attachment, ToolSpec
 from passhat.runner.processes import unbroken
 from passhat.runner.tools import (
     ToolResult,
@@ -38,6 +40,9 @@ class RunningServer:
     def __init__(self, server: Server, *, directory: Path, workdir: Path | None = None) -> None:
         self.server = server
         self.tools: tuple[ToolSpec, ...] = ()
+        self.may_change: dict[str, bool] = {}
+        """Tools of which the server says whether they may change something, by name. Models are
+        not shown it, so it is no part of a ToolSpec."""
         self._pipe = (
             StdioPipe(server, directory=directory, workdir=workdir)
             if isinstance(server, StdioServer)
@@ -76,9 +81,9 @@ class RunningServer:
         async def call(client: Client) -> ToolResult:
             result = await client.call_tool(name, dict(arguments))
             return ToolResult(
-                text=contents.result_text(result),
+                text=_result_text(result),
                 is_error=bool(result.is_error),
-                attachments=tuple(contents.attachments(result.content)),
+                attachments=tuple(_attachments(result.content)),
             )
 
         return await self._ask(f"the call of {name}", call)
@@ -89,8 +94,8 @@ class RunningServer:
         async def read(client: Client) -> ToolResult:
             found = (await client.read_resource(uri)).contents
             return ToolResult(
-                text=contents.resource_text(found),
-                attachments=tuple(contents.resource_attachments(found)),
+                text=_resource_text(found),
+                attachments=tuple(_resource_attachments(found)),
             )
 
         return await self._ask(f"the request for {uri}", read)
@@ -100,8 +105,8 @@ class RunningServer:
 
         async def get(client: Client) -> ToolResult:
             prompt = await client.get_prompt(name, dict(arguments))
-            shown = contents.attachments(message.content for message in prompt.messages)
-            return ToolResult(text=contents.prompt_turns(prompt), attachments=tuple(shown))
+            shown = _attachments(message.content for message in prompt.messages)
+            return ToolResult(text=_prompt_turns(prompt), attachments=tuple(shown))
 
         return await self._ask(f"the request for the prompt {name}", get)
 
@@ -175,7 +180,13 @@ class RunningServer:
     async def _own(self) -> None:
         try:
             async with self._connected() as client:
-                self.tools = await _list_tools(client)
+                listed = await _pages(client.list_tools, "tools")
+                self.tools = tuple(map(_tool_spec, listed))
+                self.may_change = {
+                    tool.name: said
+                    for tool in listed
+                    if (said := _says_it_changes(tool)) is not None
+                }
                 self._client = client
                 self._ready.set()
                 await self._stop.wait()
@@ -218,15 +229,23 @@ async def _ended(owner: asyncio.Task[None]) -> None:
     await asyncio.gather(owner, return_exceptions=True)
 
 
-async def _list_tools(client: Client) -> tuple[ToolSpec, ...]:
-    return tuple(
-        ToolSpec(
-            name=tool.name,
-            description=tool.description or "",
-            parameters=dict(tool.input_schema),
-        )
-        for tool in await _pages(client.list_tools, "tools")
+def _tool_spec(tool: Any) -> ToolSpec:
+    return ToolSpec(
+        name=tool.name, description=tool.description or "", parameters=dict(tool.input_schema)
     )
+
+
+def _says_it_changes(tool: Any) -> bool | None:
+    """What the annotations of a tool say; None if they say nothing that decides it.
+
+    A tool that is "not destructive" may still add something.
+    """
+    hints = tool.annotations
+    if hints is None:
+        return None
+    if hints.read_only_hint is not None:
+        return not hints.read_only_hint
+    return True if hints.destructive_hint else None
 
 
 async def _pages(listing: Callable[..., Awaitable[Any]], what: str) -> list[Any]:
@@ -256,3 +275,79 @@ def _require_mcp() -> None:
         import mcp  # noqa: F401
     except ImportError:
         raise MissingExtra("using MCP servers", "run") from None
+
+
+def _blocks_text(blocks: Iterable[Any]) -> str:
+    """Content blocks as text: what is not text is named, not shown."""
+    return "\n".join(map(_block_text, blocks))
+
+
+def _result_text(result: Any) -> str:
+    """The result of a tool call as text."""
+    if not result.content and result.structured_content is not None:
+        return msgspec.json.encode(result.structured_content).decode()
+    return _blocks_text(result.content)
+
+
+def _attachments(blocks: Iterable[Any]) -> Iterator[Attachment]:
+    """The images and sounds among content blocks, for models that take them."""
+    total = 0
+    for block in blocks:
+        mime, data = _media(block)
+        total += len(data)
+        if data and total <= LONGEST_MESSAGE:
+            yield Attachment(mime=mime or "image/png", data=data)
+
+
+def _resource_text(contents: Iterable[Any]) -> str:
+    """The contents of a resource as text, each between marks with its address."""
+    return "\n".join(
+        f'<resource uri="{part.uri}">\n{_contents_text(part)}\n</resource>' for part in contents
+    )
+
+
+def _resource_attachments(contents: Iterable[Any]) -> Iterator[Attachment]:
+    """The images and sounds among the contents of a resource."""
+    for part in contents:
+        if _is_media(part) and len(part.blob) <= LONGEST_MESSAGE:
+            yield Attachment(mime=part.mime_type, data=part.blob)
+
+
+def _prompt_turns(result: Any) -> str:
+    """The messages of a prompt as JSON: `[{"role": "user", "text": "..."}]`."""
+    turns = [
+        {"role": message.role, "text": _block_text(message.content)} for message in result.messages
+    ]
+    return msgspec.json.encode(turns).decode()
+
+
+def _block_text(block: Any) -> str:
+    if block.type == "text":
+        return str(block.text)
+    if block.type == "resource":
+        return _contents_text(block.resource)
+    if block.type == "resource_link":
+        return f"[{block.uri}]"
+    return f"[{block.type} {getattr(block, 'mime_type', '')}]".replace(" ]", "]")
+
+
+def _contents_text(part: Any) -> str:
+    if hasattr(part, "text"):
+        return str(part.text)
+    if (part.mime_type or "").startswith(("text/", "application/json")):
+        return base64.b64decode(part.blob).decode("utf-8", "replace")
+    return f"[{part.mime_type or 'binary data'}]"
+
+
+def _media(block: Any) -> tuple[str | None, str]:
+    """The type and the data of an image or a sound, also of one embedded as a resource."""
+    if block.type in ("image", "audio"):
+        return block.mime_type, block.data
+    resource = getattr(block, "resource", None)
+    if resource is not None and _is_media(resource):
+        return resource.mime_type, resource.blob
+    return None, ""
+
+
+def _is_media(part: Any) -> bool:
+    return hasattr(part, "blob") and (part.mime_type or "").startswith(("image/", "audio/"))

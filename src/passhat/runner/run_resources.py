@@ -33,10 +33,8 @@ from passhat.records import (
     System,
     Task,
 )
-from passhat.records.ledger import LostAnswer
 from passhat.records.providers import LOCAL
 from passhat.records.redaction import suite_redactor
-from passhat.runner.agent_output import prints_to_stderr
 from passhat.runner.agents.attempt_request import Agent, AttemptRequest
 from passhat.runner.events import OnEvent, Retry
 from passhat.runner.faults import FaultyModel, FaultyTools
@@ -131,6 +129,8 @@ class RunResources:
     async def __aenter__(self) -> Self:
         self._scratch = Scratch()
         if _calls_python(self._suite):
+            from passhat.runner.agents.python import prints_to_stderr
+
             self._redirected.enter_context(prints_to_stderr())
         return self
 
@@ -323,22 +323,14 @@ class RunResources:
 
     async def _unanswered(self, request: Request, error: ModelBusy, model: Model) -> None:
         """Count a call whose answer was lost on its way; one that was refused costs nothing."""
-        at = request.place
+        call = request.place.key
         if not error.perhaps_paid:
-            self._scribe.unmark_sent(at.key)
+            self._scribe.unmark_sent(call)
             return
         price = self._supply.price(model)
         most = most_of(request, self._spending, name=model.name, price=price)
         self._spending.lose(most)
-        await self._scribe.lose(
-            LostAnswer(
-                system=at.system,
-                task=at.task,
-                trial=at.trial,
-                step=at.step,
-                most=most or Amount(),
-            )
-        )
+        await self._scribe.lose(call, most or Amount())
 
     def _tell_retry(self, request: Request, attempt: int, wait: float, error: ModelBusy) -> None:
         if self._on_event is not None:

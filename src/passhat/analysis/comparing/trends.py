@@ -135,11 +135,15 @@ class SystemTrend(Displayed):
 
     def plot(self) -> Figure:
         """pass@k and pass^k over the moments, with intervals and change points."""
-        from passhat.analysis.comparing.plots import (
-            plot_trend,  # drawing is loaded by those who draw
-        )
+        # Drawing is loaded by those who draw.
+        from passhat.analysis.comparing.plots import plot_trend
 
-        return plot_trend(self)
+        return plot_trend(
+            self.name,
+            runs=[(point.started, point.label) for point in self.points],
+            metrics={name: [one.metrics[name] for one in self.points] for name in self.metrics},
+            changes=self.changes,
+        )
 
     def day(self, change: ChangePoint) -> str:
         """The day of the first run after a change."""

@@ -45,6 +45,8 @@ if (live) {
     at("left").textContent = news.left ?? "–";
     at("spent").textContent = news.spent ?? "–";
     at("all").textContent = news.in_all;
+    at("total").textContent = news.total && `of ${news.total}`;
+    at("none").hidden ||= news.recent.length > 0;
     if (at("progress")) at("progress").value = news.done;
     // A picture that the server drew: what it takes from data is escaped there.
     at("funnel").innerHTML = news.funnel;

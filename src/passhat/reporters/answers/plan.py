@@ -42,11 +42,18 @@ def plan_blocks(plan: Plan, options: DisplayOptions) -> list[Block]:  # as all a
     if plan.chosen.best_runs is not None:
         blocks.append(Paragraph("Split", _split(plan)))
     blocks.append(Paragraph("Compare", _comparing(plan)))
-    certified = ", ".join(f"{runs} show {percent(goal)}" for goal, runs in plan.zero_failures)
-    blocks.append(Paragraph("Certify", f"Runs of one task without a failure: {certified}."))
-    text = f"One task's pass rate to {_points(plan.chosen.target or 0.0)}: "
-    blocks.append(Paragraph("One", text + f"{plural(plan.one_task_runs, 'run')}."))
+    blocks.append(Paragraph("Certify", _certify(plan)))
+    width, runs = _points(plan.chosen.target or 0.0), plural(plan.one_task_runs, "run")
+    blocks.append(Paragraph("One task", f"To know its pass rate to {width} takes {runs} of it."))
     return blocks
+
+
+def _certify(plan: Plan) -> str:
+    """How many runs without a failure show that a task is dependable."""
+    (goal, runs), *more = plan.zero_failures
+    first = f"A task that passes {runs} of {runs} runs is shown to pass at least {percent(goal)}"
+    others = [f"{runs} of {runs} show {percent(goal)}" for goal, runs in more]
+    return f"{'; '.join([f'{first} of the time', *others])}."
 
 
 def plan_object(plan: Plan) -> dict[str, object]:

@@ -7,8 +7,7 @@ from passhat.runner.cassettes.cassette_file import (
     write_cassette,
 )
 from passhat.runner.cassettes.cassette_set import CassetteSet, Mode, open_cassettes
-from passhat.runner.cassettes.recording import Recording
-from passhat.runner.cassettes.replaying import Replaying
+from passhat.runner.cassettes.recording import Recording, Replaying
 
 __all__ = [
     "Cassette",

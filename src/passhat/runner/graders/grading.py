@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from passhat.errors import GraderError
 from passhat.fast_dataclass import dataclass
 from passhat.records import CheckResult, Expectation, Grade, Observation
 from passhat.runner.graders import patterns
-from passhat.runner.graders.calls import CALL_MATCHERS
 from passhat.runner.graders.judging import Ask, match_rubric
-from passhat.runner.graders.matches import VALUE_MATCHERS, Match, text_of
+from passhat.runner.graders.matches import VALUE_MATCHERS, Match, same, shown, text_of
 from passhat.runner.graders.programs import match_command, match_function
-from passhat.runner.graders.snapshots import match_snapshot
 from passhat.runner.graders.targets import find
 
 ROUNDING = 1e-9
@@ -119,3 +121,120 @@ def _takes_long(name: str, expectation: Expectation, value: object) -> bool:
     if name == "json-schema":
         return '"pattern' in text_of(expectation.value)
     return name == "regex" and patterns.may_hang(str(expectation.value), text_of(value))
+
+
+def match_snapshot(
+    value: Any,
+    name: str,
+    *,
+    directory: Path,
+    write: bool,
+    update: bool,
+    clean: Callable[[str], str] = str,
+) -> Match:
+    """Compare a value with the snapshot of that name; `clean` takes secrets out before.
+
+    With `write`, a snapshot that is not there is stored; with `update`, the old one is replaced.
+    """
+    file = directory / "snapshots" / _file_name(name)
+    text = clean(_stable(value))
+    try:
+        if update:
+            _store(file, text, mode="w")
+        elif write and not file.exists():
+            _store(file, text, mode="x")
+        stored = file.read_text(encoding="utf-8")
+    except FileExistsError:  # another trial stored it at the same moment
+        stored = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise GraderError(
+            f'snapshot "{name}" is not stored: run once where snapshots are written, and commit it'
+        ) from None
+    except OSError as error:
+        raise GraderError(f'snapshot "{name}": {file}: {error.strerror}') from None
+    held = stored == text
+    return Match(float(held), f'expected snapshot "{name}" {shown(stored)}, got {shown(text)}')
+
+
+def _store(file: Path, text: str, *, mode: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open(mode, encoding="utf-8", newline="\n") as stream:
+        stream.write(text)
+
+
+def _stable(value: Any) -> str:
+    """The same text for the same value: keys in order, one newline at the end."""
+    if isinstance(value, str):
+        return f"{value.rstrip()}\n"
+    plain = json.loads(text_of(value))
+    return f"{json.dumps(plain, indent=2, sort_keys=True, ensure_ascii=False)}\n"
+
+
+def _file_name(name: str) -> str:
+    plain = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "snapshot"
+    if plain == name:
+        return f"{plain}.txt"
+    return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}.txt"
+
+
+def _called(observation: Observation, expectation: Expectation) -> Match:
+    options = expectation.options
+    count = sum(call.name == expectation.value for call in observation.tool_calls)
+    times, low, high = options.get("times"), options.get("min"), options.get("max")
+    if times is not None:
+        low = high = times
+    low = 1 if low is None and high is None else low or 0
+    held = count >= low and (high is None or count <= high)
+    wanted = _times(low) if low == high else f"at least {_times(low)}"
+    if high is not None and low != high:
+        wanted = f"{low} to {high} times"
+    return Match(float(held), f"expected {expectation.value} {wanted}, got {_calls(count)} of it")
+
+
+def _not_called(observation: Observation, expectation: Expectation) -> Match:
+    called = [call.name for call in observation.tool_calls if call.name in expectation.value]
+    return Match(float(not called), f"expected no call of {shown(called or expectation.value)}")
+
+
+def _called_in_order(observation: Observation, expectation: Expectation) -> Match:
+    names = [call.name for call in observation.tool_calls]
+    # An iterator that is searched only goes forward: each search begins where the last ended.
+    ahead = iter(names)
+    held = all(wanted in ahead for wanted in expectation.value)
+    return Match(
+        float(held), f"expected calls in the order {shown(expectation.value)}, got {shown(names)}"
+    )
+
+
+def _called_with(observation: Observation, expectation: Expectation) -> Match:
+    wanted, exact = expectation.options["arguments"], bool(expectation.options.get("exact"))
+    calls = [call.arguments for call in observation.tool_calls if call.name == expectation.value]
+    held = any(_has_arguments(arguments, wanted, exact) for arguments in calls)
+    return Match(
+        float(held), f"expected {expectation.value} with {shown(wanted)}, got {shown(calls)}"
+    )
+
+
+def _has_arguments(arguments: Any, wanted: Mapping[str, Any], exact: bool) -> bool:
+    if not isinstance(arguments, Mapping):
+        return False
+    if exact and arguments.keys() != wanted.keys():
+        return False
+    return all(key in arguments and same(arguments[key], wanted[key]) for key in wanted)
+
+
+CALL_MATCHERS: dict[str, Callable[[Observation, Expectation], Match]] = {
+    "called": _called,
+    "not_called": _not_called,
+    "called_in_order": _called_in_order,
+    "called_with": _called_with,
+}
+"""Matchers that look at all tool calls, whatever the target."""
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _calls(count: int) -> str:
+    return "1 call" if count == 1 else f"{count} calls"

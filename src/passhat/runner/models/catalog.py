@@ -12,8 +12,7 @@ from passhat.fast_dataclass import dataclass
 from passhat.records import Model
 from passhat.records.providers import LOCAL, Provider, find_provider, unknown_model
 from passhat.runner.models.anthropic import ANTHROPIC, ANTHROPIC_ON_VERTEX
-from passhat.runner.models.aws_signature import AwsCredentials, AwsSigner
-from passhat.runner.models.bedrock import BEDROCK
+from passhat.runner.models.bedrock import BEDROCK, AwsCredentials, AwsSigner
 from passhat.runner.models.dialect import Dialect
 from passhat.runner.models.endpoint import Sign
 from passhat.runner.models.openai_chat import OPENAI_CHAT
