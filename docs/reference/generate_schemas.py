@@ -25,6 +25,7 @@ from typing import (
 
 import passhat.reporters
 from passhat.analysis.planning.plan import Plan
+from passhat.analysis.reports.lazy_value import Later
 from passhat.cli.cassette import CassetteObject
 from passhat.cli.event_stream import event_types
 from passhat.cli.list_rows import Listed
@@ -130,6 +131,8 @@ class _Definitions:
             return self._either(inner)
         if origin is tuple and inner[-1] is not Ellipsis:
             return {"type": "array", "prefixItems": [self.of(one) for one in inner], "items": False}
+        if origin is Later:  # written as what it holds
+            return self.of(inner[0])
         if origin in (list, tuple):
             return {"type": "array", "items": self.of(inner[0])}
         if origin in (dict, Mapping):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, NotRequired, TypedDict, TypeVar, cast
 
+from passhat.analysis.reports.lazy_value import Later
 from passhat.analysis.reports.parts import Metric
 from passhat.analysis.reports.provenance import Provenance
 from passhat.records import ErrorPolicy
@@ -98,6 +99,8 @@ def plain(value: Any) -> Any:
         return number_object(value)
     if isinstance(value, Interval):
         return interval_object(value)
+    if isinstance(value, Later):
+        return plain(value.look())
     if isinstance(value, Metric):
         return metric_object(value)
     if isinstance(value, Provenance):

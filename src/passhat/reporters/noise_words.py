@@ -108,6 +108,28 @@ def luck_and_icc(variance: VarianceSplit | Unavailable) -> str:
     return f"{luck(variance)} ICC {icc.value:.2f} [{bounds.low:.2f}, {bounds.high:.2f}]."
 
 
+def family_split(variance: VarianceSplit | Unavailable) -> str | None:
+    """How much of the variation is between families, between their tasks, and luck."""
+    found = variance.families if isinstance(variance, VarianceSplit) else None
+    if found is None:
+        return None
+    if isinstance(found, Unavailable):
+        return f"No split of the variation by family: {found.reason}."
+    parts = zip(
+        (found.family, found.task, found.run),
+        (f"between the {found.families} families", "between tasks of a family", "luck of a run"),
+        strict=True,
+    )
+    told = ", ".join(f"{percent(share.value)}{_bracketed(share)} {what}" for share, what in parts)
+    notes = "" if found.family.interval is not None else f" ({'; '.join(found.family.notes)})"
+    return f"Of the variation of a run: {told}{notes}."
+
+
+def _bracketed(share: Estimate) -> str:
+    bounds = share.interval
+    return "" if bounds is None else f" [{percent(bounds.low)} to {percent(bounds.high)}]"
+
+
 def _luck_meaning(bounds: Interval) -> str:
     """What the share means, where its whole interval lies on one side of the lines."""
     if bounds.low >= _MUCH_LUCK:

@@ -31,6 +31,7 @@ from passhat.fast_dataclass import dataclass
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import framed_trials, refuse_file
 from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
+from passhat.stats.families import family_shares
 from passhat.stats.proportions import share_estimate
 from passhat.stats.seeds import seed_variance
 from passhat.stats.task_sums import TaskSums
@@ -188,6 +189,11 @@ def _variance(evidence: Evidence, confidence: float) -> VarianceSplit | Unavaila
             spearman_brown(correlation, evidence.typical_runs)
             if isinstance(correlation, Estimate)
             else correlation
+        ),
+        families=(
+            None
+            if evidence.family is None
+            else family_shares(*sums, family=evidence.family, confidence=confidence)
         ),
     )
 

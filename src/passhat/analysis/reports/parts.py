@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.records import ErrorPolicy
 from passhat.stats.estimate import Estimate, Number, Scope, Unavailable
+from passhat.stats.families import FamilyShares
 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,8 @@ class VarianceSplit:
 
     `luck_share` is the part of a single run's variance that running it again would redraw (with
     its interval in `luck`), `icc` the rest. `reliability` is how well the mean of the typical
-    number of runs tells tasks apart.
+    number of runs tells tasks apart. `families` splits what is between tasks into families and the
+    tasks inside them, where tasks have families.
     """
 
     between_tasks: float
@@ -68,6 +70,7 @@ class VarianceSplit:
     luck: Number
     icc: Number
     reliability: Number
+    families: FamilyShares | Unavailable | None = None
 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)

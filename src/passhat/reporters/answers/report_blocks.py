@@ -30,7 +30,7 @@ from passhat.reporters.blocks import (
 )
 from passhat.reporters.glossary import LABEL_RULE, meaning
 from passhat.reporters.next_steps import advise, at_confidence, next_steps, only, results_of
-from passhat.reporters.noise_words import luck_and_icc, noise_sentence
+from passhat.reporters.noise_words import family_split, luck_and_icc, noise_sentence
 from passhat.reporters.numbers import amount, interval_of, points, span, value_of
 from passhat.reporters.safe_text import safe_text, short
 from passhat.reporters.terminal_style import Ink
@@ -176,6 +176,7 @@ def _explanations(system: SystemReport) -> list[Block]:
     told = (
         ("Verdict", meaning("dependable"), ()),
         ("Luck", luck_and_icc(system.variance), ("luck", "ICC")),
+        ("Families", family_split(system.variance), ()),
         ("Width", _width(system), ()),
         ("Errors", wording.errors(system), ()),
         ("Seeds", wording.seeds(system.seeds), ()),
