@@ -122,7 +122,7 @@ def weight_notes(group: TaskGroups) -> tuple[str, ...]:
     return (f"{tasks}, as good as {alone.effective:.1f} equal ones",)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyShares:
     """The shares of a single run's variance: of families, of tasks inside them, and of luck.
 
@@ -134,8 +134,6 @@ class FamilyShares:
     task: Estimate
     run: Estimate
     families: int
-
-    __repr__ = repr_fields
 
 
 def family_shares(
