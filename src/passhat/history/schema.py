@@ -183,7 +183,7 @@ _TYPES_OF_POSTGRES = (
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """The step from one version to the next, as each database is told it."""
+    """The step from one version to the next, in the words of each database."""
 
     sqlite: str
     postgres: str
