@@ -16,7 +16,6 @@ from operator import attrgetter
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from passhat.fast_dataclass import short_dataclass
 from passhat.messages import repr_fields
 
 __all__ = ["dataclass", "replace", "short_dataclass"]
