@@ -33,7 +33,7 @@ AHEAD_OF_FIXED = 20_000
 
 
 class State(Protocol):
-    """How the run stands."""
+    """How far the run is."""
 
     @property
     def ready(self) -> int: ...
@@ -80,7 +80,7 @@ def drive(
     """Lead a run that workers carry out, and return when it is over.
 
     The driver runs nothing itself. It may be killed and started again: everything it knows is in
-    the store. `check` is called again and again, and raises if nobody is left to work.
+    the store. `check` is called at every poll, and raises if no worker is left.
     """
     rule = stopping_rule or FixedRuns(suite.pairings)
     driver = _Driver(suite, board, journal, rule, on_event, budget or suite.budget, check)
@@ -126,7 +126,7 @@ class _Driver:
         self._tickets = {ticket.number: ticket for ticket in restored.launched}
         self._rule.restore(restored.launched)
         for entry in restored.finished:
-            self._take(entry.ticket.number, entry.trial, told=False)
+            self._take(entry.ticket.number, entry.trial, announce=False)
         self._on_event(RunStarted(planned=self._planned, kept=len(self._evidence), concurrency=0))
         with signals_to_thread(self._interrupt, enabled=handle_signals):
             while self._step(clock):
@@ -183,17 +183,17 @@ class _Driver:
         while rows := self._board.finished_from(self._evidence.seen, limit=READ_AT_ONCE):
             before = self._evidence.seen
             for number, trial in rows:
-                self._take(number, trial, told=True)
+                self._take(number, trial, announce=True)
             if self._evidence.seen == before or len(rows) < READ_AT_ONCE:
                 return
 
-    def _take(self, number: int, trial: Trial, *, told: bool) -> None:
+    def _take(self, number: int, trial: Trial, *, announce: bool) -> None:
         if self._evidence.has(number):
             return
         ticket = self._tickets[number]
         self._evidence.add(ticket, trial)
         self._spending.take(*spent_by(trial))
-        if told:
+        if announce:
             row = self._rows[ticket.system, ticket.task].row(ticket.trial)
             self._on_event(TrialStarted(ticket=ticket, row=row))
             self._on_event(TrialFinished(ticket=ticket, trial=trial, row=row))

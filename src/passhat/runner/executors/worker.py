@@ -55,7 +55,7 @@ class Claimed(Protocol):
 
 
 class LeasedSession(Protocol):
-    """One life of a worker in the store; every call raises LostRun once it was taken for dead."""
+    """One life of a worker in the store; calls raise LostRun once its lease was lost."""
 
     @property
     def key(self) -> str:
